@@ -1,6 +1,6 @@
-//! API errors and their single conversion to responses.
+//! API errors, and the only place that converts them to HTTP responses.
 //!
-//! Invariant: clients see only a code and a sentence. Causes are written only to the log.
+//! Invariant: a response never contains the internal cause of an error. Causes are written only to the log.
 
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -28,7 +28,7 @@ pub(crate) const UPGRADE_URL: &str = "/plans";
 /// usually ends the streams of lost connections. The account can then open another stream.
 const STREAM_RETRY: u64 = 20;
 
-/// Reasons for an error response. The text is also the message to the client, except for `Unavailable`,
+/// Reasons for an error response. The `Display` text is also the message to the client, except for `Unavailable`,
 /// `ClientDisconnected` and `Internal`.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
@@ -40,7 +40,7 @@ pub(crate) enum ApiError {
     RateLimited { retry_after: u64 },
     #[error("The account has {limit} open streams, the limit of its plan; close one of them")]
     TooManyStreams { limit: usize },
-    /// End of a stream whose client reads too slowly.
+    /// The service ended a stream, because its client reads too slowly.
     #[error("The client reads too slowly; continue from the last event id")]
     StreamLagged,
     #[error("Monthly quota exceeded")]
@@ -49,7 +49,7 @@ pub(crate) enum ApiError {
     NotFound(String),
     #[error("Method not allowed; allowed: {allow}")]
     MethodNotAllowed { allow: &'static str },
-    /// Refusal with a given status and without a faulty parameter, for example for a malformed request head.
+    /// Refusal with the given status. The fault is not in a parameter but, for example, in a malformed request head.
     #[error("{message}")]
     Refused { status: StatusCode, message: String },
     #[error("{}", parameters_message(.0))]
@@ -58,7 +58,8 @@ pub(crate) enum ApiError {
     InvalidCursor,
     #[error("The service has no data of the requested version; repeat the request without it")]
     VersionNotServed,
-    /// The requested data version was served earlier, but this program cannot derive it any more.
+    /// The requested data version was served earlier, but this program does not implement its calculation rules any
+    /// more.
     #[error(
         "The version {version} cannot be derived any more: it has the rules {method}, which program {program} derives"
     )]
@@ -77,7 +78,7 @@ impl ApiError {
         Self::Refused { status, message: message.into() }
     }
 
-    /// Status of the response, and the code in its body; the code is `None` if the body has none.
+    /// Status of the response, and the error code in its body. [`Self::NotFound`] has no code.
     fn status_and_code(&self) -> (StatusCode, Option<&'static str>) {
         let (status, code) = match self {
             Self::InvalidKey => (StatusCode::UNAUTHORIZED, "INVALID_API_KEY"),

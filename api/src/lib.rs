@@ -1,8 +1,8 @@
-//! HTTP API over the read tables, with keys, tiers and rate limits.
+//! HTTP API that serves the projector's read tables from Postgres, with API keys, tiers and rate limits.
 //!
-//! Invariants: no route needs the log server for its data. Every response comes from one generation and one data
-//! version. The required tier is part of every handler's signature. No input of a client causes a 500. Clients never
-//! see internal details.
+//! Invariants: no route needs the log server (NATS) for its data. Every response comes from one generation (one set of
+//! read tables) and one data version (one state of these tables). The required tier is part of every handler's
+//! signature. No input of a client causes a 500. Clients never see internal details.
 
 mod account;
 mod answer;

@@ -13,7 +13,8 @@ use prometheus::{
 };
 use telemetry::listener::DURATION_BUCKETS;
 
-/// Histogram buckets for the number of calls per admission batch.
+/// Histogram buckets for the number of calls in an admission batch. Admission checks the key, tier, rate limit and
+/// quota of a call.
 const CALLS: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 256.0, 1024.0, 2048.0, 4096.0];
 
 /// All metrics of the API.
@@ -32,7 +33,7 @@ pub(crate) struct ApiMetrics {
     pub(crate) streams: IntGauge,
 }
 
-/// Metrics of admission decisions, by outcome.
+/// Metrics of admission, which checks the key, tier, rate limit and quota of a call. There is one counter per outcome.
 #[derive(Debug, Clone)]
 pub(crate) struct AdmissionMetrics {
     pub(crate) passed: IntCounter,
@@ -41,7 +42,7 @@ pub(crate) struct AdmissionMetrics {
     pub(crate) quota: IntCounter,
     pub(crate) invalid_key: IntCounter,
     pub(crate) undecided: IntCounter,
-    /// Number of calls per batch. One database round trip decides a batch.
+    /// Number of calls in a batch. One database round trip decides all calls of a batch.
     pub(crate) batch: Histogram,
     /// Duration of the database round trip of a batch, in seconds.
     pub(crate) statement: Histogram,

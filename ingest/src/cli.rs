@@ -1,7 +1,7 @@
 //! Command line of `ingest`: arguments, logging and exit codes.
 //!
-//! The library awaits all `async` functions; the binary only calls [`main`]. An `async fn` is compiled in the crate
-//! that awaits it. An await in the binary would compile the whole program twice.
+//! The binary only calls the synchronous function [`main`] of this library. A crate that awaits an `async fn` compiles
+//! the function itself. A binary that awaited functions of the library would therefore compile the whole program again.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -59,7 +59,8 @@ enum IngestCommand {
     Freshness(FreshnessArgs),
     Watch(WatchArgs),
     Pull(Box<PullArgs>),
-    /// Report the health of the watch or pull on this machine, for a container's health check
+    /// Report the health of the `ingest watch` or `ingest pull` that runs on this machine, for a container's health
+    /// check
     ///
     /// Exit codes: 0 healthy, 1 unhealthy, 3 no answer.
     Health(IngestHealthArgs),
@@ -70,14 +71,14 @@ enum IngestCommand {
 /// Address of the metrics listener of the running watch or pull.
 #[derive(Debug, clap::Args)]
 struct IngestHealthArgs {
-    /// Metrics address of the watch or pull, if METRICS_LISTEN is the address of another program
+    /// Metrics address of the running watch or pull; default: the address in METRICS_LISTEN
     #[arg(long, env = "INGEST_METRICS", value_name = "[ADDRESS:]PORT", value_parser = parse_listen_address)]
     address: Option<SocketAddr>,
     #[command(flatten)]
     metrics: MetricsSettings,
 }
 
-/// Connection options that do not apply to some commands, and are hidden in their `--help`.
+/// Connection options that some commands do not use. The `--help` of these commands does not list them.
 const HIDDEN: [HiddenOptions; 2] = [
     HiddenOptions {
         commands: &["map", "generate", "health"],
@@ -125,7 +126,7 @@ exit_codes! {
     };
 }
 
-/// Error of the set-up of signals, metrics or the metrics listener.
+/// Error in the setup of signal handlers, metrics or the metrics listener.
 impl From<std::io::Error> for CommandError {
     fn from(error: std::io::Error) -> Self {
         Self { message: format!("cannot start: {error}"), exit_code: 2 }

@@ -38,12 +38,12 @@ use synthetic_market::SyntheticMarket;
 
 /// Writes a synthetic market as canonical CSV files, without real companies or prices.
 ///
-/// The same arguments give the same bytes on every machine. With 60 symbols or more, the market has every case of the
-/// domain: all payment frequencies, kings and aristocrats, cuts, suspensions, specials, splits, funds with holdings,
-/// renames.
+/// The same arguments give the same bytes on every machine. A market of 60 symbols or more has an example of every
+/// case: all payment frequencies, dividend kings and aristocrats, cuts, suspensions, special dividends, splits, funds
+/// with holdings, renamed securities.
 #[derive(Debug, Clone, clap::Args)]
 pub struct GenerateArgs {
-    /// Number of securities, including the benchmark SPY. 60 securities cover every case once.
+    /// Number of securities, including the benchmark SPY. 60 securities are enough for one example of every case.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=naming::MAX_SYMBOLS as i64))]
     pub symbols: u32,
     /// Years of daily prices.
@@ -61,9 +61,9 @@ pub struct GenerateArgs {
     /// Well-known tickers (KO, MSFT, SCHD) for some of the first 60 securities; the figures stay synthetic.
     #[arg(long)]
     pub familiar_tickers: bool,
-    /// Share of the securities with one planted fault, percent; default: 0. The file planted.list in the output folder
-    /// has symbol, date and kind of each fault. A security without a suitable row gets no fault. Payment faults need
-    /// four years of history.
+    /// Percentage of the securities that get one deliberate fault in their rows; default: 0. The file planted.list in
+    /// the output folder has symbol, date and kind of each fault. A security without a suitable row gets no fault.
+    /// Faults in payments need four years of history.
     #[arg(long, value_name = "PERCENT", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=100))]
     pub faults: u32,
     /// Print the summary as JSON.
@@ -89,7 +89,7 @@ pub fn run(args: &GenerateArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Progress bar on a terminal; a single line elsewhere.
+/// Progress bar on a terminal. Without a terminal, one line is logged and the bar is hidden.
 fn progress(symbols: u64) -> ProgressBar {
     let terminal = std::io::stderr().is_terminal();
     if !terminal {

@@ -1,4 +1,4 @@
-//! Metrics and health of a watch or a pull: rows loaded, and connection to the log.
+//! Metrics and health of the commands `ingest watch` and `ingest pull`: loaded rows, and connection to the log.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use telemetry::listener::MetricsSource;
 use crate::load::report::LoadSummary;
 use crate::pull::PullReport;
 
-/// Time without a connection to the log after which the program is unhealthy.
+/// Maximum time without a connection to the log. After this time, the health check fails.
 const UNREACHABLE_LIMIT: Duration = Duration::from_secs(30);
 
 /// Metrics of a watch or a pull, and the time at which the connection to the log was lost.
@@ -73,7 +73,7 @@ impl IngestMetrics {
         self.away_since().get_or_insert_with(Instant::now);
     }
 
-    /// Counts the rows and rejects of a load.
+    /// Counts the rows and rejects of a load. Also records that the log is reachable.
     pub fn count_load(&self, summary: &LoadSummary) {
         *self.away_since() = None;
         if !summary.already_loaded {
@@ -81,7 +81,8 @@ impl IngestMetrics {
         }
     }
 
-    /// Counts the rows, rejects, refused files, vendor calls and failed requests of one pull.
+    /// Counts the rows, rejects, refused files, vendor calls and failed requests of a pull. Also records that the log
+    /// is reachable.
     pub fn count_pull(&self, pulled: &PullReport) {
         *self.away_since() = None;
         self.count_rows(&pulled.source, pulled.rows.iter(), pulled.rejects);

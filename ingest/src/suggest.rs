@@ -1,7 +1,7 @@
-//! Suggestions for mistyped names, for error messages.
+//! Suggestions for mistyped names in error messages.
 
-/// Known name with the smallest Levenshtein distance. The maximum distance is a third of the length of `mistyped`, but
-/// at least 1.
+/// Known name with the smallest Levenshtein distance to `mistyped`. `None` if this distance is greater than 1 and
+/// greater than a third of the length of `mistyped`.
 pub(crate) fn find_nearest_name<'a>(
     mistyped: &str,
     known_names: impl IntoIterator<Item = &'a str>,

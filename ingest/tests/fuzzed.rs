@@ -1,4 +1,5 @@
-//! Fuzz targets with their corpus, with damaged corpus entries, and with random bytes.
+//! Tests that run every fuzz target with its corpus, with damaged corpus entries, and with random bytes. A target must
+//! not panic.
 
 use std::path::Path;
 
@@ -18,7 +19,7 @@ const TARGETS: [(&str, Target); 5] = [
     ("columns", fuzz::columns),
 ];
 
-/// The corpus of a target.
+/// Contents of all corpus files of a fuzz target.
 fn corpus(target: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fuzz/corpus").join(target);
     let files = std::fs::read_dir(folder).expect("a corpus lies beside its target");

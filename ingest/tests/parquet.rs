@@ -1,4 +1,4 @@
-//! Parquet files, where the program is built with them.
+//! Tests of loading Parquet files, for builds with the feature `parquet`.
 #![cfg(feature = "parquet")]
 
 use std::fs::File;
@@ -53,7 +53,7 @@ fn prices(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Fails when a decimal passes through a binary float, or a double is written with digits that nobody said.
+/// Fails if a decimal is converted to a binary float, or if a double is not written as its shortest decimal.
 #[tokio::test]
 async fn decimals_are_exact_and_doubles_are_their_shortest() -> Result<()> {
     let folder = std::env::temp_dir().join(format!("ingest-parquet-{}", std::process::id()));
@@ -65,10 +65,10 @@ async fn decimals_are_exact_and_doubles_are_their_shortest() -> Result<()> {
     let cli = Cli::parse_from(load_it.into_iter().chain(["--max-reject-percent", "60"]));
     let summary = load(&cli.load, &cli.stream, &Shutdown::listen()?).await?;
     std::fs::remove_dir_all(folder)?;
-    // The refused row stands there as it was read.
+    // The rejected row contains the digits from the Parquet file.
     let refused: Vec<&str> = summary.examples.iter().map(|reject| reject.row.as_str()).collect();
     assert_eq!(refused, ["KO,2024-03-15,900719925474.0993,0.30000000000000004,-1"], "{summary}");
     assert_eq!((summary.rows_total, summary.files[0].doubles.join(" ")), (1, "open".to_owned()));
-    assert!(summary.to_string().contains("binary doubles, read by their shortest decimals: open"));
+    assert!(summary.to_string().contains("binary doubles, read as their shortest decimals: open"));
     Ok(())
 }

@@ -1,6 +1,7 @@
-//! Real vendors' files: each is loaded, or refused with the reason that fits it.
+//! Tests with real vendors' files. Each file must be loaded, or refused with the expected reason.
 //!
-//! The files are not part of this repository; they are looked for beside it, in `../shared/samples`.
+//! The files are not part of this repository. They are in the folder `shared/samples` next to the repository. Without
+//! this folder, the tests are skipped.
 
 use std::path::{Path, PathBuf};
 
@@ -56,7 +57,7 @@ async fn refuses(path: &Path, expected: &str) -> Result<()> {
     Ok(())
 }
 
-/// Every CSV file under a folder, in name order.
+/// All CSV files in a folder and its subfolders, in name order.
 fn csv_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
     let mut entries = entries.collect::<Result<Vec<PathBuf>>>()?;
@@ -125,7 +126,7 @@ async fn newer_yahoo_files_are_daily_or_refused() -> Result<()> {
         let name = path.file_name().context("a file has a name")?.to_string_lossy().into_owned();
         if ["-1h-", "-15m-", "-1wk-"].iter().any(|interval| name.contains(interval)) {
             refuses(&path, "only daily rows are loaded").await?;
-            // A name that says nothing hides nothing: the rows themselves are refused.
+            // The file name of the copy does not contain the interval. The rows are refused even then.
             let copy = std::env::temp_dir().join(format!("{}-unnamed.csv", std::process::id()));
             std::fs::copy(&path, &copy)?;
             let summary = try_out(&copy, &["--symbol", "X"]).await?;
@@ -166,7 +167,7 @@ async fn broken_yahoo_files_are_refused_whole_or_lose_their_bad_rows_only() -> R
     Ok(())
 }
 
-/// One line a file: its format, rows and rejects, or the beginning of why it is refused.
+/// One line about a loaded file: its format, rows and rejects, or the beginning of the reason for refusing it.
 fn outcome(file: &FileReport) -> String {
     let FileReport { file: name, rows, rejects, reason, .. } = file;
     let format = file.format.as_deref().unwrap_or("-");
@@ -197,7 +198,7 @@ async fn every_sample_is_told_from_all_others() -> Result<()> {
     Ok(())
 }
 
-/// The body of a recorded answer, which stands in the recording as a quoted text folded over lines.
+/// Body of a recorded HTTP response. In the YAML recording, it is a quoted string that is folded over several lines.
 fn recorded_body(recording: &str) -> Option<String> {
     let key = ["string: '", "content: '"].into_iter().find(|key| recording.contains(key))?;
     let rest = recording.split_once(key)?.1.replace("''", "\0");
@@ -215,7 +216,7 @@ fn recorded_body(recording: &str) -> Option<String> {
     Some(body)
 }
 
-/// Loads a recorded answer under the name of a file.
+/// Stores the body of a recorded HTTP response in a file called `name`, and loads this file.
 async fn loads_recorded(recording: &Path, name: &str, expected: &[(&str, u64)]) -> Result<()> {
     let body = recorded_body(&std::fs::read_to_string(recording)?).context("a recorded body")?;
     let folder = std::env::temp_dir().join(format!("recorded-{}-{name}", std::process::id()));

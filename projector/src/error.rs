@@ -13,7 +13,7 @@ use store::facts::FactsError;
 use tokio::task::JoinError;
 use tokio_postgres::error::SqlState;
 
-/// Reason why the daemon stops.
+/// Error that ends a session of the daemon. A permanent error also stops the daemon.
 #[expect(missing_docs, reason = "each message describes its variant")]
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -111,7 +111,7 @@ pub enum DeriveError {
     Json(#[from] serde_json::Error),
 }
 
-/// Converts errors of statements to the variant `Db` of the given enums.
+/// Implements the conversion of Postgres statement errors to the variant `Db` of each given error enum.
 macro_rules! from_statement {
     ($($error:ident),*) => {
         $(impl From<tokio_postgres::Error> for $error {
@@ -154,14 +154,14 @@ impl RunError {
 }
 
 impl ConsumeError {
-    /// Error of a request to the server or of the delivery.
+    /// Wraps an error of a request to the NATS server, or of the delivery of messages.
     pub fn of_server(error: impl Into<async_nats::Error>) -> Self {
         Self::Consumer(error.into())
     }
 }
 
 impl ApplyError {
-    /// Stable code of the dead letter for a row or message that can never be applied; `None` if a retry may help.
+    /// Stable dead-letter code for a row or message that can never be applied. `None` if a retry may help.
     pub fn dead_letter_code(&self) -> Option<String> {
         let code = match self {
             Self::Db(DbError::Statement(error)) => return data_error_code(error),
@@ -174,8 +174,8 @@ impl ApplyError {
         Some(code.to_owned())
     }
 
-    /// Stable code of the dead letter for an error that the message may have caused; `None` if a server caused the
-    /// error.
+    /// Stable dead-letter code for an error that the message may have caused. `None` for any other error, for example a
+    /// fault of the server.
     ///
     /// A single failure does not prove that the message is the cause. The code is therefore used only after repeated
     /// failures.
@@ -193,11 +193,11 @@ impl ApplyError {
     }
 }
 
-/// SQLSTATE classes that usually mean an error of a row, for example one that a trigger raises. Server faults rarely
-/// have them.
+/// SQLSTATE classes that usually mean that a row is wrong, for example because a trigger refused it. Server faults
+/// rarely have these classes.
 const ROW_ERROR_CLASSES: [&str; 6] = ["0A", "2F", "38", "39", "P0", "YY"];
 
-/// Stable dead-letter code of a statement whose data Postgres refused; `None` for any other error.
+/// Stable dead-letter code for a statement error, if Postgres refused the data. `None` for any other error.
 fn data_error_code(error: &tokio_postgres::Error) -> Option<String> {
     // An error without SQLSTATE comes from encoding a parameter or from a broken connection.
     let Some(code) = error.code() else {

@@ -23,7 +23,7 @@ const POLICY: &str = include_str!("../queries/generation_policy.sql");
 const DERIVED_WITH: &str = include_str!("../queries/version_derived.sql");
 const AS_OF: &str = include_str!("../queries/as_of.sql");
 
-/// Begins a transaction that reads one snapshot of the database.
+/// Begins a read-only transaction that sees one snapshot of the database.
 pub async fn begin_snapshot(client: &mut Client) -> Result<Transaction<'_>, tokio_postgres::Error> {
     client.build_transaction().isolation_level(IsolationLevel::RepeatableRead).read_only(true).start().await
 }
@@ -34,8 +34,8 @@ pub async fn load_generation_row(client: &impl GenericClient, id: GenerationId) 
     row.with_context(|| format!("generation {id} does not exist; see projector list"))
 }
 
-/// Loads the inputs of a generation's last derivation: market date and source policy. The generation is the first one
-/// in the search path. The date is `None` if nothing was derived yet.
+/// Loads the inputs of a generation's last derivation: market date and source policy. The schema of the generation must
+/// be first in the search path. The date is `None` if nothing was derived yet.
 pub async fn load_last_inputs(
     transaction: &Transaction<'_>,
 ) -> Result<(Option<NaiveDate>, SourcePolicy), tokio_postgres::Error> {
@@ -51,13 +51,13 @@ pub struct Generation {
     pub id: GenerationId,
     /// Schema of the facts from which the generation is derived.
     pub fact_set: String,
-    /// Security whose returns are the benchmark of beta.
+    /// Security that serves as the benchmark of the metric beta.
     pub benchmark: Symbol,
     /// Market date of a frozen generation; `None` if the market date is the newest session.
     pub as_of: Option<NaiveDate>,
     /// Source policy that belongs only to this generation; `None` if the generation follows the live policy.
     pub policy: Option<SourcePolicy>,
-    /// Rules by which the generation is derived.
+    /// Rules of the derivation, with their parameters.
     pub rules: Rules,
 }
 
@@ -105,7 +105,8 @@ impl Generation {
         Ok(tailing)
     }
 
-    /// Sets the search path of the transaction: schema of this generation, its fact set, and the control tables.
+    /// Sets the search path of the transaction to the schema of this generation, then its fact set, then the control
+    /// tables.
     pub async fn set_local_search_path(&self, transaction: &Transaction<'_>) -> Result<(), DeriveError> {
         transaction.execute("select set_config('search_path', $1, true)", &[&self.search_path()]).await?;
         Ok(())
@@ -121,9 +122,8 @@ impl Generation {
         format!("{}, {}, control", generation_schema(self.id), self.fact_set)
     }
 
-    /// Loads the source policy by which this generation is derived: its own policy if it has one. A generation without
-    /// its own policy uses the live policy. Changes of the live policy that are not yet applied to the generation are
-    /// left out.
+    /// Loads the source policy of this generation: its own policy if it has one, otherwise the live policy. If a change
+    /// of the live policy is pending for this generation, loads the policy before the change.
     pub async fn load_source_policy(
         &self,
         transaction: &Transaction<'_>,
@@ -136,8 +136,8 @@ impl Generation {
         })
     }
 
-    /// Loads the market date: the date of a frozen generation, else the newest session in the log; `None` without any
-    /// session.
+    /// Loads the market date: the fixed date of a frozen generation, otherwise the newest session in the log. `None` if
+    /// the log has no session.
     pub async fn load_market_date(
         &self,
         transaction: &Transaction<'_>,

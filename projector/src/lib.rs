@@ -5,7 +5,7 @@
 //!   read tables commit in the same transaction. If many change, the read tables commit in a second transaction.
 //! - Only the projector with the newest lease epoch of a fact set writes to it.
 //! - Every message is applied, becomes a dead letter or stops the projector.
-//! - Derived rows are a function of the set of events. Replaying the log yields identical tables.
+//! - Derived rows depend only on the set of events. Replaying the log yields identical tables.
 
 pub mod apply;
 pub mod backup;

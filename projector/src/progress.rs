@@ -10,9 +10,9 @@ const LOG_INTERVAL: Duration = Duration::from_secs(5);
 /// Progress of a command towards a known total.
 #[derive(Debug)]
 pub struct ProgressReport {
-    /// Verb form that precedes the count, for example `derived`.
+    /// Participle before the count, for example `derived`.
     action: &'static str,
-    /// Plural noun that follows the count, for example `securities`.
+    /// Plural noun after the count, for example `securities`.
     unit: &'static str,
     done: u64,
     total: u64,
@@ -30,7 +30,7 @@ impl ProgressReport {
         Self { action, unit, done: 0, total, started: now, logged: now, bar }
     }
 
-    /// Adds to the count.
+    /// Adds `count` to the progress.
     pub fn add(&mut self, count: u64) {
         self.done += count;
         match &self.bar {
@@ -62,7 +62,7 @@ fn new_bar(unit: &str, total: u64) -> ProgressBar {
     ProgressBar::new(total).with_style(style)
 }
 
-/// Formats the progress: `derived 400 of 1000 securities, 80/s, 8 s left`.
+/// Formats the progress, for example `derived 400 of 1000 securities, 80/s, 7 s left`.
 fn format_progress(action: &str, unit: &str, done: u64, total: u64, elapsed: Duration) -> String {
     let begun = format!("{action} {done} of {total} {unit}");
     let millis = elapsed.as_millis().max(1);

@@ -9,15 +9,16 @@ use tokio_postgres::Config;
 
 use crate::facts::fact_cache::FactCache;
 
-/// Name of the fact set that follows the log.
+/// Name of the fact set that is created with the database. Most generations are derived from it. A rebuild from the log
+/// creates a fact set of its own.
 pub const LIVE_FACTS: &str = "facts";
 
-/// Maximum idle time of a transaction in a short command, after which Postgres ends the transaction.
+/// Maximum time for which a transaction of a short command may be idle. Postgres then ends the transaction.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// Maximum idle time of a transaction in a rebuild or review, after which Postgres ends it. Such a transaction is idle
-/// while a chunk is derived or the log is read. If the process is stopped, its transaction blocks the projector for at
-/// most this time.
+/// Maximum time for which a transaction of a rebuild or review may be idle. Such a transaction is idle while a chunk is
+/// derived or the log is read. If the process is stopped, its transaction blocks the projector until Postgres ends it
+/// after this time.
 const REBUILD_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Connection settings of the database.
@@ -32,14 +33,14 @@ pub struct DatabaseArgs {
 }
 
 impl DatabaseArgs {
-    /// Connection settings of the projector's role. The search path has the fact set `fact_set` and then the control
-    /// tables.
+    /// Connection settings of the projector's role. The search path has the schema of the fact set `fact_set` first,
+    /// and then the schema `control`.
     pub fn projector_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.config(fact_set, IDLE_TIMEOUT)
     }
 
-    /// Connection settings like [`DatabaseArgs::projector_config`], for the transactions of a review, which write
-    /// nothing. Such a transaction may be idle as long as a transaction of a rebuild.
+    /// Connection settings like [`DatabaseArgs::projector_config`], for a review. Its transactions write nothing. They
+    /// may be idle as long as the transactions of a rebuild.
     pub fn review_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.config(fact_set, REBUILD_IDLE_TIMEOUT)
     }
@@ -71,11 +72,12 @@ pub struct ApplyArgs {
     /// Lease in seconds; a standby may replace a projector that does not renew its lease for this time
     #[arg(long, env = "PROJECTOR_LEASE_SECONDS", default_value_t = 6, value_parser = clap::value_parser!(u64).range(1..=60))]
     pub lease_seconds: u64,
-    /// Size of the log messages per transaction, in bytes after decompression
+    /// Approximate maximum size of the log messages in one transaction, in bytes after decompression
     #[arg(long, env = "PROJECTOR_BATCH_BYTES", default_value_t = 12 * 1024 * 1024, value_parser = clap::value_parser!(u64).range(1..))]
     pub batch_bytes: u64,
-    /// Memory limit of the process, in bytes. The fact cache stops growing when the process uses 7/8 of this limit, but
-    /// not below 128 MiB. Facts that are not cached are read from Postgres at each derivation
+    /// Memory limit of the process, in bytes; 0 disables the fact cache. The cache stops growing when the process uses
+    /// more than 7/8 of this limit and more than 128 MiB. Facts that are not cached are read from Postgres at each
+    /// derivation
     #[arg(long, env = "PROJECTOR_MEMORY", default_value_t = 512 * 1024 * 1024)]
     pub memory: usize,
 }
@@ -83,7 +85,7 @@ pub struct ApplyArgs {
 /// Benchmark of a new generation.
 #[derive(Debug, Clone, Args)]
 pub struct BenchmarkArgs {
-    /// Security whose month-end returns are the benchmark of beta
+    /// Symbol of the benchmark security. The metric beta compares month-end returns with those of this security
     #[arg(
         long = "benchmark",
         id = "benchmark",
@@ -104,18 +106,19 @@ pub struct ProjectorSettings {
 }
 
 impl ProjectorSettings {
-    /// Connection settings like [`DatabaseArgs::projector_config`]. A transaction may be idle for the lease duration.
+    /// Connection settings like [`DatabaseArgs::projector_config`]. A transaction may be idle for at most the lease
+    /// duration.
     pub fn projector_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.database.config(fact_set, self.lease())
     }
 
-    /// Connection settings like [`DatabaseArgs::projector_config`]. A transaction may be idle while a chunk of
-    /// securities is derived, and at least for the lease duration.
+    /// Connection settings like [`DatabaseArgs::projector_config`], for a rebuild. A transaction may be idle while a
+    /// chunk of securities is derived, and for at least the lease duration.
     pub fn rebuild_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.database.config(fact_set, REBUILD_IDLE_TIMEOUT.max(self.lease()))
     }
 
-    /// Creates an empty cache of facts, whose budget is the memory limit of the process.
+    /// Creates an empty cache of facts. The memory limit of the process limits its size.
     pub fn fact_cache(&self) -> FactCache {
         FactCache::with_budget(self.applying.memory)
     }

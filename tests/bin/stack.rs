@@ -1,4 +1,4 @@
-//! `stack`: the whole service on this machine; `cargo stack` builds and starts it.
+//! Program `stack`: runs the whole service on this machine. `cargo stack` builds and starts it.
 
 use std::process::ExitCode;
 

@@ -64,7 +64,7 @@ impl Api {
         }
     }
 
-    /// Memory of the process in kB: `VmRSS` is the current value, and `VmHWM` is the peak.
+    /// Memory of the process in kB. `figure` is `VmRSS` for the current value, or `VmHWM` for the peak.
     pub fn memory_kilobytes(&self, figure: &str) -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.pid()))?;
         let line = status.lines().find_map(|line| line.strip_prefix(figure)?.strip_prefix(':'));

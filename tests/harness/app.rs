@@ -20,11 +20,13 @@ use crate::port;
 use crate::process::{Daemon, Output, command_bound_to_parent, output, output_unread};
 use crate::servers::Servers;
 
-/// Environment variables that child processes inherit. Other variables of the developer must not change results.
+/// Environment variables that child processes inherit. All other variables are removed, so that a developer's settings
+/// do not change test results.
 const INHERITED: [&str; 7] =
     ["PATH", "HOME", "TMPDIR", "LLVM_PROFILE_FILE", "RUST_BACKTRACE", "RUST_LOG", "LD_LIBRARY_PATH"];
 
-/// Instance of the service on servers that it shares with other tests. Dropping it removes its database and stream.
+/// Instance of the service for one test. By default, its servers are shared with other tests. Dropping it removes its
+/// database and stream.
 #[derive(Debug)]
 pub struct TestApp {
     servers: Arc<Servers>,
@@ -93,7 +95,7 @@ impl TestApp {
         TestAppBuilder::default()
     }
 
-    /// Servers of the app's database and stream.
+    /// Postgres and NATS server that the app uses.
     pub fn servers(&self) -> &Servers {
         &self.servers
     }
@@ -148,7 +150,7 @@ impl TestApp {
             .with_context(|| format!("running {program}"))
     }
 
-    /// Runs a program to its end. Its standard output is a pipe whose reader is closed.
+    /// Runs a program to its end. Nothing reads its standard output, so a write to it fails with a broken pipe.
     pub async fn run_with_unread_output(&self, program: Program, arguments: &[&str]) -> Result<Output> {
         output_unread(self.command(program, arguments, &[]).await?)
             .await
@@ -223,7 +225,7 @@ impl TestApp {
         Ok(row.try_get(0)?)
     }
 
-    /// Creates the app's stream without messages, as a first load does.
+    /// Creates the app's stream without messages. The stream has the same settings as after a first load.
     pub async fn create_stream(&self) -> Result<()> {
         let settings = StreamSettings {
             nats_url: self.endpoints.nats_url.clone(),

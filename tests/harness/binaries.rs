@@ -1,7 +1,8 @@
-//! Programs of the service, built at their first use: `cargo test` does not build the binaries of other packages.
+//! Programs of the service. They are built at their first use, because `cargo test` does not build the binaries of
+//! other packages.
 //!
-//! Invariant: the programs are optimized if the calling program is optimized, so a benchmark never measures debug
-//! code. Programs in `SERVICE_PROGRAMS`, or in the folder of the program `stack`, are used without a build.
+//! Invariant: the programs are optimized if the calling program is optimized, so a benchmark never measures debug code.
+//! Programs in `SERVICE_PROGRAMS`, or in the folder of the program `stack`, are used without a build.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -38,7 +39,7 @@ pub struct Binaries {
     pub api: PathBuf,
 }
 
-/// Fields of Cargo's messages that contain the path of an executable.
+/// Message of `cargo build`, reduced to the fields that contain the path of an executable.
 #[derive(Deserialize)]
 struct Message {
     target: Option<Target>,
@@ -51,7 +52,7 @@ struct Target {
 }
 
 impl Program {
-    /// Cargo's name of the executable.
+    /// Name of the executable file.
     pub fn name(self) -> &'static str {
         match self {
             Program::Ingest => "ingest",
@@ -68,8 +69,8 @@ impl fmt::Display for Program {
 }
 
 impl Binaries {
-    /// Programs in the folder `SERVICE_PROGRAMS`; built programs if the variable is unset. The search runs once per
-    /// process.
+    /// Programs in the folder that the variable `SERVICE_PROGRAMS` names. If the variable is unset, the programs are
+    /// built. Later calls return the result of the first call.
     pub async fn shared() -> Result<Arc<Binaries>> {
         static SHARED: OnceCell<Arc<Binaries>> = OnceCell::const_new();
         let find = async || match environment::read_variable("SERVICE_PROGRAMS") {
@@ -83,8 +84,8 @@ impl Binaries {
         SHARED.get_or_try_init(async || find().await.map(Arc::new)).await.cloned()
     }
 
-    /// Programs in the folder of this program; built programs if one is missing. A build puts all programs into one
-    /// folder.
+    /// Programs in the folder of the running executable. If one is missing there, the result is that of
+    /// [`Binaries::shared`].
     pub(crate) async fn beside_this_program() -> Result<Arc<Binaries>> {
         let this = std::env::current_exe().context("finding this program")?;
         match this.parent().and_then(Binaries::inside) {

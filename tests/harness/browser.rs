@@ -1,4 +1,4 @@
-//! Browser for tests, driven over the WebDriver protocol: Debian's Chromium with its driver.
+//! Browser for tests: Debian's Chromium, controlled by its driver over the WebDriver protocol.
 //!
 //! The protocol is JSON over HTTP, so the harness implements it. The client crates for it would enable features of
 //! `serde_json` that change how the service's programs write JSON.
@@ -21,11 +21,11 @@ use crate::eventually;
 use crate::port;
 use crate::process::{Daemon, Signal, command_bound_to_parent};
 
-/// Version of the accessibility rules against which pages are checked.
+/// npm package of the accessibility rules that pages must pass, with its version.
 const AXE: &str = "axe-core@4.11.0";
 /// Maximum wait for an element.
 const APPEARS_WITHIN: Duration = Duration::from_secs(10);
-/// Name of the field that contains an element's id in the protocol.
+/// Name of the JSON field in which WebDriver sends the id of an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
 /// Browser with its own profile. Dropping it ends the browser.
@@ -165,12 +165,13 @@ impl Browser {
         Ok(())
     }
 
-    /// Runs a function body in the page and returns its value. A promise is awaited.
+    /// Runs JavaScript in the page, and returns its result. `body` is the body of a function. If the function returns a
+    /// promise, waits for its value.
     pub async fn run(&self, body: &str) -> Result<Value> {
         self.command(Method::POST, "/execute/sync", json!({ "script": body, "args": [] })).await
     }
 
-    /// Shows pages with the size and color scheme of this screen.
+    /// Sets the size and color scheme of the screen for all following pages.
     pub async fn show_on(&self, screen: Screen) -> Result<()> {
         let size = json!({ "width": screen.width, "height": screen.height, "deviceScaleFactor": 1, "mobile": screen.width < 500 });
         self.devtools("Emulation.setDeviceMetricsOverride", size).await?;
@@ -188,7 +189,8 @@ impl Browser {
         std::fs::write(file, bytes).with_context(|| file.display().to_string())
     }
 
-    /// Violations of the accessibility rules (WCAG 2.2 A and AA, and the best practices) on the current page.
+    /// Checks the current page against the accessibility rules: WCAG 2.2 A and AA, and the best practices. Returns the
+    /// violations. `rules` is the script of [`accessibility_rules`].
     pub async fn accessibility(&self, rules: &str) -> Result<Vec<String>> {
         self.run(rules).await?;
         let found = self
@@ -235,7 +237,8 @@ impl Drop for Browser {
     }
 }
 
-/// Accessibility rules as a script, fetched from npm once. `None` without npm; the test is then recorded as skipped.
+/// Script with the accessibility rules. It is fetched from npm once. `None` without npm; the test is then recorded as
+/// skipped.
 pub fn accessibility_rules() -> Result<Option<String>> {
     let Some(npm) = optional_program("npm", Requirement::Npm) else { return Ok(None) };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/axe");

@@ -26,12 +26,12 @@ pub struct Endpoints {
 }
 
 impl Endpoints {
-    /// Endpoints for this database and stream. On an existing server, environment variables can set the URLs of the
-    /// roles.
+    /// Endpoints for this database and stream. If the harness did not start the Postgres server, environment variables
+    /// can set the URLs of the roles.
     pub fn new(servers: &Servers, database: &str, stream: &str, subject_prefix: &str) -> Result<Endpoints> {
         let owner = servers.postgres.url(database);
         let role_url = |variable: &str, role: &str| match environment::read_text(variable) {
-            // Only an existing server can have its own roles, whose URLs are in the environment.
+            // Only a server that the harness did not start can have its own roles. Their URLs are in the environment.
             Some(given) if !servers.postgres.is_own() => with_database(&given, database),
             _ => with_user(&owner, role),
         };

@@ -1,4 +1,5 @@
-//! Environment variables of the harness, which only this module reads. A test has no command line for these settings.
+//! Settings of the harness in environment variables. They are variables because a test has no command line of its own.
+//! Only this module reads the environment.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -16,12 +17,12 @@ pub(crate) fn read_text(variable: &str) -> Option<String> {
     read_variable(variable)?.into_string().ok()
 }
 
-/// Number in a variable that a developer sets for a test, such as the seed of a run to repeat.
+/// Number that a developer sets in an environment variable, such as the seed with which a test repeats a failed run.
 pub fn number_variable(variable: &str) -> Option<u64> {
     read_text(variable)?.parse().ok()
 }
 
-/// Folder in a variable that a developer sets for the pictures of a test.
+/// Folder that a developer sets in an environment variable. A test stores its images there.
 pub fn folder_variable(variable: &str) -> Option<PathBuf> {
     read_variable(variable).map(PathBuf::from)
 }

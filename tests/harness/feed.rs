@@ -1,4 +1,4 @@
-//! Feeds that a test writes.
+//! Feed files that a test writes and loads.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::app::TestApp;
 
-/// Feed that a test writes: its text, and the options of its load.
+/// Feed of a test: the text of the file, and the options with which it is loaded.
 #[derive(Debug)]
 #[must_use = "a feed is in the log once it is loaded"]
 pub struct Feed<'a> {
@@ -32,7 +32,7 @@ impl<'a> Feed<'a> {
         self
     }
 
-    /// Sets the date of the load.
+    /// Sets the date that is the current date during the load.
     pub fn today(mut self, today: &'a str) -> Self {
         self.today = today;
         self

@@ -28,7 +28,7 @@ pub use unpack::{unpack_tar_gz, unpack_zip_member};
 /// Number of checksum digits in messages.
 const SHOWN_DIGITS: usize = 16;
 
-/// Server build for the cache.
+/// Build of a server program that can be downloaded into the cache.
 #[derive(Debug, Clone)]
 pub struct Build {
     /// Name of the server in messages.
@@ -41,14 +41,14 @@ pub struct Build {
     pub archive: Archive,
     /// Unpacks an archive into an empty folder.
     pub unpack: fn(&Path, &Path) -> Result<()>,
-    /// Check of an installed folder. A folder that fails it is installed again.
+    /// Returns true if an installed folder is complete. Otherwise the build is installed again.
     pub is_intact: fn(&Path) -> bool,
-    /// Alternatives to the download, for the end of an error message.
+    /// Alternatives to the download. They are the end of the error message if the download fails.
     pub alternative: &'static str,
 }
 
-/// Cache folder: `$XDG_CACHE_HOME` or `~/.cache`. For root, a build that another user executes is in /var/cache,
-/// because root's home is closed to other users.
+/// Cache folder: `$XDG_CACHE_HOME`, or else `~/.cache`. If the harness runs as root and another user executes the
+/// program (`for_server_user`), it is /var/cache instead of `~/.cache`. Other users cannot enter root's home.
 pub(crate) fn cache(for_server_user: bool) -> Result<PathBuf> {
     let root = match environment::read_variable("XDG_CACHE_HOME") {
         Some(folder) => PathBuf::from(folder),
@@ -122,7 +122,8 @@ fn announce_download(build: &Build, reason: &str, folder: &Path) {
     ));
 }
 
-/// Prints a line on standard error above the progress bars, also in a test whose output is captured.
+/// Prints a line on standard error, above the progress bars. The line appears even if the output of the test is
+/// captured.
 pub(crate) fn announce(line: fmt::Arguments<'_>) {
     bars().suspend(|| {
         // A closed standard error must not stop the run.

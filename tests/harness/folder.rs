@@ -1,4 +1,5 @@
-//! Private folders, one per test process. They are removed after the end of the process, also after `kill -9`.
+//! Temporary folders of a test process, which only its user can change. They are removed after the end of the process,
+//! even after `kill -9`.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};

@@ -1,8 +1,8 @@
 //! Harness of the tests and of `cargo stack`: a private Postgres and NATS, the service's programs, and functions that
-//! drive them.
+//! control them.
 //!
 //! Invariants: servers listen only on 127.0.0.1, on free ports. No process outlives the harness process that started
-//! it, also after `kill -9`. Tests share two servers, but never a database, a stream or a subject.
+//! it, even after `kill -9`. Tests share two servers, but never a database, a stream or a subject.
 
 mod api;
 mod app;
@@ -65,8 +65,8 @@ pub fn samples() -> Option<std::path::PathBuf> {
     None
 }
 
-/// Optional file of worked cases of the domain rules next to the workspace. `None` without it; the test is then
-/// recorded as skipped.
+/// Optional file next to the workspace with examples of the domain rules: input and correct result. `None` without it;
+/// the test is then recorded as skipped.
 pub fn golden() -> Option<std::path::PathBuf> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/golden/domain-cases.json");
     if path.is_file() {

@@ -24,10 +24,10 @@ pub(crate) use find::pinned;
 const OLDEST: Release = Release(2, 10);
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const ATTEMPTS: usize = 3;
-/// Setting with which a message is on disk before it is acknowledged.
+/// Line of the NATS configuration. With it, a message is on disk before it is acknowledged.
 const SYNC_ALWAYS: &str = "  sync_interval: always\n";
 
-/// Server of the log.
+/// NATS server that stores the event log.
 #[derive(Debug)]
 pub struct NatsServer {
     url: String,
@@ -86,13 +86,13 @@ impl NatsServer {
         Ok(())
     }
 
-    /// Kills the server, like a power cut. [`NatsServer::restart`] starts it again on the same port.
+    /// Kills the server with SIGKILL. [`NatsServer::restart`] starts it again on the same port.
     pub async fn kill9(&self) -> Result<()> {
         self.own()?.lock().await.process.kill9()?;
         Ok(())
     }
 
-    /// Sends a signal to the server. Fails for an existing server.
+    /// Sends a signal to the server. Fails if the harness did not start the server.
     pub async fn signal(&self, signal: Signal) -> Result<()> {
         self.own()?.lock().await.process.signal(signal)
     }
@@ -142,7 +142,7 @@ impl NatsServer {
         self.restart().await
     }
 
-    /// Process id of the server. Fails for an existing server.
+    /// Process id of the server. Fails if the harness did not start the server.
     pub async fn pid(&self) -> Result<u32> {
         Ok(self.own()?.lock().await.process.pid())
     }
@@ -159,7 +159,8 @@ impl NatsServer {
         Ok(files)
     }
 
-    /// Last log lines of a server that has ended; `None` if it runs, or for an existing server.
+    /// Exit status and last log lines of a server that has ended. `None` if the server runs, or if the harness did not
+    /// start it.
     pub(crate) async fn exit_message(&self) -> Option<String> {
         let mut own = self.own.as_ref()?.lock().await;
         let status = own.process.exit_status().ok().flatten()?;

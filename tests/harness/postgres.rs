@@ -35,7 +35,7 @@ pub(crate) enum Durability {
     Disposable,
 }
 
-/// Server of the facts and the read tables.
+/// Postgres server that stores the facts and the read tables.
 #[derive(Debug)]
 pub struct PostgresServer {
     url: Url,
@@ -95,7 +95,7 @@ impl PostgresServer {
         }
     }
 
-    /// URL of a database for the owner.
+    /// URL with which the owner of a database connects to it.
     pub fn url(&self, database: &str) -> String {
         let mut url = self.url.clone();
         url.set_path(database);
@@ -132,13 +132,13 @@ impl PostgresServer {
         client.batch_execute(&statement).await.with_context(|| format!("dropping database {name}"))
     }
 
-    /// Kills the server, like a power cut. [`PostgresServer::restart`] starts it again on the same port.
+    /// Kills the server with SIGKILL. [`PostgresServer::restart`] starts it again on the same port.
     pub async fn kill9(&self) -> Result<()> {
         self.own()?.lock().await.process.kill9()?;
         Ok(())
     }
 
-    /// Sends a signal to the server. Fails for an existing server.
+    /// Sends a signal to the server. Fails if the harness did not start the server.
     pub async fn signal(&self, signal: Signal) -> Result<()> {
         self.own()?.lock().await.process.signal(signal)
     }
@@ -163,7 +163,7 @@ impl PostgresServer {
         Ok(())
     }
 
-    /// Configures the server to refuse the service's roles without TLS and a password.
+    /// Configures the server so that the roles of the API and of the projector need TLS and a password.
     pub async fn demand_tls(&self, certificate: &Certificate) -> Result<()> {
         self.own()?.lock().await.cluster.demand_tls(certificate)?;
         let client = connect(&self.url).await?;
@@ -197,7 +197,8 @@ impl PostgresServer {
         }
     }
 
-    /// Last log lines of a server that has ended; `None` if it runs, or for an existing server.
+    /// Exit status and last log lines of a server that has ended. `None` if the server runs, or if the harness did not
+    /// start it.
     pub(crate) async fn exit_message(&self) -> Option<String> {
         let mut own = self.own.as_ref()?.lock().await;
         let status = own.process.exit_status().ok().flatten()?;
@@ -225,7 +226,7 @@ fn children(parent: u32) -> Result<Vec<Pid>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")? {
         let path = entry?.path();
-        // The fields after the name in parentheses are state and parent.
+        // After the name in parentheses, the first field is the state, and the second is the parent process.
         let Ok(status) = std::fs::read_to_string(path.join("stat")) else { continue };
         let fields = status.rsplit_once(')').map_or("", |(_, fields)| fields);
         let is_child = fields.split_whitespace().nth(1).is_some_and(|id| id.parse() == Ok(parent));

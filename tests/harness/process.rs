@@ -2,7 +2,7 @@
 //!
 //! Invariants: every child runs under `setpriv --pdeathsig`, so the kernel ends it even if its parent gets `kill -9`.
 //! The kernel sends this signal when the thread that forked ends, and a test's thread ends with its test. All children
-//! are therefore spawned from one thread that lives as long as the process. Each child leads its own process group. A
+//! are therefore started from one thread that lives as long as the process. Each child leads its own process group. A
 //! Ctrl-C in the terminal therefore reaches only the parent, which stops the children in order.
 
 use std::ffi::OsStr;
@@ -37,7 +37,7 @@ pub struct Daemon {
 /// Exit status and output of a finished child.
 #[derive(Debug, Clone)]
 pub struct Output {
-    /// Exit code; 128 + the signal if a signal ended the child.
+    /// Exit code. If a signal ended the child, it is 128 plus the number of the signal.
     pub code: i32,
     /// Standard output as text; bytes that are not UTF-8 are replaced. Empty if the output was not read.
     pub stdout: String,
@@ -45,7 +45,7 @@ pub struct Output {
     pub stderr: String,
 }
 
-/// Guard that kills the process group of a child that has not ended; `None` after the child has ended.
+/// Guard that kills the process group of a child on drop. It contains `None` after the child has ended.
 struct Leash(Option<Pid>);
 
 impl Daemon {
@@ -99,7 +99,7 @@ impl Daemon {
         }
     }
 
-    /// Sends a signal, and waits until the child ends. Kills the child after `limit`.
+    /// Sends a signal, and waits until the child ends. Kills the child if it still runs after `limit`.
     pub async fn stop(&mut self, signal: Signal, limit: Duration) -> Result<ExitStatus> {
         self.signal(signal)?;
         match self.wait(limit).await {
@@ -108,7 +108,7 @@ impl Daemon {
         }
     }
 
-    /// Kills the child and its process group, like a power cut.
+    /// Kills the child and its process group with SIGKILL.
     pub fn kill9(&mut self) -> Result<ExitStatus> {
         if let Some(status) = self.exit_status()? {
             return Ok(status);
@@ -143,7 +143,7 @@ impl Drop for Daemon {
 }
 
 impl Output {
-    /// Output of a child that must succeed. Otherwise the error contains the output.
+    /// Returns the output if the exit code is 0. Otherwise returns an error with the output.
     pub fn success(self) -> Result<Output> {
         if self.code != 0 {
             bail!("exit code {}\nstdout:\n{}\nstderr:\n{}", self.code, self.stdout, self.stderr);
@@ -183,7 +183,7 @@ pub(crate) async fn output(mut command: Command) -> Result<Output> {
     collect(command).await
 }
 
-/// Like [`output`], but standard output is a pipe whose reader is closed.
+/// Like [`output`], but nothing reads the standard output. A write to it fails with a broken pipe.
 pub(crate) async fn output_unread(mut command: Command) -> Result<Output> {
     let (_, unread) = io::pipe()?;
     command.stdout(unread).stderr(Stdio::piped());

@@ -1,4 +1,4 @@
-//! Release of a server program, from its output for `--version`.
+//! Release number of a server program, read from its output for `--version`.
 
 use std::fmt;
 use std::path::Path;

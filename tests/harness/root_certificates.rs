@@ -1,6 +1,7 @@
-//! Root certificates of the harness's HTTPS clients: those of the system, else Mozilla's list in the program.
+//! Root certificates of the harness's HTTPS clients: the certificates of the system, or Mozilla's list if the system
+//! has none.
 //!
-//! Invariant: every HTTPS connection checks the server's certificate, also on a machine without root certificates.
+//! Invariant: every HTTPS connection checks the server's certificate, even on a machine without root certificates.
 
 use anyhow::{Context, Result, bail};
 use rustls::pki_types::CertificateDer;
@@ -8,7 +9,7 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::environment;
 
-/// Variables that replace the system's root certificates.
+/// Environment variables with which a user replaces the system's root certificates.
 const VARIABLES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
 /// TLS configuration of a client.
@@ -21,7 +22,8 @@ pub(crate) fn tls_configuration() -> Result<ClientConfig> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Root certificates to trust: `found`, else Mozilla's list. Fails if `variable` is set but names no certificates.
+/// Root certificates to trust: `found`, or Mozilla's list if `found` is empty. `variable` is the environment variable
+/// from which `found` was read. If it is set, an empty `found` is an error.
 pub fn root_store(found: Vec<CertificateDer<'static>>, variable: Option<&str>) -> Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(found);

@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// User and group from /etc/passwd.
+/// Ids of a user and its group, from /etc/passwd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ServerUser {
     uid: u32,

@@ -91,8 +91,8 @@ impl Servers {
         Ok(Servers { postgres, nats, template: OnceCell::new() })
     }
 
-    /// Environment variables by which another process uses these servers and programs. The template database is
-    /// included if the harness started Postgres.
+    /// Environment variables with which another process uses the same servers and programs. If the harness started
+    /// Postgres, they also name the template database.
     pub async fn environment(&self) -> Result<[(&'static str, String); 4]> {
         let programs = Binaries::shared().await?;
         let folder = programs.projector.parent().context("the programs are in a folder")?;
@@ -144,7 +144,7 @@ impl Servers {
     }
 }
 
-/// Both results. If both failed, the error contains both errors.
+/// Returns both values. If both results are errors, the error contains both.
 fn both<A, B>(results: (Result<A>, Result<B>)) -> Result<(A, B)> {
     match results {
         (Ok(first), Ok(second)) => Ok((first, second)),

@@ -1,6 +1,6 @@
 //! File system of a few megabytes, for tests of a full disk.
 //!
-//! Invariant: the file system is unmounted on drop, and when the process that mounted it dies, also after `kill -9`.
+//! Invariant: the file system is unmounted on drop, and when the process that mounted it dies, even after `kill -9`.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -18,7 +18,7 @@ use crate::folder;
 const KEEPER: &str = r#"cat >/dev/null; umount --lazy -- "$0""#;
 const BLOCK: usize = 64 << 10;
 
-/// Small disk in memory.
+/// Small file system in memory.
 #[derive(Debug)]
 pub struct SmallDisk {
     path: PathBuf,

@@ -51,7 +51,7 @@ pub struct StackOptions {
     pub source: String,
 }
 
-/// Runs the stack until Ctrl-C or SIGTERM. Fails if Postgres, the projector or the API ends.
+/// Runs the stack until Ctrl-C, SIGTERM or SIGHUP. Fails if Postgres, the projector or the API ends before.
 pub async fn run(options: StackOptions) -> Result<()> {
     let progress = Progress::start();
     let missing = cargo_stack::missing_for_start();

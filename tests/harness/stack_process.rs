@@ -1,4 +1,4 @@
-//! Program `stack` as a user runs it, and shells with the variables of its `env`.
+//! Program `stack`, started as a user starts it, and shells with the variables that `stack env` prints.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,12 +14,12 @@ use crate::process::{Daemon, Output, Signal, command_bound_to_parent, output};
 
 const READY_WITHIN: Duration = Duration::from_secs(240);
 const STOP_WITHIN: Duration = Duration::from_secs(30);
-/// Setup of a shell. An error response to `curl` fails the command line.
+/// First lines of every shell. With them, a command line fails if `curl` receives an error response.
 const SHELL_SETUP: &str = r#"set -euo pipefail
 eval "$("$STACK_PROGRAM" env)"
 curl() { command curl --fail-with-body "$@"; }
 "#;
-/// Variables of the developer that the stack and its shells keep.
+/// Environment variables that the stack and its shells inherit.
 const INHERITED: [&str; 4] = ["PATH", "HOME", "TMPDIR", "LLVM_PROFILE_FILE"];
 
 /// Running stack with its own servers, data and working folder.
@@ -31,8 +31,8 @@ pub struct StackProcess {
 }
 
 impl StackProcess {
-    /// Starts a stack with a small market that has the demo market's tickers, and with further files. Waits for the
-    /// line `ready:`.
+    /// Starts a stack that loads a small generated market and these files. The tickers of the market also exist in the
+    /// demo market. Waits for the line `ready:`.
     pub async fn start(files: &[(&str, &str)]) -> Result<StackProcess> {
         let binaries = Binaries::shared().await?;
         let program = binaries.path(Program::Ingest).with_file_name("stack");

@@ -1,4 +1,4 @@
-//! Recording of a process's system calls by strace.
+//! Recording of the system calls of a process, made by strace.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -9,10 +9,10 @@ use skipped::Requirement;
 use crate::process::{Daemon, Signal, command_bound_to_parent};
 
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Maximum recorded length of a text. Messages of the log are shorter.
+/// Maximum number of bytes that are recorded of a buffer. Messages of the log are shorter.
 const LONGEST_DATA: &str = "2000000";
 
-/// Running recording.
+/// Running recording of another process's system calls.
 #[derive(Debug)]
 pub struct SystemCalls {
     strace: Daemon,
@@ -20,8 +20,9 @@ pub struct SystemCalls {
 }
 
 impl SystemCalls {
-    /// Records the named system calls of a process and all its threads into `record`. Files and sockets are recorded
-    /// by name, text as hexadecimal bytes. `None` if processes cannot be traced; the test is then recorded as skipped.
+    /// Starts to record the named system calls of a process and all its threads into the file `record`. Files and
+    /// sockets are recorded with their names, and buffers as hexadecimal bytes. `None` if processes cannot be traced;
+    /// the test is then recorded as skipped.
     pub async fn record(process: u32, calls: &str, record: &Path) -> Result<Option<SystemCalls>> {
         let mut command = command_bound_to_parent("strace", "KILL");
         command.args(["--follow-forks", "-xx", "-yy", "--string-limit", LONGEST_DATA]);
@@ -42,8 +43,8 @@ impl SystemCalls {
         Ok(Some(SystemCalls { strace, record: record.to_owned() }))
     }
 
-    /// Ends the recording; the process continues. A line of the result is a call, or half of a call that another
-    /// thread interrupted.
+    /// Ends the recording and returns its text. The process continues to run. A line of the text is a call, or the
+    /// first or second half of a call that strace interrupted with a call of another thread.
     pub async fn finish(mut self) -> Result<String> {
         self.strace.stop(Signal::INT, PATIENCE).await?;
         std::fs::read_to_string(&self.record).context("reading the recorded system calls")

@@ -1,4 +1,5 @@
-//! The commands that administer accounts and keys: what they do, what they refuse, what they leave in the audit log.
+//! Commands that administer accounts and API keys: their effects, their error messages, and their entries in the audit
+//! log.
 
 use anyhow::{Context, Result};
 use harness::TestApp;
@@ -59,7 +60,7 @@ async fn an_account_lives_through_its_commands() -> Result<()> {
     assert_eq!(actions, expected);
     check(&history[1]["details"]["before"], json!({ "tier": "premium" }));
     check(&history[1]["details"]["after"], json!({ "tier": "starter" }));
-    // The address is free again, and its new account has nothing of the old one.
+    // The email address can be used again. The new account does not get the tier or the keys of the old account.
     check(&run(&app, &["account", "create", WHO]).await?, json!({ "tier": "free", "active_keys": 0 }));
     Ok(())
 }
@@ -84,12 +85,12 @@ async fn keys_are_shown_once_and_replaced() -> Result<()> {
         .sql_value("select extract(epoch from expires_at - now())::float8 / 3600 from accounts.api_keys order by id limit 1")
         .await?;
     assert!((23.9..=24.0).contains(&overlap), "{overlap}");
-    // A name two keys share does not say which.
+    // Two keys now have this name, so the command asks for an id.
     assert!(refusal(&app, &["key", "delete", WHO, "main"]).await?.contains("use the id"));
     let first = key["id"].to_string();
     let twice = refusal(&app, &["key", "re-roll", WHO, &first, "--overlap", "7d"]).await?;
     assert!(twice.contains("replaced already"), "{twice}");
-    // The overlap never outlives the old expiry.
+    // The overlap does not extend the life of an old key that expires earlier.
     let second = rolled["id"].to_string();
     app.sql("update accounts.api_keys set expires_at = now() + interval '2 hours' where id > 1", &[]).await?;
     run(&app, &["key", "re-roll", WHO, &second, "--overlap", "7d"]).await?;

@@ -1,6 +1,7 @@
-//! An instance decides by what it remembers of an account, and charges only if that still is what the store holds.
+//! Cache of accounts in an API instance. A cached account is charged only if its row in Postgres still permits the
+//! call.
 //!
-//! Every account's row is left alone between calls here, so that what is remembered would be used if it could.
+//! Most tests make several calls before they change a row, so that the account is in the cache.
 
 use anyhow::{Context, Result};
 use futures::future::join_all;
@@ -8,17 +9,17 @@ use harness::{Api, TestApp};
 
 use crate::metrics::scrape;
 
-/// A call that needs no data and counts.
+/// Call that counts against the quota. It needs no data.
 const CALL: &str = "/v1/stocks?limit=1";
-/// A call that the free tier does not include.
+/// Call that the free tier does not permit.
 const GATED: &str = "/v1/stocks/NOPE/fundamentals";
 
 async fn status(api: &Api, path: &str, key: &str) -> Result<u16> {
     Ok(api.get(path, Some(key)).await?.status.as_u16())
 }
 
-/// Fails when what was read of a key outlives what was read of its account: without the epoch the deleted key is used
-/// again as soon as the other one made the account known anew.
+/// Fails if an instance accepts a deleted or expired key that is still in its cache. Calls with the other key of the
+/// account cache the account again, which must not make the deleted key valid.
 #[tokio::test]
 async fn a_deleted_key_stays_deleted_while_another_is_used() -> Result<()> {
     let app = TestApp::start().await?;
@@ -31,7 +32,7 @@ async fn a_deleted_key_stays_deleted_while_another_is_used() -> Result<()> {
             assert_eq!(status(&api, CALL, key).await?, 200);
         }
         app.sql(&format!("update accounts.api_keys set {change} where name = '{name}'"), &[]).await?;
-        // Until the account is known well enough again to be charged without a look.
+        // The account is cached again after these calls.
         for _ in 0..6 {
             assert_eq!(status(&api, CALL, &kept).await?, 200);
         }
@@ -42,7 +43,8 @@ async fn a_deleted_key_stays_deleted_while_another_is_used() -> Result<()> {
     Ok(())
 }
 
-/// Fails when one of the changes does not give the account's row a new version.
+/// Every change of an account, its key or its tier applies to the next request, although the account is cached. Fails
+/// if one of the changes does not increase `plan_version` in the account's row.
 #[tokio::test]
 async fn changes_of_accounts_keys_and_tiers_hold_on_the_next_request() -> Result<()> {
     let app = TestApp::start().await?;
@@ -62,7 +64,7 @@ async fn changes_of_accounts_keys_and_tiers_hold_on_the_next_request() -> Result
         ("update accounts.api_keys set hash = sha256('another')", CALL, 401),
     ];
     for (change, path, expected) in changes {
-        // Until the account is known well enough to be charged without a look.
+        // The account is cached after these calls.
         for _ in 0..5 {
             status(&api, CALL, &key).await?;
         }
@@ -72,7 +74,8 @@ async fn changes_of_accounts_keys_and_tiers_hold_on_the_next_request() -> Result
     Ok(())
 }
 
-/// The bucket of a key with its own rate is one, whichever instance takes from it and whoever else the account serves.
+/// A key with its own rate limit has one bucket, which all instances share. Calls with other keys of the account do not
+/// take from it.
 #[tokio::test]
 async fn a_keys_own_bucket_is_shared_by_instances() -> Result<()> {
     let app = TestApp::start().await?;
@@ -87,14 +90,14 @@ async fn a_keys_own_bucket_is_shared_by_instances() -> Result<()> {
         assert_eq!(status(api, CALL, &whole).await?, 200);
         let reply = api.get(CALL, Some(own)).await?;
         let shown = reply.header("x-ratelimit-remaining").context("a header")?.parse::<usize>()?;
-        // Tokens refilled since then are counted too.
+        // The bucket may have been refilled by one token since then.
         assert_eq!(reply.status, 200);
         assert!((left..=left + 1).contains(&shown), "{shown} of {left}");
     }
     Ok(())
 }
 
-/// Calls that meet on one account over many instances are all decided, each once.
+/// Concurrent calls of one account on several instances are all decided, and each call is counted once.
 #[tokio::test]
 async fn contended_calls_are_all_decided() -> Result<()> {
     let app = TestApp::start().await?;
@@ -110,8 +113,8 @@ async fn contended_calls_are_all_decided() -> Result<()> {
     Ok(())
 }
 
-/// The bucket ends at the value that others left plus the refill since then, minus one call, independent of the others'
-/// changes.
+/// A call is subtracted from the balance in the database, which other instances may have changed, and not from the
+/// cached balance.
 #[tokio::test]
 async fn calls_are_taken_from_what_others_left() -> Result<()> {
     let app = TestApp::start().await?;
@@ -122,17 +125,17 @@ async fn calls_are_taken_from_what_others_left() -> Result<()> {
         ("tokens = 17.25, at = clock_timestamp(), used = 40", 200),
         ("tokens = 3, at = clock_timestamp() - interval '20 seconds'", 200),
         ("tokens = 0.5, at = clock_timestamp() - interval '1 hour', used = used + 1", 200),
-        // Another instance's clock is ahead.
+        // The clock of another instance is ahead.
         ("tokens = 2, at = clock_timestamp() + interval '500 milliseconds'", 200),
         ("tokens = 0.25, at = clock_timestamp()", 429),
         ("tokens = 10, used = 4999", 200),
         ("tokens = 10, used = 5000", 429),
         ("tokens = 10, used = 5000, month = month - interval '1 month'", 200),
-        // Another tier's bucket, of which 7 are used.
+        // The bucket has the size of another tier, and 7 of its 40 calls are used.
         ("tokens = 33, cap = 40, at = clock_timestamp()", 200),
     ];
     for (change, expected) in others {
-        // Known, and with more left than the change leaves.
+        // The account is in the cache, with more calls left than after the change.
         app.sql(
             "update accounts.limiter set tokens = 20, cap = 20, used = 0, at = clock_timestamp(),
                month = date_trunc('month', now() at time zone 'utc')",
@@ -149,11 +152,11 @@ async fn calls_are_taken_from_what_others_left() -> Result<()> {
         let number = |row: &tokio_postgres::Row, column| row.try_get::<_, f64>(column);
         let cap: i32 = before.try_get(4)?;
         let held = (number(&before, 0)? + f64::from(20 - cap)).max(0.0);
-        // Ten a minute flow in, up to twenty.
+        // The bucket is refilled by ten calls a minute, up to twenty.
         let flowed = (number(&after, 1)? - number(&before, 1)?).max(0.0) / 6.0;
         let (used, month): (i64, String) = (before.try_get(2)?, before.try_get(3)?);
         let used = if after.try_get::<_, String>(3)? == month { used } else { 0 };
-        // A call that is refused for the quota's sake is one of the minute's all the same.
+        // A call that exceeds the quota still takes a token from the bucket.
         let taken = if change.contains("0.25") { 0.0 } else { 1.0 };
         let expected_tokens = (held + flowed).min(20.0) - taken;
         assert!((number(&after, 0)? - expected_tokens).abs() < 1e-5, "{change}: {after:?} {expected_tokens}");
@@ -162,7 +165,7 @@ async fn calls_are_taken_from_what_others_left() -> Result<()> {
     Ok(())
 }
 
-/// Fails when an account that many instances serve has to be read before each call.
+/// Fails if a call needs more than one statement when several instances charge the same account in turn.
 #[tokio::test]
 async fn an_account_of_many_instances_costs_a_statement_a_call() -> Result<()> {
     let app = TestApp::start().await?;
@@ -195,8 +198,8 @@ async fn an_account_of_many_instances_costs_a_statement_a_call() -> Result<()> {
     Ok(())
 }
 
-/// An account that others change without a pause is read once and charged by an instance that did not know it. Fails when
-/// what was read has to be found unchanged.
+/// While another session rewrites the rows of all accounts without a pause, an instance reads each account once and
+/// charges it. Fails if a charge requires a row that is unchanged since it was read.
 #[tokio::test]
 async fn an_instance_comes_to_know_an_account_that_never_rests() -> Result<()> {
     let app = TestApp::start().await?;

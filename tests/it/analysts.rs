@@ -1,5 +1,5 @@
-//! The analysts' role: plain columns of the served generation or of a named one, and nothing that writes or tells of
-//! accounts.
+//! Database role for analysts. It reads views with plain columns on the tables that the API serves, or on another
+//! version of these tables (a generation). It cannot write, and it cannot read accounts.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ async fn market() -> Result<TestApp> {
     Ok(app)
 }
 
-/// A session of the role, as psql or pandas would have it.
+/// Opens a session with this role, as psql or pandas do.
 async fn session(app: &TestApp) -> Result<Client> {
     let (client, connection) =
         tokio_postgres::connect(&app.endpoints().database_url_of(ROLE)?, NoTls).await?;
@@ -43,7 +43,7 @@ async fn session(app: &TestApp) -> Result<Client> {
     Ok(client)
 }
 
-/// Rows of a statement, every column as text.
+/// Rows of a query. Each row maps a column name to the value as text. The query must convert every column to text.
 async fn table(client: &Client, query: &str) -> Result<Vec<BTreeMap<String, Option<String>>>> {
     let rows = client.query(&format!("select to_json(t)::text from ({query}) t"), &[]).await?;
     let row = |row: &tokio_postgres::Row| -> Result<_> {
@@ -54,7 +54,8 @@ async fn table(client: &Client, query: &str) -> Result<Vec<BTreeMap<String, Opti
     rows.iter().map(row).collect()
 }
 
-/// Every named field of the API's rows is what the view has in the column beside it, to the last digit.
+/// Checks that the API and a query of the role return the same rows. Each field in `fields` must equal the column of
+/// the same name, to the last digit.
 async fn agree(
     client: &Client,
     (api, key): (&Api, &str),
@@ -109,7 +110,8 @@ async fn plain_columns_are_what_is_served() -> Result<()> {
     Ok(())
 }
 
-/// psql shows the comments with `\\d+`, and tools for SQL show them next to the columns.
+/// Every view and every column has a comment. The comment on a column that is also an API field is the description of
+/// that field. psql shows comments with `\d+`.
 #[tokio::test]
 async fn every_view_and_column_has_the_words_of_the_api_document() -> Result<()> {
     let app = market().await?;
@@ -137,7 +139,7 @@ async fn every_view_and_column_has_the_words_of_the_api_document() -> Result<()>
             document["components"]["schemas"][schema]["properties"].as_object().context("properties")?;
         for (name, property) in properties {
             let Some(comment) = columns.get(&format!("analyst_g1.{view}.{name}")) else { continue };
-            // The document lists every flag.
+            // The description of `flags` in the document is longer, because it lists every flag.
             if name == "flags" {
                 continue;
             }
@@ -148,7 +150,8 @@ async fn every_view_and_column_has_the_words_of_the_api_document() -> Result<()>
     Ok(())
 }
 
-/// Two years of sessions with a price for everything, a close alone now and then, weeks without any and a Saturday.
+/// Prices of 18 months. Most days have all values of a bar, and some have only a close or a few values. There is a gap
+/// of a month, and one price on a Saturday.
 fn long_history() -> String {
     let first = chrono::NaiveDate::from_ymd_opt(2023, 1, 2).expect("a day");
     let sessions = first.iter_days().take(540).enumerate().filter(|(day, _)| day % 7 < 5 || *day == 40);
@@ -205,7 +208,7 @@ async fn a_session_begins_in_the_served_generation_and_may_name_another() -> Res
     assert_eq!(told, expected);
     answer(&app, &["rollback"]).await?;
     assert_eq!(held(&session(&app).await?).await?, 1);
-    // The drop does not wait long for a reader: the projector would wait too.
+    // The drop waits only a few seconds for a reader, because the projector would have to wait too.
     before.batch_execute("begin; select from quarantine").await?;
     let held_up = app.projector(&["drop", "2"]).await?;
     assert!(held_up.code == 1 && held_up.stderr.contains("a client reads them"), "{}", held_up.stderr);
@@ -213,7 +216,7 @@ async fn a_session_begins_in_the_served_generation_and_may_name_another() -> Res
     app.projector(&["drop", "2"]).await?.success()?;
     let gone = before.query("select from quarantine", &[]).await.err();
     assert_eq!(gone.as_ref().and_then(|error| error.code()), Some(&SqlState::UNDEFINED_TABLE));
-    // A number names one generation for ever: an answer that somebody keeps of the dropped one fits no other.
+    // The number of a dropped generation is never used again. Clients may still have responses that contain the number.
     assert_eq!(answer(&app, &["rebuild"]).await?["generation"], 3);
     Ok(())
 }
@@ -226,7 +229,7 @@ async fn the_role_writes_nothing_and_sees_no_accounts() -> Result<()> {
     let read_only = analyst.batch_execute("create temp table mine (n int)").await.err();
     let code = read_only.as_ref().and_then(|error| error.code());
     assert_eq!(code, Some(&SqlState::READ_ONLY_SQL_TRANSACTION));
-    // A session may give that up; what it may do is no wider then.
+    // A session may turn off its read-only mode. It gains no privileges by that.
     analyst.batch_execute("set default_transaction_read_only = off").await?;
     for statement in [
         "insert into symbols values ('A', 'A')",

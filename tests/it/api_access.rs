@@ -1,4 +1,5 @@
-//! Keys, tiers and depth.
+//! Access control of the API: valid and invalid keys, the endpoints of each tier, and the length of the history that a
+//! tier may read.
 
 use anyhow::Result;
 use reqwest::Method;

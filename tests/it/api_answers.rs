@@ -1,4 +1,4 @@
-//! Answers of the endpoints for a known market.
+//! Responses of the endpoints for the small test market, compared with known values.
 
 use anyhow::Result;
 use market::decimal::with_decimals_as_text;
@@ -68,7 +68,8 @@ async fn one_stock_from_every_side() -> Result<()> {
     Ok(())
 }
 
-/// Fails when a row that is written from its columns has other bytes than its struct.
+/// The API renders these rows directly from their database columns. Fails if the bytes differ from the serialized
+/// struct.
 #[tokio::test]
 async fn quotes_and_fundamentals_have_the_bytes_of_their_structs() -> Result<()> {
     async fn check_all<T: FromRow + Serialize>(world: &World, table: &str, resource: &str) -> Result<()> {
@@ -270,7 +271,7 @@ async fn a_comparison_and_yearly_totals_are_flat_in_csv() -> Result<()> {
         "{sheet}"
     );
     assert_eq!(lines.len(), 3, "{sheet}");
-    // A section is all of its columns; `sections` limits the rest.
+    // The name of a section selects all of its columns. `sections` leaves out the other sections.
     let sheet = world.get("/v1/compare?symbols=COLA&format=csv&sections=quote").await?.text();
     let header = sheet.lines().next().unwrap_or_default();
     assert!(header.starts_with("symbol,quote.name,") && !header.contains("metrics"), "{header}");
@@ -290,7 +291,7 @@ async fn a_comparison_and_yearly_totals_are_flat_in_csv() -> Result<()> {
         assert_eq!(header, "symbol,year,amount,complete", "{path}");
         assert_eq!(rows.lines().collect::<Vec<_>>(), expected, "{path}");
     }
-    // Without `fields`, one row has all figures and its totals are one cell.
+    // Without `fields`, there is one row with all figures. The yearly totals are one cell of it.
     let sheet = world.get("/v1/stocks/COLA/metrics?format=csv").await?.text();
     assert_eq!(sheet.lines().count(), 2, "{sheet}");
     Ok(())

@@ -1,4 +1,4 @@
-//! The conventions every endpoint keeps, found through the document the API publishes about itself.
+//! Conventions of all endpoints. The tests find the endpoints in the published OpenAPI document.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use crate::api_world::{World, check};
 
-/// A path of the document with its placeholders filled.
+/// Replaces the placeholders in a path of the document, for example `{symbol}` by `COLA`.
 pub(crate) fn filled(path: &str) -> String {
     let path = path.replace("{symbol}", if path.starts_with("/v1/etfs") { "FUND" } else { "COLA" });
     path.replace("{sector}", "financials")
 }
 
-/// Query string that an endpoint requires.
+/// Query string for a test request to an endpoint. It contains the required parameters.
 pub(crate) fn needed(path: &str) -> &'static str {
     match path {
         "/v1/search" => "q=cola",

@@ -1,4 +1,4 @@
-//! The published document: complete, true, and the one that is committed; with real answers as its examples.
+//! OpenAPI document. It is complete and correct, it equals the committed file, and its examples are real responses.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::api_contract::{filled, needed};
 use crate::generated::Generated;
 
-/// The least tier of every path. A route that is missing here, or only here, fails the test.
+/// Lowest tier that may call each path. The test fails if a path is missing here or in the document.
 const TIERS: &[(&str, &str)] = &[
     ("/v1/health", "none"),
     ("/v1/stocks", "free"),
@@ -52,7 +52,8 @@ fn committed(file: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../api").join(file)
 }
 
-/// Holds a value against a committed file; when they differ, the new one is left to be looked at and copied.
+/// Compares a value with a committed file. If they differ, writes the value to a new file. The error contains the
+/// command that copies the new file over the committed one.
 fn hold(file: &str, actual: &Value) -> Result<()> {
     let text = format!("{}\n", serde_json::to_string_pretty(actual)?);
     let known = std::fs::read_to_string(committed(file)).unwrap_or_default();
@@ -69,7 +70,8 @@ fn hold(file: &str, actual: &Value) -> Result<()> {
     Ok(())
 }
 
-/// The request that stands for a path of the document: a security with dividends, splits and fundamentals, short pages.
+/// Request whose response is the example of a path in the document. The request is for a security with dividends,
+/// splits and fundamentals, and for a short page.
 fn example_request(path: &str) -> String {
     let symbol = if path.starts_with("/v1/etfs") { "SPY" } else { "SILABA" };
     let filled = path.replace("{symbol}", symbol).replace("{sector}", "utilities");
@@ -92,13 +94,14 @@ fn example_request(path: &str) -> String {
     if query.is_empty() { filled } else { format!("{filled}?{query}") }
 }
 
-/// The same request with more to its query.
+/// Appends parameters to the query of a request.
 fn with(request: &str, extra: &str) -> String {
     let separator = if request.contains('?') { '&' } else { '?' };
     if extra.is_empty() { request.to_owned() } else { format!("{request}{separator}{extra}") }
 }
 
-/// A real answer without what no two databases have in common.
+/// Replaces `sync_from` and `factors_changed_at` in a response by constants, because these values differ between
+/// databases.
 fn timeless(mut answer: Value) -> Value {
     if let Some(meta) = answer["meta"].as_object_mut() {
         for (name, value) in [("sync_from", "7f3a9c1d.812"), ("factors_changed_at", "2024-06-17T20:15:00Z")] {
@@ -116,7 +119,7 @@ fn paths(document: &Value) -> Vec<String> {
     document["paths"].as_object().into_iter().flat_map(Map::keys).cloned().collect()
 }
 
-/// Paths whose answers have rows of the market.
+/// Paths that respond with market data: all paths except the health check and the change stream.
 fn row_paths(document: &Value) -> Vec<String> {
     paths(document)
         .into_iter()
@@ -124,7 +127,7 @@ fn row_paths(document: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The schema of a path's 200, with what it refers to.
+/// JSON schema of a path's 200 response, with the components that it references.
 fn schema(document: &Value, path: &str) -> Result<jsonschema::Validator> {
     let mut schema =
         document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["schema"].clone();
@@ -163,7 +166,7 @@ async fn every_path_is_gated_as_the_interface_says() -> Result<()> {
 #[tokio::test]
 async fn the_document_and_its_examples_are_the_committed_ones() -> Result<()> {
     let world = Generated::start().await?;
-    // Cursors hold it, and every database has one of its own.
+    // Cursors contain this id, which differs between databases.
     world.app.sql("update control.journal set id = '7f3a9c1d'", &[]).await?;
     let document = document(&world).await?;
     let mut examples = Map::new();
@@ -194,7 +197,7 @@ async fn answers_fit_their_schemas_in_every_form() -> Result<()> {
             let row = if body["data"].is_array() { &body["data"][0] } else { &body["data"] };
             let served: Vec<&String> = row.as_object().into_iter().flat_map(Map::keys).collect();
             let expected = if extra.starts_with("fields") { 1 } else { properties.len() };
-            // In CSV a row of bulk dividends or of the income has other fields, which are documented too.
+            // For these paths, `fields` accepts the columns of a CSV row, which differ from the fields of a JSON row.
             let differs =
                 ["/v1/compare", "/v1/bulk/dividends", "/v1/portfolio/income"].contains(&path.as_str());
             assert!(
@@ -206,7 +209,7 @@ async fn answers_fit_their_schemas_in_every_form() -> Result<()> {
     Ok(())
 }
 
-/// Values that `fields` accepts, which are all fields of the row.
+/// Values that the parameter `fields` of a path accepts.
 fn fields(document: &Value, path: &str) -> Vec<String> {
     let parameters = document["paths"][path]["get"]["parameters"].as_array().into_iter().flatten();
     let fields = parameters.filter(|parameter| parameter["name"] == "fields");
@@ -215,7 +218,7 @@ fn fields(document: &Value, path: &str) -> Vec<String> {
     names.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// The rows of bulk dividends in CSV: one a dividend.
+/// Rows of the CSV response for bulk dividends: one row per dividend.
 fn dividends(symbols: &[Value]) -> Vec<Value> {
     let of_symbol = |symbol: &Value| {
         let mut rows = symbol["dividends"].as_array().cloned().unwrap_or_default();
@@ -247,7 +250,7 @@ async fn csv_has_the_cells_of_the_json() -> Result<()> {
         assert_eq!(lines.len(), rows.len(), "{path}");
         for (line, row) in lines.iter().zip(&rows) {
             for (name, cell) in header.iter().zip(line) {
-                // A dotted column is a path, as in a comparison.
+                // A column name with dots is a path in the JSON row, for example `quote.price`.
                 let value = row.pointer(&format!("/{}", name.replace('.', "/")));
                 let expected = match value.unwrap_or(&Value::Null) {
                     Value::Null => String::new(),

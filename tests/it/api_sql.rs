@@ -1,4 +1,4 @@
-//! Every statement of the API can be prepared against the schema it runs on.
+//! SQL files of the API: each statement can be prepared on the current database schema.
 
 use std::path::{Path, PathBuf};
 

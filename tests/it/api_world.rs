@@ -1,6 +1,6 @@
-//! A small market for the API's tests: stocks with a history, a fund with holdings, a renamed security.
+//! Small market for tests of the API: stocks with a history, a fund with holdings, and a renamed security.
 //!
-//! As of 2024-06-14, a Friday; today is the Monday after.
+//! The market date is Friday, 2024-06-14. The current date of the service is the following Monday.
 
 use anyhow::Result;
 use chrono::{Datelike, NaiveDate, Weekday};
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 pub(crate) const TODAY: &str = "2024-06-17";
 
-/// An app with the market loaded, its API, and a key of each tier.
+/// Running service with the small market: the app, its API, and API keys of three tiers.
 pub(crate) struct World {
     pub(crate) app: TestApp,
     pub(crate) api: Api,
@@ -22,7 +22,7 @@ pub(crate) fn day(text: &str) -> NaiveDate {
     text.parse().expect("a date")
 }
 
-/// Weekdays up to the market's date, oldest first.
+/// Weekdays from this date to the market date, oldest first.
 pub(crate) fn sessions(from: &str) -> Vec<NaiveDate> {
     let weekend = |day: &NaiveDate| matches!(day.weekday(), Weekday::Sat | Weekday::Sun);
     day(from)
@@ -72,7 +72,8 @@ fn prices() -> impl Iterator<Item = Value> {
         .chain(bars("FUND", "2024-01-01", false))
 }
 
-/// Thirty years of quarterly dividends that rise every year; the next one is declared.
+/// Quarterly dividends from 1994 to September 2024. The amounts, adjusted for the split, rise every year. The last
+/// dividend is declared and not yet paid.
 fn dividends() -> impl Iterator<Item = Value> {
     let quarters = (1994..=2024).flat_map(|year| [3, 6, 9, 12].map(move |month| (year, month)));
     quarters.filter(|quarter| *quarter <= (2024, 9)).map(|(year, month)| {
@@ -94,7 +95,7 @@ impl World {
         World::start_in(TestApp::builder(), env).await
     }
 
-    /// The same in an app that differs from the usual one.
+    /// Starts the service like [`World::start_with`], in an app with the options of `builder`.
     pub(crate) async fn start_in(builder: TestAppBuilder, env: &[(&str, &str)]) -> Result<World> {
         let app = builder.env("SERVICE_DATE", TODAY).start().await?;
         let lines: Vec<String> = records().iter().map(ToString::to_string).collect();
@@ -108,26 +109,26 @@ impl World {
         Ok(World { app, api, free, starter, professional })
     }
 
-    /// `GET path` with a key of the highest tier.
+    /// Sends `GET path` with the key of the highest tier.
     pub(crate) async fn get(&self, path: &str) -> Result<Reply> {
         self.api.get(path, Some(&self.professional)).await
     }
 
-    /// The JSON of a 200.
+    /// Sends `GET path` with the key of the highest tier. Returns the JSON of the response, which must have status 200.
     pub(crate) async fn json(&self, path: &str) -> Result<Value> {
         let reply = self.get(path).await?;
         assert_eq!(reply.status, 200, "{path}: {}", reply.text());
         reply.json()
     }
 
-    /// The status and JSON of an answer.
+    /// Sends `GET path` with this key. Returns status and JSON of the response, which may be an error.
     pub(crate) async fn refused(&self, path: &str, key: &str) -> Result<(u16, Value)> {
         let reply = self.api.get(path, Some(key)).await?;
         Ok((reply.status.as_u16(), reply.json()?))
     }
 }
 
-/// The members of `actual` that `expected` names.
+/// Checks that `actual` contains every field of the object `expected`, with the same value.
 #[track_caller]
 pub(crate) fn check(actual: &Value, expected: Value) {
     for (name, value) in expected.as_object().into_iter().flatten() {
@@ -135,7 +136,7 @@ pub(crate) fn check(actual: &Value, expected: Value) {
     }
 }
 
-/// One member of every row.
+/// Values of one field in all rows of a response.
 pub(crate) fn column(body: &Value, name: &str) -> Vec<Value> {
     body["data"].as_array().into_iter().flatten().map(|row| row[name].clone()).collect()
 }

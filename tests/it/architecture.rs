@@ -1,7 +1,9 @@
-//! Structure of the sources: no import cycles between files or folders, at most 20 entries a folder, crate order.
+//! Rules for the structure of the source code: no import cycles between files or folders, at most 20 entries in a
+//! folder, and no I/O in the domain crate.
 //!
-//! A file uses another when a path in it (`crate::…`, `super::…`, or of its own child) ends there: in code, in a test
-//! module or in a re-export. A use through a re-export is a use of the file that defines the item.
+//! A file uses another file if a path in its code leads there. The path begins with `crate`, `super` or the name of a
+//! child module. Paths in test modules and in re-exports count too. A use through a re-export is a use of the file that
+//! defines the item.
 
 mod paths;
 mod strong_components;
@@ -24,9 +26,10 @@ const CRATES: [&str; 8] = [
     "projector",
     "api",
 ];
-/// Largest number of entries of a source folder.
+/// Maximum number of entries in a source folder. A file and a folder of the same name, such as `a.rs` and `a`, are one
+/// entry.
 const MAX_ENTRIES: usize = 20;
-/// Folders with one file per endpoint or vendor.
+/// Folders that may have more entries, because they have one file per endpoint or per data vendor.
 const ONE_FILE_EACH: [&str; 2] = ["routes", "vendors"];
 
 fn sources(krate: &str) -> PathBuf {
@@ -68,7 +71,8 @@ fn a_source_folder_has_at_most_twenty_entries() {
     }
 }
 
-/// Uses between the top-level folders of a crate; a file without a folder counts as one.
+/// Uses between the top-level folders of a crate, derived from the uses between its files. The file `a.rs` is part of
+/// the folder `a`.
 fn folder_uses(files: &BTreeMap<String, Vec<String>>) -> BTreeMap<String, Vec<String>> {
     let folder = |file: &str| file.split('/').next().map_or("", |top| top.trim_end_matches(".rs")).to_owned();
     let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -121,7 +125,8 @@ fn the_domain_depends_on_nothing_that_does_io() {
     }
 }
 
-/// Documentation tests and packages later in the alphabet would run after the report of skipped tests.
+/// The report of skipped tests must run last in `cargo test`. Cargo tests the packages in alphabetical order, and runs
+/// documentation tests after all other tests.
 #[test]
 fn the_report_of_skipped_tests_closes_a_run() {
     let metadata = Command::new(env!("CARGO"))
@@ -138,7 +143,7 @@ fn the_report_of_skipped_tests_closes_a_run() {
     assert!(documented.is_empty(), "libraries with documentation tests: {documented:?}");
 }
 
-/// Files of a small program, by path.
+/// Uses between the files of a small program. Each element of `files` is a path and the text of the file.
 fn uses_of(files: &[(&str, &str)]) -> BTreeMap<String, Vec<String>> {
     Modules::of(files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))).uses()
 }

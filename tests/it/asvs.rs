@@ -1,4 +1,4 @@
-//! The table of security requirements names tests that exist.
+//! Check of the table of security requirements, `asvs.md`. Every row names a test, and every named test exists.
 
 use std::path::Path;
 

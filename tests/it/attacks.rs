@@ -1,4 +1,5 @@
-//! Attacks on the API: forged addresses, odd credentials, odd paths, guessed keys, and secrets in logs.
+//! Attacks on the API: forged client addresses, malformed credentials and paths, and guessed keys. Secrets must not
+//! appear in logs or responses.
 
 use std::time::{Duration, Instant};
 
@@ -12,7 +13,7 @@ use tokio::net::TcpStream;
 mod protocol_errors;
 
 const CALL: &str = "/v1/stocks?limit=1";
-/// Few calls by address, so that a bucket is soon empty.
+/// Settings with a low limit of calls per client address, so that a test reaches the limit quickly.
 const FEW: [(&str, &str); 2] = [("ADDRESS_CALLS_PER_MINUTE", "100"), ("ADDRESS_CALLS_BURST", "100")];
 const MANY: [(&str, &str); 4] = [
     ("ADDRESS_CALLS_PER_MINUTE", "10000000"),
@@ -21,7 +22,7 @@ const MANY: [(&str, &str); 4] = [
     ("ADDRESS_FAILURES_BURST", "10000000"),
 ];
 
-/// A request as it stands, and the answer up to the end of the connection.
+/// Sends these bytes on a new connection. Returns everything that the server sends until it closes the connection.
 async fn raw(api: &Api, request: &[u8]) -> Result<String> {
     let mut stream = TcpStream::connect(api.base_url.trim_start_matches("http://")).await?;
     stream.write_all(request).await?;
@@ -30,13 +31,14 @@ async fn raw(api: &Api, request: &[u8]) -> Result<String> {
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// The status lines of an answer.
+/// Status codes of all responses in a text.
 fn statuses(answer: &str) -> Vec<u16> {
     let lines = answer.split("HTTP/1.1 ").skip(1);
     lines.filter_map(|line| line.split(' ').next()?.parse().ok()).collect()
 }
 
-/// Calls with these forwarding headers, all at once; how many were let through, and how long it took.
+/// Sends concurrent calls, one per element of `headers`. An element has the `x-forwarded-for` lines of one call.
+/// Returns the number of successful calls, and the duration of all calls.
 async fn forwarded(api: &Api, headers: impl Iterator<Item = Vec<String>>) -> Result<(usize, Duration)> {
     let started = Instant::now();
     let calls = headers.map(async |lines| {
@@ -51,7 +53,7 @@ async fn forwarded(api: &Api, headers: impl Iterator<Item = Vec<String>>) -> Res
     Ok((replies.iter().filter(|reply| reply.status == 200).count(), started.elapsed()))
 }
 
-/// One bucket of a hundred calls was emptied, whatever flowed in meanwhile.
+/// Checks that the calls shared one bucket of 100 calls. Calls may also use the refill during the test.
 fn one_bucket((passed, took): (usize, Duration)) {
     let flowed = usize::try_from(took.as_millis() / 600).unwrap_or(0) + 1;
     assert!((100..=100 + flowed).contains(&passed), "{passed} in {took:?}");
@@ -64,7 +66,7 @@ async fn forged_addresses_buy_nothing_behind_a_trusted_proxy() -> Result<()> {
     let api = app.api_serve_with(&trusted).await?;
     let forged = (0..150).map(|n| vec![format!("6.6.{n}.6, 9.9.9.9, 10.1.1.{n}")]);
     one_bucket(forwarded(&api, forged).await?);
-    // The same client, spelled otherwise: none of it is new.
+    // These headers contain the same client address in other forms. Its bucket is already empty.
     for lines in
         [vec!["9.9.9.9"], vec!["1.1.1.1", "9.9.9.9"], vec!["::ffff:9.9.9.9"], vec!["8.8.8.8", "9.9.9.9:80"]]
     {
@@ -76,7 +78,8 @@ async fn forged_addresses_buy_nothing_behind_a_trusted_proxy() -> Result<()> {
     one_bucket(forwarded(&api, rotated).await?);
     let (others, _) = forwarded(&api, (0..50).map(|n| vec![format!("2001:db8:0:{:x}::1", n + 2)])).await?;
     assert_eq!(others, 50);
-    // A value that cannot be an address ends the walk at the last valid one.
+    // The header is read from right to left, up to the first value that is not an address. The client is the last
+    // address that was read, here 10.0.0.9.
     let (passed, _) = forwarded(&api, [vec!["7.7.7.7, <script>, 10.0.0.9".to_owned()]].into_iter()).await?;
     assert_eq!(passed, 1);
     Ok(())
@@ -89,7 +92,7 @@ async fn without_a_trusted_proxy_forwarding_headers_are_noise() -> Result<()> {
     let (passed, took) =
         forwarded(&api, (0..150).map(|n| vec![format!("9.9.9.{n}"), "5.5.5.5".to_owned()])).await?;
     let flowed = usize::try_from(took.as_millis() / 600)? + 1;
-    // The harness has asked for the health before.
+    // The harness has already called `/v1/health`, so fewer than 100 calls may succeed.
     assert!(passed <= 100 + flowed, "{passed} in {took:?}");
     Ok(())
 }
@@ -102,7 +105,7 @@ async fn many_addresses_cost_bounded_memory() -> Result<()> {
     let connections = (0..4u32).map(async |quarter| -> Result<()> {
         let mut stream = TcpStream::connect(api.base_url.trim_start_matches("http://")).await?;
         let mut answer = vec![0; 1 << 16];
-        // Pipelined by the hundred, each from a network of its own.
+        // Each batch pipelines 100 requests, each from another network.
         for hundred in 0..164u32 {
             let mut requests = String::new();
             for number in 0..100 {
@@ -163,10 +166,10 @@ async fn odd_credentials_are_one_and_the_same_refusal() -> Result<()> {
             "{answer}"
         );
     }
-    // A NUL is no header at all.
+    // A NUL byte makes the header invalid, so the request is malformed.
     let answer = raw(&api, &request(format!("x-api-key: {key}\0\r\n").as_bytes())).await?;
     assert_eq!(statuses(&answer), [400]);
-    // And the key itself is fine.
+    // The key itself is valid.
     let answer = raw(&api, &request(format!("Authorization:  bearer   {key}  \r\n").as_bytes())).await?;
     assert_eq!(statuses(&answer), [200]);
     Ok(())
@@ -232,7 +235,7 @@ async fn a_key_opens_its_own_request_only() -> Result<()> {
     let without = format!("GET {CALL} HTTP/1.1\r\nhost: a\r\n");
     let pipelined = format!("{with}\r\n{without}\r\n{with}\r\n{without}connection: close\r\n\r\n");
     assert_eq!(statuses(&raw(&api, pipelined.as_bytes()).await?), [200, 401, 200, 401]);
-    // A body that looks like a request is a body.
+    // A body that looks like a request is not executed.
     let smuggled = format!(
         "{with}content-length: {}\r\n\r\n{without}\r\n{without}connection: close\r\n\r\n",
         without.len() + 2
@@ -259,7 +262,7 @@ async fn failed_guesses_are_slowed_but_block_no_valid_key() -> Result<()> {
     assert_eq!(refused[0].header("x-ratelimit-limit"), Some("10"));
     assert_eq!(refused[0].header("x-ratelimit-remaining"), Some("0"));
     assert_eq!(api.get(CALL, Some(&used)).await?.status, 200);
-    // A key that was not used here yet is looked up, as the address's first of this second.
+    // A refused address may still look up one key per second, so this valid key is accepted.
     assert_eq!(api.get(CALL, Some(&unused)).await?.status, 200);
     assert_eq!(api.get("/v1/health", None).await?.status, 200);
     Ok(())
@@ -293,7 +296,7 @@ async fn unknown_expired_and_deleted_keys_cannot_be_told_apart() -> Result<()> {
             assert_eq!(*first.get_or_insert_with(|| seen.clone()), seen);
         }
     }
-    // Interleaved, so that whatever else the machine does falls on all alike.
+    // The calls with the four keys alternate, so that other load on the machine affects all keys equally.
     let mut quartiles: Vec<[Duration; 3]> = Vec::new();
     for times in &mut took {
         times.sort();

@@ -1,4 +1,4 @@
-//! `projector audit`: every kind of trouble is found, named once, and nothing else.
+//! Command `projector audit`. It reports every problem in the test data, and nothing else.
 
 use anyhow::{Context, Result};
 use harness::TestApp;
@@ -10,7 +10,8 @@ fn security(symbol: &str) -> Value {
     json!({ "kind": "security", "symbol": symbol, "name": symbol, "type": "stock", "exchange": "XNYS", "currency": "USD" })
 }
 
-/// A price of 50 on every weekday of a year up to 2024-06-14, but for some days.
+/// Prices of every weekday from 2023-06-12 to 2024-06-14. The function `close` returns the close of a date. Dates for
+/// which `without` is true have no price.
 fn prices(symbol: &str, without: impl Fn(&str) -> bool, close: impl Fn(&str) -> &'static str) -> Vec<Value> {
     let days = sessions("2023-06-12").into_iter().map(|date| date.to_string());
     days.filter(|date| !without(date))
@@ -22,7 +23,7 @@ fn flat(symbol: &str) -> Vec<Value> {
     [vec![security(symbol)], prices(symbol, |_| false, |_| "50")].concat()
 }
 
-/// A calm security with these quarterly dividends.
+/// Security with a constant price and these quarterly dividends.
 fn payer(symbol: &str, currency: &str, paid: &[(&str, &str)]) -> Vec<Value> {
     let dividend = |(ex_date, amount): &(&str, &str)| {
         json!({ "kind": "dividend", "symbol": symbol, "ex_date": ex_date, "amount": amount, "currency": currency,
@@ -42,7 +43,7 @@ fn troubled() -> Vec<Value> {
         payer("HELD", "USD", &held),
         payer("HIGH", "USD", &quarters("5")),
         payer("RECEIPT", "EUR", &quarters("0.5")),
-        // 151 days without a payment, 120 of them a month ago.
+        // On the market date, the last payment is 151 days ago. One month earlier, it was 120 days ago.
         payer(
             "LAPSED",
             "USD",
@@ -69,7 +70,7 @@ async fn load(app: &TestApp, name: &str, records: &[Value]) -> Result<()> {
     app.catch_up().await
 }
 
-/// Findings as `check topic: count symbols`.
+/// Findings of an audit, each as the text `check topic: count symbols`. Checks that found nothing are left out.
 fn found(audit: &Value) -> Result<Vec<String>> {
     let findings = audit["findings"].as_array().context("no findings")?;
     let told = findings.iter().filter(|finding| finding["count"] != 0).map(|finding| {

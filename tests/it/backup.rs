@@ -1,4 +1,4 @@
-//! Backup and restore: state that cannot be derived, restored onto empty servers with unchanged answers.
+//! Backup and restore. After a restore to empty servers, the API returns the same responses as before.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
@@ -24,7 +24,8 @@ const PATHS: [&str; 9] = [
     "/v1/search?q=cola",
 ];
 
-/// Status and body of every path. Entity tags name a position too, and are others after a restore.
+/// Status and body of the response for each path in `PATHS`. ETags are not compared, because they change with a
+/// restore.
 pub(crate) async fn answers(api: &Api, key: &str) -> Result<BTreeMap<&'static str, (u16, String)>> {
     let mut answers = BTreeMap::new();
     for path in PATHS {
@@ -35,8 +36,7 @@ pub(crate) async fn answers(api: &Api, key: &str) -> Result<BTreeMap<&'static st
     Ok(answers)
 }
 
-/// A body without the position that copies are kept in step from, which cursors carry too, and without the moment of the last
-/// derivation: what is told from them begins anew with a restored database.
+/// Removes the values that change with a restore from a body: `sync_from`, `next_cursor` and `factors_changed_at`.
 fn lasting(body: String) -> String {
     ["\"sync_from\":\"", "\"next_cursor\":\"", "\"factors_changed_at\":\""].into_iter().fold(
         body.replace("\"factors_changed_at\":null", ""),
@@ -56,7 +56,7 @@ async fn kept(world: &World) -> Result<String> {
     Ok(folder)
 }
 
-/// An app on servers of its own that hold nothing.
+/// App with an empty database on new servers.
 async fn empty_app() -> Result<TestApp> {
     let servers = Servers::private().await?;
     TestApp::builder().servers(&servers).without_migration().env("SERVICE_DATE", TODAY).start().await
@@ -67,7 +67,7 @@ async fn after_both_servers_are_gone_every_answer_is_as_it_was() -> Result<()> {
     let world = World::start().await?;
     let app = &world.app;
     app.projector(&["policy", "set", "price", "test", "--rank", "9"]).await?.success()?;
-    // Another generation than the first is served; its number is in every answer.
+    // The second generation of the read tables is served now. Every response contains its number.
     app.projector(&["rebuild"]).await?.success()?;
     app.projector(&["promote", "2", "--accept-diff"]).await?.success()?;
     app.catch_up().await?;
@@ -103,13 +103,13 @@ async fn after_both_servers_are_gone_every_answer_is_as_it_was() -> Result<()> {
     let policy = "select count(*) from control.source_policy";
     assert_eq!(restored.sql_value::<i64>(policy).await?, app.sql_value::<i64>(policy).await?);
 
-    // Numbers go on after those that were given, and what is loaded next is applied.
+    // New accounts get ids after the restored ones, and new loads are applied.
     restored.create_account("new@example.com", "free").await?;
     restored.feed("prices.csv", "symbol,date,close\nCOLA,2024-06-17,51\n").today(TODAY).apply().await?;
     let quote = api.get("/v1/stocks/COLA/quote", Some(&kept_key)).await?;
     assert_eq!(quote.status, 200);
 
-    // A second restore would overwrite, and is refused.
+    // A second restore is refused, because it would overwrite data.
     let refused = restored.projector(&["restore", &folder]).await?;
     assert!(refused.code == 1 && refused.stderr.contains("is not empty"), "{}", refused.stderr);
     Ok(())
@@ -141,7 +141,8 @@ async fn a_restore_names_the_table_that_differs_and_takes_no_damaged_file() -> R
     Ok(())
 }
 
-/// Fails when a session that ended after the backup, or a link that was used after it, is valid on the restored servers.
+/// Fails if a session or one-time link of the backup is valid on the restored servers. The user may have ended the
+/// session, or used the link, after the backup.
 #[tokio::test]
 async fn a_restore_revives_no_session_and_no_link_and_names_what_is_valid_again() -> Result<()> {
     let (app, api) = dashboard::open().await?;
@@ -175,7 +176,7 @@ async fn a_restore_revives_no_session_and_no_link_and_names_what_is_valid_again(
     Ok(())
 }
 
-/// Fails when a backup leaves out the end of the log without a word.
+/// Fails if a backup does not report that the last messages of the log are missing in it.
 #[tokio::test]
 async fn a_backup_names_the_messages_that_it_lacks() -> Result<()> {
     let app = TestApp::start().await?;

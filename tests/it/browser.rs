@@ -1,5 +1,4 @@
-//! The dashboard in a real browser: every sentence of what a person can do, the accessibility of every page, and how they
-//! look.
+//! Dashboard and public pages in a real browser: the steps of a user, the accessibility of every page, and the layout.
 //!
 //! Without Chromium or its driver these tests are recorded as skipped.
 
@@ -18,7 +17,7 @@ use crate::market_pages::PUBLIC;
 const PASSWORD: &str = "correct horse battery";
 const CALL: &str = "/v1/stocks?limit=1";
 
-/// A market with an open dashboard, and a browser in front of it.
+/// Running service with the small market and public pages, and a browser.
 pub(crate) struct Stage {
     pub(crate) world: World,
     pub(crate) browser: Browser,
@@ -35,7 +34,7 @@ impl Stage {
         self.browser.open(&format!("{}{path}", self.world.api.base_url)).await
     }
 
-    /// The path of the page that is shown.
+    /// Path of the current page.
     pub(crate) async fn path(&self) -> Result<String> {
         let url = self.browser.url().await?;
         Ok(url.strip_prefix(&self.world.api.base_url).unwrap_or(&url).to_owned())
@@ -48,7 +47,7 @@ impl Stage {
         self.browser.click("main button[type=submit]").await
     }
 
-    /// Makes a key from the page that is shown, and gives its secret.
+    /// Creates a key on the current page. Returns the secret of the key.
     pub(crate) async fn create_key(&self, name: &str) -> Result<String> {
         self.browser.fill("#name", name).await?;
         self.browser.click("form[action='/dashboard/keys'] button[type=submit]").await?;

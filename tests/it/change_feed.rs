@@ -1,6 +1,7 @@
-//! A client that only ever asks for what changed holds the rows that a whole download has, whatever happened in between.
+//! Synchronization by `updated_since`: a client that requests only changes has the same rows as a full download, after
+//! any sequence of events.
 //!
-//! `SYNC_SEED` repeats a run that a failure printed.
+//! `SYNC_SEED` repeats the run of a failed test. The error message contains the seed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -20,14 +21,14 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const STEPS: usize = 14;
 const MARKET: &str = "/v1/dividends/history?limit=3";
 
-/// A service and a client of it that asks for as much as it likes.
+/// Running service, and a key with a very high rate limit.
 pub(crate) struct Service {
     pub(crate) app: TestApp,
     pub(crate) api: Api,
     pub(crate) key: String,
 }
 
-/// Lets the highest tier ask as often as a test does that waits for what it asks about.
+/// Raises the rate limit of the highest tier, because tests poll the API without long pauses.
 pub(crate) async fn lift_limits(app: &TestApp) -> Result<()> {
     let lift =
         "update accounts.tiers set rate_per_minute = 1000000, burst = 1000000 where tier = 'professional'";
@@ -40,7 +41,7 @@ impl Service {
         Self::start_with(&[]).await
     }
 
-    /// As [`Service::start`], with variables for the API.
+    /// Starts the service like [`Service::start`], with environment variables for the API.
     pub(crate) async fn start_with(env: &[(&str, &str)]) -> Result<Self> {
         let app = TestApp::start().await?;
         lift_limits(&app).await?;
@@ -48,14 +49,14 @@ impl Service {
         Ok(Self { app, api, key })
     }
 
-    /// The JSON of a 200.
+    /// JSON of a response. Fails if the status is not 200.
     pub(crate) async fn json(&self, path: &str) -> Result<Value> {
         let reply = self.api.get(path, Some(&self.key)).await?;
         ensure!(reply.status == 200, "{path}: {} {}", reply.status, reply.text());
         reply.json()
     }
 
-    /// The rows of all pages and the list's `sync_from`; `None` where nothing is known.
+    /// Rows of all pages of a list, and the `sync_from` of the list. `None` if the status is 404.
     pub(crate) async fn walk(&self, path: &str) -> Result<Option<(Vec<Value>, String)>> {
         let (mut rows, mut first, mut next) = (Vec::new(), None, String::new());
         loop {
@@ -76,16 +77,16 @@ impl Service {
         }
     }
 
-    /// The position that Postgres says is served.
+    /// Position in the change journal up to which the served tables are current, read from Postgres.
     pub(crate) async fn position(&self) -> Result<i64> {
         let active: i32 = self.app.sql_value("select generation from control.active").await?;
         self.app.sql_value(&format!("select position from read_g{active}.version")).await
     }
 }
 
-/// A client's copy of one list.
+/// Copy of one list at a client.
 struct Copy {
-    /// The list, with a query to go on with.
+    /// Path of the list, with a query to which parameters can be appended.
     path: String,
     rows: BTreeMap<String, Value>,
     since: String,
@@ -110,7 +111,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Asks for what changed, and holds the rows against those of a whole download.
+    /// Requests the changes, and compares the copy with a full download.
     async fn is_in_step(&mut self, service: &Service, download: &str) -> Result<()> {
         self.sync(service).await?;
         let Some((rows, sync_from)) = service.walk(download).await? else { return Ok(()) };
@@ -129,7 +130,8 @@ impl Copy {
     }
 }
 
-/// One client of the market's dividends from the beginning, one that began with a download, and one of each symbol's splits.
+/// Three kinds of clients. The first copies the dividends of the market from the beginning, and the second starts with
+/// a full download. The others copy the splits of one symbol each.
 struct Clients {
     beginning: String,
     symbols: BTreeSet<String>,
@@ -172,7 +174,8 @@ impl Clients {
     }
 }
 
-/// Serves another generation: of all that is known, or of what was known on one of the days before.
+/// Rebuilds the read tables and serves the new ones. About half of the rebuilds are for a market date within the last
+/// 40 days.
 pub(crate) async fn promote(service: &Service, sequence: &mut RandomHistory) -> Result<()> {
     let day = (sequence.day - Days::new(sequence.random.random_range(0..40))).to_string();
     let mut arguments = vec!["rebuild"];
@@ -195,7 +198,7 @@ async fn run(seed: u64) -> Result<()> {
     for step in 0..STEPS {
         let source = random_histories::SOURCES.choose(&mut sequence.random).copied().unwrap_or("left");
         match sequence.random.random_range(0..9) {
-            // Often enough that each run switches a few times, there and back.
+            // Every fourth step, so that each run switches to another generation several times.
             _ if step % 4 == 3 => promote(&service, &mut sequence).await?,
             0..3 => random_histories::load(&service.app, step, source, &sequence.next_day()).await?,
             3..7 => {
@@ -203,7 +206,7 @@ async fn run(seed: u64) -> Result<()> {
                 random_histories::load(&service.app, step, source, &news).await?;
             }
             7 => random_histories::change_policy(&service.app, &mut sequence.random).await?,
-            // There may be none to go back to.
+            // There may be no earlier generation.
             _ => drop(service.app.projector(&["rollback", "--stale-ok"]).await?),
         }
         service.app.catch_up().await?;
@@ -211,7 +214,7 @@ async fn run(seed: u64) -> Result<()> {
         eventually(PATIENCE, async || clients.are_in_step(&service).await)
             .await
             .with_context(|| format!("after step {step}"))?;
-        // Nothing may be left of it in the end.
+        // The copy may be empty at the end, so the maximum is checked.
         most = most.max(clients.dividends.rows.len());
     }
     ensure!(most > 0, "there was nothing to be in step with");
@@ -230,7 +233,7 @@ async fn load(world: &World, name: &str, rows: &[Value]) -> Result<()> {
     world.app.catch_up().await
 }
 
-/// The rows that changed since, once the API has seen the last commit.
+/// Waits until a list has the expected number of changes since `since`, and returns the response.
 async fn changes(world: &World, path: &str, since: &str, expected: usize) -> Result<Value> {
     eventually(PATIENCE, async || {
         let body = world.json(&format!("{path}?updated_since={since}")).await?;
@@ -259,7 +262,8 @@ async fn corrections_and_retractions_are_told_one_by_one() -> Result<()> {
         ],
     )
     .await?;
-    // The second payment of 1994 is the first now, which nothing was before.
+    // The retraction makes the second payment of 1994 the first payment. Its row changes too, because it now has no
+    // previous payment.
     let body = changes(&world, path, &since, 3).await?;
     let mut statuses: Vec<String> = column(&body, "status").iter().map(Value::to_string).collect();
     statuses.sort();
@@ -267,7 +271,7 @@ async fn corrections_and_retractions_are_told_one_by_one() -> Result<()> {
     let now = body["meta"]["sync_from"].as_str().context("a sync_from")?;
     changes(&world, path, now, 0).await?;
 
-    // A split scales every earlier row of the symbol, and whatever its prices are adjusted by.
+    // A split changes every earlier dividend of the symbol, and the adjustment factors of its prices.
     let factors = world.json("/v1/prices/COLA").await?["meta"]["factors_changed_at"].clone();
     load(
         &world,
@@ -278,7 +282,7 @@ async fn corrections_and_retractions_are_told_one_by_one() -> Result<()> {
     changes(&world, "/v1/stocks/COLA/splits", now, 2).await?;
     let market = world.json(&format!("/v1/dividends/history?updated_since={now}&limit=1000")).await?;
     let unscaled = market["data"].as_array().into_iter().flatten().filter(|row| row["split_factor"] == 1);
-    // The first payment after it is another change against the one before.
+    // The first payment after the split changes too, because its growth since the previous payment changes.
     assert_eq!(unscaled.map(|row| &row["ex_date"]).collect::<Vec<_>>(), ["2024-06-13"], "{market}");
     let later = world.json("/v1/prices/COLA").await?["meta"]["factors_changed_at"].clone();
     assert!(later.as_str() > factors.as_str(), "{later} is not after {factors}");

@@ -1,6 +1,7 @@
-//! The change stream: a client that follows it has the rows of a full download, whatever ends its connections.
+//! Change stream: a client that follows it has the same rows as a full download, even if its connections are
+//! interrupted.
 //!
-//! `STREAM_SEED` repeats a run that a failure printed.
+//! `STREAM_SEED` repeats the run of a failed test. The error message contains the seed.
 
 mod copy;
 pub(crate) mod event_stream;
@@ -23,12 +24,12 @@ use event_stream::{EventStream, StreamEvent};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const STEPS: usize = 12;
-/// Symbols of the client with a filter.
+/// Symbols that the second client follows. The first client follows the whole market.
 const FOLLOWED: [&str; 3] = ["S00", "S01", "S02"];
-/// Short heartbeats, so that a quiet stream names its position soon.
+/// Setting for short intervals between heartbeats. A stream without changes then reports its position soon.
 const HEARTBEAT: (&str, &str) = ("CHANGE_STREAM_HEARTBEAT_MS", "100");
 
-/// Applies the log with a projector that dies on the way, and then with one that does not.
+/// Kills a projector after `pause`. Then another projector applies the rest of the log.
 async fn catch_up_after_a_crash(service: &Service, pause: Duration) -> Result<()> {
     let mut projector = service.app.spawn(Program::Projector, &["run"]).await?;
     let _ = projector.wait(pause).await;
@@ -100,14 +101,14 @@ async fn a_client_of_the_stream_has_what_a_full_download_has() -> Result<()> {
     run(seed).await.with_context(|| format!("repeat with STREAM_SEED={seed}"))
 }
 
-/// Loads rows into the world and applies them.
+/// Loads rows into the log, and applies them.
 async fn load(world: &World, name: &str, rows: &[Value]) -> Result<()> {
     let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
     world.app.feed(name, text).source("test").today("2024-06-17").load().await?;
     world.app.catch_up().await
 }
 
-/// A synchronization point after all present changes.
+/// Value for `updated_since` or `since` with which a request returns only changes after now.
 async fn sync_point(world: &World) -> Result<String> {
     let body = world.json("/v1/stocks/COLA/splits").await?;
     Ok(body["meta"]["sync_from"].as_str().context("a sync_from")?.to_owned())
@@ -122,7 +123,7 @@ async fn a_stream_resumes_within_a_commit() -> Result<()> {
     let world = World::start().await?;
     lift_limits(&world.app).await?;
     let since = sync_point(&world).await?;
-    // It scales every earlier dividend.
+    // The split changes every earlier dividend.
     let split = json!({ "kind": "split", "symbol": "COLA", "ex_date": "2024-06-03", "from": "4", "to": "5" });
     load(&world, "split.ndjson", &[split]).await?;
     let whole = format!("symbols=COLA&follow=false&since={since}");
@@ -134,7 +135,8 @@ async fn a_stream_resumes_within_a_commit() -> Result<()> {
     .await?;
     assert_eq!(end.data, json!({ "code": "CAUGHT_UP" }));
     assert!(all.len() > 100, "{}", all.len());
-    // The header has precedence, as in a browser, whose query stays the same.
+    // The header `Last-Event-ID` has precedence over `since`. A browser reconnects with the header and the original
+    // query.
     let mut resumed: Vec<StreamEvent> = Vec::new();
     for count in (1..).step_by(17) {
         let last = resumed.last().map_or(since.clone(), |event| event.id.clone());
@@ -154,13 +156,14 @@ async fn a_stream_resumes_within_a_commit() -> Result<()> {
     let data = |events: &[StreamEvent]| events.iter().map(|event| event.data.clone()).collect::<Vec<_>>();
     assert_eq!(data(&resumed), data(&all));
     assert_eq!(resumed.last().and_then(StreamEvent::position), end.position());
-    // The id is a synchronization point of other requests too. Within a commit, these begin with the commit.
+    // An event id is also a valid `updated_since`. If the event is in the middle of a commit, the response starts with
+    // the first change of the commit.
     let path = format!("/v1/stocks/COLA/dividends?limit=100&updated_since={}", all[3].id);
     assert_eq!(world.json(&path).await?["meta"]["has_more"], true);
     Ok(())
 }
 
-/// Dividends of one symbol by id, as a full download has them.
+/// Downloads the dividends of one symbol.
 async fn download(world: &World, symbol: &str) -> Result<Copy> {
     let body =
         world.json(&format!("/v1/dividends/history?limit=1000&decimals=string&symbols={symbol}")).await?;
@@ -240,7 +243,7 @@ async fn every_kind_of_change_arrives_while_the_stream_is_open() -> Result<()> {
     let delisted = json!({ "kind": "security", "symbol": "COLA", "name": "Cola Company", "type": "stock",
         "status": "delisted", "delisted_on": "2024-06-13" });
     load(&world, "news.ndjson", &[rename, delisted]).await?;
-    // A rename leads to the later changes of the new symbol.
+    // The stream of a former symbol has the later changes of the new symbol.
     let dividend =
         json!({ "kind": "dividend", "symbol": "NEXTCO", "ex_date": "2024-06-12", "amount": "0.10" });
     load(&world, "dividend.ndjson", &[dividend]).await?;
@@ -253,7 +256,7 @@ async fn every_kind_of_change_arrives_while_the_stream_is_open() -> Result<()> {
             ("lists", "COLA") => {
                 assert_eq!((event.name.as_str(), row), ("delete", &Value::Null), "{event:?}")
             }
-            // Before the dividend, the security has another status.
+            // Before the dividend is applied, the security has another status.
             ("statuses", "NEXTCO") if row["dividend_status"] == "active" => {}
             ("events", "NEXTCO") => assert_eq!(row["events"].as_array().map(Vec::len), Some(2), "{event:?}"),
             ("factors", "NEXTCO") if !row.is_null() => {

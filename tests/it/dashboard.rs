@@ -1,4 +1,4 @@
-//! The account dashboard as a browser without scripts sees it: what a person can do, and what nobody can.
+//! Account dashboard in a browser without scripts: the actions of an account holder, and attacks that must fail.
 
 mod account;
 mod keys;
@@ -13,7 +13,7 @@ pub(crate) mod visitor;
 use anyhow::Result;
 use harness::{Api, TestApp};
 
-/// An app whose dashboard is open to everybody, and one process that serves it.
+/// Starts an app with open sign-up and self-service billing, and one API process that serves it.
 pub(crate) async fn open() -> Result<(TestApp, Api)> {
     let app = TestApp::builder().env("SIGN_UP", "open").env("BILLING", "self_service").start().await?;
     let api = app.api_serve().await?;

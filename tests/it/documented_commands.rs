@@ -1,8 +1,8 @@
-//! Every command line of README.md and docs/ against a fresh stack, in the order of the pages.
+//! Tests that run every command line of README.md and docs/ against a fresh stack, in the order of the pages.
 //!
-//! A command line is a line of a fenced `sh` block, or a code span in the column "command" or "script" of a table. It
-//! must end with exit code 0, or with a code in [`OTHER_CODES`]. A line that a test cannot run needs an entry in
-//! [`NOT_RUN`].
+//! A command line is a line of a fenced `sh` or `console` block, or a code span in the column "command" or "script" of
+//! a table. It must end with exit code 0, or with a code in [`OTHER_CODES`]. A line that a test cannot run needs an
+//! entry in [`NOT_RUN`].
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -13,7 +13,7 @@ use anyhow::{Context, Result, ensure};
 use harness::{Requirement, StackProcess, eventually, optional_program};
 use serde_json::Value;
 
-/// Beginnings of lines that are not run, with the reason.
+/// Beginnings of the command lines that are not run, each with the reason.
 const NOT_RUN: &[(&str, &str)] = &[
     ("cargo stack", "the test starts the stack from its built program"),
     ("eval \"$(cargo stack env)\"", "every shell of the test evaluates `stack env`"),
@@ -29,21 +29,22 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("tests/", "scripts of .ci/run and tests/nightly"),
 ];
 
-/// Exit codes other than 0 that the documentation permits.
+/// Command lines that may end with other exit codes than 0. Each entry has the beginning of the line, the codes and the
+/// reason.
 const OTHER_CODES: &[(&str, &[i32], &str)] = &[
     ("ingest load dividends.csv --source desk --max-reject-percent 50", &[1], "the file has a row to refuse"),
     ("ingest freshness", &[1, 2], "some data of the examples is old"),
     ("projector audit", &[4], "the market has findings"),
 ];
 
-/// Programs of the machine that documented lines use, and lines without them are not run.
+/// Programs that documented lines need. If one is not installed, its lines are not run.
 const OPTIONAL: [(&str, Requirement); 2] = [("curl", Requirement::Curl), ("psql", Requirement::Psql)];
 
 const DIVIDENDS: &str = "symbol,ex_date,payment_date,amount,type,frequency\n\
      TGT,2024-08-21,2024-09-01,1.12,regular,quarterly\n";
 const HEALTHY_WITHIN: Duration = Duration::from_secs(20);
 
-/// A command line of a page.
+/// A documented command line and the name of its page.
 #[derive(Debug)]
 struct CommandLine {
     page: String,
@@ -112,7 +113,7 @@ async fn run(stack: &StackProcess, line: &CommandLine) -> Result<()> {
         );
         Ok(())
     };
-    // A background command opens its listener after the next line has begun.
+    // A background command may open its listener after the next line has begun.
     if text.starts_with("ingest health") {
         eventually(HEALTHY_WITHIN, attempt).await
     } else {
@@ -120,7 +121,7 @@ async fn run(stack: &StackProcess, line: &CommandLine) -> Result<()> {
     }
 }
 
-/// The newest load of the source `desk`, as a user finds it in `ingest runs`.
+/// Returns the run id of the newest load from the source `desk`.
 async fn last_load(stack: &StackProcess) -> Result<String> {
     let runs = stack.shell("ingest runs --json").await?.success()?;
     let manifests = runs.stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -129,7 +130,7 @@ async fn last_load(stack: &StackProcess) -> Result<String> {
     Ok(last["run"].as_str().context("a manifest without a run")?.to_owned())
 }
 
-/// All command lines: README.md first, then the pages of docs/ in alphabetical order.
+/// Returns the command lines of README.md, then those of docs/ with its pages in alphabetical order.
 fn documented() -> Result<Vec<CommandLine>> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut pages: Vec<PathBuf> = vec![workspace.join("README.md")];
@@ -180,7 +181,7 @@ fn command_lines(page: &str) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Command lines of a block: continued lines and here-documents are one command.
+/// Splits a block into command lines. Continuation lines and here-documents belong to their command.
 fn lines_of_block(block: &[&str]) -> Result<Vec<String>> {
     let mut found = Vec::new();
     let mut lines = block.iter();

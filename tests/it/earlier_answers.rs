@@ -1,4 +1,4 @@
-//! Parameters `data_version` and `known_at`: refusals, two times in one answer, revisions, and the commands of the analyst.
+//! Parameters `data_version` and `known_at`: refusals, combination with `as_of`, revisions, and the analyst's commands.
 
 use std::time::{Duration, Instant};
 
@@ -15,13 +15,13 @@ async fn load(world: &World, name: &str, row: Value) -> Result<()> {
     world.app.feed(name, format!("{row}\n")).today(TODAY).apply().await
 }
 
-/// The time of Postgres, as a parameter.
+/// Returns the current time of Postgres in the format of a parameter.
 async fn now(world: &World) -> Result<String> {
     let now: DateTime<Utc> = world.app.sql_value("select clock_timestamp()").await?;
     Ok(now.to_rfc3339_opts(SecondsFormat::Micros, true))
 }
 
-/// A declared dividend of COLA, in one of its revisions.
+/// Returns a revision of a declared dividend of COLA.
 fn declared(amount: &str, revision: i32) -> Value {
     json!({ "kind": "dividend", "symbol": "COLA", "id": "c20243", "ex_date": "2024-03-13", "amount": amount,
             "payment_date": "2024-03-28", "declaration_date": "2024-01-01", "frequency": "quarterly", "revision": revision })
@@ -50,7 +50,7 @@ async fn mistakes_are_refused_with_the_parameter_or_the_reason() -> Result<()> {
     }
     let (status, body) = world.refused(&format!("{path}?known_at=2020-01-01"), &world.professional).await?;
     assert_eq!(status, 404, "{body}");
-    // The plan's history limits the knowledge too.
+    // The history of the plan also limits `known_at`.
     let (status, body) = world.refused(&format!("{path}?known_at=2020-01-01"), &world.free).await?;
     assert_eq!((status, &body["required_feature"]), (403, &json!("historical_depth")), "{body}");
     check(&body, json!({ "earliest_date": "2023-06-17" }));
@@ -59,7 +59,7 @@ async fn mistakes_are_refused_with_the_parameter_or_the_reason() -> Result<()> {
         .await?;
     assert_eq!(status, 200, "the current version has a name too");
 
-    // A version of other rules names the program that has them.
+    // For a version derived with other rules, the answer names the program version that has those rules.
     load(&world, "later.ndjson", declared("0.99", 1)).await?;
     world
         .app
@@ -97,7 +97,8 @@ async fn knowledge_and_market_date_are_two_times() -> Result<()> {
     assert_eq!(amount(&second).await?.to_string(), "2.1");
     assert_eq!(amount(&last).await?.to_string(), "2.3");
 
-    // On a day before the payment, neither knowledge has it; on a day after it, each has its own.
+    // Before the ex-date, neither answer counts the dividend. From the ex-date on, each answer counts the amount known
+    // at its time.
     let paid = async |known_at: &str, as_of: &str| -> Result<String> {
         let path = format!("/v1/stocks/COLA/metrics?known_at={known_at}&as_of={as_of}");
         Ok(world.json(&path).await?["data"]["dps_ttm"].to_string())
@@ -122,7 +123,7 @@ async fn knowledge_and_market_date_are_two_times() -> Result<()> {
     assert!(column(&figures, "field").contains(&json!("dps_ttm")), "{figures}");
     check(&figures["data"][0], json!({ "reason": "retraction" }));
 
-    // The analyst sees the same: one figure, and the whole market.
+    // The analyst's commands give the same results, for one figure and for the whole market.
     let explained = answer(&world.app, &["explain", "COLA", "dps_ttm", "--known-at", &first]).await?;
     let value = paid(&first, "2024-06-14").await?;
     assert_eq!(explained["metrics"][0]["value"].to_string().trim_matches('"'), value, "{explained}");
@@ -158,7 +159,8 @@ async fn a_restored_service_answers_for_versions_before_the_backup() -> Result<(
     Ok(())
 }
 
-/// Fails when the tables of a kept generation do not answer for rules that this program no longer has.
+/// Fails if an earlier data version is not answered from the tables of its own generation. This program does not have
+/// the rules of that version, so it cannot derive its tables again.
 #[tokio::test]
 async fn a_kept_generation_answers_for_its_version_until_it_is_dropped() -> Result<()> {
     let world = World::start().await?;
@@ -204,7 +206,7 @@ async fn a_derived_version_of_a_security_is_kept() -> Result<()> {
     let before = world.get(dividends).await?.text();
     load(&world, "later.ndjson", declared("2.10", 1)).await?;
     world.json(&format!("{quote}?data_version={version}")).await?;
-    // Without facts, nothing else can be derived.
+    // Without facts, nothing can be derived again.
     world
         .app
         .sql("truncate facts.records, facts.bars, facts.superseded_records, facts.superseded_bars", &[])
@@ -230,10 +232,11 @@ async fn bulk_prices_of_an_earlier_version_have_listed_symbols() -> Result<()> {
     Ok(())
 }
 
-/// Number of measured securities. Each is derived once, and then in the cache.
+/// Number of measured securities. The first request derives a security, and later requests find the result in the
+/// cache.
 const MEASURED: usize = 40;
 
-/// Thirty years of daily bars and quarterly dividends, of some securities and of the benchmark.
+/// Returns a feed of thirty years of daily bars and quarterly dividends for the measured securities and the benchmark.
 fn thirty_years() -> String {
     let first = chrono::NaiveDate::from_ymd_opt(1994, 6, 14).unwrap_or_default();
     let days = first.iter_days().take(30 * 365).filter(|day| day.format("%u").to_string().as_str() < "6");
@@ -279,12 +282,12 @@ async fn measure_reproduced_metrics() -> Result<()> {
     let served = |number: usize| format!("/v1/stocks/OLD{number}/dividends?limit=1");
     println!("served dividends: median {:?}", median_time(&api, &key, served).await?);
     println!("reproduced metrics: median {:?}", median_time(&api, &key, |number| metrics(number, 0)).await?);
-    // Another instant of the same version is not in the cache of responses.
+    // Another `known_at` has no entry in the cache of responses, even if its data version is the same.
     println!("kept metrics: median {:?}", median_time(&api, &key, |number| metrics(number, 1)).await?);
     Ok(())
 }
 
-/// Median time of one request per security, one after the other.
+/// Returns the median duration of sequential requests, one for each security.
 async fn median_time(api: &Api, key: &str, path: impl Fn(usize) -> String) -> Result<Duration> {
     let mut times = Vec::new();
     for number in 0..MEASURED {

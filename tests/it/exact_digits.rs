@@ -1,4 +1,4 @@
-//! Digits of a feed are the digits of the answer: a property over random amounts and prices, through the whole service.
+//! Exact digits: random amounts and prices of a feed have the same digits in the API's answers.
 
 use anyhow::Result;
 use harness::{Api, TestApp};
@@ -8,14 +8,14 @@ use proptest::test_runner::TestRunner;
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::Value;
 
-/// Securities, whose numbers have one to so many digits before the point.
+/// Largest number of digits before the decimal point. Each number of digits, from one on, has its own test securities.
 const MAGNITUDES: usize = 7;
 const DAYS: usize = 60;
-/// Answers give amounts and prices with at most so many decimal places.
+/// Maximum number of decimal places of amounts and prices in answers.
 const PLACES: u32 = 6;
 
-/// As feeds write numbers: up to ten fraction digits, zeros at both ends, a sign, an exponent. Numbers of one magnitude
-/// are within a factor of 2.5, since a number far from its neighbours would be held.
+/// Generates numbers in the formats of feeds: up to ten decimal places, zeros at both ends, a plus sign, or an
+/// exponent. Numbers of one magnitude differ by a factor below 2.5, because an outlier would be quarantined.
 fn number(magnitude: usize) -> BoxedStrategy<String> {
     let plain = format!("[+0]?[2-4][0-9]{{{}}}(\\.[0-9]{{0,10}})?", magnitude - 1);
     let plain = proptest::string::string_regex(&plain).expect("the pattern is one");
@@ -32,7 +32,7 @@ fn exact(text: &str) -> Decimal {
     number.unwrap_or_default().round_dp_with_strategy(PLACES, RoundingStrategy::MidpointAwayFromZero)
 }
 
-/// A column of an answer, whose decimals are asked for as text.
+/// Returns one field of every row of an answer, requested as decimal text.
 async fn column(api: &Api, key: &str, path: &str, field: &str) -> Result<Vec<Decimal>> {
     let reply = api.get(&format!("{path}&decimals=string"), Some(key)).await?;
     anyhow::ensure!(reply.status == 200, "{path}: {} {}", reply.status, reply.text());
@@ -50,7 +50,7 @@ async fn feed_text_to_answer_text_is_the_same_number() -> Result<()> {
         ("symbol,ex_date,amount\n".to_owned(), "symbol,date,close\n".to_owned());
     let first = chrono::NaiveDate::from_ymd_opt(2023, 1, 2).unwrap_or_default();
     for magnitude in 1..=MAGNITUDES {
-        // Apart, since a payment of more than the price would be set aside.
+        // Dividends and prices have different symbols, because a dividend above the price would be quarantined.
         for (table, kind) in [(&mut dividends, "PAID"), (&mut prices, "PRICED")] {
             let symbol = format!("{kind}{}", char::from(b'A' + magnitude as u8));
             let mut numbers = Vec::new();

@@ -1,4 +1,5 @@
-//! Every figure can say why it is what it is, and rows that cannot be believed are shown until they are corrected.
+//! Explanations of figures: every metric lists its observations, and quarantined rows are shown until a correction
+//! arrives.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use serde_json::{Value, json};
 
 const TODAY: &str = "2024-12-31";
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Members of the metrics that say what they are about, or are told beside the figures.
+/// Fields of the metrics that are not figures and therefore have no explanation.
 const NOT_FIGURES: [&str; 8] = [
     "symbol",
     "currency",
@@ -36,7 +37,7 @@ impl Told {
         Ok(Self { app, api, key })
     }
 
-    /// Loads more, and waits until it is served: until then answers from memory are right answers too.
+    /// Loads more records and waits until the API serves them. Until then, the API may return cached answers.
     async fn load(&self, name: &str, records: &[Value]) -> Result<()> {
         load(&self.app, name, records).await?;
         let loaded: i64 = self.app.sql_value("select sequence from read_g1.version").await?;
@@ -60,7 +61,8 @@ impl Told {
         Ok(self.json(&path).await?["data"].clone())
     }
 
-    /// Signs of HELD's quarantined rows in answers that leave them out: warnings of one symbol, the marker in lists.
+    /// Returns the marks of the symbol HELD's quarantined rows in answers: the code and count of each warning, and the
+    /// field `held_rows` of the list.
     async fn warned(&self) -> Result<Vec<Value>> {
         let mut told = Vec::new();
         for path in ["stocks/HELD/metrics?", "stocks/HELD/dividends?", "dividends/history?symbols=HELD"] {
@@ -72,7 +74,7 @@ impl Told {
         Ok(told)
     }
 
-    /// The operator's list of held rows: symbol, kind and reason.
+    /// Returns symbol, kind and reason of all quarantined rows.
     async fn held(&self) -> Result<Vec<(String, String, String)>> {
         let rows =
             self.app.sql("select symbol, kind, reason from read_g1.quarantine order by 1, 2, 3", &[]).await?;
@@ -85,7 +87,8 @@ async fn load(app: &TestApp, name: &str, records: &[Value]) -> Result<()> {
     app.feed(&format!("{name}.ndjson"), text).source("vendor").today(TODAY).apply().await
 }
 
-/// Daily closes of seven years that rise slowly, halved by the split of 2022-06-10.
+/// Returns daily closes of seven years that rise slowly. The closes of the symbol TOLD before its split on 2022-06-10
+/// are twice as high.
 fn prices(symbol: &str) -> Vec<Value> {
     let first: NaiveDate = "2018-01-02".parse().expect("a date");
     let until: NaiveDate = TODAY.parse().expect("a date");
@@ -148,7 +151,7 @@ async fn every_metric_is_explained_with_its_observations() -> Result<()> {
             Value::Null => Value::Null,
             other => json!(other.to_string()),
         };
-        // Objects and lists are told as JSON, whose decimals are numbers.
+        // Objects and lists are JSON, so their decimals are numbers and not text.
         if !metrics[name].is_object() && !metrics[name].is_array() {
             assert_eq!(entry["value"], served, "{name}");
         }

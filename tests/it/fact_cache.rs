@@ -10,7 +10,7 @@ use crate::log_copies::messages;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until a running projector has served everything in a generation.
+/// Waits until a running projector has written the whole log to a generation.
 pub(crate) async fn settled(app: &TestApp, generation: u32) -> Result<()> {
     let end = i64::try_from(messages(app).await?.len())?;
     let sequence = format!("select sequence from read_g{generation}.version");
@@ -23,7 +23,7 @@ pub(crate) async fn settled(app: &TestApp, generation: u32) -> Result<()> {
     .await
 }
 
-/// Fails where the tables of a generation are not those of a fresh rebuild.
+/// Fails if the tables of a generation differ from those of a fresh rebuild.
 async fn as_rebuilt(app: &TestApp, generation: u32) -> Result<()> {
     let fresh = answer(app, &["rebuild"]).await?["generation"].to_string();
     let diff = answer(app, &["diff", "--whole", &generation.to_string(), &fresh]).await?;
@@ -36,7 +36,7 @@ fn prices(symbols: &[&str], day: u32) -> String {
     format!("symbol,date,close\n{}", rows.collect::<String>())
 }
 
-/// Fails when retrying dead letters leaves a running projector with the facts that it had in memory.
+/// Fails if a running projector still uses its cached facts after `dead-letters retry` has stored new ones.
 #[tokio::test]
 async fn facts_that_a_retry_wrote_are_known_to_a_running_projector() -> Result<()> {
     let app = TestApp::start().await?;
@@ -57,7 +57,7 @@ async fn facts_that_a_retry_wrote_are_known_to_a_running_projector() -> Result<(
     as_rebuilt(&app, 1).await
 }
 
-/// Fails when a projector takes the rows of a generation for those that it wrote, though a promotion wrote them since.
+/// Fails if a running projector uses its cached rows of a generation after a promotion has changed them.
 #[tokio::test]
 async fn rows_that_a_promotion_wrote_are_known_to_a_running_projector() -> Result<()> {
     let app = TestApp::start().await?;
@@ -67,7 +67,7 @@ async fn rows_that_a_promotion_wrote_are_known_to_a_running_projector() -> Resul
         app.feed(&format!("prices-{source}.csv"), price).source(source).load().await?;
     }
     answer(&app, &["rebuild"]).await?;
-    // The new generation is followed, and its rows are known.
+    // The projector writes the new generation too, and has its rows in the cache.
     app.feed("prices-2.csv", prices(&["BBB"], 4)).load().await?;
     settled(&app, 2).await?;
     let of_left = "select price = 10 from read_g2.quotes where symbol = 'AAA'";

@@ -1,4 +1,4 @@
-//! Servers that hang: another host is used, and health and readiness are true within seconds.
+//! Failover from servers that hang: the programs use another host, and health and readiness are correct within seconds.
 
 use std::time::{Duration, Instant};
 
@@ -7,12 +7,12 @@ use harness::{Api, PostgresServer, Program, Servers, Signal, TestApp, eventually
 
 const CALL: &str = "/v1/stocks?limit=1";
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The default, which tests of other things raise.
+/// Default admission timeout. The test harness sets a longer one for other tests.
 const ADMISSION: (&str, &str) = ("API_ADMISSION_TIMEOUT_MS", "250");
-/// Time from a promotion to the first answer, with time for a busy machine.
+/// Maximum time from a promotion to the first answer, with a margin for a busy machine.
 const FAILOVER: Duration = Duration::from_secs(8);
 
-/// URL of a role on several hosts, of which the primary is used.
+/// Returns a URL that names several hosts. Clients connect to the one that accepts writes.
 fn url_of_hosts(hosts: &[&PostgresServer], role: &str, database: &str) -> String {
     let host = |server: &&PostgresServer| {
         let url = server.url(database);
@@ -34,7 +34,7 @@ async fn has_status(api: &Api, path: &str, status: u16) -> Result<()> {
     Ok(())
 }
 
-/// Waits until a replica has everything that the primary has now.
+/// Waits until a replica has replayed everything that the primary has written.
 async fn wait_for_replica(primary: &PostgresServer, replica: &PostgresServer, database: &str) -> Result<()> {
     let end: String =
         primary.connect(database).await?.query_one("select pg_current_wal_lsn()::text", &[]).await?.get(0);
@@ -82,7 +82,7 @@ async fn a_hung_primary_is_left_for_the_promoted_host() -> Result<()> {
             })
             .await?;
         }
-        // Two seconds, and what a busy machine adds.
+        // Two seconds, plus a margin for a busy machine.
         ensure!(refused.elapsed() < Duration::from_secs(4), "{:?}", refused.elapsed());
         has_status(&api, "/livez", 200).await?;
         for _ in 0..20 {
@@ -115,7 +115,7 @@ async fn a_hung_primary_is_left_for_the_promoted_host() -> Result<()> {
         .await
     };
     let outcome = while_frozen.await;
-    // A frozen server would stop the test's own end.
+    // A frozen server would block the cleanup of the test.
     servers.postgres.thaw().await?;
     outcome
 }
@@ -145,7 +145,7 @@ async fn a_hung_standby_before_the_primary_costs_one_time_limit() -> Result<()> 
     outcome
 }
 
-/// A replica that hangs is read no more: its requests go to the primary.
+/// Fails if the API continues to read from a replica that hangs. Its requests must go to the primary.
 #[tokio::test]
 async fn reads_leave_a_hung_replica() -> Result<()> {
     let servers = Servers::private().await?;
@@ -176,7 +176,7 @@ async fn reads_leave_a_hung_replica() -> Result<()> {
     outcome
 }
 
-/// The heartbeat of a database of reads watches one server, so no read may be on another one.
+/// Fails if reads through one URL use several hosts. The heartbeat of the URL watches only one of them.
 #[tokio::test]
 async fn all_reads_of_a_url_are_on_the_host_of_its_heartbeat() -> Result<()> {
     let servers = Servers::private().await?;

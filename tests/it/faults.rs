@@ -1,7 +1,8 @@
-//! Faults and what survives them: every acknowledged row is in the tables once, and a bad row alone becomes a dead letter.
+//! Faults that the programs survive: every acknowledged row is in the tables once, and only a bad row becomes a dead
+//! letter.
 //!
-//! The expected tables are those of the same feed loaded without any fault; `replay.rs` proves those independent of
-//! order and cuts.
+//! The expected tables are those of the same feed loaded without a fault. `replay.rs` proves that they do not depend on
+//! the order of rows or their division into batches.
 
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ fn prices(symbol: &str, days: std::ops::RangeInclusive<u32>) -> String {
     format!("symbol,date,close\n{rows}")
 }
 
-/// Waits until a symbol's last close is served.
+/// Waits until the quote of a symbol has the close `close`.
 async fn closes_at(app: &TestApp, symbol: &str, close: &str, limit: Duration) -> Result<()> {
     let query =
         format!("select coalesce(max(price::text), '') from read_g1.quotes where symbol = '{symbol}'");
@@ -56,13 +57,13 @@ async fn a_stand_by_takes_over_from_a_stopped_projector_which_can_write_no_more(
     projectors[stopped].signal(Signal::CONT)?;
     app.feed("prices-3.csv", prices("AAA", 7..=10)).load().await?;
     closes_at(&app, "AAA", "10.5", TAKE_OVER).await?;
-    // The old one noticed: the lease is where it was, and its epoch never wrote again.
+    // The old projector stopped writing: the lease and the epoch are still those of the second projector.
     let after: i64 = app.sql_value("select epoch from control.fact_sets where name = 'facts'").await?;
     assert_eq!((after, holder(&app).await?), (epoch, second));
     Ok(())
 }
 
-/// Headers of a well-formed batch of one dividend.
+/// Returns the headers of a well-formed batch with one row.
 pub(crate) fn headers(id: u8, schema: &str, codec: &str) -> HeaderMap {
     let id = format!("{id:032x}");
     let mut headers = HeaderMap::new();

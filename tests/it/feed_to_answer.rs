@@ -1,4 +1,4 @@
-//! The main job: a feed goes in, right answers come out.
+//! The main task of the service: a feed is loaded, and the API returns correct answers.
 
 use anyhow::Result;
 use harness::{TestApp, fixture};
@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::api_world::check;
 
-/// An app that has loaded the first fixture and serves it as of its own dates.
+/// Starts an app with the first fixture loaded. The current date of the service is a date of the fixture.
 async fn loaded() -> Result<TestApp> {
     let app = TestApp::builder().env("SERVICE_DATE", "2019-08-12").start().await?;
     let feed = fixture("feeds/first");

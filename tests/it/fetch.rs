@@ -21,11 +21,12 @@ use registry::Registry;
 
 mod registry;
 
-/// Folder that a test hands to its child processes; the file `url` in it is the address to fetch from.
+/// Environment variable with the folder of a child process. The file `url` in the folder contains the address to
+/// download.
 const CHILD_FOLDER: &str = "FETCH_TEST_FOLDER";
 const PROGRAM_BYTES: usize = 300_000;
 
-/// An npm package whose content does not compress.
+/// Builds an npm package whose content does not compress.
 fn package() -> Result<Vec<u8>> {
     let mut state = 7_u64;
     let noise = std::iter::repeat_with(|| {
@@ -58,7 +59,7 @@ fn build(bytes: &[u8], source: Source) -> Build {
     }
 }
 
-/// Names of the files and folders in a cache, without lock files.
+/// Returns the names of the files and folders in a cache, except lock files.
 fn content(cache: &Path) -> Result<Vec<String>> {
     let entries = fs::read_dir(cache)?.flatten();
     let mut names: Vec<String> =
@@ -77,7 +78,7 @@ async fn an_interrupted_download_is_resumed_where_it_ended() -> Result<()> {
     assert_eq!(fs::metadata(folder.join("package/program"))?.len(), PROGRAM_BYTES as u64);
     assert_eq!(registry.ranges(), [None, Some(half)]);
     assert_eq!(content(&cache)?, ["server-1.0"]);
-    // The build is there now.
+    // The build is installed now.
     install(&build(&bytes, registry.file()), "a test", &cache).await?;
     assert_eq!(registry.ranges().len(), 2);
     Ok(())
@@ -163,7 +164,7 @@ async fn two_processes_at_once_download_once() -> Result<()> {
     let registry = Registry::start(&bytes).await?;
     let paused = registry.pause().await;
     let mut children = [child(&cache, &registry.url, &[])?, child(&cache, &registry.url, &[])?];
-    // One has the lock and waits for the registry, the other waits for the lock.
+    // One process has the lock and waits for the registry. The other one waits for the lock.
     let (sender, lines) = mpsc::channel();
     for child in &mut children {
         let (errors, sender) = (child.stderr.take().context("a pipe")?, sender.clone());
@@ -206,7 +207,7 @@ async fn an_untrusted_certificate_is_refused_and_one_of_ssl_cert_file_trusted() 
 #[test]
 fn a_machine_without_certificates_checks_against_those_of_the_program() -> Result<()> {
     ensure!(root_store(Vec::new(), None)?.len() > 50);
-    // A named place without certificates is a mistake, not a wish for others.
+    // A configured path without certificates is an error. It does not fall back to the certificates of the program.
     let error = root_store(Vec::new(), Some("SSL_CERT_FILE")).unwrap_err();
     assert!(error.to_string().starts_with("cannot read root certificates: SSL_CERT_FILE"), "{error}");
     Ok(())
@@ -229,7 +230,7 @@ fn a_start_names_all_that_the_machine_lacks_at_once() -> Result<()> {
     Ok(())
 }
 
-/// Body of the child processes; as a test of its own it has nothing to do.
+/// Code of the child processes. In an ordinary test run, it does nothing.
 #[tokio::test]
 async fn child_process() -> Result<()> {
     let Some(folder) = folder_variable(CHILD_FOLDER) else { return Ok(()) };
@@ -238,7 +239,7 @@ async fn child_process() -> Result<()> {
     Ok(())
 }
 
-/// Process that installs the build into `cache`.
+/// Starts a process that installs the build into `cache`.
 fn child(cache: &Path, url: &Url, variables: &[(&str, &PathBuf)]) -> Result<Child> {
     fs::File::create(cache.join("url"))?.write_all(url.as_str().as_bytes())?;
     let mut command = Command::new(std::env::current_exe()?);
@@ -247,7 +248,7 @@ fn child(cache: &Path, url: &Url, variables: &[(&str, &PathBuf)]) -> Result<Chil
     Ok(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?)
 }
 
-/// HTTPS server that ends with the returned guard.
+/// Starts an HTTPS server that ends when the returned guard is dropped.
 async fn serve_https(certificate: &Certificate, folder: &Path) -> Result<(u16, KilledChild)> {
     let port = free_port()?;
     let mut server = Command::new("openssl");
@@ -263,7 +264,7 @@ struct KilledChild(Child);
 
 impl Drop for KilledChild {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // The server may have ended by itself.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }

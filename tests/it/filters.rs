@@ -1,4 +1,5 @@
-//! Filters by name: names, slugs, codes and lists are understood, and what means nothing is refused with what is near.
+//! Filters by name. Names, slugs, codes and lists are accepted. An unknown value is refused with the most similar known
+//! names.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -45,7 +46,8 @@ async fn names_slugs_codes_and_lists_choose_the_same_rows() -> Result<()> {
             "/v1/dividends/history?symbols=COLA&start_date=2024-01-01&type=special,regular&status=paid,declared",
             3,
         ),
-        // June's went ex the day before the market's date and is paid two weeks after it.
+        // The dividend of June has its ex-date on the day before the market date, and is paid two weeks after the
+        // market date.
         ("/v1/stocks/COLA/dividends?start_date=2024-01-01&status=cancelled,declared", 2),
         ("/v1/stocks/COLA/dividends?start_date=2024-01-01&status=cancelled,paid", 1),
         ("/v1/stocks/COLA/splits?type=reverse,forward", 1),

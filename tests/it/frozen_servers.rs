@@ -1,4 +1,4 @@
-//! Servers that accept connections and reply to nothing: every command ends and names the server.
+//! Frozen servers that accept connections but do not reply: every command ends and names the server.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +7,8 @@ use futures::future::try_join_all;
 use harness::{Program, Servers, Signal, TestApp, eventually};
 
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Interval and timeout of the check for a frozen Postgres, with time for a busy machine.
+/// Time limit of a command. It covers the interval and the timeout of the check for a frozen Postgres, and a margin for
+/// a busy machine.
 const LIMIT: Duration = Duration::from_secs(45);
 
 #[tokio::test]
@@ -55,7 +56,7 @@ async fn every_command_ends_when_a_server_is_frozen_and_names_it() -> Result<()>
     servers.postgres.thaw().await?;
     has_health(0, "ok").await?;
 
-    // Without NATS, the projector still runs, and the facts are known.
+    // Without NATS, the projector still runs, and the command reports the stored facts.
     servers.nats.signal(Signal::STOP).await?;
     let status = app.projector(&["status"]).await?;
     let pid = format!("projector    {}@", projector.pid());

@@ -1,4 +1,5 @@
-//! A generated market for tests that need many securities: the same bytes, and the same answers, everywhere.
+//! A generated market for tests that need many securities. Its bytes and the answers about it are the same in every
+//! run.
 
 use anyhow::Result;
 use harness::{Api, TestApp};
@@ -16,12 +17,12 @@ pub(crate) struct Generated {
 }
 
 impl Generated {
-    /// Every case of the domain once, with twelve years of history.
+    /// Starts a market of 60 securities with twelve years of history. It contains every special case of the domain.
     pub(crate) async fn start() -> Result<Generated> {
         Generated::start_with("60", "12", &[]).await
     }
 
-    /// A market of this size, and an API with these settings.
+    /// Starts a market of the given size, and an API with the settings in `env`.
     pub(crate) async fn start_with(symbols: &str, years: &str, env: &[(&str, &str)]) -> Result<Generated> {
         let app = TestApp::builder()
             .env("SERVICE_DATE", TODAY)
@@ -55,7 +56,7 @@ impl Generated {
         Ok(Generated { app, api, key })
     }
 
-    /// The body of a 200.
+    /// Returns the body of a response. The status must be 200.
     pub(crate) async fn body(&self, path: &str) -> Result<Vec<u8>> {
         let reply = self.api.get(path, Some(&self.key)).await?;
         anyhow::ensure!(reply.status == 200, "{path}: {} {}", reply.status, reply.text());

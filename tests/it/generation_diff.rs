@@ -1,4 +1,5 @@
-//! Differences between two generations: found by digests, ranked, by day and field, in files, and with reasons.
+//! Differences between two generations: found by digests, ranked by size, reported by day and field with reasons, and
+//! exported to files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -10,7 +11,8 @@ use serde_json::{Value, json};
 
 use crate::generations::{PATIENCE, answer};
 
-/// Two vendors: of TWIN they say other closes on two days and another last dividend; of SAME only one tells.
+/// Starts an app with two vendors. For TWIN, they disagree on two closes and on the last dividend. Only one of them
+/// reports SAME.
 async fn two_vendors() -> Result<TestApp> {
     let app = TestApp::builder().env("SERVICE_DATE", "2024-06-30").start().await?;
     for (source, closes, last) in [("left", [50, 52, 50], "0.5"), ("right", [50, 51, 40], "0.8")] {
@@ -41,7 +43,7 @@ async fn two_vendors() -> Result<TestApp> {
     Ok(app)
 }
 
-/// Builds generation 2, in which `source` wins.
+/// Builds generation 2 with a policy that prefers `source`.
 async fn believing(app: &TestApp, source: &str) -> Result<()> {
     let rule = |kind: &str| json!({ "kind": kind, "source": source, "from": null, "to": null, "rank": 1 });
     let path = app.folder().join("policy.json");
@@ -65,7 +67,7 @@ async fn what_differs_is_ranked_by_day_and_field_and_says_why() -> Result<()> {
     assert_eq!(topics, ["streaks", "yields", "prices"], "{diff}");
     let yields = &summary[1];
     assert_eq!((&yields["count"], &yields["first"][0]["symbol"]), (&json!(1), &json!("TWIN")));
-    // 0.8 x 4 / 40 against 0.5 x 4 / 50: of the three yields the forward one and the headline moved most.
+    // The forward yield and the headline yield changed most: 0.8 x 4 / 40 against 0.5 x 4 / 50.
     let found = &yields["first"][0];
     assert_eq!(
         (&found["figure"], &found["a"], &found["b"]),
@@ -165,7 +167,7 @@ async fn every_difference_goes_into_a_file_and_the_page_needs_no_network() -> Re
     Ok(())
 }
 
-/// Fails when a row that was written by another hand than the projector's is never looked at.
+/// Fails if `diff --whole` misses a row that was changed without the projector. The digest of that row is outdated.
 #[tokio::test]
 async fn rows_are_compared_whole_when_the_digests_are_not_believed() -> Result<()> {
     let app = two_vendors().await?;

@@ -1,5 +1,5 @@
-//! Rebuild, promote and rollback killed at every step and raced by live writes: what is served is always one whole
-//! generation, and the same command given again completes.
+//! Rebuild, promote and rollback, killed at every step and run during live writes. The API always serves one whole
+//! generation, and the same command completes when it is repeated.
 
 use std::sync::Arc;
 
@@ -23,7 +23,7 @@ async fn served(app: &TestApp) -> Result<i32> {
     app.sql_value("select generation from control.active").await
 }
 
-/// The settings of an interrupted rebuild are not silently replaced by others.
+/// Fails if a command with other settings continues an interrupted rebuild.
 #[tokio::test]
 async fn an_interrupted_rebuild_refuses_other_settings() -> Result<()> {
     let app = two_sources().await?;
@@ -61,7 +61,7 @@ async fn rebuild_promote_and_rollback_killed_at_every_step_fail_no_request() -> 
     for (generation, step) in (2..).zip(failpoints("rebuild.")?) {
         ensure!(killed_at(&app, Program::Projector, &rebuild, &step, 1).await?, "{step} was not reached");
         ensure!(served(&app).await? == 1, "killed at {step}");
-        // Complete already, the next command would begin another one.
+        // After `rebuild.finished` the generation is complete, so the next command would begin another one.
         if step != "rebuild.finished" {
             let built = answer(&app, &rebuild).await?;
             ensure!(built["generation"] == generation, "{built} after {step}");
@@ -73,7 +73,7 @@ async fn rebuild_promote_and_rollback_killed_at_every_step_fail_no_request() -> 
         for (command, to) in [(&["promote", "2", "--accept-diff"][..], 2), (&["rollback"], 1)] {
             ensure!(killed_at(&app, Program::Projector, command, &step, 1).await?, "{step} was not reached");
             let before = 3 - to;
-            // The row flips with the commit, before which nobody has seen it and after which everybody does.
+            // The served generation changes with the commit of the switch, not before and not later.
             ensure!(served(&app).await? == if step == "switch.committed" { to } else { before }, "{step}");
             if served(&app).await? == before {
                 app.projector(command).await?.success()?;
@@ -86,7 +86,7 @@ async fn rebuild_promote_and_rollback_killed_at_every_step_fail_no_request() -> 
     Ok(())
 }
 
-/// Waits until a generation has everything that is in the log, and holds it against the fold.
+/// Waits until a generation contains the whole log, and compares it with the reference projection.
 async fn follows(app: &TestApp, generation: i32) -> Result<()> {
     eventually(PATIENCE, async || {
         let version = format!("select sequence from read_g{generation}.version");
@@ -106,8 +106,9 @@ async fn a_rebuild_raced_by_live_writes_is_the_live_generation_and_what_the_log_
     market.load_all(&app, 0..2).await?;
     let _projector = app.spawn(Program::Projector, &["run"]).await?;
     follows(&app, 1).await?;
-    // Killed on its way, so that what is written certainly comes in its middle: a newer market date, which has it begin
-    // again; then a correction and a retraction on either side of where it stands.
+    // The rebuild is killed twice, so that new rows certainly arrive during it. First a newer market date arrives,
+    // which restarts the rebuild. Then corrections and retractions arrive for symbols before and after its current
+    // position.
     let rebuild = ["rebuild", "--commit-every", "30"];
     ensure!(killed_at(&app, Program::Projector, &rebuild, "rebuild.prepared", 1).await?);
     market.load_all(&app, 2..4).await?;

@@ -1,4 +1,4 @@
-//! The analyst's job: build a generation beside the served one, see what differs and why, promote, go back.
+//! The analyst's workflow: build a second generation, compare it with the served one, promote it, and roll back.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Runs `projector` with `--json` and reads what it prints.
+/// Runs `projector` with `--json` and returns its output.
 pub(crate) async fn answer(app: &TestApp, arguments: &[&str]) -> Result<Value> {
     app.projector(&[arguments, &["--json"]].concat()).await?.success()?.json()
 }
@@ -36,7 +36,7 @@ async fn market(app: &TestApp) -> Result<()> {
     app.catch_up().await
 }
 
-/// Two sources that disagree about one close: without a policy the one that was observed later wins.
+/// Starts an app with two sources that disagree about one close. Without a policy, the later observation wins.
 pub(crate) async fn two_sources() -> Result<TestApp> {
     let app = TestApp::builder().env("SERVICE_DATE", "2024-06-30").start().await?;
     load(
@@ -72,8 +72,8 @@ async fn price(api: &Api, key: &str) -> Result<(String, Value)> {
     Ok((version, body["data"]["price"].clone()))
 }
 
-/// Two clients that ask for the quote of [`two_sources`] all the time. An answer that is not a 200, or mixes the price
-/// of one generation with the version of the other, ends them.
+/// Two clients that continuously request the quote of [`two_sources`]. They fail if an answer is not a 200, or if it
+/// combines the price of one generation with the version of another.
 pub(crate) struct Readers {
     api: Arc<Api>,
     key: String,
@@ -84,7 +84,7 @@ pub(crate) struct Readers {
 
 impl Readers {
     pub(crate) async fn start(app: &TestApp) -> Result<Self> {
-        // Limits are other tests' business.
+        // Other tests check the limits.
         let unlimited = "update accounts.tiers set rate_per_minute = 1000000, burst = 1000000 where tier = 'professional'";
         app.sql(unlimited, &[]).await?;
         let many = [("ADDRESS_CALLS_PER_MINUTE", "10000000"), ("ADDRESS_CALLS_BURST", "10000000")];
@@ -111,7 +111,7 @@ impl Readers {
         Ok(Self { api, key, stop, answered, clients: clients.into() })
     }
 
-    /// Waits until answers come from a generation.
+    /// Waits until answers have a data version that begins with `generation`.
     pub(crate) async fn are_served(&self, generation: &str) -> Result<()> {
         eventually(PATIENCE, async || {
             let (version, _) = price(&self.api, &self.key).await?;
@@ -121,7 +121,7 @@ impl Readers {
         .await
     }
 
-    /// The versions each client saw, without repetitions.
+    /// Stops the clients. Returns the versions that each client saw, without repetitions.
     pub(crate) async fn stop(self) -> Result<Vec<Vec<String>>> {
         self.stop.store(true, Ordering::Relaxed);
         let mut seen = Vec::new();
@@ -149,7 +149,7 @@ async fn rebuilt_from_facts_or_from_the_log_the_tables_are_the_same() -> Result<
     let listed = answer(&app, &["list"]).await?;
     let states: Vec<&Value> = listed.as_array().into_iter().flatten().map(|one| &one["state"]).collect();
     assert_eq!(states, ["tailing", "tailing", "tailing"]);
-    // The new ones follow the log like the served one.
+    // The new generations receive new rows like the served one.
     load(&app, "prices.csv", "late", "symbol,date,close\nNEWC,2024-06-28,7\n").await?;
     app.catch_up().await?;
     assert_eq!(answer(&app, &["diff", "--whole", "1", "3"]).await?["identical"], true);
@@ -245,7 +245,7 @@ async fn a_changed_rule_shows_exactly_which_figures_move() -> Result<()> {
         Some(vec![&"increase_streak_years".to_owned()])
     );
     answer(&app, &["promote", "2"]).await?;
-    // The generation of the older rules stands still from here on, and going back to it has to be meant.
+    // From here on, the generation with the older rules receives no new rows. A rollback to it needs an explicit flag.
     load(&app, "prices.csv", "late", "symbol,date,close\nNEWC,2024-06-28,7\n").await?;
     app.catch_up().await?;
     let refused = app.projector(&["rollback"]).await?;
@@ -360,7 +360,8 @@ async fn a_command_offers_the_flags_that_it_uses() -> Result<()> {
     Ok(())
 }
 
-/// Fails when a policy is changed while the projector writes, which clears what was marked when it began.
+/// Fails if a policy change does not wait for the projector's transaction. The transaction deletes the marks of dirty
+/// symbols, so it could delete the mark of the policy change.
 #[tokio::test]
 async fn a_policy_waits_for_the_projectors_transaction() -> Result<()> {
     let app = two_sources().await?;

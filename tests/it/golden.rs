@@ -1,9 +1,11 @@
-//! The worked cases of the domain rules, from a feed to the API's answer.
+//! Worked cases of the domain rules, from a feed to the API's answer.
 //!
-//! One market lives through the cases in the order of their dates: each date's cases are loaded under symbols of their own
-//! with a session that moves the market there, and asked for while it is today's. At the end the same metrics are asked
-//! for again as of their past date. The cases of the fixtures explore each rule's bounds. The published ones lie next to
-//! the workspace; without them their test is recorded as skipped.
+//! All cases share one market and are loaded in the order of their dates. Each case has its own symbols. A session
+//! moves the market date to the date of the cases, and their answers are compared while that date is current. At the
+//! end, the same metrics are requested again as of their past dates.
+//!
+//! The cases of the fixtures test the bounds of each rule. The published cases are in a folder next to the workspace.
+//! Without them, their test is recorded as skipped.
 
 mod answers;
 #[path = "../../schema/market/tests/golden_cases/compare.rs"]
@@ -21,10 +23,10 @@ use serde_json::Value;
 use answers::Answers;
 use feed::Case;
 
-/// Today, after the newest case.
+/// Current date of the service, after the newest case.
 const TODAY: &str = "2025-07-01";
 
-/// Cases that no feed can say, with the reason.
+/// Cases that a feed cannot express, each with the reason.
 const NOT_EXPRESSIBLE: [(&str, &str); 1] =
     [("Z01", "it gives instants of the clock, which no feed sets; `today` is tested where the calendar is")];
 
@@ -44,7 +46,7 @@ async fn every_worked_case_is_served() -> Result<()> {
     serve(&cases(&path)?).await
 }
 
-/// Serves the cases and compares every answer.
+/// Loads the cases date by date, and compares every answer with the expected value.
 async fn serve(cases: &[Value]) -> Result<()> {
     let app = TestApp::builder().env("SERVICE_DATE", TODAY).start().await?;
     let (mut by_date, mut left_out) = (BTreeMap::<String, Vec<Case>>::new(), Vec::new());
@@ -79,7 +81,7 @@ async fn serve(cases: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// Loads the cases of one date, and the session that moves the market to it.
+/// Loads the cases of one date, and a session that moves the market date to it.
 async fn load(app: &TestApp, date: &str, cases: &[Case]) -> Result<()> {
     let folder = app.folder().join(date);
     std::fs::create_dir(&folder)?;
@@ -94,7 +96,7 @@ async fn load(app: &TestApp, date: &str, cases: &[Case]) -> Result<()> {
     app.catch_up().await
 }
 
-/// Waits until the API follows the market to its date.
+/// Waits until the API has the market date `date`.
 async fn arrived(api: &Api, date: &str) -> Result<()> {
     eventually(Duration::from_secs(20), async || {
         let health = api.get("/v1/health", None).await?.json()?;
@@ -105,7 +107,8 @@ async fn arrived(api: &Api, date: &str) -> Result<()> {
     .await
 }
 
-/// Every expectation of a case that does not hold; figures that are served for today only are left out in the past.
+/// Returns the failed expectations of a case. Figures that the API serves only for the current market date are skipped
+/// for a past date.
 async fn check(case: &Case, answers: &Answers<'_>) -> Result<Vec<String>> {
     let mut failures = Vec::new();
     for (key, expected) in case.expected() {

@@ -1,11 +1,11 @@
-//! How far back each tier sees, on both sides of the bound, wherever single past events can be read.
+//! Depth of history of each tier, tested on both sides of its bound for every endpoint that returns single past events.
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
 use crate::api_world::{World, check};
 
-/// Endpoints, each with `{}` for a day.
+/// Endpoints with `{}` in place of a day.
 const FREE: [&str; 7] = [
     "/v1/prices/COLA?start_date={}",
     "/v1/stocks/COLA/splits?start_date={}",
@@ -16,7 +16,7 @@ const FREE: [&str; 7] = [
     "/v1/dividends/payment-dates?start_date={}&end_date={}",
 ];
 
-/// Holds that a day is answered and the day before is refused.
+/// Fails if the day `floor` is not answered, or the day `before` is not refused.
 async fn holds(world: &World, key: &str, path: &str, floor: &str, before: &str) -> Result<()> {
     let reply = world.api.get(&path.replace("{}", floor), Some(key)).await?;
     assert_eq!(reply.status, 200, "{path} on {floor}: {}", reply.text());
@@ -62,7 +62,7 @@ async fn yearly_totals_begin_with_the_first_whole_year() -> Result<()> {
     Ok(())
 }
 
-/// The dates of all observations, and how many more are only counted.
+/// Returns the dates of all listed observations, and the number of older ones that are only counted.
 fn observations(explained: &Value) -> (Vec<&str>, i64) {
     let explanation = &explained["data"]["explanation"];
     let metrics = explanation["metrics"].as_array().into_iter().flatten();

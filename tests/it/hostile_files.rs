@@ -1,4 +1,4 @@
-//! Files that a sender names, links or packs so that they stop a load or lead it elsewhere.
+//! Files whose names, links or archive structure could stop a load or lead it to other files.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -60,13 +60,13 @@ async fn a_watch_goes_on_after_a_file_that_it_cannot_move() -> Result<()> {
         Ok(())
     })
     .await?;
-    // Names that are not text are listed by their paths.
+    // The report of a shortened name contains the full name. A name that is not UTF-8 also gets a report.
     let mut reports = fs::read_dir(&refused)?.filter_map(|entry| fs::read_to_string(entry.ok()?.path()).ok());
     ensure!(reports.any(|report| report.contains(&long)), "{}", watch.log());
     ensure!(watch.log().contains("file name shortened"), "{}", watch.log());
     let unnamed = fs::read_to_string(refused.join(OsStr::from_bytes(b"\xff.csv.reason.txt")))?;
     ensure!(unnamed.contains("not UTF-8: rename it"), "{unnamed}");
-    // The folder of refused files becomes a link to another one.
+    // The folder of refused files is replaced by a link to another folder.
     fs::rename(&refused, app.folder().join("before"))?;
     symlink(&elsewhere, &refused)?;
     fs::write(incoming.join("a-bad.csv"), "no table")?;
@@ -80,7 +80,7 @@ async fn a_watch_goes_on_after_a_file_that_it_cannot_move() -> Result<()> {
     .await?;
     ensure!(incoming.join("a-bad.csv").exists() && names(&elsewhere)?.is_empty(), "{}", watch.log());
     watch.stop(Signal::TERM, LIMIT).await?;
-    // One round ends too, and says that files are left.
+    // After the link is replaced by a folder, a single round moves the files that were left.
     fs::remove_file(&refused)?;
     fs::create_dir(&refused)?;
     let once = watch_once(&app, &incoming).await?;
@@ -93,7 +93,7 @@ async fn a_watch_follows_no_link() -> Result<()> {
     let app = TestApp::start().await?;
     let secret = app.folder().join("secret");
     fs::write(&secret, format!("{SECRET}\n"))?;
-    // Folders of processed files, or the lock, that are links.
+    // The folder of processed files, the folder of refused files, or the lock file is a link.
     for name in ["done", "refused", ".ingest-watch.lock"] {
         let incoming = folder(&app, &format!("in-{name}"))?;
         symlink(
@@ -105,7 +105,7 @@ async fn a_watch_follows_no_link() -> Result<()> {
         ensure!(refused.code == 2 && refused.stderr.contains("is a link"), "{name}: {}", refused.stderr);
         ensure!(incoming.join("prices.csv").exists(), "{name}");
     }
-    // Feeds that are links, and a report that is one.
+    // Feeds are links, and a report is a link.
     let (incoming, private) = (folder(&app, "in")?, folder(&app, "private")?);
     fs::write(private.join("prices.csv"), SECRET)?;
     symlink(&secret, incoming.join("linked.csv"))?;
@@ -194,7 +194,7 @@ async fn a_fifo_or_a_device_ends_no_load() -> Result<()> {
             );
         }
     }
-    // In a watched folder, it is put away.
+    // In a watched folder, the FIFO is moved to the refused files.
     let watched = watch_once(&app, &feeds).await?;
     ensure!(
         watched.code == 0 && names(&feeds.join("refused"))?.contains("prices-fifo.csv"),
@@ -204,7 +204,7 @@ async fn a_fifo_or_a_device_ends_no_load() -> Result<()> {
     Ok(())
 }
 
-/// Fails when each load leaves a consumer, of which a server has room for about a thousand.
+/// Fails if a load leaves a NATS consumer behind. A server has room for about a thousand consumers.
 #[tokio::test]
 async fn many_loads_leave_no_consumer() -> Result<()> {
     let app = TestApp::start().await?;
@@ -227,7 +227,7 @@ async fn many_loads_leave_no_consumer() -> Result<()> {
     Ok(())
 }
 
-/// Archive with many entries that share the bytes of one.
+/// Writes an archive with many entries that share the bytes of the first one.
 fn overlapping_archive(path: &Path) -> Result<()> {
     let mut archive = zip::ZipWriter::new(fs::File::create(path)?);
     archive.start_file("prices-0.csv", SimpleFileOptions::default())?;
@@ -239,7 +239,7 @@ fn overlapping_archive(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Archive whose entries are harmless alone and a bomb together.
+/// Writes an archive whose entries are small enough alone, but too large together.
 fn inflating_archive(path: &Path) -> Result<()> {
     let mut archive = zip::ZipWriter::new(fs::File::create(path)?);
     for number in 0..60 {
@@ -267,7 +267,7 @@ async fn an_archive_is_bounded_as_a_whole() -> Result<()> {
     ensure!(watched.code == 0 && incoming.join("done/whole.zip").exists(), "{}", watched.stderr);
     let reason = fs::read_to_string(incoming.join("refused/overlapping.zip.reason.txt"))?;
     ensure!(reason.contains("its entries overlap"), "{reason}");
-    // What was read before the limit is whole and loaded; the rest is named.
+    // Entries before the limit are loaded, and the report gives the reason for the others.
     let reported = ["refused", "done"].map(|folder| incoming.join(folder).join("inflating.zip.reason.txt"));
     let reason = reported.iter().find_map(|path| fs::read_to_string(path).ok()).context("a report")?;
     ensure!(reason.contains("inflate too far together"), "{reason}");
@@ -292,7 +292,7 @@ async fn a_member_that_appears_twice_is_rejected() -> Result<()> {
             .is_some_and(|told| told.contains("\"close\" appears twice")),
         "{summary}"
     );
-    // A whole document, canonical and of a vendor.
+    // A JSON document is refused too, in the canonical format and in that of a vendor.
     let massive = r#"{"results":[{"ticker":"KO","ex_dividend_date":"2024-03-14","cash_amount":0.4,"cash_amount":0.5}]}"#;
     for (name, document) in [("prices.json", format!("[{twice}]")), ("list.json", massive.to_owned())] {
         let path = app.folder().join(name);
@@ -357,7 +357,7 @@ async fn a_copy_of_the_log_is_the_owner_s_alone() -> Result<()> {
     let export = app.folder().join("log.export");
     ensure!(export.symlink_metadata()?.permissions().mode() & 0o777 == 0o600);
     ensure!(fs::read_to_string(&victim)? == SECRET);
-    // A link is not replaced, also if it leads nowhere.
+    // A link is not replaced, even if its target does not exist.
     symlink(app.folder().join("absent"), app.folder().join("linked.export"))?;
     let refused = app.ingest(&["export", "linked.export"]).await?;
     ensure!(refused.code == 2 && refused.stderr.contains("the file exists"), "{}", refused.stderr);

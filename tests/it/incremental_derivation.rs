@@ -1,5 +1,5 @@
-//! Days that follow each other: what did not change is neither read whole nor written again, and the tables are those
-//! of one go.
+//! Incremental derivation over successive days. Unchanged rows are neither read in full nor written again, and the
+//! tables equal those of one derivation of all rows.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -24,7 +24,7 @@ async fn publish(app: &TestApp, source: &str, name: &str, text: &str) -> Result<
     app.feed(name, text).source(source).today("2024-07-05").load().await
 }
 
-/// A day's bar of every security, near its last one.
+/// Loads a bar on `date` for every security, at its last price.
 async fn day(app: &TestApp, date: &str) -> Result<()> {
     let rows = app.sql("select symbol, price::text from read_g1.quotes where price is not null", &[]).await?;
     let mut text = "symbol,date,open,high,low,close,volume\n".to_owned();
@@ -35,13 +35,14 @@ async fn day(app: &TestApp, date: &str) -> Result<()> {
     load(app, "test", &format!("prices-{date}.csv"), &text).await
 }
 
-/// Physical row positions of the years before 2023: a rewritten row has another position.
+/// Returns the physical positions (`ctid`) of the price rows of the years before 2023. A row that is written again gets
+/// another position.
 async fn old_years(app: &TestApp) -> Result<BTreeMap<(String, i32), String>> {
     let rows = app.sql("select symbol, year, ctid::text from read_g1.prices where year < 2023", &[]).await?;
     rows.iter().map(|row| Ok(((row.try_get(0)?, row.try_get(1)?), row.try_get(2)?))).collect()
 }
 
-/// The years that were written again.
+/// Returns the symbols and years whose rows were written again.
 fn moved<'a>(
     before: &'a BTreeMap<(String, i32), String>,
     after: &BTreeMap<(String, i32), String>,
@@ -75,8 +76,8 @@ async fn old_years_stay_and_everything_is_as_if_derived_at_once() -> Result<()> 
         app.sql_value::<String>(&format!("select price::text from read_g1.quotes where symbol = '{symbol}'"))
             .await
     };
-    // A late correction, with a close of its own; a split and a dividend between old bars; another source's bar; a
-    // price in the wrong unit.
+    // Late rows: a corrected close, a split and a dividend between old bars, a bar of another source, and a price in
+    // the wrong unit.
     let corrected = format!("symbol,date,close\n{a},2020-03-04,{}\n", price(a).await?);
     load(&app, "test", "prices-late.csv", &corrected).await?;
     load(&app, "test", "splits-late.csv", &format!("symbol,ex_date,from,to\n{b},2020-06-01,1,2\n")).await?;
@@ -92,7 +93,7 @@ async fn old_years_stay_and_everything_is_as_if_derived_at_once() -> Result<()> 
     let now = old_years(&app).await?;
     assert_eq!(moved(&start, &now), [(a.as_str(), 2020), (c.as_str(), 2020), (d.as_str(), 2020)]);
 
-    // A corrected year is read whole only until it is served again. Of two sources the one that was observed last wins.
+    // A corrected year is read in full only until it is served again. Of two sources, the later observation wins.
     day(&app, "2024-07-02").await?;
     assert_eq!(moved(&now, &old_years(&app).await?), [(c.as_str(), 2020)]);
     for (from, generation) in [("facts", "2"), ("log", "3")] {
@@ -106,7 +107,7 @@ async fn old_years_stay_and_everything_is_as_if_derived_at_once() -> Result<()> 
 #[tokio::test]
 async fn dividends_are_written_again_from_the_first_year_on_that_differs() -> Result<()> {
     let app = TestApp::start().await?;
-    // One that goes on knows what it wrote.
+    // A running projector knows the rows that it has written.
     let _projector = app.spawn(Program::Projector, &["run"]).await?;
     let mut text = "id,symbol,ex_date,amount,revision\n".to_owned();
     for year in 2018..2024 {
@@ -118,7 +119,7 @@ async fn dividends_are_written_again_from_the_first_year_on_that_differs() -> Re
     }
     publish(&app, "test", "prices.csv", "symbol,date,close\nAAA,2024-06-28,10\nBBB,2024-06-28,10\n").await?;
     publish(&app, "test", "dividends.csv", &text).await?;
-    // Rows that are written again lie elsewhere; what is told of them is by their ids.
+    // A rewritten row has another `ctid`. The list of changes names rows by their ids.
     let rows = async || -> Result<BTreeMap<String, (i32, String)>> {
         let rows = "select id, extract(year from ex_date)::integer, ctid::text from read_g1.dividends where id is not null";
         let rows = app.sql(rows, &[]).await?;
@@ -136,8 +137,9 @@ async fn dividends_are_written_again_from_the_first_year_on_that_differs() -> Re
     };
     eventually(PATIENCE, first).await?;
     let mut before = rows().await?;
-    // A later amount, which the next one is compared with; an ex-date that moves into the year before; and its way back
-    // beside another security's move, which are written from one year on and told one by one.
+    // Three loads of corrections. The first changes an amount, and so the comparison of the next dividend with it. The
+    // second moves an ex-date into the year before. The third moves it back, and moves an ex-date of another security.
+    // Rows are written again from one year on, but only the changed rows are listed as changes.
     for (corrections, since, ids) in [
         (
             "a-2022-8,AAA,2022-08-10,0.26,1\n",
@@ -196,7 +198,7 @@ async fn a_security_that_changes_its_sector_counts_in_the_new_one_only() -> Resu
     assert_eq!(counts().await?, [("energy".to_owned(), 2), ("utilities".to_owned(), 1)]);
     load(&app, "test", "securities-1.csv", &[header, &security("AAA", "Utilities", 1)].concat()).await?;
     assert_eq!(counts().await?, [("energy".to_owned(), 1), ("utilities".to_owned(), 2)]);
-    // The same sector as another vendor writes it; and one that nobody is in any more.
+    // BBB moves to the same sector in the spelling of another vendor. Its former sector then has no member.
     load(&app, "test", "securities-2.csv", &[header, &security("BBB", "UTILITIES", 1)].concat()).await?;
     assert_eq!(counts().await?, [("utilities".to_owned(), 3)]);
     answer(&app, &["rebuild"]).await?;
@@ -247,7 +249,7 @@ async fn bars_of_a_former_name_change_an_old_year_that_is_served() -> Result<()>
     load(&app, "test", "prices.csv", &bars).await?;
     load(&app, "test", "prices-day.csv", "symbol,date,close\nNEWN,2024-07-01,10.1\n").await?;
     let served = old_years(&app).await?;
-    // The former name's bar lies in a year whose closes alone are read, on a day of which the new name says nothing.
+    // The bar of the former name is in a year of which only closes are read. The new name has no bar on that day.
     let named = r#"{"kind":"security","symbol":"NEWN","name":"New Name","type":"stock","former_symbols":[{"symbol":"OLDN"}]}"#;
     load(&app, "test", "securities.ndjson", named).await?;
     load(&app, "test", "prices-old.csv", "symbol,date,close\nOLDN,2020-03-02,11\n").await?;
@@ -258,7 +260,7 @@ async fn bars_of_a_former_name_change_an_old_year_that_is_served() -> Result<()>
     Ok(())
 }
 
-/// The served rows that a projector says it changed.
+/// Runs the projector. Returns the number of served rows that it reports as changed.
 async fn changes(app: &TestApp) -> Result<usize> {
     let output = app.projector(&["run", "--until-caught-up"]).await?.success()?;
     let counts = output.stderr.split("changes=").skip(1).filter_map(|rest| rest.split_whitespace().next());

@@ -1,4 +1,4 @@
-//! `ingest load`: what reaches the log, what is kept as a reject, and that a load resumes and never repeats itself.
+//! `ingest load`: messages in the log, rejected rows, resumption after a kill, and repeated loads.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 const TODAY: [&str; 2] = ["--today", "2024-03-15"];
 
-/// Loads with a JSON summary; the exit code and the summary.
+/// Loads files. Returns the exit code and the JSON summary.
 async fn load(app: &TestApp, paths: &[&str], more: &[&str]) -> Result<(i32, Value)> {
     let arguments = [&["load"], paths, &["--source", "test", "--json"], &TODAY, more].concat();
     let output = app.ingest(&arguments).await?;
@@ -17,13 +17,13 @@ async fn load(app: &TestApp, paths: &[&str], more: &[&str]) -> Result<(i32, Valu
     Ok((output.code, summary))
 }
 
-/// One JSON value a line.
+/// Runs a command and parses each line of its output as JSON.
 async fn lines(app: &TestApp, arguments: &[&str]) -> Result<Vec<Value>> {
     let output = app.ingest(arguments).await?.success()?;
     output.stdout.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
 }
 
-/// All batches of the log but the manifests.
+/// Returns all batches of the log except the manifests of runs.
 async fn batches(app: &TestApp) -> Result<Vec<Value>> {
     let runs = lines(app, &["runs", "--json"]).await?;
     let last = runs.iter().filter_map(|run| run["sequence"].as_u64()).max().unwrap_or_default();
@@ -62,7 +62,7 @@ async fn every_kind_of_both_encodings_reaches_the_log_normalised() -> Result<()>
         (&json!("0.045"), &json!("GBP"))
     );
     assert_eq!(dividend["record"].get("payment_date"), None);
-    // A minor unit is the security's: its prices are brought to the major one when it is derived.
+    // The quote unit belongs to the security. Its prices are converted from pence to pounds when they are derived.
     let vodafone = &of("security")[0]["rows"][1]["record"];
     assert_eq!((&vodafone["currency"], &vodafone["quote_unit"]), (&json!("GBP"), &json!("GBX")));
     // Both files' rows of one fund and date are one snapshot.
@@ -109,7 +109,7 @@ async fn a_file_with_too_many_rejects_is_refused_before_its_first_batch() -> Res
     assert_eq!(code, 2, "{summary}");
     assert_eq!((&summary["files"][0]["status"], &summary["frames"]), (&json!("refused"), &json!(0)));
     assert_eq!(batches(&app).await?.len(), 0);
-    // Beside a good file it is the load's only loss; and a higher limit loads it later.
+    // In a load with a good file, only this file is refused. A load with a higher limit accepts it.
     let good = fixture("feeds/kinds/splits.csv");
     let (code, summary) = load(&app, &[&feed, &good], &["--max-reject-percent", "4"]).await?;
     assert_eq!((code, &summary["rows_total"]), (1, &json!(1)), "{summary}");
@@ -130,7 +130,7 @@ async fn a_batch_in_the_log_is_not_published_again_by_any_load() -> Result<()> {
     assert_eq!(alone["already_loaded"], true, "part of an earlier load: {alone}");
     let (_, more) = load(&app, &[&splits, &etfs], &[]).await?;
     assert_eq!((&more["frames"], &more["frames_in_log"]), (&json!(1), &json!(1)), "{more}");
-    // Packed, under another folder, it is still the same file.
+    // The compressed file in another folder is still the same file.
     let copy = app.folder().join("prices.csv.zst");
     std::fs::write(&copy, packed(Path::new(&prices))?)?;
     let (_, copied) = load(&app, &[&copy.display().to_string()], &[]).await?;
@@ -139,7 +139,7 @@ async fn a_batch_in_the_log_is_not_published_again_by_any_load() -> Result<()> {
     Ok(())
 }
 
-/// A file as a zstd frame of one raw block, which needs no compressor.
+/// Returns a file as a zstd frame with one raw block. This needs no compressor.
 fn packed(path: &Path) -> Result<Vec<u8>> {
     let content = std::fs::read(path)?;
     let size = u8::try_from(content.len())?;
@@ -220,7 +220,7 @@ async fn standard_input_is_loaded_as_the_file_it_is_named() -> Result<()> {
     let (code, summary) = load_input(&["--name", "splits.csv"], Path::new(&splits)).await?;
     assert_eq!((code, &summary["rows"]), (0, &json!({ "split": 1 })), "{summary}");
     assert_eq!(summary["files"][0]["file"], "splits.csv");
-    // It is the same input, whichever way it comes and whatever says its kind.
+    // The input is the same as standard input or as a file, and with either option that gives its kind.
     let (_, again) = load_input(&["--kind", "split"], Path::new(&splits)).await?;
     assert_eq!(again["already_loaded"], true, "{again}");
     let (_, file) = load(&app, &[&splits], &[]).await?;

@@ -1,5 +1,5 @@
-//! Answers of many megabytes: whole for those that take them, recognisably broken when they fail, and little to hold for
-//! those that take nothing.
+//! Responses of many megabytes. A client that reads gets the whole response, a failed response is recognizably
+//! incomplete, and a client that does not read costs little memory.
 
 use std::time::{Duration, Instant};
 
@@ -13,11 +13,11 @@ use tokio::net::TcpStream;
 use crate::api_world::World;
 use crate::slow_clients::{connect, others_are_served};
 
-/// Copies of a security.
+/// Number of copies of a security in the market.
 const COPIES: usize = 300;
-/// Dividends of each.
+/// Number of dividends that are requested of each copy.
 const DIVIDENDS: usize = 100;
-/// Times that suffice for forty of them, however busy the machine is.
+/// Timeouts that are long enough for forty large responses on a busy machine.
 const PATIENT: [(&str, &str); 4] = [
     ("API_REQUEST_TIMEOUT_MS", "120000"),
     ("API_READ_TIMEOUT_MS", "60000"),
@@ -25,7 +25,7 @@ const PATIENT: [(&str, &str); 4] = [
     ("API_WRITE_TIMEOUT_MS", "600000"),
 ];
 
-/// A market with that many copies of a security, and the request for all their dividends.
+/// Starts a market with [`COPIES`] copies of a security. Also returns the request for the dividends of all copies.
 async fn wide() -> Result<(World, String)> {
     let world = World::start_with(&PATIENT).await?;
     let copies = format!("generate_series(1, {COPIES}) n");
@@ -37,13 +37,13 @@ async fn wide() -> Result<(World, String)> {
          from read_g1.dividends d, {copies} where d.symbol = 'COLA'"
     );
     world.app.sql(&dividends, &[]).await?;
-    // Without figures of so many new rows, the server reads the whole table for each symbol.
+    // Without new statistics, Postgres would read the whole table for each symbol.
     world.app.sql("analyze read_g1.dividends", &[]).await?;
     let symbols: Vec<String> = (1..=COPIES).map(|n| format!("S{n}")).collect();
     Ok((world, format!("/v1/bulk/dividends?per_symbol={DIVIDENDS}&symbols={}", symbols.join(","))))
 }
 
-/// The symbols of an answer, each with how many dividends it has.
+/// Returns the symbols of an answer with their numbers of dividends.
 fn counted(answer: &Value) -> Vec<(&str, usize)> {
     let items = answer["data"].as_array().into_iter().flatten();
     items
@@ -79,7 +79,7 @@ async fn a_long_answer_is_sent_in_parts_and_is_whole() -> Result<()> {
     assert_eq!((again.status.as_u16(), again.body.len()), (304, 0));
     let packed = world.api.send(reqwest::Method::GET, &path, &with("accept-encoding", "zstd")).await?;
     assert_eq!(zstd::decode_all(packed.body.as_slice())?, reply.body);
-    // A sheet has no end to tell by, so it is sent when it is known to be whole.
+    // A truncated CSV looks like a whole one, so a CSV is sent only after it is complete.
     let sheet = world.get(&format!("{path}&format=csv")).await?;
     assert_eq!(sheet.header("content-length"), Some(sheet.body.len().to_string().as_str()));
     assert_eq!(sheet.text().matches("\r\n").count(), COPIES * DIVIDENDS + 1);
@@ -90,7 +90,7 @@ async fn a_long_answer_is_sent_in_parts_and_is_whole() -> Result<()> {
     Ok(())
 }
 
-/// The answer up to the end of the connection.
+/// Sends a raw request. Returns the response up to the end of the connection.
 async fn raw(world: &World, request: &str) -> Result<String> {
     let mut stream = TcpStream::connect(world.api.base_url.trim_start_matches("http://")).await?;
     stream.write_all(request.as_bytes()).await?;
@@ -102,7 +102,7 @@ async fn raw(world: &World, request: &str) -> Result<String> {
 #[tokio::test]
 async fn an_answer_that_fails_in_the_middle_has_no_end() -> Result<()> {
     let (world, path) = wide().await?;
-    // A value that no program writes and that cannot be decoded.
+    // This value cannot be decoded. No program writes it.
     let late = format!("symbol = 'S{COPIES}' and ex_date = '2024-06-13'");
     let spoil = format!("update read_g1.dividends set frequency = frequency || '?' where {late}");
     world.app.sql(&spoil, &[]).await?;
@@ -120,7 +120,7 @@ async fn an_answer_that_fails_in_the_middle_has_no_end() -> Result<()> {
         Ok(())
     })
     .await?;
-    // Before the first byte is sent, it is an ordinary error.
+    // An error before the first byte is an ordinary error response.
     for path in [format!("{path}&format=csv"), format!("/v1/bulk/dividends?symbols=S{COPIES}")] {
         assert_eq!(world.get(&path).await?.status, 500, "{path}");
     }
@@ -144,20 +144,20 @@ async fn forty_long_answers_that_nobody_takes_hold_little() -> Result<()> {
             silent.push(stream);
         }
     }
-    // Each has its head, and then lets its answer lie.
+    // Each client reads the beginning of its response and nothing more.
     for stream in &mut silent {
         let mut start = [0; 12];
         stream.read_exact(&mut start).await?;
         assert_eq!(&start, b"HTTP/1.1 200");
         others_are_served(&world.api, &world.professional).await?;
     }
-    // Nobody renders any more: another account's answer comes at once, and is whole.
+    // All responses are rendered, so the answer for another account comes at once and is whole.
     assert!(is_whole(&world.json(&path).await?));
     let (held, most) =
         (world.api.memory_kilobytes("VmRSS")? - before, world.api.memory_kilobytes("VmHWM")? - before);
     eprintln!("40 answers of 9 MB hold {} MB, {} MB at most", held / 1024, most / 1024);
     assert!(most < 160 * 1024, "{held} kB are held, {most} kB were");
-    // A client that reads in the end gets the whole answer.
+    // A client that reads later gets the whole response.
     let stream = silent.last_mut().context("one of forty")?;
     let end = b"0\r\n\r\n";
     let mut taken = Vec::new();
@@ -182,7 +182,7 @@ async fn short_answers_do_not_wait_for_a_flood_of_long_ones() -> Result<()> {
     let short = async {
         let mut times = Vec::new();
         for limit in 1..=50 {
-            // Each is another answer, so none is cached.
+            // Each request has another limit, so its response is not cached.
             let path = format!("/v1/stocks/COLA/dividends?limit={limit}");
             times.push(timed(&path, &world.professional).await?);
         }

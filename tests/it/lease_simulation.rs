@@ -1,15 +1,17 @@
-//! Simulation of leased calls over regions, a design for several regions. A seed determines arrivals, latencies and partitions.
+//! Simulation of call leases, a possible design for several regions. A seed determines arrivals, latencies and
+//! partitions.
 //!
-//! The centre owns the calls of an account and leases parts of them to regions. A region admits calls from its lease without
-//! the centre. A lease that is not returned expires, and the centre grants its calls again. A region that was cut off may have
-//! used them, so the total may exceed the limit. The excess is at most the sum of the leases that expired unreturned.
+//! The center owns the calls of an account and leases parts of them to regions. A region admits calls from its lease
+//! without asking the center. If a lease is not returned, it expires, and the center grants its calls again. A region
+//! that was cut off may have used these calls, so the total may exceed the limit. The excess is at most the sum of the
+//! expired leases.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 const REGIONS: usize = 4;
 const STEPS: u32 = 600;
-/// Steps after which a lease expires at the centre. Regions stop at the same step of their own clock.
+/// Steps until a lease expires at the center. A region stops using the lease at the same step of its own clock.
 const LEASE_STEPS: u32 = 20;
 
 #[derive(Debug, Clone, Copy)]
@@ -26,7 +28,7 @@ enum Kind {
     Return { lease: usize, unused: u64 },
 }
 
-/// A lease as the centre knows it.
+/// A lease in the records of the center.
 #[derive(Debug, Clone, Copy)]
 struct Lease {
     calls: u64,
@@ -47,7 +49,7 @@ struct Outcome {
     largest_open: u64,
 }
 
-/// Runs the simulation. `restores` is true if the centre grants the calls of an expired lease again.
+/// Runs the simulation. If `restores` is true, the center grants the calls of an expired lease again.
 fn simulate(rng: &mut StdRng, limit: u64, size: u64, restores: bool) -> Outcome {
     let (mut free, mut leases, mut messages) = (limit, Vec::<Lease>::new(), Vec::<Message>::new());
     let mut regions = [Region::default(); REGIONS];
@@ -107,7 +109,7 @@ fn simulate(rng: &mut StdRng, limit: u64, size: u64, restores: bool) -> Outcome 
                     *left -= calls;
                     region.admitted += calls;
                 }
-                // An unanswered question is repeated.
+                // A region repeats a request that has no answer yet.
                 None if !region.is_waiting || now % 8 == 0 => {
                     let arrives = now + rng.random_range(1..4);
                     messages.push(Message { arrives, region: number, kind: Kind::Ask });
@@ -133,14 +135,14 @@ fn leased_calls_exceed_the_limit_by_expired_leases_at_most() {
         assert!(outcome.admitted <= limit + outcome.expired, "seed {seed}: {} of {limit}", outcome.admitted);
         assert!(outcome.largest_open <= limit, "seed {seed}");
         largest = largest.max(outcome.admitted.saturating_sub(limit));
-        // A centre that never grants an expired lease again admits no call too many.
+        // If the center never grants an expired lease again, no call is admitted above the limit.
         let strict = simulate(&mut seeded(seed), limit, size, false);
         assert!(strict.admitted <= limit, "seed {seed}: {} of {limit}", strict.admitted);
     }
     assert!(largest > 0, "no partition caused an excess, so the simulation shows nothing");
 }
 
-/// Mean excess over the limit, in calls.
+/// Returns the mean number of calls above the limit.
 fn mean_excess(size: u64) -> u64 {
     let excess = |seed| simulate(&mut seeded(seed), 1_000, size, true).admitted.saturating_sub(1_000);
     (0..400).map(excess).sum::<u64>() / 400

@@ -1,6 +1,6 @@
-//! Rate and quota over several processes of the API: exact however many there are, and whatever dies.
+//! Rate and quota limits over several API processes. They are exact for any number of processes, even if one is killed.
 //!
-//! The clock that decides is the store's; tests move the stored moments instead.
+//! The database clock decides. Tests change the stored times instead of the clock.
 
 use std::time::{Duration, Instant};
 
@@ -13,13 +13,13 @@ use serde_json::{Value, json};
 
 use crate::api_world::check;
 
-/// A call that needs no data and counts.
+/// A call that needs no data and is charged.
 const CALL: &str = "/v1/stocks?limit=1";
 
 mod headers;
 mod plan_changes;
 
-/// An app without data and several processes that serve it.
+/// An app without data, and the API processes that serve it.
 struct Cluster {
     app: TestApp,
     apis: Vec<Api>,
@@ -35,13 +35,13 @@ impl Cluster {
         Ok(Cluster { app, apis })
     }
 
-    /// An account and its first key.
+    /// Creates an account and returns its first key.
     async fn account(&self, email: &str, tier: &str) -> Result<String> {
         self.app.create_account(email, tier).await?;
         self.app.create_key(email, "first").await
     }
 
-    /// Parallel calls, in turn to every process and with every key.
+    /// Sends parallel calls, distributed over all processes and keys.
     async fn burst(&self, keys: &[&String], calls: usize) -> Result<Vec<Reply>> {
         let call = |number: usize| {
             let (api, key) = (&self.apis[number % self.apis.len()], keys[number % keys.len()]);
@@ -50,19 +50,19 @@ impl Cluster {
         join_all((0..calls).map(call)).await.into_iter().collect()
     }
 
-    /// The status every process answers with.
+    /// Returns the status of the same call on each process.
     async fn statuses(&self, path: &str, key: &str) -> Result<Vec<u16>> {
         let replies = join_all(self.apis.iter().map(|api| api.get(path, Some(key)))).await;
         replies.into_iter().map(|reply| Ok(reply?.status.as_u16())).collect()
     }
 
-    /// Changes the limiter's row of every account.
+    /// Updates the limiter rows of all accounts with the SQL assignment `change`.
     async fn limiter(&self, change: &str) -> Result<()> {
         self.app.sql(&format!("update accounts.limiter set {change}"), &[]).await?;
         Ok(())
     }
 
-    /// Tokens and quota charged since the bucket had five calls and the quota was unused.
+    /// Returns the tokens and the quota charged since the bucket had five tokens and the quota was unused.
     async fn charges(&self) -> Result<(f64, i64)> {
         let rows = self.app.sql("select 5 - floor(tokens), used from accounts.limiter", &[]).await?;
         let row = rows.first().context("one account")?;
@@ -79,7 +79,7 @@ fn number(reply: &Reply, header: &str) -> Result<i64> {
     Ok(value.parse()?)
 }
 
-/// Fails when an account is charged although its row is not the one that was read.
+/// Fails if a process overwrites a balance that another process has changed since it was read.
 #[tokio::test]
 async fn two_hundred_calls_over_three_instances_pass_exactly_the_burst() -> Result<()> {
     let cluster = Cluster::start(3).await?;
@@ -95,7 +95,7 @@ async fn two_hundred_calls_over_three_instances_pass_exactly_the_burst() -> Resu
     assert_eq!(Some(number(refused, "retry-after")?), refused.json()?["retryAfter"].as_i64());
     assert_eq!(refused.header("x-ratelimit-limit"), Some("10"));
     assert_eq!(refused.header("x-ratelimit-remaining"), Some("0"));
-    // Every call was told its own remainder: 9 to 1 once each, and 0 to the eleven others.
+    // Each admitted call reports its own remainder: 9 to 1 once each, and 0 for the eleven others.
     let mut told = Vec::new();
     for reply in replies.iter().filter(|reply| reply.status == 200) {
         told.push(number(reply, "x-ratelimit-remaining")?);
@@ -107,7 +107,7 @@ async fn two_hundred_calls_over_three_instances_pass_exactly_the_burst() -> Resu
     Ok(())
 }
 
-/// Fails when an account is charged although its row is not the one that was read.
+/// Fails if a process overwrites a balance that another process has changed since it was read.
 #[tokio::test]
 async fn the_last_unit_of_the_quota_is_given_once() -> Result<()> {
     let cluster = Cluster::start(3).await?;
@@ -130,7 +130,7 @@ async fn the_last_unit_of_the_quota_is_given_once() -> Result<()> {
     Ok(())
 }
 
-/// Fails when an account is charged although its row is not the one that was read.
+/// Fails if a process overwrites a balance that another process has changed since it was read.
 #[tokio::test]
 async fn keys_of_an_account_share_and_new_keys_buy_nothing() -> Result<()> {
     let cluster = Cluster::start(2).await?;
@@ -237,7 +237,7 @@ async fn every_outcome_charges_what_is_due() -> Result<()> {
     assert_eq!(call(same, Method::GET, "/v1/stocks/NOPE/fundamentals").await?, (403, 1.0, 0));
     assert_eq!(call(same, Method::GET, "/v1/bulk/quotes?nonsense=1").await?, (403, 1.0, 0));
     assert_eq!(call(same, Method::GET, "/v1/prices/NOPE?start_date=1990-01-01").await?, (403, 1.0, 0));
-    // An empty bucket and a full month: 403 beats 429, and the rate comes before the quota.
+    // With an empty bucket and a full month, 403 precedes 429, and the rate limit precedes the quota.
     assert_eq!(call("tokens = 0", Method::GET, "/v1/stocks/NOPE/fundamentals").await?, (403, 5.0, 0));
     assert_eq!(call("tokens = 0", Method::GET, CALL).await?, (429, 5.0, 0));
     assert_eq!(call("tokens = 0", Method::GET, "/v1/nope").await?, (429, 5.0, 0));

@@ -1,6 +1,7 @@
-//! The rules about many securities, from a feed to the lists: screens, calendars, sectors, renames, stale prices.
+//! Domain rules that concern many securities, from a feed to the lists: screens, calendars, sectors, renames, stale
+//! prices.
 //!
-//! The market's date is Friday 2025-01-10; the exchange was closed on Thursday the 9th.
+//! The market date is Friday, 2025-01-10. The exchange was closed on Thursday the 9th.
 
 use anyhow::Result;
 use harness::{Api, TestApp};
@@ -30,7 +31,7 @@ impl Lists {
         reply.json()
     }
 
-    /// Members of every row, as text.
+    /// Returns the named fields of every row as text, separated by spaces.
     async fn column(&self, path: &str, names: &[&str]) -> Result<Vec<String>> {
         let body = self.get(path).await?;
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -39,7 +40,7 @@ impl Lists {
     }
 }
 
-/// A security with a price of 100 on a day and one annual dividend.
+/// A security with one annual dividend, and with a price of 100 on one day.
 struct Payer {
     symbol: &'static str,
     kind: &'static str,

@@ -1,4 +1,4 @@
-//! Effect of a load on the served figures: `projector audit --since`, and the end of `ingest load`.
+//! Effect of a load on the served figures, in `projector audit --since` and at the end of `ingest load`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +20,7 @@ fn price(symbol: &str, date: &str, close: &str) -> Value {
     json!({ "kind": "price", "symbol": symbol, "date": date, "close": close, "volume": 1000 })
 }
 
-/// Closes on every weekday of a year up to a day.
+/// Returns a close for every weekday from 2023-06-12 to `last`.
 fn prices(symbol: &str, close: &str, last: &str) -> Vec<Value> {
     let days = sessions("2023-06-12").into_iter().map(|day| day.to_string());
     days.filter(|day| day.as_str() <= last).map(|day| price(symbol, &day, close)).collect()
@@ -50,7 +50,7 @@ fn run_of(summary: &Value) -> Result<&str> {
     summary["run"].as_str().context("a run")
 }
 
-/// Topic of the summary.
+/// Returns the topic `name` of an effect's summary.
 fn topic<'a>(effect: &'a Value, name: &str) -> Result<&'a Value> {
     let topics = effect["summary"].as_array().into_iter().flatten();
     topics.into_iter().find(|topic| topic["topic"] == name).with_context(|| format!("{name} in {effect}"))
@@ -93,7 +93,7 @@ async fn a_load_ends_with_the_figures_that_a_new_source_replaces() -> Result<()>
         }]),
         "{summary}"
     );
-    // The same closes from another source change no figure of PEP.
+    // The second source has the same closes of PEP, so no figure of PEP changes.
     assert_eq!((&effect["compared"], &effect["changed"]), (&json!(2), &json!(1)));
     let moved = &topic(effect, "prices")?["first"];
     assert_eq!(
@@ -119,7 +119,7 @@ async fn a_load_ends_with_the_figures_that_a_new_source_replaces() -> Result<()>
     }
     drop(projector);
 
-    // The named command keeps the first source.
+    // The suggested command makes the first source win again.
     let keep: Vec<&str> = keep.split(' ').skip(1).collect();
     app.projector(&keep).await?.success()?;
     app.catch_up().await?;
@@ -200,7 +200,7 @@ async fn rows_that_the_log_has_change_no_served_figure() -> Result<()> {
     Ok(())
 }
 
-/// Fails when the facts from before the run are not exactly those that a replay of the log up to it gives.
+/// Fails if the effect of a run differs from a comparison with tables that are rebuilt from the log before the run.
 #[tokio::test]
 async fn the_effect_equals_a_comparison_with_the_replayed_log() -> Result<()> {
     let app = TestApp::start().await?;
@@ -227,7 +227,8 @@ async fn the_effect_equals_a_comparison_with_the_replayed_log() -> Result<()> {
     load(&app, "test", "first.ndjson", &first.concat(), &["--observed-at", "2024-06-20T00:00:00Z"]).await?;
     app.catch_up().await?;
     let second = [
-        // Rows that the log has, a correction, a record of another symbol, a corrected close and a new day.
+        // Rows that the log already has, a correction, a record that moves to another symbol, a corrected close and a
+        // new day.
         quarters("PEP", "0.4"),
         vec![dividend("PEP", "2024-06-12", "0.44")],
         vec![with_id("KO", "d1", "2023-09-14", "0.55", 1), with_id("MO", "d3", "2024-03-14", "0.5", 1)],
@@ -247,7 +248,7 @@ async fn the_effect_equals_a_comparison_with_the_replayed_log() -> Result<()> {
     answer(&app, &["rebuild", "--from", "log", "--until-seq", &end.to_string()]).await?;
     let diff = answer(&app, &["diff", "2", "1"]).await?;
     assert_eq!(effect["summary"], diff["summary"]);
-    // Columns of rows that both sides have, without those that every load changes.
+    // Counts of the changed columns, without the columns that every load changes.
     let columns = |found: &Value, name: &str| -> Result<BTreeMap<String, Value>> {
         let mut tables = found["tables"].as_array().into_iter().flatten();
         let table = tables.find(|table| table["table"] == name).with_context(|| name.to_owned())?;
@@ -261,7 +262,7 @@ async fn the_effect_equals_a_comparison_with_the_replayed_log() -> Result<()> {
     Ok(())
 }
 
-/// Page with cells that do not name their columns.
+/// Removes the column names from the cells of a page.
 pub(crate) fn plain_cells(page: &str) -> String {
     let mut parts = page.split("<td data-column=\"");
     let first = parts.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! The log is whole, or becomes so again: verify, resume, export, import.
+//! Completeness of the log: verify, resume, export and import.
 
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ pub(crate) async fn market(app: &TestApp, symbols: &str, years: &str) -> Result<
     Ok(out)
 }
 
-/// Subject kind, headers and payload of every message of an app's log.
+/// Returns the kind in the subject, the headers and the payload of every message of an app's log.
 pub(crate) async fn messages(app: &TestApp) -> Result<Vec<(String, async_nats::HeaderMap, Vec<u8>)>> {
     let stream = jetstream::new(app.nats().await?).get_stream(&app.endpoints().stream).await?;
     let mut messages = Vec::new();
@@ -30,7 +30,7 @@ pub(crate) async fn messages(app: &TestApp) -> Result<Vec<(String, async_nats::H
     Ok(messages)
 }
 
-/// Makes `to`'s log of `from`'s messages, without those of some positions.
+/// Copies the log of `from` to `to`, without the messages at the positions `lost`.
 async fn copy_without(from: &TestApp, to: &TestApp, lost: &[usize]) -> Result<()> {
     to.create_stream().await?;
     let context = jetstream::new(to.nats().await?);
@@ -153,7 +153,7 @@ async fn an_exported_log_is_imported_whole_with_its_identity() -> Result<()> {
             .collect::<Vec<_>>()
     };
     assert!(plain(messages(&original).await?) == plain(messages(&copy).await?), "the copy differs");
-    // Facts folded from the original go on with the copy: the same log, as far as anyone can tell.
+    // A projector with facts from the original log continues with the copy, because both count as the same log.
     original.catch_up().await?;
     let moved = [
         ("NATS_STREAM", copy.endpoints().stream.as_str()),

@@ -1,4 +1,5 @@
-//! Kills of nats-server under load, one node of three at a time: the log's setting loses nothing, compression does.
+//! Kills of NATS servers under load, one of three nodes at a time. An uncompressed stream, as the service creates it,
+//! loses nothing. A compressed stream is damaged.
 //!
 //! Both tests run for minutes and belong to `tests/nightly`. `LOG_KILL_ROUNDS` sets the number of rounds.
 
@@ -19,30 +20,30 @@ use tokio::sync::Mutex;
 
 const STREAM: &str = "KILLS";
 const SUBJECT: &str = "kills.price";
-/// Block files are 8 MB, so a block is full, and packed if compressed, every 400 messages.
+/// Size of a message. A block file of 8 MB is full after 400 messages. A compressed stream then compresses it.
 const MESSAGE_BYTES: usize = 20_000;
-/// A replica that is not current after this time is damaged.
+/// Time limit for a replica to become current. A replica that takes longer counts as damaged.
 const CURRENT_WITHIN: Duration = Duration::from_secs(60);
-/// Load between two kills.
+/// Number of messages between two kills.
 const LOAD_BETWEEN_KILLS: u64 = 100;
-/// Attempts of a read on a busy machine.
+/// Maximum number of attempts of a read, for a busy machine.
 const ATTEMPTS: usize = 5;
 
-/// Sequence of every acknowledged message by its id.
+/// Sequence of every acknowledged message, by message id.
 type Acknowledged = Arc<Mutex<BTreeMap<u64, u64>>>;
 
 fn rounds() -> u64 {
     number_variable("LOG_KILL_ROUNDS").unwrap_or(50)
 }
 
-/// A payload that cannot be compressed, like a record batch, and follows from the message's id.
+/// Returns a payload that cannot be compressed, like a record batch. It depends only on the message id.
 fn payload(id: u64) -> Vec<u8> {
     let mut bytes = vec![0; MESSAGE_BYTES];
     StdRng::seed_from_u64(id).fill(bytes.as_mut_slice());
     bytes
 }
 
-/// Publishes one message after another; a message without an acknowledgement is sent again.
+/// Publishes messages one after another. A message without an acknowledgement is sent again.
 async fn publish(context: jetstream::Context, acknowledged: Acknowledged) {
     let mut id = 1;
     loop {
@@ -58,7 +59,8 @@ async fn publish(context: jetstream::Context, acknowledged: Acknowledged) {
     }
 }
 
-/// A message from the leader's replica. A request without an answer is repeated; an absent message is an error.
+/// Reads a message from the leader's replica. A request without an answer is repeated, and a missing message is an
+/// error.
 async fn read(stream: &stream::Stream, sequence: u64) -> Result<StreamMessage> {
     let mut attempts = 1;
     loop {
@@ -69,7 +71,7 @@ async fn read(stream: &stream::Stream, sequence: u64) -> Result<StreamMessage> {
     }
 }
 
-/// Creates the stream as the programs do, but for its compression.
+/// Creates the stream as the programs do, except for its compression.
 async fn create(cluster: &NatsCluster, compression: Option<stream::Compression>) -> Result<()> {
     let settings = StreamSettings {
         nats_url: cluster.url(),
@@ -86,7 +88,8 @@ async fn create(cluster: &NatsCluster, compression: Option<stream::Compression>)
     Ok(())
 }
 
-/// Kills of nodes in turn, each after every replica is current, while messages are published; an error is damage.
+/// A run of the test: it kills the nodes in turn while messages are published. Each kill waits until every replica is
+/// current.
 struct KillRun {
     cluster: NatsCluster,
     acknowledged: Acknowledged,
@@ -101,7 +104,7 @@ impl KillRun {
         Ok(Self { cluster, acknowledged: Acknowledged::default(), kills: 0, begun: Instant::now() })
     }
 
-    /// Runs the rounds, and reads everything back from every node.
+    /// Kills nodes for some rounds, then reads every acknowledged message from every node.
     async fn run(&mut self, rounds: u64) -> Result<()> {
         let mut context = self.cluster.connect().await?;
         context.set_timeout(Duration::from_secs(3));
@@ -130,7 +133,7 @@ impl KillRun {
         self.find_damage()
     }
 
-    /// Waits for half of the messages between two kills.
+    /// Waits until half of the messages between two kills are acknowledged.
     async fn wait_for_load(&self) -> Result<()> {
         let count = async || self.acknowledged.lock().await.len() as u64;
         let goal = count().await + LOAD_BETWEEN_KILLS / 2;
@@ -141,7 +144,7 @@ impl KillRun {
         .await
     }
 
-    /// Fails with the first line in which a node says that a block is damaged.
+    /// Fails if the log of a node reports a damaged block.
     fn find_damage(&self) -> Result<()> {
         for node in 0..self.cluster.nodes() {
             let log = self.cluster.log(node);
@@ -169,7 +172,7 @@ impl KillRun {
         Ok(())
     }
 
-    /// Rounds, messages, kills and seconds, for the record.
+    /// Returns the numbers of kills, acknowledged messages and seconds as text.
     async fn figures(&self) -> String {
         let messages = self.acknowledged.lock().await.len();
         let seconds = self.begun.elapsed().as_secs();
@@ -187,7 +190,7 @@ async fn an_uncompressed_stream_survives_kills_of_its_nodes() -> Result<()> {
     outcome.context(figures)
 }
 
-/// Fails when a newer nats-server repairs the defect: then the reason for `compression: none` is to be reviewed.
+/// Fails if a newer nats-server has repaired the defect. Then the reason for `compression: none` must be reviewed.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "up to fifty kills of a cluster's nodes, some minutes"]
 async fn a_compressed_stream_is_damaged_by_kills_of_its_nodes() -> Result<()> {
@@ -195,7 +198,7 @@ async fn a_compressed_stream_is_damaged_by_kills_of_its_nodes() -> Result<()> {
     let outcome = run.run(rounds()).await;
     let figures = run.figures().await;
     let Err(failure) = outcome else { bail!("no damage after {figures}") };
-    // A slow machine is no damage: a node has to report it.
+    // A failure counts as damage only if a node reports it. A slow machine can fail too.
     let Err(damage) = run.find_damage() else { return Err(failure.context(figures)) };
     eprintln!("compressed: {figures}, then {damage:#}");
     Ok(())

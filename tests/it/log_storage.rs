@@ -1,4 +1,5 @@
-//! Storage of the log: new streams are uncompressed, compressed ones are copied, and replicas and delivery are watched.
+//! Storage of the log. New streams are uncompressed, compressed streams are copied, and stalled replicas and consumers
+//! are detected.
 
 use std::time::Duration;
 
@@ -65,7 +66,7 @@ async fn a_compressed_stream_is_copied_with_its_sequences_ids_and_identity() -> 
     };
     assert!(numbered(messages(&app).await?) == numbered(messages(&copy).await?), "the copy differs");
 
-    // The facts go on with the copy, and a further load is appended to it.
+    // The projector continues with the copy, and a further load is appended to it.
     let moved = [("NATS_STREAM", stream.as_str()), ("NATS_SUBJECT_PREFIX", prefix.as_str())];
     let more = app.folder().join("prices-more.csv");
     std::fs::write(&more, "symbol,date,close\nMORE,2024-06-28,7\n")?;

@@ -1,4 +1,5 @@
-//! Every integration test in one program, one file per area: one link, and one pair of servers for all.
+//! All integration tests in one program, with one file for each area. They are linked once and share one pair of
+//! servers.
 
 mod account_commands;
 mod admission_cache;

@@ -1,4 +1,4 @@
-//! `ingest load --map`: tables of other layouts from a folder to the log, once, also after a kill.
+//! `ingest load --map`: a folder of files in another layout is loaded exactly once, even after a kill.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::process_kills::killed_at;
 use crate::reference_projection::ReferenceProjection;
 
-/// Loads the fixture's folder under a map; the exit code and the summary.
+/// Loads the fixture's folder with a map. Returns the exit code and the summary.
 async fn load(app: &TestApp, map: &str, more: &[&str]) -> Result<(i32, Value)> {
     let folder = fixture("feeds/mapped/daily");
     let arguments = ["load", &folder, "--map", map, "--source", "broker", "--today", "2024-03-15", "--json"];
@@ -28,12 +28,12 @@ async fn a_folder_of_headerless_files_reaches_the_log_exactly() -> Result<()> {
     ensure!(loaded["files"][0]["format"] == "map", "{loaded}");
     app.catch_up().await?;
     let closes = app.ingest(&["show", "2"]).await?.success()?.json()?;
-    // Small files share a message, and keep a batch each.
+    // Small files share a message, but each has its own batch.
     ensure!(closes[0]["rows"][0]["close"] == "60.01005", "{closes}");
     ensure!(closes[0]["file"] == "table_ko.csv" && closes[1]["file"] == "table_meta.csv", "{closes}");
     let (_, again) = load(&app, &map, &[]).await?;
     ensure!(again["already_loaded"] == true, "{again}");
-    // Other comments are the same map; another scale gives other rows, which are another input.
+    // Another comment leaves the map unchanged. Another scale gives other rows, so it is another input.
     let text = std::fs::read_to_string(&map)?;
     let (commented, scaled) = (app.folder().join("commented.toml"), app.folder().join("scaled.toml"));
     std::fs::write(&commented, format!("# mine\n{text}"))?;
@@ -93,7 +93,7 @@ async fn small_files_share_messages_and_are_known_one_by_one() -> Result<()> {
         let output = app.ingest(&arguments).await?;
         output.json().with_context(|| output.stderr.clone())
     };
-    // One file alone, then a kill amid all of them, then all of them.
+    // One file is loaded alone. Then loads of all files are killed, and a last load completes.
     let alone = load(&format!("{folder}/S007.csv")).await?;
     ensure!(alone["frames"] == 1, "{alone}");
     let all = ["load", &folder, "--map", &map, "--source", "small", "--today", "2024-03-15"];
@@ -106,7 +106,7 @@ async fn small_files_share_messages_and_are_known_one_by_one() -> Result<()> {
     ensure!(figure("frames") + figure("frames_in_log") == 300 && figure("frames_in_log") > 1, "{whole}");
     let again = load(&folder).await?;
     ensure!(again["already_loaded"] == true, "{again}");
-    // Files in the log are known one by one, although they share a message.
+    // Files in the log are recognized one by one, although they share a message.
     std::fs::write(Path::new(&folder).join("A.csv"), "date,close\n2024-03-14,1.5\n")?;
     let more = load(&folder).await?;
     ensure!((&more["frames"], &more["frames_in_log"]) == (&json!(1), &json!(300)), "{more}");

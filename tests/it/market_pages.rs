@@ -1,4 +1,4 @@
-//! Market pages as a browser without scripts sees them: who may read them, and that they show the API's own figures.
+//! Market pages in a browser without scripts: who may read them, and the equality of their figures with the API's.
 
 mod access;
 mod calendar;
@@ -13,18 +13,18 @@ use anyhow::{Result, ensure};
 use crate::api_world::World;
 use crate::dashboard::visitor::{Page, Person};
 
-/// Settings of a service whose pages are public and show all of the history.
+/// Settings of a service with public pages that show the whole history.
 pub(crate) const PUBLIC: [(&str, &str); 4] =
     [("PAGES", "public"), ("PAGES_TIER", "professional"), ("SIGN_UP", "open"), ("BILLING", "self_service")];
 
-/// The page of a 200.
+/// Loads a page. Its status must be 200.
 async fn page(world: &World, path: &str) -> Result<Page> {
     let page = Person::at(&world.api)?.get(path).await?;
     ensure!(page.status == 200, "{path}: {} {}", page.status, page.text);
     Ok(page)
 }
 
-/// Values of a page after a text: the machine-readable ones of its numbers and dates.
+/// Returns the machine-readable values of all numbers and dates in a page after the text `before`.
 fn values_after<'a>(page: &'a Page, before: &str) -> Vec<&'a str> {
     let rest = page.text.split_once(before).map_or("", |(_, rest)| rest);
     let values = rest.split(['<', '>']).filter_map(|tag| {

@@ -1,4 +1,4 @@
-//! `/v1/bulk/prices`: the market's bars are those that every security's own prices have.
+//! `/v1/bulk/prices`: its bars equal those of `/v1/prices/{symbol}` for every security.
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -9,7 +9,7 @@ async fn answer(world: &Generated, path: &str) -> Result<Value> {
     Ok(serde_json::from_slice(&world.body(path).await?)?)
 }
 
-/// The rows of all pages.
+/// Returns the rows of all pages.
 async fn walk(world: &Generated, path: &str) -> Result<Vec<Value>> {
     let (mut rows, mut cursor) = (vec![], String::new());
     loop {
@@ -22,7 +22,7 @@ async fn walk(world: &Generated, path: &str) -> Result<Vec<Value>> {
     }
 }
 
-/// The same bars, asked for symbol by symbol.
+/// Returns the same bars, requested symbol by symbol.
 async fn one_by_one(world: &Generated, adjustment: &str, start: &str, end: &str) -> Result<Vec<Value>> {
     let stocks = async |active: bool| {
         walk(world, &format!("/v1/stocks?limit=1000&fields=symbol&is_active={active}")).await

@@ -1,4 +1,4 @@
-//! The tools for language models, as a host of them calls: over HTTP, with a key.
+//! Tools for language models (MCP), called as an MCP host does: over HTTP, with a key.
 
 use anyhow::{Context, Result};
 use harness::Reply;
@@ -20,12 +20,12 @@ fn message(method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
 }
 
-/// Sends one message with a key.
+/// Posts one JSON-RPC message with a key.
 async fn post(world: &World, key: &str, message: &Value) -> Result<Reply> {
     world.api.send_body(Method::POST, "/mcp", &headers(key), message.to_string().into_bytes()).await
 }
 
-/// A tool's text, which is JSON, and whether it is an error.
+/// Calls a tool. Returns its text, parsed as JSON, and `true` if the result is an error.
 async fn call(world: &World, key: &str, tool: &str, arguments: Value) -> Result<(Value, bool)> {
     let asked = message("tools/call", json!({ "name": tool, "arguments": arguments }));
     let reply = post(world, key, &asked).await?;
@@ -37,7 +37,7 @@ async fn call(world: &World, key: &str, tool: &str, arguments: Value) -> Result<
     Ok((serde_json::from_str(text)?, result["isError"] == true))
 }
 
-/// Calls left in the minute and in the month, from a reply's headers.
+/// Returns the calls left in the minute and in the month, from a reply's headers.
 fn left(reply: &Reply) -> (i64, i64) {
     let number = |name: &str| reply.header(name).and_then(|value| value.parse().ok()).expect("a number");
     (number("x-ratelimit-remaining"), number("x-quota-remaining"))
@@ -136,7 +136,7 @@ async fn every_tool_says_what_its_endpoint_says() -> Result<()> {
         assert!(explained.is_none_or(|one| one.len() == 1 && one[0]["metric"] == "dividend_yield"), "{told}");
         assert_eq!(explained.is_some(), path.contains("explain"), "{told}");
     }
-    // Figures are the endpoint's to the last digit, not floats that look like them.
+    // Numbers have all digits of the endpoint. They are not converted to floats.
     let asked = message("tools/call", json!({ "name": "security", "arguments": { "symbol": "COLA" } }));
     let reply = post(&world, &world.professional, &asked).await?.json()?;
     assert_eq!(reply["result"]["content"][0]["text"], world.get("/v1/stocks/COLA").await?.text());
@@ -150,7 +150,7 @@ async fn a_call_of_a_tool_costs_what_the_call_of_its_endpoint_costs() -> Result<
     let call =
         |name: &str, arguments: Value| message("tools/call", json!({ "name": name, "arguments": arguments }));
     let pairs = [
-        // Greeting, listing and what cannot be asked cost one of the minute's calls, as an unknown path does.
+        // Pings, lists of tools, and invalid calls cost one of the minute's calls, like an unknown path.
         (message("tools/list", json!({})), "/v1/nope"),
         (message("ping", json!({})), "/v1/nope"),
         (call("nope", json!({})), "/v1/nope"),
@@ -171,7 +171,7 @@ async fn a_call_of_a_tool_costs_what_the_call_of_its_endpoint_costs() -> Result<
         let reply = post(&world, tools, &asked).await?;
         let beside = world.api.get(path, Some(&twin)).await?;
         assert_eq!(left(&reply).1, left(&beside).1, "{path}: the month's calls, {}", reply.text());
-        // The minute's fill up while the test runs.
+        // The calls of the minute refill while the test runs.
         assert!(
             (left(&reply).0 - left(&beside).0).abs() <= 1,
             "{path}: {:?} {:?}",
@@ -248,7 +248,7 @@ async fn long_answers_come_in_parts_that_are_the_whole() -> Result<()> {
     Ok(())
 }
 
-/// A request that is refused: its headers, its body, and what it is refused with.
+/// Sends a request that is refused. Returns the status and the error code.
 async fn refused(world: &World, headers: &[(&str, String)], body: Vec<u8>) -> Result<(u16, Value)> {
     let reply = world.api.send_body(Method::POST, "/mcp", headers, body).await?;
     for name in ["x-request-id", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] {
@@ -321,7 +321,7 @@ async fn attacks_on_the_tools_are_refused() -> Result<()> {
         (reply.status.as_u16(), reply.text())
     };
     assert_eq!(status, 400, "a version that never was");
-    // A session that never was is none, and changes nothing.
+    // An invented session id is ignored.
     let reply =
         world.api.send_body(Method::POST, "/mcp", &with("mcp-session-id", "forged"), list.clone()).await?;
     assert_eq!((reply.status.as_u16(), reply.header("mcp-session-id")), (200, None));

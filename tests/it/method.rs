@@ -1,7 +1,7 @@
-//! The version of the rules changes whenever a figure of the generated market does.
+//! Check that the version of the rules changes whenever a figure of the generated market changes.
 //!
-//! `schema/market/src/metrics/method.txt` has the version and a digest of every column derived from the market, so that
-//! a change names the figures it moved.
+//! `schema/market/src/metrics/method.txt` contains the version and a digest of every derived column. A failure
+//! therefore names the columns that changed.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,10 +15,10 @@ use crate::generated::Generated;
 const KNOWN: &str = include_str!("../../schema/market/src/metrics/method.txt");
 const TABLES: [&str; 8] =
     ["stocks", "quotes", "fundamentals", "metrics", "dividends", "splits", "quarantine", "factors"];
-/// Columns that are no figures: when a row was seen, and the version itself.
+/// Columns that are not figures: the time of a row, and the version of the rules.
 const PROVENANCE: [&str; 2] = ["updated_at", "method_version"];
 
-/// A digest of every derived column, by `table.column`.
+/// Returns a digest of every derived column, by `table.column`.
 async fn columns(app: &TestApp) -> Result<BTreeMap<String, String>> {
     let mut digests = BTreeMap::new();
     for table in TABLES {

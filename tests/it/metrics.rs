@@ -1,4 +1,4 @@
-//! Metrics as a monitoring system scrapes them: documented names, base units, and values that agree with the work done.
+//! Prometheus metrics: documented names, base units, and values that agree with the work done.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,22 +11,22 @@ use crate::api_world::World;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Rows of [`prices_with_one_bad_row`] that load.
+/// Number of rows of [`prices_with_one_bad_row`] that are loaded.
 const GOOD_ROWS: f64 = 99.0;
 
-/// Prices of the last session of June 2024, and a row that is refused.
+/// Returns a price file for 2024-06-28 with one row that is rejected.
 fn prices_with_one_bad_row() -> String {
     let rows: String = (1..=99).map(|number| format!("AAA{number},2024-06-28,7\n")).collect();
     format!("symbol,date,close\n{rows}AAA1,someday,7\n")
 }
 
-/// Figures by name and labels, and the types of the names.
+/// Scraped metrics: their text, and their values by name with labels.
 pub(crate) struct Scrape {
     text: String,
     values: BTreeMap<String, f64>,
 }
 
-/// The figures that a program tells at this address.
+/// Scrapes the metrics of a program at `address`.
 pub(crate) async fn scrape(address: &str) -> Result<Scrape> {
     let reply = client(PATIENCE)?.get(format!("http://{address}/metrics")).send().await?;
     let kind = reply.headers().get("content-type").context("a type")?.to_str()?.to_owned();
@@ -41,12 +41,12 @@ pub(crate) async fn scrape(address: &str) -> Result<Scrape> {
 }
 
 impl Scrape {
-    /// One figure, by its name and labels.
+    /// Returns the value of a metric, given its name with labels.
     pub(crate) fn value(&self, name: &str) -> Result<f64> {
         self.values.get(name).copied().with_context(|| format!("no {name} in\n{}", self.text))
     }
 
-    /// The names must be there with a sentence and this type.
+    /// Fails if a metric lacks its help text, has another type, or has a name with a unit other than a base unit.
     #[track_caller]
     fn has(&self, kind: &str, names: &[&str]) {
         for name in names {

@@ -1,4 +1,5 @@
-//! A folder as people keep it, loaded on the first try: what can be read is, exactly, and every other file says why not.
+//! A folder of mixed files, loaded at the first attempt. Readable files are loaded exactly, and for every other file
+//! the reason is reported.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use harness::{TestApp, fixture};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-/// Expected message for each file that is not loaded, by name.
+/// Part of the expected message for each file that is not loaded.
 const REFUSED: [(&str, &str); 6] = [
     ("QDDD.US.div.json", "--symbol-from '{symbol}.US.div.json'"),
     ("QEEE.csv", "git lfs pull"),

@@ -1,4 +1,4 @@
-//! Faults planted in a generated market: the rules find them, and doubt no sound row (R34–R38).
+//! Faults planted in a generated market. The rules R34–R38 must find them, and must not suspect correct rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -7,17 +7,17 @@ use anyhow::{Context, Result};
 use chrono::{Days, NaiveDate};
 use harness::TestApp;
 
-/// Newest day of the market, a Friday, and the day that counts as today.
+/// Newest day of the market, a Friday.
 const UNTIL: &str = "2024-06-14";
 const TODAY: &str = "2024-06-17";
-/// Sessions of the longest run of wrong prices, in days.
+/// Length of the longest run of wrong prices, in calendar days.
 const LONGEST_RUN: u64 = 14;
 
-/// Reading of a fault: symbol, date (if the reading has one) and kind.
+/// Faults that the service found: symbol, date (if known) and kind.
 type Found = BTreeSet<(String, Option<NaiveDate>, String)>;
 
-/// Readings of served rows and flags that only a fault can have. A reading without a counterpart in the list of planted
-/// faults has its own name.
+/// Query of the faults that the service found, in rows and flags. Kinds that are never planted have their own names, so
+/// they count as false alarms.
 const READINGS: &str = "
     select symbol, ex_date, case reading::text
         when 'special' then 'untyped_special' when 'combined' then 'combined_payment' when 'dip' then 'amount_dip' end
@@ -107,7 +107,7 @@ async fn a_market_without_faults_has_readings_of_unsteady_payers_only() -> Resul
             format!("{symbol} {} {kind}", date.map_or("-".to_owned(), |date| date.to_string()))
         })
         .collect();
-    // Two amounts of payers whose amounts vary by half, and the fall of a price to a third.
+    // Two amounts of payers whose amounts vary by half, and one price that fell to a third.
     let expected = [
         "BASETI 2018-03-12 combined_payment",
         "DULARI - flag price_level_break",

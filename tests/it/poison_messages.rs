@@ -1,6 +1,7 @@
-//! Messages that no NATS client can receive: each is a dead letter, and no program stops at it.
+//! Messages that no NATS client can receive. Each becomes a dead letter, and no program stops at it.
 //!
-//! The server stores any header block. A client drops its connection at a malformed one, and hides a message with a status.
+//! The server stores any header block. A client drops its connection if the block is malformed, and hides a message
+//! whose block has a status.
 
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use crate::log_copies::verify;
 
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// Kind of the subject, and header block.
+/// Kind in the subject, and header block, of each message.
 const POISON: [(&str, &[u8]); 6] = [
     ("run", b"NATS/9.9\r\nA: b\r\n\r\n"),
     ("price", b"NATS/1.0 503 No Responders\r\n\r\n"),
@@ -30,7 +31,7 @@ async fn last_sequence(app: &TestApp) -> Result<u64> {
     Ok(stream.cached_info().state.last_sequence)
 }
 
-/// Publishes the poison as a client without any check does, from one of its messages on. Returns its sequences.
+/// Publishes all poison messages over a raw connection, beginning with number `first`. Returns their sequences.
 async fn publish_poison(app: &TestApp, first: usize) -> Result<Vec<u64>> {
     let before = last_sequence(app).await?;
     let address = app.servers().nats.url().trim_start_matches("nats://").to_owned();
@@ -80,7 +81,7 @@ async fn letters(app: &TestApp) -> Result<Vec<Value>> {
     Ok(listed.as_array().cloned().unwrap_or_default())
 }
 
-/// Sequences of the dead letters, all of which are whole messages with malformed headers.
+/// Returns the sequences of the dead letters. Fails if one of them is not a whole message with malformed headers.
 async fn poisoned(app: &TestApp) -> Result<Vec<u64>> {
     let letters = letters(app).await?;
     for letter in &letters {
@@ -103,7 +104,7 @@ async fn a_message_that_no_client_can_receive_stops_no_program() -> Result<()> {
     let projector = app.spawn_with(Program::Projector, &["run"], &listen).await?;
     closes_at(&app, "4.5").await?;
 
-    // The projector passes it while it runs, and a load does while it publishes.
+    // A running projector skips the messages, and so does a load that is publishing.
     let mut expected = publish_poison(&app, 0).await?;
     let path = app.folder().join("prices-2.csv");
     std::fs::write(&path, prices(5..=6))?;
@@ -116,14 +117,14 @@ async fn a_message_that_no_client_can_receive_stops_no_program() -> Result<()> {
     let healthy = app.run(Program::Projector, &["health"], &listen).await?;
     assert_eq!(healthy.code, 0, "{}", healthy.stdout);
 
-    // A projector that starts before it passes it too.
+    // A projector that starts before the messages skips them too.
     drop(projector);
     app.feed("prices-3.csv", prices(3..=4)).load().await?;
     expected.extend(publish_poison(&app, 4).await?);
     app.catch_up().await?;
     assert_eq!(poisoned(&app).await?, expected);
 
-    // Every reader of the log reads on.
+    // Every program that reads the log continues after the messages.
     let (code, found) = verify(&app, &["--check-only"]).await?;
     assert_eq!((code, sequences(&found["damaged"])), (1, expected.clone()), "{found}");
     assert_eq!(found["gaps"].as_array().map(Vec::len), Some(0), "{found}");
@@ -160,7 +161,7 @@ async fn a_message_that_no_client_can_receive_stops_no_program() -> Result<()> {
     assert_eq!(poisoned(&copy).await?, expected);
     closes_at(&copy, "6.5").await?;
 
-    // An undo passes it, before and after it is discarded.
+    // An undo skips the message, before and after it is discarded.
     let undone = app.ingest(&["undo", &run, "--json"]).await?.success()?.json()?;
     assert!(undone["skipped"].as_array().is_some_and(|skipped| !skipped.is_empty()), "{undone}");
     app.catch_up().await?;
@@ -174,7 +175,7 @@ async fn a_message_that_no_client_can_receive_stops_no_program() -> Result<()> {
     closes_at(&app, "6.5").await
 }
 
-/// A failure of the database that one row causes, again and again.
+/// Fails if a row that always causes a database error does not become a dead letter.
 #[tokio::test]
 async fn a_row_that_fails_repeatedly_becomes_a_dead_letter() -> Result<()> {
     let app = TestApp::start().await?;

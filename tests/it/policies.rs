@@ -1,4 +1,5 @@
-//! A policy is applied whole: what is served follows one policy at any moment, and a change waits until it is asked for.
+//! Source policies. The served rows always follow one whole policy, and a change waits until `--now` or a new
+//! generation applies it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
@@ -16,10 +17,10 @@ const SOURCES: [&str; 3] = ["left", "middle", "right"];
 const KINDS: [&str; 2] = ["price", "dividend"];
 const SYMBOLS: [&str; 6] = ["AAA", "BBB", "CCC", "DDD", "EEE", "FFF"];
 
-/// Ranks by kind and source.
+/// Rank of each source, by kind of row and source.
 type Ranks = BTreeMap<(String, String), i64>;
 
-/// Every source says another close and another dividend of every symbol.
+/// Starts an app in which every source reports another close and another dividend for each symbol.
 async fn disagreeing() -> Result<TestApp> {
     let app = TestApp::builder().env("SERVICE_DATE", "2024-06-30").start().await?;
     for (source, place) in SOURCES.iter().zip(1..) {
@@ -36,7 +37,7 @@ async fn disagreeing() -> Result<TestApp> {
     Ok(app)
 }
 
-/// The policy of one moment, and what was served of each symbol then.
+/// Reads one snapshot of a generation. Returns its policy, and the distinct pairs of close and dividend that it serves.
 async fn served(app: &TestApp, generation: i32) -> Result<(Ranks, BTreeSet<(String, String)>)> {
     let query = format!(
         "select v.policy::text as policy, trim_scale(q.price)::text as price, trim_scale(d.amount)::text as amount
@@ -55,7 +56,7 @@ async fn served(app: &TestApp, generation: i32) -> Result<(Ranks, BTreeSet<(Stri
     Ok((ranks.collect(), seen.collect::<Result<_>>()?))
 }
 
-/// Expected state of every row under a policy that ranks all sources.
+/// Returns the close and the dividend that every symbol must have under a policy that ranks all sources.
 fn folded(ranks: &Ranks) -> (String, String) {
     let place = |kind: &str| {
         let ranked = SOURCES.iter().zip(1..).map(|(source, place)| {
@@ -75,11 +76,11 @@ async fn check(app: &TestApp, generation: i32, applied: &Mutex<Vec<Ranks>>) -> R
     Ok(ranks)
 }
 
-/// Changes of the policy and events in any order, under a projector that runs.
+/// Random policy changes and feed events while a projector runs.
 struct Changes {
     app: Arc<TestApp>,
     random: StdRng,
-    /// With all changes, those that wait included.
+    /// Policy after all changes, including those that are not in use yet.
     live: Ranks,
     applied: Arc<Mutex<Vec<Ranks>>>,
     step: i64,
@@ -183,7 +184,7 @@ async fn a_change_says_what_it_would_change_and_waits() -> Result<()> {
     assert!(held.stdout.contains("would change 1 security: TWIN"), "{}", held.stdout);
     assert!(held.stdout.contains("projector rebuild, diff, promote"), "{}", held.stdout);
     assert_eq!(answer(&app, &["policy", "list"]).await?[0]["standing"], "waits");
-    // An event that has nothing to do with it derives the security again, and everything else with it.
+    // An unrelated event derives TWIN again, but the waiting change is not applied.
     app.feed("prices-next.csv", "symbol,date,close\nNEXT,2024-06-28,7\nTWIN,2024-06-27,19\n")
         .source("left")
         .apply()
@@ -205,7 +206,7 @@ async fn a_change_that_touches_nothing_warns_and_an_unknown_source_is_refused() 
     assert!(unknown.code == 1 && unknown.stderr.contains("there are left, right"), "{}", unknown.stderr);
     let none = app.projector(&["policy", "set", "dividend", "right", "--rank", "1"]).await?;
     assert!(none.code == 1 && none.stderr.contains("no rows of kind dividend"), "{}", none.stderr);
-    // The source that wins already.
+    // This source wins already.
     let same = app.projector(&["policy", "set", "price", "left", "--rank", "1"]).await?.success()?;
     assert!(same.stderr.contains("no published row changes"), "{}", same.stderr);
     app.projector(&["policy", "set", "dividend", "later", "--rank", "1", "--unknown-ok"]).await?.success()?;

@@ -26,7 +26,7 @@ async fn the_sums_are_the_calendars() -> Result<()> {
         total,
         json!({ "currency": "USD", "confirmed": "264", "estimated": "264", "payments": 4, "cost": "6000", "yield_on_cost": "8.8" }),
     );
-    // Twelve months without a gap, whose sums are the total's.
+    // There are twelve consecutive months, and their sums add up to the total.
     let months = data["months"].as_array().context("months")?;
     assert_eq!(
         (months.len(), &months[0]["month"], &months[11]["month"]),
@@ -35,7 +35,7 @@ async fn the_sums_are_the_calendars() -> Result<()> {
     assert_eq!(months.iter().filter_map(|month| number(&month["income"])).sum::<Decimal>(), expected);
     check(&months[0], json!({ "confirmed": "132", "estimated": "0", "payments": 1 }));
     check(&months[6], json!({ "confirmed": "0", "estimated": "132", "payments": 1 }));
-    // What is missing is named.
+    // Missing payments are listed.
     let gaps: Vec<String> = data["gaps"]
         .as_array()
         .into_iter()
@@ -49,7 +49,7 @@ async fn the_sums_are_the_calendars() -> Result<()> {
         &data["holdings"][0],
         json!({ "dividend_yield": stock["data"]["dividend_yield"], "price": stock["data"]["price"], "growth_5y": stock["data"]["dividends"]["growth_5y"] }),
     );
-    // Lots of one security are one holding, by any of its symbols.
+    // Lots of one security are one holding, even under different symbols.
     let lots = world
         .json("/v1/portfolio/income?holdings=COLA:100:5000,cola:20:1000,NEWCO:2,OLDCO:3&decimals=string")
         .await?;

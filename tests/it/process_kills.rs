@@ -1,8 +1,9 @@
-//! Processes killed at every step of their work. Whatever the step, what is on disk is what the log says up to the
-//! position that is on disk with it, and the programs started again go on from there to the tables of an undisturbed
+//! Processes killed at every step of their work. After each kill, the stored facts are those of the log up to the
+//! stored position. The restarted programs continue from there, and the final tables equal those of an undisturbed
 //! load.
 //!
-//! `KILLS_SEED` repeats a run whose seed a failure printed; `KILLS_RUNS` says how many the long form makes.
+//! `KILLS_SEED` repeats the run with the seed that a failure printed. `KILLS_RUNS` sets the number of runs of the long
+//! test.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,10 +24,11 @@ mod market;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const RUN: [&str; 2] = ["run", "--until-caught-up"];
-/// As a shell reports a process that got SIGKILL.
+/// Exit code of a process that was killed by SIGKILL, as a shell reports it.
 const KILLED: i32 = 137;
 
-/// The steps of the programs at which a process can be killed, as their sources name them.
+/// Returns the names of the steps at which a process can be killed, if they begin with `prefix`. They are read from the
+/// source code.
 pub(crate) fn failpoints(prefix: &str) -> Result<Vec<String>> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("a workspace")?;
     let mut found = BTreeSet::new();
@@ -52,7 +54,8 @@ fn collect_failpoints(folder: &Path, found: &mut BTreeSet<String>) -> Result<()>
     Ok(())
 }
 
-/// Runs a program that kills itself at a passing of a step; whether it came so far. Ending well is the alternative.
+/// Runs a program that kills itself when it reaches `step` for the `passing`-th time. Returns `false` if the program
+/// succeeds before that.
 pub(crate) async fn killed_at(
     app: &TestApp,
     program: Program,
@@ -69,7 +72,7 @@ pub(crate) async fn killed_at(
     Ok(false)
 }
 
-/// Loads a piece, killed at a step when one is given; then loads it again, to its end.
+/// Loads a piece. If `killed` is given, a first attempt is killed at that step. Returns `true` if it was.
 async fn load(app: &TestApp, market: &Market, piece: usize, killed: Option<(&str, u32)>) -> Result<bool> {
     let arguments = market.load(app, piece)?;
     let arguments = arguments.each_ref().map(String::as_str);
@@ -82,7 +85,8 @@ async fn load(app: &TestApp, market: &Market, piece: usize, killed: Option<(&str
     Ok(died)
 }
 
-/// Applies the rest within a minute, and holds log and tables against those of the same pieces loaded without a fault.
+/// Applies the rest within a minute. Then compares the log and the tables with those of the same pieces loaded without
+/// a fault.
 async fn converges(app: &TestApp, market: &Market) -> Result<()> {
     let healed = Instant::now();
     app.catch_up().await?;
@@ -109,8 +113,8 @@ async fn converges(app: &TestApp, market: &Market) -> Result<()> {
     Ok(())
 }
 
-/// Fails when a step leaves something on disk that the log does not say; when retracted bars or dividends are not kept,
-/// so that an older put brings them back; when an observation that comes twice is not one.
+/// Fails if a step stores something that the log does not contain, if an older put restores a retracted bar or
+/// dividend, or if a repeated observation counts twice.
 #[tokio::test]
 async fn killed_at_every_step_a_load_converges_to_what_the_log_says() -> Result<()> {
     let (ingest, projector) = (failpoints("ingest.")?, failpoints("projector.")?);
@@ -137,7 +141,8 @@ async fn killed_at_every_step_a_load_converges_to_what_the_log_says() -> Result<
     converges(&app, &market).await
 }
 
-/// A run of kills at random: how the market is cut, which steps, which passings, how much is applied at once.
+/// Runs a load with random kills. The seed determines the pieces of the market, the steps, their passings and the batch
+/// size.
 async fn killed_at_random(seed: u64) -> Result<()> {
     let mut random = StdRng::seed_from_u64(seed);
     let market = Market::new(seed, random.random_range(3..=8));
@@ -155,7 +160,7 @@ async fn killed_at_random(seed: u64) -> Result<()> {
         let mut live = app.spawn_with(Program::Projector, &["run"], &[("FAILPOINT", &armed)]).await?;
         let step = &ingest[random.random_range(0..ingest.len())];
         load(&app, &market, piece, Some((step, random.random_range(1..=3)))).await?;
-        // Those that do not come to their step are killed wherever they are.
+        // A program that does not reach its step is killed wherever it is.
         let _ = live.wait(Duration::from_millis(random.random_range(0..2_000))).await;
         live.kill9()?;
         let now = ReferenceProjection::check(&app, 1)
@@ -190,7 +195,7 @@ async fn killed_at_random_steps_many_times() -> Result<()> {
     killed_at_random_again(first, number_variable("KILLS_RUNS").unwrap_or(40)).await
 }
 
-/// Waits until the kernel says that every thread of a process stands still.
+/// Waits until the kernel reports that a process is stopped.
 async fn stopped(process: &Daemon) -> Result<()> {
     eventually(PATIENCE, async || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.pid()))?;
@@ -201,7 +206,7 @@ async fn stopped(process: &Daemon) -> Result<()> {
     .await
 }
 
-/// Fails when a transaction does not compare its epoch: nothing else keeps this writer from its stale batch, since the
+/// Fails if a projector's transaction does not compare its epoch. Nothing else prevents the stale write, because the
 /// next renewal of its lease is twenty seconds away.
 #[tokio::test]
 async fn a_projector_stopped_with_a_batch_in_its_hands_does_not_write_it_after_another_took_over()
@@ -212,7 +217,7 @@ async fn a_projector_stopped_with_a_batch_in_its_hands_does_not_write_it_after_a
     let armed = [("FAILPOINT", "projector.read:1:STOP")];
     let mut old = app.spawn_with(Program::Projector, &["run"], &armed).await?;
     stopped(&old).await?;
-    // A minute passes.
+    // The lease ends, as after a minute without a renewal.
     app.sql("update control.fact_sets set lease_until = null", &[]).await?;
     market.load_all(&app, 1..2).await?;
     app.catch_up().await?;

@@ -1,4 +1,5 @@
-//! `ingest pull`, against a vendor's server on this machine: nothing is lost, doubled, asked too often or told.
+//! `ingest pull` from a local vendor server. No data is lost or doubled, no limit of requests is exceeded, and no
+//! credential is printed.
 
 use std::path::Path;
 
@@ -22,7 +23,7 @@ use vendor::{Asked, Vendor};
 const SECRET: &str = "s3cret-of-the-test";
 const TODAY: &str = "2024-03-15";
 
-/// Writes a manifest for a vendor, of one request; its path.
+/// Writes a manifest for a vendor with one request. Returns its path.
 fn manifest(app: &TestApp, vendor: &Vendor, more: &str, request: &str) -> Result<String> {
     let path = app.folder().join("vendor.toml");
     let text = format!(
@@ -45,7 +46,7 @@ async fn pull_with(app: &TestApp, arguments: &[&str], env: &[(&str, &str)]) -> R
     app.run(Program::Ingest, &arguments, &[&[("VENDOR_KEY", SECRET)], env].concat()).await
 }
 
-/// Pulls once; the exit code and the report.
+/// Pulls once. Returns the exit code and the report.
 async fn pull(app: &TestApp, arguments: &[&str]) -> Result<(i32, Value)> {
     let output = pull_with(app, arguments, &[]).await?;
     let report = output.json().with_context(|| output.stderr.clone())?;
@@ -58,14 +59,14 @@ async fn runs(app: &TestApp, more: &[&str]) -> Result<Vec<Value>> {
     output.stdout.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
 }
 
-/// A Tiingo file of one day.
+/// Returns a Tiingo file of one day.
 fn day(close: &str) -> Response {
     let header =
         "date,close,high,low,open,volume,adjClose,adjHigh,adjLow,adjOpen,adjVolume,divCash,splitFactor";
     format!("{header}\n2024-03-14,{close},{close},{close},{close},100,1,1,1,1,1,0.0,1.0\n").into_response()
 }
 
-/// A canonical file of one day, with a validator.
+/// Returns a canonical file of one day with an entity tag.
 fn dated(asked: &Asked, close: &str) -> Response {
     let etag = format!("\"{close}\"");
     if asked.header("if-none-match") == etag {
@@ -184,7 +185,8 @@ async fn a_vendor_that_is_asked_too_much_is_asked_later() -> Result<()> {
     let (code, pulled) = pull(&app, &[&path, "--symbols", "KO"]).await?;
     assert_eq!((code, &pulled["rows"], &pulled["calls"]), (0, &json!({ "price": 1 }), &json!(3)), "{pulled}");
     assert!(begun.elapsed().as_secs() >= 3, "a second for the header, two for the notice");
-    // One that says to come back tomorrow is left alone, and its notice, which quotes the key, is told without it.
+    // If a vendor asks to come back tomorrow, no further request is sent. Its notice quotes the key, which the report
+    // leaves out.
     let vendor = Vendor::start(|asked, _| {
         let body = format!("key {} has used up its day", asked.header("x-api-key"));
         (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, "86400")], body).into_response()
@@ -228,7 +230,7 @@ async fn a_file_that_the_vendor_replaced_is_a_correction() -> Result<()> {
     Ok(())
 }
 
-/// A body that ends before its length.
+/// Returns a response whose body breaks off.
 fn cut_off() -> Response {
     let broken =
         futures::stream::iter([Ok("symbol,date,close\nKO,2024-03-1"), Err(std::io::Error::other("gone"))]);
@@ -260,14 +262,14 @@ async fn answers_that_are_cut_off_late_or_too_large_are_not_data() -> Result<()>
         "{pulled}"
     );
     assert_eq!(runs(&app, &[]).await?.len(), 0, "nothing was loaded");
-    // The pages of an answer that stays cut off are not loaded with the others.
+    // An answer that stays cut off is not loaded, but the answers for other symbols are.
     let vendor =
         Vendor::start(|asked, _| if asked.path == "/KO/prices" { cut_off() } else { day("60") }).await?;
     let path = manifest(&app, &vendor, "", BY_SYMBOL)?;
     let (code, pulled) = pull(&app, &[&path, "--symbols", "KO,PEP", "--patience", "0s"]).await?;
     assert_eq!((code, &pulled["rows"]), (1, &json!({ "price": 1 })), "{pulled}");
     assert!(pulled["failed"][0]["what"] == "prices/KO" && pulled["refused"] == json!([]), "{pulled}");
-    // A cut-off answer is asked for again.
+    // A cut-off answer is requested again.
     let vendor =
         Vendor::start(move |_, before| if before == 0 { cut_off() } else { whole.into_response() }).await?;
     let path = manifest(&app, &vendor, "", request)?;

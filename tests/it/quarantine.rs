@@ -1,4 +1,5 @@
-//! Decisions on quarantined rows: events of the log, listed, kept by rebuilds and copies, and revoked.
+//! Decisions on quarantined rows. They are events in the log, can be listed and revoked, and survive rebuilds and
+//! copies of the log.
 
 use anyhow::{Context, Result};
 use harness::TestApp;
@@ -8,7 +9,7 @@ use crate::generations::answer;
 
 const TODAY: &str = "2024-12-31";
 
-/// A payer with an amount ten times too large, and a close a hundred times too large.
+/// Starts an app with a payer whose last dividend and one close are a hundred times too large.
 async fn held() -> Result<TestApp> {
     let app = TestApp::builder().env("SERVICE_DATE", TODAY).start().await?;
     let paid = |id: &str, day: &str, amount: &str| json!({ "kind": "dividend", "symbol": "HELD", "id": id, "ex_date": day, "amount": amount, "frequency": "quarterly" });
@@ -38,7 +39,7 @@ async fn reasons(app: &TestApp) -> Result<Vec<String>> {
     Ok(rows.map(|row| row["reason"].as_str().unwrap_or_default().to_owned()).collect())
 }
 
-/// Amount paid in twelve months, and outcome of the close in question.
+/// Returns the dividends of twelve months, and the outcome of the close that is too large.
 async fn served(app: &TestApp) -> Result<(String, String)> {
     let query =
         "select coalesce(trim_scale(dps_ttm)::text, 'null') from read_g1.metrics where symbol = 'HELD'";
@@ -85,7 +86,7 @@ async fn a_released_row_counts_until_it_is_revoked_or_corrected() -> Result<()> 
     app.catch_up().await?;
     assert_eq!((served(&app).await?.1.as_str(), reasons(&app).await?), ("used", Vec::new()));
 
-    // A rebuild from the log tells the same, digest or not.
+    // A rebuild from the log gives the same rows.
     answer(&app, &["rebuild", "--from", "log"]).await?;
     assert_eq!(answer(&app, &["diff", "--whole", "1", "2"]).await?["identical"], true);
 
@@ -113,7 +114,7 @@ async fn a_confirmed_row_stays_held_when_its_neighbours_change() -> Result<()> {
     assert_eq!(listed[0]["message"], "a person confirmed amount_outlier: pence, not pounds");
     let audit = app.projector(&["audit"]).await?;
     assert!(!audit.stdout.contains("quarantined rows: "), "{}", audit.stdout);
-    // A second amount of that size would bear the first out, and another close there the bar.
+    // A second dividend of that size would confirm the first one. Another close at that level would confirm the bar.
     load(&app, "borne-out", &[
         json!({ "kind": "dividend", "symbol": "HELD", "id": "next", "ex_date": "2024-12-30", "amount": "5", "frequency": "quarterly" }),
         json!({ "kind": "price", "symbol": "HELD", "date": "2024-12-31", "close": "1002", "revision": 1 }),

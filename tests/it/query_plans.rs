@@ -1,6 +1,6 @@
-//! Plans of the hot queries once the tables are large: by index, and with few rows read.
+//! Plans of the hot queries on large tables. They use an index and read few rows.
 //!
-//! The properties are those of any version of Postgres; the shapes of plans differ from one to the next.
+//! The checked properties apply to every version of Postgres, although the plans of different versions differ.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,8 @@ use harness::TestApp;
 use serde_json::Value;
 use tokio_postgres::{Client, NoTls};
 
-/// A market of 3,000 symbols with a hundred dividends and twenty years of prices each; only sizes and keys matter.
+/// SQL that fills a market of 3,000 symbols, each with a hundred dividends and twenty years of prices. Only sizes and
+/// keys matter.
 const FILL: &str = "
 insert into version (generation, sequence, benchmark, method_version) values (1, 1, 'SPY', '1') on conflict do nothing;
 insert into stocks select 'S' || n, 'Name ' || n, 'XNYS', 'stock', 'Sector ' || n % 11, null, 'US', 'USD', true, null, n, date '2024-06-14', n, true, n % 9,
@@ -54,9 +55,10 @@ insert into versions select 1000 + n, 1, n, false, date '2024-06-14', (select ma
 insert into factor_changes select symbol, n, now() from stocks, generate_series(1, 10) n;
 analyze";
 
-/// Indexes that a generation gets after its first rows.
+/// File with the indexes that a generation gets after its first rows.
 const INDEXES: &str = "../schema/store/generation/read_indexes.sql";
-/// Tables with rows for every day, dividend, split, snapshot, quarantined row, batch or commit.
+/// Tables that grow with time. They have a row for every day, dividend, split, snapshot, quarantined row, batch or
+/// commit.
 const GROWING: [&str; 14] = [
     "dividends",
     "prices",
@@ -79,11 +81,12 @@ const STOCKS: [&str; 6] = ["stocks", "symbols", "quotes", "metrics", "fundamenta
 /// A hot query of the API and the properties of its plan.
 struct HotQuery {
     name: &'static str,
-    /// Values like those of a request.
+    /// SQL values of the query's parameters, like those of a request.
     values: &'static str,
-    /// Indexes that may read the growing tables, by at least one of which the query reads; none where it reads no such table.
+    /// Indexes of growing tables that the query may use. It must use at least one of them. Empty if the query reads no
+    /// growing table.
     indexes: &'static [&'static str],
-    /// Most rows of the growing tables that one execution reads.
+    /// Maximum number of rows of growing tables that one execution reads.
     rows: u64,
 }
 
@@ -118,9 +121,9 @@ const HOT: [HotQuery; 37] = [
     hot("prices/latest", "array['S7']", &["prices_pkey"], 10),
     hot("etfs/detail", "array[0, 1], array['E7', 'E8']", &[], 0),
     hot("etfs/holdings", "array['E7'], null", &["holdings_pkey"], 150),
-    // Four snapshots of 500 funds; only one of each is served.
+    // The table has four snapshots of 500 funds, and only one of each is served.
     hot("stocks/etf_holders", "array['S7']", &["holdings_by_symbol"], 2000),
-    // All rows of the two months, of 300,000.
+    // All rows of two months, out of 300,000.
     hot("dividends/ex_dates", CALENDAR, &["dividends_by_ex_date"], 3000),
     hot("dividends/ex_dates_descending", CALENDAR, &["dividends_by_ex_date"], 3000),
     hot("dividends/payment_dates", CALENDAR, &["dividends_by_payment_date"], 3000),
@@ -133,7 +136,7 @@ const HOT: [HotQuery; 37] = [
         CHANGED_DIVIDENDS,
         3000,
     ),
-    // The plan without values goes through the splits of every stock.
+    // The generic plan reads the splits of every stock.
     hot("changes/splits", "array['S7'], '1924-06-17', 0, null, null, null, null, 101", CHANGED_SPLITS, 4000),
     hot("changes/events", CHANGED_VALUES, CHANGED, 400),
     hot("changes/factors", CHANGED_VALUES, CHANGED, 400),
@@ -142,7 +145,7 @@ const HOT: [HotQuery; 37] = [
     hot("changes/since", "now()", &["changes_by_time"], 1),
     hot("changes/securities", "array[0, 1], array['S7', 'S8']", CHANGED, 10),
     hot("changes/other_symbols", TWO_SYMBOLS, &[], 0),
-    // Without past/revisions, which compares every version with the one before.
+    // past/revisions is left out, because it compares every version with the one before.
     hot("past/current_version", "", &[], 0),
     hot("past/named_version", "1, 25000, null", &["versions_by_generation", "versions_pkey"], 10),
     hot("past/version_at", "'2020-01-08'", &["versions_by_time"], 5),
@@ -181,14 +184,14 @@ const CHANGED: &[&str] = &["changes_by_position", "changes_pkey"];
 const CHANGED_DIVIDENDS: &[&str] = &["changes_by_position", "changes_pkey", "dividends_by_symbol"];
 const CHANGED_SPLITS: &[&str] = &["changes_by_position", "changes_pkey", "splits_pkey"];
 
-/// The reads of one executed plan.
+/// Reads of one executed plan.
 #[derive(Debug, Default)]
 struct Reads {
     /// Tables that were read from end to end.
     scanned: BTreeSet<String>,
     /// Indexes that were used.
     indexes: BTreeSet<String>,
-    /// Rows of growing tables that were looked at, whether or not they were passed on.
+    /// Number of rows of growing tables that were read, including rows removed by a filter.
     rows: f64,
 }
 
@@ -214,7 +217,7 @@ impl Reads {
         }
     }
 
-    /// The properties that do not hold.
+    /// Returns the violations of the expected properties.
     fn faults(&self, query: &HotQuery, mode: Mode) -> Vec<String> {
         let mut faults = Vec::new();
         let is_large =
@@ -238,7 +241,8 @@ impl Reads {
     }
 }
 
-/// After some runs of a prepared statement Postgres may choose the plan made without its values.
+/// Kind of plan of a prepared statement. After some executions, Postgres may choose the generic plan, which is made
+/// without the values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Mode {
     Custom,

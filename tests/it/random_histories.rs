@@ -1,7 +1,8 @@
-//! Days, corrections, retractions, moved records, renames, policies and restarts in random sequences: whatever came in
-//! which order, the served tables are those of a fresh rebuild.
+//! Random sequences of days, corrections, retractions, moved records, renames, policies and restarts. In any order of
+//! events, the served tables equal those of a fresh rebuild.
 //!
-//! `SEQUENCES_SEED` repeats a sequence that a failure printed; `SEQUENCES_RUNS` says how many are made.
+//! `SEQUENCES_SEED` repeats the sequence with the seed that a failure printed. `SEQUENCES_RUNS` sets the number of
+//! sequences.
 
 use anyhow::{Context, Result, ensure};
 use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
@@ -19,7 +20,7 @@ const STEPS: usize = 24;
 const WEEKS_BEFORE: u64 = 200;
 pub(crate) const SOURCES: [&str; 2] = ["left", "right"];
 
-/// Random history of a market: generator of the next events, and count of the rows so far.
+/// Generator of a market's random events.
 pub(crate) struct RandomHistory {
     pub(crate) random: StdRng,
     pub(crate) symbols: Vec<String>,
@@ -45,7 +46,8 @@ impl RandomHistory {
         self.day.checked_sub_days(Days::new(days)).unwrap_or(self.day)
     }
 
-    /// A row of a feed, observed a second after the one before.
+    /// Completes a row of a feed with a random revision and action. Each row is observed a second after the previous
+    /// one.
     fn row(&mut self, mut fields: Value) -> Value {
         self.said += 1;
         let observed = DateTime::<Utc>::UNIX_EPOCH + TimeDelta::days(19_000) + TimeDelta::seconds(self.said);
@@ -59,7 +61,8 @@ impl RandomHistory {
         format!("{}.{:02}", self.random.random_range(40..60), self.random.random_range(0..100))
     }
 
-    /// A bar a week of every symbol in the years before: enough that old years are not read whole again.
+    /// Returns weekly bars of every symbol for the years before the first day. With that much history, the projector
+    /// does not read old years in full again.
     pub(crate) fn years_before(&mut self) -> Vec<Value> {
         let symbols = self.symbols.clone();
         let days = (1..=WEEKS_BEFORE).filter_map(|week| self.day.checked_sub_days(Days::new(7 * week)));
@@ -68,7 +71,7 @@ impl RandomHistory {
         days.into_iter().flat_map(of_day).map(|(symbol, day)| self.bar(symbol, day)).collect()
     }
 
-    /// A bar of a symbol: put, at revision 0.
+    /// Returns a bar of a symbol, with the action put and revision 0.
     fn bar(&mut self, symbol: &str, day: NaiveDate) -> Value {
         let close = self.close();
         let mut row = self.row(json!({ "kind": "price", "symbol": symbol, "date": day, "close": close }));
@@ -76,7 +79,7 @@ impl RandomHistory {
         row
     }
 
-    /// The next session's bars of every symbol.
+    /// Returns the bars of every symbol for the next session.
     pub(crate) fn next_day(&mut self) -> Vec<Value> {
         let ahead = self.random.random_range(1..40);
         self.day = self.day.checked_add_days(Days::new(ahead)).unwrap_or(self.day);
@@ -84,13 +87,14 @@ impl RandomHistory {
         symbols.iter().map(|symbol| self.bar(symbol, day)).collect()
     }
 
-    /// News about what was, or about who somebody is.
+    /// Returns a random row about the past: a bar, a dividend, a split, a session, a new symbol, a rename, or a
+    /// retraction of one.
     pub(crate) fn news(&mut self) -> Vec<Value> {
         let (symbol, past) = (self.symbol(), self.past());
         let fields = match self.random.random_range(0..9) {
             0 => json!({ "kind": "price", "symbol": symbol, "date": past, "close": self.close() }),
             1 => json!({ "kind": "dividend", "symbol": symbol, "ex_date": past, "amount": "0.25" }),
-            // One vendor's record, which may be told under another symbol the next time.
+            // A record with a vendor's id. The next row with that id may have another symbol.
             2 => {
                 let id = format!("d-{}", self.random.random_range(0..4));
                 json!({ "kind": "dividend", "symbol": symbol, "ex_date": past, "amount": "0.75", "id": id })
@@ -98,7 +102,7 @@ impl RandomHistory {
             3 => json!({ "kind": "split", "symbol": symbol, "ex_date": past, "from": "1", "to": "2" }),
             4 => json!({ "kind": "session", "date": self.day }),
             5 => return vec![self.listing(past)],
-            // A close or an amount that the others contradict.
+            // An outlier: a close or an amount that contradicts the others.
             8 if self.random.random_bool(0.5) => {
                 json!({ "kind": "price", "symbol": symbol, "date": self.day, "close": "4999.00" })
             }
@@ -109,7 +113,7 @@ impl RandomHistory {
         vec![self.row(fields)]
     }
 
-    /// First dividend of a new symbol. It may become the new symbol of another security later.
+    /// Returns the first dividend of a new symbol. A later rename may give this symbol to another security.
     fn listing(&mut self, past: NaiveDate) -> Value {
         let fresh = format!("N{:03}", self.said);
         let mut row =
@@ -119,7 +123,7 @@ impl RandomHistory {
         row
     }
 
-    /// Rename to a new symbol, or to one that had rows of its own before.
+    /// Returns a rename to a new symbol, or to one that already has rows.
     fn rename(&mut self, symbol: &str) -> Value {
         let others: Vec<String> = self.symbols.iter().filter(|other| *other != symbol).cloned().collect();
         let known = others.choose(&mut self.random).filter(|other| other.starts_with('N'));
@@ -130,7 +134,7 @@ impl RandomHistory {
         self.security(&next, symbol, "put")
     }
 
-    /// Withdrawal of an earlier rename. The former symbol is a security of its own again.
+    /// Returns the retraction of an earlier rename. The former symbol becomes a separate security again.
     fn withdrawn_rename(&mut self) -> Value {
         let renames = self.renames.clone();
         let (next, former) = renames.choose(&mut self.random).cloned().unwrap_or_default();
@@ -168,8 +172,8 @@ pub(crate) async fn change_policy(app: &TestApp, random: &mut StdRng) -> Result<
     Ok(())
 }
 
-/// Decides on a quarantined row, or revokes a decision. A row that is impossible by itself cannot be released, and there may
-/// be no decision to revoke.
+/// Releases or confirms a random quarantined row, or revokes its decision. The command may fail, because some rows
+/// cannot be released and there may be no decision to revoke.
 pub(crate) async fn decide(app: &TestApp, random: &mut StdRng) -> Result<()> {
     let listed = answer(app, &["quarantine", "list"]).await?;
     let rows = listed.as_array().cloned().unwrap_or_default();
@@ -185,7 +189,7 @@ pub(crate) async fn decide(app: &TestApp, random: &mut StdRng) -> Result<()> {
     Ok(())
 }
 
-/// Ends the projector that runs, if one does, or starts one, so that some steps meet one that remembers.
+/// Kills the projector if one runs, and starts one otherwise. Some steps therefore meet a projector with cached facts.
 async fn restart(app: &TestApp, live: &mut Option<Daemon>) -> Result<()> {
     match live.take() {
         Some(mut running) => {
@@ -200,7 +204,7 @@ async fn restart(app: &TestApp, live: &mut Option<Daemon>) -> Result<()> {
 async fn random_sequence(seed: u64) -> Result<()> {
     let mut sequence = RandomHistory::new(seed);
     let bytes = ["1", "2000", "33554432"].choose(&mut sequence.random).copied().unwrap_or("1");
-    // No memory for facts, some that is soon full, and more than enough.
+    // The cache of facts has no memory, little memory that is soon full, or more memory than it needs.
     let memory = ["0", "15000", "1000000"].choose(&mut sequence.random).copied().unwrap_or("0");
     let app = TestApp::builder()
         .env("PROJECTOR_LEASE_SECONDS", "1")

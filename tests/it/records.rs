@@ -1,4 +1,4 @@
-//! Packed records: records that move between symbols.
+//! Packed records that move between symbols.
 
 use anyhow::{Result, ensure};
 use codec::records::{self, RecordLayout};
@@ -16,7 +16,7 @@ use crate::reference_projection::ReferenceProjection;
 /// The day on which the feeds are loaded.
 const TODAY: &str = "2024-07-05";
 
-/// Observations of a row of `records`, each record as JSON.
+/// Decodes the packed observations of a row of `facts.records`. Each record becomes JSON.
 pub(crate) fn observed(kind: Kind, source: &str, packed: &[u8]) -> Result<Vec<Observation<Value>>> {
     fn of<T: EventRecord + RecordLayout>(source: &str, packed: &[u8]) -> Result<Vec<Observation<Value>>> {
         let typed = records::read::<T>(source, packed)?;
@@ -36,7 +36,7 @@ pub(crate) fn observed(kind: Kind, source: &str, packed: &[u8]) -> Result<Vec<Ob
     }
 }
 
-/// Symbol of the row and every observation of a dividend.
+/// Returns every observation of a dividend, with the symbol of its row.
 async fn dividends(app: &TestApp) -> Result<Vec<(String, Observation<Value>)>> {
     let rows =
         app.sql("select symbol, source, packed from facts.records where kind = 'dividend' order by 1", &[]);
@@ -49,7 +49,7 @@ async fn dividends(app: &TestApp) -> Result<Vec<(String, Observation<Value>)>> {
     Ok(dividends)
 }
 
-/// Stored and served dividends, without their position in the log.
+/// Returns the stored and the served dividends, without their positions in the log.
 async fn said_and_served(app: &TestApp) -> Result<(Vec<String>, String)> {
     let said = |(symbol, seen): (String, Observation<Value>)| {
         let Observation { id, revision, action, observed_at, record, .. } = seen;
@@ -59,7 +59,8 @@ async fn said_and_served(app: &TestApp) -> Result<(Vec<String>, String)> {
     Ok((dividends(app).await?.into_iter().map(said).collect(), app.sql_value(served).await?))
 }
 
-/// A security, a session, and a dividend whose vendor corrects its symbol, in this order of revisions.
+/// Starts an app with a security, a session, and a dividend whose vendor changes its symbol. The revisions are loaded
+/// in the given order.
 async fn moving(revisions: [u32; 3]) -> Result<TestApp> {
     let app = TestApp::start().await?;
     let prices = "symbol,date,close\nAAA,2024-06-27,10\nBBB,2024-06-27,20\n";

@@ -1,8 +1,9 @@
-//! Reference projection: an independent, simple implementation of the log's meaning, compared with the service's tables.
+//! Reference projection: an independent, simple implementation of the log's meaning. Tests compare it with the
+//! service's tables.
 //!
-//! Rows are taken one by one, in the form `ingest show` prints them, into maps by natural key and source, where the
-//! greatest version wins and a retraction stays as a tombstone. Nothing of the projector's merging, and nothing of what
-//! derives the tables, is called; only bytes are decoded with their own decoders.
+//! It reads rows one by one, in the form of `ingest show`, into maps by natural key and source. The greatest version of
+//! a row wins, and a retraction remains as a tombstone. It uses none of the projector's code for merging and
+//! derivation. Only the bytes of messages are decoded with the service's decoders.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -21,11 +22,12 @@ use tables::Tables;
 
 mod tables;
 
-/// Which of two rows about the same thing counts: the greater.
+/// Version of a row. Of two rows with the same key, the row with the greater version counts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Version {
     revision: i64,
-    /// Under a vendor's id a retraction outranks every put of its revision, however late that was observed.
+    /// True for a retraction with a vendor's id. It outranks every put of the same revision, even one that was observed
+    /// later.
     final_word: bool,
     observed_at: DateTime<Utc>,
     retracted: bool,
@@ -34,15 +36,15 @@ struct Version {
     place: usize,
 }
 
-/// Source, symbol, session.
+/// Key of a bar: source, symbol and session date.
 type BarKey = (String, String, NaiveDate);
-/// The bar that counts: revision, observation, and its close unless it was retracted.
+/// The bar that counts: revision, time of observation, and close. The close is `None` if the bar is retracted.
 type Bar = (i64, DateTime<Utc>, Option<Decimal>);
-/// Everything an observation says: source, kind, symbol, id, revision, action, record.
+/// Content of an observation: source, kind, symbol, id, revision, action, record.
 type Said = (String, String, String, Option<String>, i64, String, String);
-/// A symbol, what was said of it, and when last.
+/// A symbol, the content of an observation, and the time of the last such observation.
 type Observation = (String, Said, DateTime<Utc>);
-/// A session's close, or one of an ex-date's amounts, of a symbol.
+/// A symbol, a date, and a close of that session or an amount with that ex-date.
 type Figure = (String, NaiveDate, Decimal);
 
 /// State after a prefix of the log.
@@ -51,7 +53,7 @@ pub(crate) struct ReferenceProjection {
     bars: BTreeMap<BarKey, (Version, Option<Decimal>)>,
     dividends: BTreeMap<(String, String), (Version, Value)>,
     said: BTreeMap<Said, DateTime<Utc>>,
-    /// Symbols each vendor's record has had.
+    /// Symbols that each vendor's record has had. The key is source, kind and id.
     symbols: BTreeMap<(String, String, String), BTreeSet<String>>,
     sources: BTreeMap<String, BTreeSet<String>>,
     dead: BTreeSet<(i64, i32)>,
@@ -59,7 +61,7 @@ pub(crate) struct ReferenceProjection {
 }
 
 impl ReferenceProjection {
-    /// Folds messages whose sequences begin at 1.
+    /// Projects messages. Their sequences begin at 1.
     pub(crate) fn of(messages: &[(String, HeaderMap, Vec<u8>)]) -> Result<Self> {
         let mut projection = Self::default();
         for ((_, headers, payload), sequence) in messages.iter().zip(1..) {
@@ -75,7 +77,7 @@ impl ReferenceProjection {
         Ok(projection)
     }
 
-    /// The ids of the batches, each of which is in the log once.
+    /// Returns the ids of all batches in the log.
     pub(crate) fn batch_ids(&self) -> BTreeSet<&str> {
         self.batches.keys().map(String::as_str).collect()
     }
@@ -89,7 +91,7 @@ impl ReferenceProjection {
         Ok(())
     }
 
-    /// Folds a batch that follows other items of its message.
+    /// Adds a batch. `before` is the number of items before it in the same message.
     fn batch(&mut self, sequence: i64, before: i32, batch: &RecordBatch) -> Result<()> {
         if self.batches.contains_key(&batch.id.to_string()) {
             return Ok(());
@@ -152,8 +154,9 @@ impl ReferenceProjection {
         Ok(())
     }
 
-    /// Holds the facts and the served tables of a generation against the log, as one snapshot of the database has them:
-    /// the facts are those of the log up to the checkpoint, the tables those of the log up to their version.
+    /// Compares the facts and the served tables of a generation with the log, in one snapshot of the database. The
+    /// facts must be those of the log up to the checkpoint, and the tables those of the log up to their version.
+    /// Returns the checkpoint.
     pub(crate) async fn check(app: &TestApp, generation: i32) -> Result<i64> {
         let messages = crate::log_copies::messages(app).await?;
         let mut tables = Tables::read(app, generation).await?;
@@ -176,7 +179,7 @@ impl ReferenceProjection {
         same("observations", self.observations(), tables.observations)
     }
 
-    /// Every observation, under every symbol that its vendor's record has had.
+    /// Returns every observation, under each symbol that its vendor's record has had.
     fn observations(&self) -> impl Iterator<Item = Observation> {
         self.said.iter().flat_map(|(said, seen)| {
             let (source, kind, symbol, id, ..) = said.clone();
@@ -186,7 +189,8 @@ impl ReferenceProjection {
         })
     }
 
-    /// Of symbols that one source tells of: between sources it is a policy that decides.
+    /// Compares the served closes and dividends of symbols that only one source reports. Between several sources, a
+    /// policy decides.
     fn check_served(&self, closes: Vec<Figure>, amounts: Vec<Figure>) -> Result<()> {
         let single = |figure: &Figure| self.sources.get(&figure.0).is_some_and(|sources| sources.len() == 1);
         let bars = self.bars.iter();
@@ -232,7 +236,7 @@ fn text(value: &Value, name: &str) -> Result<String> {
     Ok(value[name].as_str().with_context(|| format!("no {name} in {value}"))?.to_owned())
 }
 
-/// Compares without regard to order, and says what one side has and the other has not.
+/// Compares two sets of rows without regard to order. Fails with the rows that only one of them has.
 fn same<T: Ord + Debug>(
     what: &str,
     expected: impl IntoIterator<Item = T>,

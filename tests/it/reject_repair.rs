@@ -1,4 +1,4 @@
-//! Rows that were refused are written as a feed, mended, and closed by loading it.
+//! Repair of rejected rows. They are exported as a feed, corrected, and closed by a load of that feed.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ async fn rejects(app: &TestApp, more: &[&str]) -> Result<Vec<Value>> {
     output.stdout.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
 }
 
-/// Exports the open rows and mends each.
+/// Exports the open rejected rows to `path`, and replaces each wrong text by its correction. Returns the path.
 async fn mend(app: &TestApp, path: &Path, mended: &[(&str, &str)]) -> Result<String> {
     let name = path.display().to_string();
     app.ingest(&["rejects", "--open", "--source", "test", "--export", &name]).await?.success()?;
@@ -37,7 +37,7 @@ async fn mended_rows_close_what_was_refused() -> Result<()> {
     let app = TestApp::start().await?;
     let (_, refused) = load(&app, &fixture("feeds/rejects")).await?;
     assert_eq!(refused["open_rejects"], 3, "{refused}");
-    // One row is not worth it, and one stays wrong.
+    // The third row is not repaired and stays open.
     let path = app.folder().join("mend.ndjson");
     let name = mend(&app, &path, &MENDED).await?;
     let text = std::fs::read_to_string(&path)?;
@@ -50,11 +50,12 @@ async fn mended_rows_close_what_was_refused() -> Result<()> {
     let open = rejects(&app, &[]).await?;
     assert_eq!((open.len(), &open[0]["reason"]), (1, &json!("non_positive_close")), "{open:?}");
     assert_eq!(rejects(&app, &["--all"]).await?.len(), 3);
-    // Nothing is doubled, and what was begun to be mended is not written over.
+    // A second load adds nothing, and an export does not overwrite the edited file.
     assert_eq!(load(&app, &name).await?.1["already_loaded"], true);
     let again = app.ingest(&["rejects", "--export", &name]).await?;
     assert!(again.code == 2 && again.stderr.contains(&format!("cannot write {name}")), "{}", again.stderr);
-    // Taken back, they are open again; the run that refused them taken back, they concern nobody.
+    // After an undo of the repair, its rows are open again. After an undo of the run with the rejected rows, nothing is
+    // open.
     app.ingest(&["undo", mended["run"].as_str().unwrap_or_default()]).await?.success()?;
     assert_eq!(rejects(&app, &["--open"]).await?.len(), 3);
     app.ingest(&["undo", refused["run"].as_str().unwrap_or_default()]).await?.success()?;
@@ -79,7 +80,8 @@ const HEADER: &str = "columns = { symbol = \"Wert\", date = \"Datum\", close = \
 const NO_HEADER: &str =
     "columns = { symbol = 1, date = 2, close = 3 }\nfile.header = 0\nfile.first_line = 2\n";
 
-/// Fails when what a map read is written without its columns, or read again as if the map's header came first.
+/// Fails if rejected rows of a mapped file are exported without their columns, or if the export is read with the header
+/// lines of the original file.
 #[tokio::test]
 async fn rows_of_a_map_are_mended_under_the_map() -> Result<()> {
     let app = TestApp::start().await?;

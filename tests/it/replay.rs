@@ -1,4 +1,5 @@
-//! Read tables are a function of the set of events: order, duplicates, cuts and crashes do not show.
+//! Replay of the log. The read tables depend only on the set of events, and not on order, repetitions, division into
+//! batches, or crashes.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +10,7 @@ const TABLES: [&str; 9] =
     ["stocks", "quotes", "fundamentals", "metrics", "dividends", "splits", "quarantine", "prices", "factors"];
 pub(crate) const OBSERVED: &str = "2024-07-01T00:00:00Z";
 
-/// One digest over every row of every read table of the first generation.
+/// Returns the name, row count and digest of every read table of generation 1.
 pub(crate) async fn digest(app: &TestApp) -> Result<Vec<(String, i64, String)>> {
     let mut digests = Vec::new();
     for table in TABLES {
@@ -27,7 +28,7 @@ pub(crate) async fn digest(app: &TestApp) -> Result<Vec<(String, i64, String)>> 
     Ok(digests)
 }
 
-/// A small synthetic market, made once per test.
+/// Generates a small synthetic market and returns its folder.
 async fn market(app: &TestApp) -> Result<PathBuf> {
     let folder = app.folder().join("market");
     let out = folder.display().to_string();
@@ -54,7 +55,7 @@ async fn load(app: &TestApp, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Tables after loading everything at once.
+/// Returns the digests of the tables after the whole market is loaded at once.
 async fn expected() -> Result<Vec<(String, i64, String)>> {
     let app = TestApp::start().await?;
     load(&app, &market(&app).await?).await?;
@@ -92,7 +93,7 @@ async fn files_in_any_order_give_the_same_tables() -> Result<()> {
     Ok(())
 }
 
-/// Writes every CSV again as pieces of 97 rows, rows interleaved, so that each batch holds other rows.
+/// Writes every CSV file again as pieces of at most 97 interleaved rows, so that each batch contains other rows.
 fn recut(market: &Path, out: &Path) -> Result<()> {
     std::fs::create_dir_all(out)?;
     for entry in std::fs::read_dir(market)? {
@@ -143,7 +144,7 @@ async fn killed_anywhere_and_started_again_gives_the_same_tables() -> Result<()>
     for round in 0..4u32 {
         let mut ingest = app.spawn(Program::Ingest, &arguments).await?;
         let mut projector = app.spawn(Program::Projector, &["run"]).await?;
-        // Each round lets both live a little longer: the kill falls on another step every time.
+        // Each round lasts a little longer, so the kill interrupts another step.
         let _ = ingest.wait(std::time::Duration::from_millis(40 * u64::from(round + 1))).await;
         ingest.kill9()?;
         let _ = projector.wait(std::time::Duration::from_millis(150 * u64::from(round))).await;

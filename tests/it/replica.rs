@@ -1,4 +1,4 @@
-//! Reads from a streaming replica of Postgres: the answers, and how far behind they are.
+//! Reads from a streaming replica of Postgres: the answers, and the reported lag.
 
 use std::time::Duration;
 
@@ -32,7 +32,7 @@ async fn a_replica_serves_reads_and_its_lag_shows_in_health() -> Result<()> {
     };
     assert_eq!(price().await?, 10);
 
-    // The replica stands still: what is applied meanwhile is not served, and health says so.
+    // The replica is paused. Newer data is not served, and the health answer reports the lag.
     let standing = replica.connect(app.database()).await?;
     standing.execute("select pg_wal_replay_pause()", &[]).await?;
     load(&app, "prices-2.csv", "11", "2024-06-28").await?;
@@ -56,7 +56,7 @@ async fn a_replica_serves_reads_and_its_lag_shows_in_health() -> Result<()> {
     .await
 }
 
-/// Answers of one instance that reads from a replica. Each instance keeps the newest data that it returned.
+/// Starts an instance that reads from a replica. Each instance remembers the newest data version that it returned.
 async fn reading(app: &TestApp, reads: &str, extra: (&str, &str)) -> Result<Api> {
     app.api_serve_with(&[("DATABASE_READ_URLS", reads), extra]).await
 }
@@ -87,7 +87,7 @@ async fn reads_from_replicas_never_go_back_for_a_client() -> Result<()> {
     load(&app, "prices-2.csv", "11", "2024-06-28").await?;
     app.catch_up().await?;
 
-    // What a client has seen on the primary.
+    // A client has seen newer data, read from the primary.
     let primary = app.api_serve().await?;
     let ask = async |api: &Api, path: &str, header: Option<(&'static str, String)>| {
         let headers: Vec<(&str, String)> = [("x-api-key", key.clone())].into_iter().chain(header).collect();
@@ -101,7 +101,7 @@ async fn reads_from_replicas_never_go_back_for_a_client() -> Result<()> {
     let history = ask(&primary, "/v1/dividends/history?symbols=REPL", None).await?.json()?;
     let sync_from = history["meta"]["sync_from"].as_str().context("a sync_from")?.to_owned();
 
-    // Without it, the replica's older data is returned.
+    // If a client does not send what it has seen, the older data of the replica is returned.
     for api in [&by_parameter, &by_header, &by_tag, &by_cursor, &by_sync] {
         assert_eq!(ask(api, QUOTE, None).await?.json()?["data"]["price"], 10);
     }

@@ -1,7 +1,7 @@
-//! Answers of earlier data versions: whatever came since, an answer that is asked for by its `data_version` has the bytes
-//! that were served, and `known_at` gives what was served then.
+//! Answers of earlier data versions. After any later events, a request with `data_version` returns the bytes that were
+//! served. A request with `known_at` returns the data that was served at that time.
 //!
-//! `REPRODUCED_SEED` repeats a run that a failure printed.
+//! `REPRODUCED_SEED` repeats the run with the seed that a failure printed.
 
 use anyhow::{Context, Result, ensure};
 use chrono::{DateTime, SecondsFormat, Utc};
@@ -18,7 +18,7 @@ const STEPS: usize = 20;
 const ANSWERS_PER_STEP: usize = 20;
 const TODAY: &str = "2026-01-02";
 
-/// Answers of every kind about one symbol.
+/// Requests of every kind about one symbol.
 const PATHS: [&str; 21] = [
     "/v1/stocks/{symbol}/metrics",
     "/v1/stocks/{symbol}/metrics?explain=true",
@@ -47,7 +47,7 @@ const PATHS: [&str; 21] = [
 struct ServedAnswer {
     path: String,
     version: String,
-    /// After the answer, and before the next version.
+    /// A time after the answer and before the next data version.
     at: DateTime<Utc>,
     body: String,
 }
@@ -65,7 +65,7 @@ impl Service {
         Ok((reply.status.as_u16(), reply.text()))
     }
 
-    /// Version that Postgres says is served, once the API serves it.
+    /// Waits until the API serves the data version that Postgres has, and returns it.
     async fn served_version(&self) -> Result<String> {
         eventually(PATIENCE, async || {
             let active: i32 = self.app.sql_value("select generation from control.active").await?;
@@ -82,7 +82,7 @@ impl Service {
         .await
     }
 
-    /// Asks for some answers, of which those of known symbols are kept.
+    /// Sends some random requests and records the answers. Answers with status 404 are skipped.
     async fn record(&self, history: &mut RandomHistory, into: &mut Vec<ServedAnswer>) -> Result<()> {
         let version = self.served_version().await?;
         let first = into.len();
@@ -155,7 +155,7 @@ impl Service {
     }
 }
 
-/// Body without its metadata.
+/// Returns the body of an answer without its metadata.
 fn data(body: &str) -> &str {
     body.split(",\"meta\":").next().unwrap_or_default()
 }
@@ -180,7 +180,7 @@ async fn run(seed: u64) -> Result<()> {
             7 => random_histories::change_policy(&service.app, &mut history.random).await?,
             8 => service.restart().await?,
             9 | 10 => random_histories::decide(&service.app, &mut history.random).await?,
-            // There may be none to go back to.
+            // There may be no generation to roll back to.
             _ => drop(service.app.projector(&["rollback", "--stale-ok"]).await?),
         }
         service.settle().await?;

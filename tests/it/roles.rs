@@ -1,4 +1,4 @@
-//! Least privilege: what each role may not do is refused by Postgres itself.
+//! Least privilege. Postgres itself refuses everything that a role may not do.
 
 use anyhow::{Result, ensure};
 use harness::TestApp;
@@ -118,7 +118,8 @@ async fn the_dashboard_sees_nothing_of_the_market() -> Result<()> {
     Ok(())
 }
 
-/// Functions that run as the owner use the owner's tables, even if a session has temporary tables of the same names.
+/// Fails if a function that runs as the owner uses a temporary table of the session instead of the owner's table of the
+/// same name.
 #[tokio::test]
 async fn what_runs_as_the_owner_looks_at_temporary_tables_last() -> Result<()> {
     let app = TestApp::start().await?;

@@ -1,4 +1,5 @@
-//! Rolling restart behind a load balancer: every instance and every projector is replaced while calls go on. No call fails.
+//! Rolling restart behind a load balancer. Every instance and every projector is replaced during calls, and no call
+//! fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,16 +13,16 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Pause between two calls of a caller.
+/// Pause between two calls of one client.
 const PACE: Duration = Duration::from_millis(20);
 const CALLERS: usize = 4;
 
-/// Connection that is kept between calls, until a response announces its end.
+/// Connection that is reused for several calls, until a response announces its end.
 struct KeptConnection(TcpStream);
 
 struct KeptReply {
     status: u16,
-    /// True if the server closes the connection.
+    /// True if the server closes the connection after this reply.
     ends: bool,
 }
 
@@ -67,7 +68,7 @@ async fn readiness(address: &str) -> Option<bool> {
     Some(reply.status == 200)
 }
 
-/// Load balancer: gives each new connection to the next ready instance.
+/// Starts a load balancer. It gives each new connection to the next ready instance.
 async fn start_balancer(instances: &[String]) -> Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?.to_string();
@@ -98,7 +99,7 @@ async fn start_balancer(instances: &[String]) -> Result<String> {
     Ok(address)
 }
 
-/// Calls until `stopping`. Opens a new connection only after a response that ends the old one.
+/// Sends calls until `stopping` is true. Opens a new connection only after a response that ends the old one.
 async fn call_steadily(address: &str, key: &str, stopping: &AtomicBool, calls: &AtomicUsize) -> Result<()> {
     let mut pace = interval(PACE);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -115,7 +116,7 @@ async fn call_steadily(address: &str, key: &str, stopping: &AtomicBool, calls: &
     Ok(())
 }
 
-/// Calls over one kept connection until a response ends it.
+/// Sends calls over one connection until a response ends it.
 async fn call_until_end(address: &str, key: &str) -> Result<()> {
     let mut pace = interval(PACE);
     let mut connection = KeptConnection::open(address).await?;

@@ -1,5 +1,5 @@
-//! Review of rows by the files of a load alone: quarantined prices, suspect amounts, assumed currencies; and the bar that
-//! takes the day of a quarantined one.
+//! Review of a load by its own files: quarantined prices, suspect amounts and assumed currencies. A quarantined bar is
+//! replaced by the bar of another source on the same day.
 
 use anyhow::Result;
 use harness::TestApp;
@@ -13,7 +13,7 @@ const DIVIDENDS: &str = "symbol,ex_date,amount\nAPX,2018-02-14,0.73\nAPX,2018-05
     APX,2020-02-07,0.1925\nAPX,2020-05-08,0.205\nAPX,2020-08-07,0.205\nAPX,2020-11-06,0.205\n";
 const SPLITS: &str = "symbol,ex_date,from,to\nAPX,2020-08-31,1,4\n";
 
-/// Files in a folder of their own; the folder.
+/// Writes files to a new folder. Returns the path of the folder.
 fn folder(app: &TestApp, name: &str, files: &[(&str, &str)]) -> Result<String> {
     let folder = app.folder().join(name);
     std::fs::create_dir(&folder)?;
@@ -39,7 +39,7 @@ async fn a_load_shows_what_its_own_files_show() -> Result<()> {
     )?;
     let load = ["load", feed.as_str(), "--source", "desk", "--today", TODAY];
     let shown = [
-        "quarantined by these files alone, price: 3 price_unit_error",
+        "quarantined (judged by these files alone), price: 3 price_unit_error",
         "EZX 2020-12-29 price_unit_error: the close 5.854",
         "flagged amount_basis_suspect: 1 symbol (APX)",
         "APX as declared: growth_1y 5.4795 %",
@@ -52,14 +52,14 @@ async fn a_load_shows_what_its_own_files_show() -> Result<()> {
     assert_eq!(loaded["review"]["quarantined"]["price"]["price_unit_error"], 3, "{loaded}");
     assert_eq!(loaded["review"]["flags"]["amount_basis_suspect"][0], "APX", "{loaded}");
     assert_eq!(loaded["assumed_units"]["USD"], 12);
-    // What is served is held for the same reason.
+    // After the load, the same rows are quarantined for the same reason.
     app.catch_up().await?;
     let held = "select count(*) from read_g1.quarantine where symbol = 'EZX' and reason = 'price_unit_error'";
     assert_eq!(app.sql_value::<i64>(held).await?, 3);
 
     let file = folder(&app, "map", &[("EZX.csv", &PRICES.replace("symbol,date", "Ticker,Day"))])?;
     let map = app.ingest(&["map", &format!("{file}/EZX.csv")]).await?.success()?.stdout;
-    check(&map, &["# quarantined by these files alone, price: 3 price_unit_error"]);
+    check(&map, &["# quarantined (judged by these files alone), price: 3 price_unit_error"]);
     let sound = folder(&app, "sound", &[("prices.csv", "symbol,date,close\nEZX,2020-12-21,600\n")])?;
     let dry = app.ingest(&["load", &sound, "--source", "desk", "--dry-run"]).await?.success()?.stdout;
     assert!(!dry.contains("quarantine") && !dry.contains("flagged"), "{dry}");

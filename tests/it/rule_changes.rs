@@ -9,7 +9,7 @@ use crate::generations::{PATIENCE, answer, load};
 
 const RULE: &str = "streak.tolerated_flat_years=1";
 
-/// A payer that raised every year but one: its streak has broken in 2022.
+/// Starts an app with a payer that raised its dividend every year except 2022. Its streak was broken then.
 async fn market() -> Result<TestApp> {
     let app = TestApp::builder().env("SERVICE_DATE", "2024-06-30").start().await?;
     load(&app, "prices.csv", "test", "symbol,date,close\nFLAT,2024-06-27,50\nFLAT,2024-06-28,50\n").await?;
@@ -21,7 +21,7 @@ async fn market() -> Result<TestApp> {
     Ok(app)
 }
 
-/// Streak and method of the metrics that are served, or were on a day.
+/// Returns the increase streak and the version of the rules, as currently served or as of a day in `query`.
 async fn served(api: &Api, key: &str, query: &str) -> Result<(Value, Value)> {
     let reply = api.get(&format!("/v1/stocks/FLAT/metrics{query}"), Some(key)).await?;
     ensure!(reply.status == 200, "{}: {}", reply.status, reply.text());
@@ -146,7 +146,7 @@ async fn a_screener_asks_as_many_years_as_the_served_rules_do() -> Result<()> {
     })
     .await?;
     assert_eq!(listed(&format!("{kings}?min_streak=2")).await?, (Value::Null, json!(2)));
-    // Tables beside copies of the served ones follow the same rules.
+    // A rebuild of only some tables copies the others from the served generation, so it uses the same rules.
     answer(&app, &["rebuild", "--only", "metrics"]).await?;
     let version: String = app.sql_value("select method_version from read_g3.metrics").await?;
     assert_eq!(version, format!("{METHOD_VERSION}+lists.king_years=1"));
@@ -157,7 +157,8 @@ async fn a_screener_asks_as_many_years_as_the_served_rules_do() -> Result<()> {
     Ok(())
 }
 
-/// Fails when a rule that only another program knows stops the projector, or closes the way to a generation without it.
+/// Fails if a rule that only another program version knows stops the projector, or prevents the promotion of a
+/// generation without that rule.
 #[tokio::test]
 async fn a_rule_of_another_program_is_left_by_a_promotion() -> Result<()> {
     let app = market().await?;

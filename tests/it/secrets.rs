@@ -1,4 +1,4 @@
-//! Secrets change, and servers demand TLS, without a call that fails.
+//! Changed secrets, and servers that require TLS. No call fails.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::api_world::World;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// An app's address of Postgres with a role's password, and TLS or not.
+/// Returns the Postgres URL of an app with a role, its password and the mode of TLS.
 fn role_url(app: &TestApp, role: &str, password: &str, tls: &str) -> Result<String> {
     let url = &app.endpoints().database_url;
     let (_, place) = url.split_once('@').context("a user in the address")?;
@@ -51,7 +51,7 @@ async fn programs_reach_servers_that_demand_tls_and_check_their_certificates() -
     assert!(output.code == 3 && !output.stderr.contains("projector-1"), "{}", output.stderr);
     assert_eq!(app.run(Program::Ingest, &["runs"], &untrusting).await?.code, 3);
 
-    // The password changes: an instance that is connected goes on, one with the new password takes over.
+    // The password changes. A connected instance continues, and an instance with the new password replaces it.
     app.sql("alter role dds_api password 'api-2'", &[]).await?;
     assert_eq!(api.get("/v1/stocks/AAA/quote", Some(&key)).await?.status, 200);
     let url = role_url(&app, "dds_api", "api-2", "require")?;

@@ -1,4 +1,4 @@
-//! The harness itself: its servers start, answer, and are isolated from each other's users.
+//! The test harness itself. Its servers start and answer, and tests that share them are isolated from each other.
 
 use std::time::Duration;
 

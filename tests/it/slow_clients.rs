@@ -1,4 +1,4 @@
-//! Slow and greedy clients, played from outside: whatever they do, others are served within two seconds.
+//! Slow and greedy clients. Whatever they do, other clients are served within two seconds.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,10 +14,10 @@ use crate::api_world::World;
 
 const CALL: &str = "/v1/stocks?limit=1";
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// Guesses of a flood: many times what an address may fail at once.
+/// Number of guessed keys in a flood. It is many times the number of failures that one address may cause.
 const FLOOD: usize = 1_000;
 const TWO_SECONDS: Duration = Duration::from_secs(2);
-/// Times short enough to be waited for.
+/// Timeouts so short that a test can wait for them.
 const SHORT: [(&str, &str); 3] =
     [("API_HEAD_TIMEOUT_MS", "500"), ("API_IDLE_TIMEOUT_MS", "3000"), ("API_WRITE_TIMEOUT_MS", "500")];
 
@@ -25,7 +25,7 @@ fn address(api: &Api) -> Result<SocketAddr> {
     Ok(api.base_url.trim_start_matches("http://").parse()?)
 }
 
-/// A connection from the n-th loopback address, whose client takes little at a time.
+/// Connects from the n-th loopback address, with a small receive buffer.
 pub(crate) async fn connect(api: &Api, n: u16) -> Result<TcpStream> {
     let socket = TcpSocket::new_v4()?;
     socket.set_recv_buffer_size(4096)?;
@@ -34,7 +34,7 @@ pub(crate) async fn connect(api: &Api, n: u16) -> Result<TcpStream> {
     Ok(socket.connect(address(api)?).await?)
 }
 
-/// A new client with a key is served within two seconds.
+/// Fails if a new client with a key is not served within two seconds.
 pub(crate) async fn others_are_served(api: &Api, key: &str) -> Result<()> {
     let client = harness::client(Duration::from_secs(20))?;
     let started = Instant::now();
@@ -44,12 +44,12 @@ pub(crate) async fn others_are_served(api: &Api, key: &str) -> Result<()> {
     Ok(())
 }
 
-/// Files the server has open.
+/// Returns the number of files that the server has open.
 fn open_files(api: &Api) -> Result<usize> {
     Ok(std::fs::read_dir(format!("/proc/{}/fd", api.process.pid()))?.count())
 }
 
-/// The server has let go of all but a few connections.
+/// Waits until the server has at most five more files open than `before`.
 async fn all_is_let_go(api: &Api, before: usize) -> Result<()> {
     eventually(Duration::from_secs(20), async || {
         let now = open_files(api)?;
@@ -59,7 +59,7 @@ async fn all_is_let_go(api: &Api, before: usize) -> Result<()> {
     .await
 }
 
-/// The server has closed the connection.
+/// Returns true if the server closes the connection within ten seconds.
 async fn is_closed(stream: &mut TcpStream) -> bool {
     let mut rest = Vec::new();
     tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut rest)).await.is_ok()
@@ -71,7 +71,7 @@ async fn clients_that_ask_and_never_read_hold_nothing() -> Result<()> {
     let (api, key) = (app.api_serve_with(&SHORT).await?, app.key("professional").await?);
     others_are_served(&api, &key).await?;
     let before = open_files(&api)?;
-    // Pipelined, so that there is more to take than the kernel keeps for anybody.
+    // The requests are pipelined, so that the responses exceed the buffers of the kernel.
     let asking = "GET /openapi.json HTTP/1.1\r\nhost: a\r\n\r\n".repeat(40);
     let mut silent = Vec::new();
     for n in 0..40 {
@@ -95,7 +95,7 @@ async fn heads_that_come_in_drops_end_in_time() -> Result<()> {
         stream.write_all(b"GET /v1/stocks HTTP/1.1\r\nhost: a\r\nx-a: ").await?;
         dripping.push(stream);
     }
-    // Each drop comes well within the time for a head, which is for all of it.
+    // Each byte comes well within the time limit, but the limit applies to the whole head.
     let drip = async |mut stream: TcpStream| -> Duration {
         let mut drops = tokio::time::interval(Duration::from_millis(100));
         while stream.write_all(b"a").await.is_ok() && started.elapsed() < Duration::from_secs(20) {
@@ -122,7 +122,7 @@ async fn idle_connections_lock_nobody_out() -> Result<()> {
     }
     others_are_served(&api, &key).await?;
     all_is_let_go(&api, 1_050).await?;
-    // The oldest went first; the newest are still there.
+    // The oldest connections were closed first, and the newest are still open.
     assert!(is_closed(&mut idle[0]).await);
     let newest = idle.last_mut().expect("one of five thousand");
     newest.write_all(b"GET /v1/health HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n").await?;
@@ -168,7 +168,7 @@ async fn floods_storms_and_half_closed_connections_pass_by() -> Result<()> {
     let flood = "GET /v1/stocks HTTP/1.1\r\nhost: a\r\n\r\n".repeat(2_000);
     let floods = (0..20).map(async |n| -> Result<()> {
         let mut stream = connect(&api, n).await?;
-        // The server may have had enough before all was sent.
+        // The server may close the connection before everything is sent.
         let _ = tokio::time::timeout(TWO_SECONDS, stream.write_all(flood.as_bytes())).await;
         Ok(())
     });
@@ -205,7 +205,7 @@ async fn a_storm_of_clients_waits_for_a_server_that_stands_still() -> Result<()>
     Ok(())
 }
 
-/// Text with the form and checksum of a key that does not exist.
+/// Returns a text with the form and the checksum of a key. No such key exists.
 fn guess(n: usize) -> String {
     let random = format!("{n:030}");
     let mut rest = crc32fast::hash(random.as_bytes());
@@ -222,7 +222,7 @@ fn guess(n: usize) -> String {
 #[tokio::test]
 async fn guessers_hold_up_neither_others_nor_who_shares_their_address() -> Result<()> {
     let app = TestApp::start().await?;
-    // The address's calls are another limit, which would end the flood early.
+    // The limit of calls for each address would end the flood early, so it is raised.
     let many = [("ADDRESS_CALLS_PER_MINUTE", "10000000"), ("ADDRESS_CALLS_BURST", "10000000")];
     let api = app.api_serve_with(&many).await?;
     let (key, idle) = (app.key("professional").await?, app.key("professional").await?);
@@ -272,17 +272,17 @@ async fn a_server_needs_a_thread() -> Result<()> {
 
 #[tokio::test]
 async fn one_greedy_account_waits_in_its_own_line() -> Result<()> {
-    // One thread answers everybody.
+    // One thread renders all responses.
     let settings =
         [("API_WORKERS", "1"), ("API_READ_TIMEOUT_MS", "30000"), ("API_REQUEST_TIMEOUT_MS", "60000")];
     let world = World::start_with(&settings).await?;
-    // As long as its table is locked, a bulk answer takes: a stand-in for one that costs much.
+    // A bulk answer waits while its table is locked. It represents an expensive answer.
     let holder = world.app.servers().postgres.connect(world.app.database()).await?;
     holder.batch_execute("begin; lock table read_g1.dividends in access exclusive mode").await?;
     let bulk = async |n: usize| world.get(&format!("/v1/bulk/dividends?symbols=COLA&per_symbol={n}")).await;
     let greedy = join_all((1..=70).map(bulk));
     let others = async {
-        // Two are rendered and sixty wait; whoever comes then is told so, and given the call back.
+        // Two requests are rendered and sixty wait. Further requests are refused, and their charge is refunded.
         let used = async || -> Result<i64> {
             world.app.sql_value("select coalesce(max(used), 0) from accounts.limiter").await
         };

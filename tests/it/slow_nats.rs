@@ -1,4 +1,4 @@
-//! A NATS server that takes its time: one that has not read a large log for minutes first looks through all of it.
+//! A slow NATS server. A server that has not read a large log for minutes first looks through all of it.
 
 use std::fs;
 use std::sync::Arc;
@@ -10,10 +10,11 @@ use harness::{Program, TestApp};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Longer than the client waits before it looks for messages by hand.
+/// Delay of the relay. It is longer than the client waits before it reads messages one by one.
 const SLOW: Duration = Duration::from_millis(2_500);
 
-/// Requests that clients sent through a relay that pauses before it answers requests for messages.
+/// Numbers of requests that clients sent through the relay. The relay delays the first answer to a request for a batch
+/// of messages.
 #[derive(Default)]
 struct Asked {
     batches: AtomicUsize,
@@ -65,8 +66,8 @@ async fn relay_all(listener: TcpListener, server: String, asked: Arc<Asked>) -> 
     }
 }
 
-/// Fails when a client that waits for a slow server reads the whole log message by message meanwhile, which on a log of ten
-/// thousand securities took every first load of a day thirteen seconds.
+/// Fails if a client that waits for a slow server reads the whole log message by message. With ten thousand securities
+/// in the log, this delayed the first load of each day by thirteen seconds.
 #[tokio::test]
 async fn a_load_waits_for_a_slow_server_without_reading_the_whole_log() -> Result<()> {
     let app = TestApp::start().await?;

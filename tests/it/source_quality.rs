@@ -1,4 +1,5 @@
-//! `projector audit --quality`: coverage, readings and conflicts of the sources of a small market, counted by hand.
+//! `projector audit --quality`: coverage, suspect rows and conflicts of each source of a small market. The expected
+//! numbers are counted by hand.
 
 use std::fs;
 
@@ -25,15 +26,15 @@ fn dividend(symbol: &str, ex_date: &str, amount: &str, payment_date: Option<&str
     row
 }
 
-/// First weekday from the 15th of a month on.
+/// Returns the first weekday on or after the 15th of a month.
 fn middle(year: i32, month: u32) -> Result<String> {
     let day = NaiveDate::from_ymd_opt(year, month, 15).context("a day")?;
     let mut days = day.iter_days().filter(|day| !matches!(day.weekday(), Weekday::Sat | Weekday::Sun));
     Ok(days.next().context("a weekday")?.to_string())
 }
 
-/// Ten years of 0.10 a quarter: one amount below its neighbours, one payment missing, one listed twice, one extra
-/// row, and one row with a special in it.
+/// Returns ten years of quarterly dividends of 0.10 with faults: one amount is too low, one payment is missing, one is
+/// listed twice, one row is extra, and one row includes a special dividend.
 fn faulty_history() -> Result<Vec<Value>> {
     let mut rows = Vec::new();
     for year in 2014..=2023 {

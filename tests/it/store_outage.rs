@@ -1,4 +1,5 @@
-//! When the store that decides is gone: no data without a decision, an answer within a second, recovery by itself.
+//! Outage of the database that decides about calls. The API returns no data without a decision, answers within a
+//! second, and recovers by itself.
 
 use std::time::{Duration, Instant};
 
@@ -12,10 +13,10 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::api_world::check;
 
 const CALL: &str = "/v1/stocks?limit=1";
-/// The default, which tests of other things raise.
+/// Default admission timeout. The test harness sets a longer one for other tests.
 const PATIENCE: [(&str, &str); 1] = [("API_ADMISSION_TIMEOUT_MS", "250")];
 
-/// A refusal that came within a second.
+/// Sends a call that must be refused within a second. Returns the reply.
 async fn refused_quickly(api: &Api, key: &str) -> Result<Reply> {
     let started = Instant::now();
     let reply = api.get(CALL, Some(key)).await?;
@@ -42,13 +43,13 @@ async fn without_its_store_the_api_answers_503_and_recovers_by_itself() -> Resul
     let servers = Servers::private().await?;
     let app = TestApp::builder().servers(&servers).start().await?;
     let (one, two) = (app.api_serve_with(&PATIENCE).await?, app.api_serve_with(&PATIENCE).await?);
-    // One that has time to connect anew, however busy the machine is.
+    // This instance has enough time to connect again, even on a busy machine.
     let patient = app.api_serve().await?;
     let key = app.key("professional").await?;
     assert_eq!(one.get(CALL, Some(&key)).await?.status, 200);
 
     servers.postgres.kill9().await?;
-    // A session may outlive its server by a moment, and decide.
+    // A database session may briefly outlive its server and still decide.
     eventually(Duration::from_secs(10), async || refused_quickly(&one, &key).await).await?;
     eventually(Duration::from_secs(10), async || refused_quickly(&two, &key).await).await?;
     for _ in 0..5 {
@@ -56,7 +57,7 @@ async fn without_its_store_the_api_answers_503_and_recovers_by_itself() -> Resul
         refused_quickly(&two, &key).await?;
     }
     assert_eq!(patient.get(CALL, Some(&key)).await?.status, 503);
-    // A key that cannot be looked up is not refused as wrong; one that cannot be a key is.
+    // A key that cannot be looked up is not refused as wrong. A text that cannot be a key is.
     assert_eq!(one.get(CALL, Some("dds_live_nonsense")).await?.status, 401);
     eventually(Duration::from_secs(10), async || {
         let health = one.get("/v1/health", None).await?;
@@ -70,7 +71,7 @@ async fn without_its_store_the_api_answers_503_and_recovers_by_itself() -> Resul
     assert!(started.elapsed() < Duration::from_secs(1), "health waits {:?} for nothing", started.elapsed());
 
     servers.postgres.restart().await?;
-    // Before anybody calls, every instance has a connection again that decides.
+    // Before the first call, every instance has a new connection for decisions.
     let deciding =
         "select count(*) from pg_stat_activity where usename = 'dds_api' and query like '%accounts.limiter%'";
     eventually(Duration::from_secs(30), async || {
@@ -79,7 +80,7 @@ async fn without_its_store_the_api_answers_503_and_recovers_by_itself() -> Resul
         Ok(())
     })
     .await?;
-    // Nothing of the outage is left for the first call.
+    // The first call after the outage succeeds.
     let first = patient.get(CALL, Some(&key)).await?;
     assert_eq!(first.status, 200, "{}", patient.process.log_tail(5));
     serves_again(&one, &key).await?;
@@ -95,7 +96,7 @@ async fn a_store_that_hangs_is_a_store_that_is_gone() -> Result<()> {
     let api = app.api_serve_with(&PATIENCE).await?;
     let key = app.key("professional").await?;
     assert_eq!(api.get(CALL, Some(&key)).await?.status, 200);
-    // A lock that nobody gives back stands for any statement that does not end.
+    // A lock that is never released represents any statement that does not end.
     let holder = app.servers().postgres.connect(app.database()).await?;
     holder.batch_execute("begin; select * from accounts.limiter for update").await?;
     for _ in 0..3 {
@@ -106,7 +107,8 @@ async fn a_store_that_hangs_is_a_store_that_is_gone() -> Result<()> {
     Ok(())
 }
 
-/// A server that takes connections and never says a word, from before the API starts.
+/// Fails if calls wait for a database that accepts connections but never replies. The database is silent from before
+/// the start of the API.
 #[tokio::test]
 async fn a_store_that_is_silent_from_the_start_keeps_no_call_waiting() -> Result<()> {
     let app = TestApp::start().await?;
@@ -153,7 +155,7 @@ async fn the_health_tells_of_a_frozen_store_within_two_seconds() -> Result<()> {
             Ok(health)
         });
         let told = told.await?.json()?;
-        // Two seconds, and what a busy machine adds.
+        // Two seconds, plus a margin for a busy machine.
         ensure!(frozen.elapsed() < Duration::from_secs(3), "{:?}", frozen.elapsed());
         ensure!(told["data"]["components"]["postgres"] == "down", "{told}");
         let started = Instant::now();
@@ -166,7 +168,7 @@ async fn the_health_tells_of_a_frozen_store_within_two_seconds() -> Result<()> {
         Ok(())
     };
     let told = while_frozen.await;
-    // A frozen server would stop the test's own end.
+    // A frozen server would block the cleanup of the test.
     servers.postgres.thaw().await?;
     told?;
     serves_again(&api, &key).await?;
@@ -178,7 +180,7 @@ async fn the_health_tells_of_a_frozen_store_within_two_seconds() -> Result<()> {
     .await
 }
 
-/// Passes bytes on after a delay, as many at once as come.
+/// Forwards every byte with the same delay. The delay does not limit the throughput.
 async fn delayed(
     mut from: impl tokio::io::AsyncRead + Unpin,
     mut to: impl tokio::io::AsyncWrite + Unpin,
@@ -202,7 +204,7 @@ async fn delayed(
     tokio::join!(reading, writing);
 }
 
-/// A relay to Postgres with a round trip of twice this delay. Gives its address.
+/// Starts a relay to Postgres that delays each direction by `delay`. Returns its address.
 async fn distant(server: String, delay: Duration) -> Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?.to_string();
@@ -218,7 +220,7 @@ async fn distant(server: String, delay: Duration) -> Result<String> {
     Ok(address)
 }
 
-/// Host and port of a Postgres URL.
+/// Returns the host and port of a Postgres URL.
 fn host_of(url: &str) -> &str {
     url.rsplit('@').next().and_then(|rest| rest.split(['/', '?']).next()).unwrap_or_default()
 }
@@ -241,7 +243,8 @@ async fn a_distant_store_decides_every_call() -> Result<()> {
     Ok(())
 }
 
-/// Names are resolved on threads of normal priority: expensive responses do not delay the connections of others.
+/// Fails if expensive responses delay new connections to the database. Host names must be resolved on threads of normal
+/// priority.
 #[tokio::test]
 async fn a_named_store_is_found_while_every_renderer_works() -> Result<()> {
     let app = TestApp::start().await?;

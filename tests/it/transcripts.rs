@@ -1,7 +1,7 @@
-//! What a user reads: the commands of the three programs with their output, on an empty service, with data, and in failure.
+//! Transcripts of the commands of the three programs: on an empty service, with data, and in failure.
 //!
-//! `tests/fixtures/transcripts/` has the output at 80 and 140 columns. Times, ports, secrets and names of the test are
-//! masked, each with a text of its own length.
+//! `tests/fixtures/transcripts/` contains the output at 80 and 140 columns. Times, ports, secrets and names that differ
+//! between runs are masked.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use anyhow::{Context, Result, bail};
 use futures::future::try_join_all;
 use harness::{Program, TestApp};
 
-/// Mark of a character that the mask removes.
+/// Placeholder of a character that the mask removes.
 const REMOVED: char = '\0';
 const WIDTHS: [&str; 2] = ["80", "140"];
 
@@ -200,7 +200,7 @@ async fn commands_print_what_the_transcripts_have() -> Result<()> {
     }
 }
 
-/// Runs the script on a service of its own.
+/// Runs the script on a new service. Returns the masked transcript.
 async fn record(width: &str) -> Result<String> {
     let app = TestApp::builder().env("SERVICE_DATE", "2024-06-30").env("COLUMNS", width).start().await?;
     for (name, text) in FILES {
@@ -244,7 +244,7 @@ async fn record(width: &str) -> Result<String> {
     Ok(mask(&app, &transcript))
 }
 
-/// Replaces what differs from run to run.
+/// Masks everything that differs between runs.
 fn mask(app: &TestApp, text: &str) -> String {
     let endpoints = app.endpoints();
     let text = text
@@ -258,7 +258,7 @@ fn mask(app: &TestApp, text: &str) -> String {
     masked
 }
 
-/// Replaces the end of lines with a secret or a month.
+/// Masks the values of lines with a secret or a date.
 fn mask_end(line: &str) -> String {
     for start in ["secret: ", "last_four: ", "month: ", "resets_at: "] {
         if line.starts_with(start) {
@@ -292,7 +292,7 @@ fn mask_digits(line: &str) -> String {
             }
             let digits = pattern.chars().enumerate().filter(|(_, c)| *c == '0').map(|(at, _)| start + at);
             digits.for_each(|at| masked[at] = '#');
-            // The other digits of a duration, size or speed, whose number varies.
+            // The remaining digits of a duration, size or speed are removed, because their number varies.
             if pattern.starts_with('.') || pattern == "0/s" {
                 (0..start).rev().take_while(|at| shape[*at] == '0').for_each(|at| masked[at] = REMOVED);
             }

@@ -1,4 +1,4 @@
-//! `ingest undo`: a load that was wrong leaves no trace in what is served, and what came after it stays.
+//! `ingest undo`: a wrong load leaves no trace in the served data, and later loads remain.
 
 use anyhow::{Context, Result};
 use harness::{Program, TestApp};
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::log_copies::{market, verify};
 use crate::process_kills::killed_at;
 
-/// Writes feed files into a folder of their own and loads it; the run.
+/// Writes feed files to a new folder and loads the folder. Returns the run id.
 async fn load(app: &TestApp, name: &str, files: &[(&str, String)]) -> Result<String> {
     let folder = app.folder().join(name);
     std::fs::create_dir(&folder)?;
@@ -23,8 +23,8 @@ async fn undo(app: &TestApp, run: &str, more: &[&str]) -> Result<Value> {
     app.ingest(&[&["undo", run, "--json"], more].concat()).await?.success()?.json()
 }
 
-/// Served rows without their change time and line. Withdrawn rows stay visible as cancelled, a version is reduced to a flag, and
-/// a row that counts again has its place in the run that restored it.
+/// Returns the served rows in a form that an undo restores exactly. Cancelled rows are left out. Change times, flags
+/// and line numbers are removed, because an undo changes them.
 async fn served(app: &TestApp) -> Result<Vec<String>> {
     let mut rows = Vec::new();
     for table in
@@ -42,14 +42,14 @@ async fn served(app: &TestApp) -> Result<Vec<String>> {
     Ok(rows)
 }
 
-/// A market of test data, applied.
+/// Generates, loads and applies a market.
 async fn applied_market(app: &TestApp) -> Result<()> {
     let feed = market(app, "12", "3").await?;
     app.ingest(&["load", &feed, "--source", "test"]).await?.success()?;
     app.catch_up().await
 }
 
-/// A feed that says wrong things about what is known, and about what is not.
+/// Returns feed files with wrong rows, both for known keys and for new ones.
 async fn wrong_feed(app: &TestApp) -> Result<Vec<(&'static str, String)>> {
     let rows = app
         .sql("select symbol, ex_date::text, type from read_g1.dividends where ex_date < '2024-03-15' order by 1, 2", &[])
@@ -102,7 +102,7 @@ async fn a_wrong_load_that_is_taken_back_leaves_no_trace() -> Result<()> {
     app.catch_up().await?;
     assert_eq!(served(&app).await?, before, "{undone}");
 
-    // Once is enough, the same files are not loaded again by a job that does not know, and the undo can be undone.
+    // A second undo is refused, the undone files are not loaded again by accident, and the undo can be undone.
     let again = app.ingest(&["undo", &run]).await?;
     assert!(again.code == 2 && again.stderr.contains("undid it before"), "{}", again.stderr);
     let folder = app.folder().join("wrong").display().to_string();
@@ -157,7 +157,7 @@ async fn an_undo_killed_at_any_step_is_resumed_and_takes_back_once() -> Result<(
     Ok(())
 }
 
-/// Fails when a symbol of which nothing stands any more stays in the lists, or does not come back with its next row.
+/// Fails if a symbol remains in the lists after all its rows are undone, or if it does not return with its next row.
 #[tokio::test]
 async fn a_symbol_that_only_a_load_taken_back_had_is_listed_no_more() -> Result<()> {
     let app = TestApp::start().await?;
@@ -186,7 +186,7 @@ async fn a_symbol_that_only_a_load_taken_back_had_is_listed_no_more() -> Result<
     Ok(())
 }
 
-/// Fails when a retraction or an undo that changes nothing is not told from one that does.
+/// Fails if a retraction or an undo that changes nothing is not reported as such.
 #[tokio::test]
 async fn what_takes_nothing_back_is_said() -> Result<()> {
     let app = TestApp::start().await?;
@@ -202,8 +202,8 @@ async fn what_takes_nothing_back_is_said() -> Result<()> {
     for more in [&["--dry-run"][..], &[]] {
         let told = retract(wrong, "test", more).await?;
         let first = json!([
-            "dividend KOO 2024-03-14: known is KO",
-            "dividend KO 2024-03-13: the nearest known is of 2024-03-14"
+            "dividend KOO 2024-03-14: the nearest known symbol is KO",
+            "dividend KO 2024-03-13: the nearest known date is 2024-03-14"
         ]);
         assert_eq!(told["untouching_retractions"], json!({ "count": 2, "first": first }), "{told}");
     }
@@ -214,7 +214,8 @@ async fn what_takes_nothing_back_is_said() -> Result<()> {
         (&other["untouching_retractions"]["count"], &other["known_sources"]),
         (&json!(1), &json!(["test"]))
     );
-    // The put was retracted since, so that taking it back changes nothing; a run that is mistyped is asked for.
+    // The row was retracted since, so an undo of its run changes nothing. For a mistyped run id, a similar one is
+    // suggested.
     let undone = app.ingest(&["undo", &run, "--dry-run"]).await?.success()?;
     assert!(undone.stdout.contains("warning: no row changes"), "{}", undone.stdout);
     let mistyped = app.ingest(&["undo", &run[..8]]).await?;

@@ -1,13 +1,13 @@
-//! Unknown dividends: prices without a feed of dividends, and what makes the absence of dividends known.
+//! Unknown dividends: securities with prices but without a dividend feed, and the evidence that a security pays none.
 
 use anyhow::Result;
 use harness::TestApp;
 
 const TODAY: &str = "2024-08-09";
-/// Prices whose adjusted close knows of dividends that no row has.
+/// Prices with an adjusted close that implies dividends, although no row has one.
 const PROOF: &str = "Date,Open,High,Low,Close,Adj Close,Volume\n\
     2000-01-03,29.0,29.0,27.625,28.1875,14.549589,10997000\n2024-08-08,68.0,68.86,67.85,68.73,68.73,14416200\n";
-/// Prices with an empty dividend column, and a reverse split as a rounded decimal.
+/// Prices with zeros in the dividend column, and with a reverse split as a rounded decimal.
 const SILENT: &str = "Date,Open,High,Low,Close,Adj Close,Volume,Dividends,Stock Splits\n\
     2024-08-06,3,3,3,3.0,3.0,100,0.0,0.0\n2024-08-08,3,3,3,3.0,3.0,100,0.0,0.033333\n";
 const SECURITIES: &str = "symbol,name,type,currency\nCURX,CURX,stock,GBP\nPENX,PENX,stock,GBX\n";
@@ -15,7 +15,7 @@ const PRICES: &str = "symbol,date,close\nCURX,2024-08-08,10\nPENX,2024-08-08,100
 const DIVIDENDS: &str = "symbol,ex_date,amount\n\
     CURX,2023-06-13,0.20\nCURX,2024-06-13,0.20\nPENX,2023-06-13,20\nPENX,2024-06-13,20\n";
 
-/// `symbol status yield currency flags` of every security.
+/// Returns `symbol status yield currency flags` of every security.
 async fn served(app: &TestApp) -> Result<Vec<String>> {
     let query =
         "select concat_ws(' ', symbol, dividend_status, coalesce(dividend_yield::text, '-'), currency,
@@ -37,7 +37,7 @@ async fn only_a_source_with_dividends_knows_a_non_payer() -> Result<()> {
             "PENX unknown - USD no_dividend_feed",
         ]
     );
-    // Dividends of others, of the same source and year, touch what has none.
+    // Dividends of other securities from the same source and year make a security without dividends a non-payer.
     app.feed("securities.csv", SECURITIES).source("desk").today(TODAY).load().await?;
     app.feed("dividends.csv", DIVIDENDS).source("desk").today(TODAY).apply().await?;
     let expected = ["ABC non_payer 0.0000 USD", "CURX active 2.0000 GBP", "PENX active 2.0000 GBP"];
@@ -81,7 +81,7 @@ async fn a_price_file_is_evidence_of_dividends() -> Result<()> {
     let agreement = serde_json::json!([{ "source": "proof", "ex_dates": 1, "agreeing": 0 }]);
     assert_eq!(audit["adjusted_closes"], agreement);
 
-    // Undoing the load takes its evidence back.
+    // An undo of the load removes its evidence.
     let run: String =
         app.sql_value("select run from facts.runs where manifest ->> 'source' = 'silent' limit 1").await?;
     app.ingest(&["undo", &run]).await?.success()?;
@@ -105,7 +105,7 @@ async fn a_dry_run_names_assumed_currencies() -> Result<()> {
     let shown = app.ingest(&load).await?.success()?.stdout;
     let assumed = "currency assumed for 4 dividends, from the prices of the security: ";
     assert!(shown.contains(&format!("{assumed}4 USD")), "{shown}");
-    // Of the securities in the log.
+    // The currencies come from the securities in the log.
     app.feed("securities.csv", SECURITIES).source("other").today(TODAY).load().await?;
     let shown = app.ingest(&load).await?.success()?.stdout;
     assert!(shown.contains(&format!("{assumed}2 GBP, 2 GBX")), "{shown}");

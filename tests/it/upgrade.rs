@@ -1,8 +1,8 @@
-//! Upgrade: database, log and backup that release 0.1.0 wrote come up under the current programs without a loss.
+//! Upgrade from release 0.1.0. Its database, log and backup work with the current programs, and nothing is lost.
 //!
-//! `tests/fixtures/0.1.0/` holds them, of the market of `api_world.rs`. The programs of that release wrote them by
-//! `cargo test -p tests --test it upgrade::write_fixture -- --ignored`; a later release gets a folder of its own, and this
-//! test reads both.
+//! `tests/fixtures/0.1.0/` contains the database, log and backup for the market of `api_world.rs`. The programs of that
+//! release wrote them with `cargo test -p tests --test it upgrade::write_fixture -- --ignored`. A later release gets
+//! its own folder, and this test reads both.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,11 +20,11 @@ use crate::reference_projection::ReferenceProjection;
 
 const DEADLINE: Duration = Duration::from_secs(30);
 const CATALOGUE: &str = include_str!("../fixtures/catalogue.sql");
-/// Newer than all rows of the fixture.
+/// Prices newer than all rows of the fixture.
 const NEXT: &str = "symbol,date,close\nCOLA,2024-06-17,51\nFUND,2024-06-17,51\n";
 const HOLDER: &str = "holder@example.com";
 
-/// Path of a file of the fixture.
+/// Returns the path of a file of the fixture.
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/0.1.0").join(name)
 }
@@ -33,14 +33,14 @@ fn key() -> Result<String> {
     Ok(fs::read_to_string(fixture("key"))?.trim().to_owned())
 }
 
-/// An app with the fixture's log, and with its database or a new one.
+/// Starts an app with the fixture's log, and with the fixture's database or a new one.
 async fn with_log(database: bool) -> Result<TestApp> {
     let builder = TestApp::builder().env("SERVICE_DATE", TODAY);
     let app = if database { builder.without_migration() } else { builder }.start().await?;
     app.ingest(&["import", &fixture("market.log").display().to_string()]).await?.success()?;
     if database {
         let mut dump = String::from_utf8(zstd::decode_all(&fs::read(fixture("database.sql.zst"))?[..])?)?;
-        // A server built without lz4 cannot set it, so a dump of another server names it in vain.
+        // A server without lz4 cannot use this compression, so the dump must not name it.
         let lz4 = "select 'lz4' = any(enumvals) from pg_settings where name = 'default_toast_compression'";
         if !app.sql_value::<bool>(lz4).await? {
             dump = dump.replace(" SET COMPRESSION lz4", " SET COMPRESSION default");
@@ -54,7 +54,7 @@ async fn catalogue(app: &TestApp) -> Result<Vec<String>> {
     app.sql(CATALOGUE, &[]).await?.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
-/// Waits until a generation is served.
+/// Waits until the API serves a generation.
 async fn serves(api: &Api, generation: i32) -> Result<()> {
     eventually(DEADLINE, async || {
         let health = api.get("/v1/health", None).await?.text();
@@ -64,7 +64,7 @@ async fn serves(api: &Api, generation: i32) -> Result<()> {
     .await
 }
 
-/// Loads the next day, and serves a generation that is derived from all facts.
+/// Loads the next day, and promotes a generation that is derived from all facts.
 async fn advance(app: &TestApp) -> Result<()> {
     app.feed("prices.csv", NEXT).today(TODAY).apply().await?;
     answer(app, &["rebuild"]).await?;
@@ -72,7 +72,7 @@ async fn advance(app: &TestApp) -> Result<()> {
     Ok(())
 }
 
-/// Answers without the times at which their rows were written.
+/// Returns the answers without the times at which their rows were written.
 async fn undated_answers(api: &Api, key: &str) -> Result<BTreeMap<&'static str, String>> {
     let answers = answers(api, key).await?;
     Ok(answers.into_iter().map(|(path, (_, body))| (path, undated(&body))).collect())
@@ -86,9 +86,9 @@ fn undated(body: &str) -> String {
 
 #[tokio::test]
 async fn a_released_database_is_served_at_once_and_becomes_what_a_fresh_load_gives() -> Result<()> {
-    // Roles belong to the server, so those that the dump names are there after this.
+    // Roles belong to the server. The start of this app creates the roles that the dump names.
     let fresh = with_log(false).await?;
-    // A generation has its indexes when it has rows.
+    // A generation gets its indexes with its first rows.
     fresh.projector(&["run", "--until-caught-up"]).await?.success()?;
     let released = with_log(true).await?;
     released.projector(&["migrate"]).await?.success()?;
@@ -97,13 +97,13 @@ async fn a_released_database_is_served_at_once_and_becomes_what_a_fresh_load_giv
     let surplus: Vec<_> = upgraded.iter().filter(|line| !expected.contains(line)).collect();
     assert!(missing.is_empty() && surplus.is_empty(), "missing: {missing:#?}\nsurplus: {surplus:#?}");
 
-    // Nothing is applied again, and the key of that release opens its answers.
+    // Nothing is applied again, and the key of that release is accepted.
     released.projector(&["run", "--until-caught-up"]).await?.success()?;
     ReferenceProjection::check(&released, 1).await?;
     let api = released.api_serve().await?;
     undated_answers(&api, &key()?).await?;
 
-    // It goes on with the next day as a database that was always the current program's.
+    // After the next day, the database equals one that the current programs created.
     advance(&released).await?;
     advance(&fresh).await?;
     ReferenceProjection::check(&released, 2).await?;
@@ -123,7 +123,7 @@ async fn a_released_backup_is_restored_with_its_accounts_and_every_answer() -> R
     let builder = TestApp::builder().servers(&servers).without_migration().env("SERVICE_DATE", TODAY);
     let app = builder.start().await?;
     let restored = app.projector(&["restore", &fixture("backup").display().to_string(), "--json"]).await?;
-    // Other rules than that release's may give other figures, and the restore says so.
+    // If the current rules differ from those of the release, figures may differ, and the restore reports this.
     let outcome = restored.json()?;
     assert!(restored.code == 0 || outcome["other_rules"].is_string(), "{}", restored.stdout);
     ReferenceProjection::check(&app, 1).await?;
@@ -139,7 +139,8 @@ async fn a_released_backup_is_restored_with_its_accounts_and_every_answer() -> R
     Ok(())
 }
 
-/// Writes the fixture with the current programs. It needs `pg_dump` of the server's version, from `PG_BIN` or the path.
+/// Writes the fixture with the current programs. It needs `pg_dump` of the server's version, from the folder `PG_BIN`
+/// or from `PATH`.
 #[tokio::test]
 #[ignore = "writes tests/fixtures/0.1.0, once a release"]
 async fn write_fixture() -> Result<()> {
@@ -161,7 +162,7 @@ async fn write_fixture() -> Result<()> {
     Ok(())
 }
 
-/// The database as statements, without comments and without the owners that are the server's own superuser.
+/// Returns the database as SQL statements. Comments are left out, and so are owners that are the server's superuser.
 fn dump(url: &str) -> Result<String> {
     #[expect(clippy::disallowed_methods, reason = "only who writes a fixture names the folder of pg_dump")]
     let program =

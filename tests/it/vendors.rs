@@ -1,6 +1,8 @@
-//! Real vendors' files from `ingest load` to the API's prices, against the vendors' own adjusted closes and figures.
+//! Files of real vendors, from `ingest load` to the API's prices. The results are compared with the vendors' own
+//! adjusted closes and figures.
 //!
-//! The files lie beside the workspace; without them the tests say so and pass. Each prints its figure per file.
+//! The files are in a folder next to the workspace. Without them, the tests are recorded as skipped. Each test prints
+//! its result for each file.
 
 mod figures;
 mod wiki;
@@ -15,13 +17,13 @@ use harness::{Api, TestApp};
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-/// Relative difference up to which two adjusted closes agree.
+/// Relative difference up to which two adjusted closes count as equal.
 const TOLERANCE: Decimal = Decimal::from_parts(5, 0, 0, false, 4);
 
-/// Values by session.
+/// Closes by session date.
 type Closes = BTreeMap<NaiveDate, Decimal>;
 
-/// An app with vendors' files in it, served.
+/// An app with files of vendors. `served` is its API and a key, once it is started.
 struct Vendors {
     app: TestApp,
     served: Option<(Api, String)>,
@@ -32,7 +34,7 @@ impl Vendors {
         Ok(Self { app: TestApp::start().await?, served: None })
     }
 
-    /// Loads a file, of one symbol when it is given.
+    /// Loads a file. If `symbol` is given, the file is loaded under this symbol.
     async fn load(&self, path: &Path, symbol: Option<&str>) -> Result<()> {
         let path = path.display().to_string();
         let named: Vec<&str> = symbol.map(|symbol| ["--symbol", symbol]).into_iter().flatten().collect();
@@ -55,7 +57,7 @@ impl Vendors {
         reply.json()
     }
 
-    /// Adjusted closes of a symbol, and the total return, between two days.
+    /// Returns the adjusted closes of a symbol between two days, and the total return.
     async fn prices(
         &self,
         symbol: &str,
@@ -74,14 +76,14 @@ impl Vendors {
         Ok((closes, answer["meta"]["total_return"].as_str().map(str::parse).transpose()?))
     }
 
-    /// Flags of a symbol as of a day.
+    /// Returns the flags of a symbol as of a day.
     async fn flags(&self, symbol: &str, as_of: NaiveDate) -> Result<Vec<String>> {
         let metrics = self.get(&format!("/v1/stocks/{symbol}/metrics?as_of={as_of}")).await?;
         let flags = metrics["data"]["flags"].as_array().into_iter().flatten();
         Ok(flags.filter_map(|flag| flag.as_str().map(str::to_owned)).collect())
     }
 
-    /// Reasons of the rows of a symbol that are held back as of a day.
+    /// Returns the reasons of the symbol's quarantined rows as of a day.
     async fn held(&self, symbol: &str, as_of: NaiveDate) -> Result<Vec<String>> {
         let metrics =
             self.get(&format!("/v1/stocks/{symbol}/metrics?as_of={as_of}&fields=quarantined")).await?;
@@ -90,7 +92,8 @@ impl Vendors {
     }
 }
 
-/// The greatest relative difference of two series, each brought to 1 on its last common session, and its day.
+/// Returns the greatest relative difference of two series, and its day. Each series is scaled to 1 on the last common
+/// session.
 fn worst(ours: &Closes, theirs: &Closes) -> Result<(Decimal, NaiveDate)> {
     let common: Vec<NaiveDate> = ours.keys().filter(|day| theirs.contains_key(day)).copied().collect();
     let last = common.last().context("no session in common")?;
@@ -102,7 +105,7 @@ fn worst(ours: &Closes, theirs: &Closes) -> Result<(Decimal, NaiveDate)> {
     common.iter().map(difference).max().context("no session")
 }
 
-/// A CSV file without quotes as rows of columns by name.
+/// Parses a CSV file without quotes. Each row maps the names of columns to values.
 fn table(text: &str) -> Vec<BTreeMap<String, String>> {
     let mut lines = text.lines();
     let plain = |name: &str| name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
@@ -113,7 +116,7 @@ fn table(text: &str) -> Vec<BTreeMap<String, String>> {
         .collect()
 }
 
-/// A column of prices by day; rows without a value are left out.
+/// Returns a column of prices by day. Rows without a positive value are left out.
 fn column(rows: &[BTreeMap<String, String>], name: &str) -> Result<Closes> {
     let mut closes = Closes::new();
     for row in rows {

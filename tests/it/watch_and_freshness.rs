@@ -1,4 +1,4 @@
-//! Feeds of every day: files that arrive in a folder are loaded once, and a feed that is late is noticed.
+//! Daily feeds. Files that arrive in a folder are loaded once, and a late feed is reported.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,7 +12,7 @@ use crate::process_kills::killed_at;
 const PATIENCE: Duration = Duration::from_secs(30);
 const QUICK: [&str; 6] = ["--source", "eod", "--settle", "0s", "--every", "1s"];
 
-/// A folder with a file of one price.
+/// Writes a file to the watched folder. Returns the folder.
 fn arrival(app: &TestApp, name: &str, text: &str) -> Result<PathBuf> {
     let folder = app.folder().join("in");
     std::fs::create_dir_all(&folder)?;
@@ -46,7 +46,7 @@ async fn files_that_arrive_are_loaded_and_put_away() -> Result<()> {
     // A second process leaves the folder alone.
     let second = app.ingest(&[&["watch", text(&folder)][..], &QUICK].concat()).await?;
     assert!(second.code == 2 && second.stderr.contains("another process watches it"), "{}", second.stderr);
-    // The next day's file has the same name; one with a row that cannot be used says so beside it.
+    // The next day's file has the same name, so it is put away under another one.
     arrival(&app, "prices.csv", "symbol,date,close\nKO,2024-03-15,61\n")?;
     eventually(PATIENCE, async || {
         ensure!(folder.join("done/prices.csv.2").exists());
@@ -101,7 +101,7 @@ async fn a_feed_is_late_by_sessions_and_not_by_days() -> Result<()> {
     let (code, told) = at("2024-03-18T00:00:00Z").await?;
     assert!(code == 2 && told.contains("the log is empty"), "{code} {told}");
     load("prices.csv", "KO,2024-03-15,60\n").await?;
-    // Friday's close on Sunday, Monday, Tuesday noon and Wednesday noon in New York.
+    // Friday's close, checked on Sunday, Monday, Tuesday noon and Wednesday noon in New York.
     for (moment, expected) in [
         ("2024-03-17T20:00:00Z", 0),
         ("2024-03-19T03:59:00Z", 0),
@@ -111,7 +111,7 @@ async fn a_feed_is_late_by_sessions_and_not_by_days() -> Result<()> {
         let (code, told) = at(moment).await?;
         assert_eq!(code, expected, "{moment}: {told}");
     }
-    // A newer day makes it fresh again, until the run that brought it is taken back.
+    // A newer day makes the feed fresh again, until its run is undone.
     let newer = load("prices-new.csv", "KO,2024-03-19,61\n").await?;
     assert_eq!(at("2024-03-20T16:00:00Z").await?.0, 0);
     app.ingest(&["undo", newer["run"].as_str().unwrap_or_default()]).await?.success()?;

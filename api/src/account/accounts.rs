@@ -45,8 +45,8 @@ sql_row! {
     }
 }
 
-/// Creates an account in the caller's transaction, and locks the account's row. `holder` is true if the holder creates
-/// the account, and false if the operator creates it.
+/// Creates an account in the caller's transaction, and locks the account's row. `holder` is true if the account holder
+/// signs up, and false if the operator creates the account.
 pub(crate) async fn create_account<'t>(
     transaction: Transaction<'t>,
     email: &str,
@@ -63,7 +63,8 @@ pub(crate) async fn create_account<'t>(
     Ok(account)
 }
 
-/// Converts a database error. A violation of uniqueness means that an account with this email address exists.
+/// Converts a database error. A unique violation becomes [`AccountError::Taken`], because an account with this email
+/// address already exists.
 fn taken_or(error: Error, email: &str) -> AccountError {
     match error.code() {
         Some(&SqlState::UNIQUE_VIOLATION) => AccountError::Taken(email.to_owned()),

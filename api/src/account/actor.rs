@@ -1,4 +1,4 @@
-//! Actor of an account change, and the locked row of the account.
+//! Actor of an account change (the operator or the account holder), and the locked row of the account.
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
@@ -15,7 +15,8 @@ const BY_ID: &str = include_str!("../../queries/accounts/lock_own_account.sql");
 const LIMITER: &str = include_str!("../../queries/accounts/lock_limiter.sql");
 const RECORD: &str = include_str!("../../queries/accounts/record.sql");
 const ACTIVE_KEYS: &str = include_str!("../../queries/accounts/count_active_keys.sql");
-/// Maximum number of audit log entries of one action that a holder may cause within 24 hours. It limits the log's size.
+/// Maximum number of changes of one kind (for example of the email address) that a holder may make within 24 hours. It
+/// limits the size of the audit log.
 const MAX_CHANGES: i64 = 50;
 /// Maximum number of audit log entries for the session starts of one holder within 24 hours. Session ends have the same
 /// limit.
@@ -23,7 +24,7 @@ const MAX_SESSION_ENTRIES: i64 = 200;
 /// Actor name of the holder in the audit log.
 const HOLDER: &str = "account";
 
-/// Actor of an account change, with the email address or id of the account.
+/// Actor of an account change. Each variant contains the email address or the id of the account to be changed.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum AccountActor<'a> {
     /// The operator, with the account's email address in lower case.
@@ -47,19 +48,19 @@ sql_row! {
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
     pub(crate) struct Subscription {
         pub(crate) tier: Tier,
-        /// End of the paid period, after which `next_tier` applies; `None` if the tier does not end.
+        /// End of the paid period. After it, `next_tier` applies. `None` if `tier` applies without an end.
         pub(crate) paid_until: Option<DateTime<Utc>>,
         pub(crate) next_tier: Tier,
     }
 }
 
 impl AccountActor<'_> {
-    /// Begins a transaction, and locks the row of the actor's account.
+    /// Begins a transaction, and locks the row of the account to be changed.
     pub(crate) async fn begin(self, client: &mut Client) -> Result<LockedAccount<'_>> {
         self.lock(client.transaction().await?).await
     }
 
-    /// Locks the row of the actor's account until the transaction ends.
+    /// Locks the row of the account to be changed, until the transaction ends.
     pub(crate) async fn lock(self, transaction: Transaction<'_>) -> Result<LockedAccount<'_>> {
         let (row, actor) = match self {
             Self::Operator(email) => (transaction.query_opt(BY_ADDRESS, &[&email]).await?, None),
@@ -80,8 +81,8 @@ impl AccountActor<'_> {
 }
 
 impl LockedAccount<'_> {
-    /// Locks the account's row in `accounts.limiter`. Every change of a key needs this lock. The admission of the
-    /// account's calls waits until the transaction ends.
+    /// Locks the account's row in `accounts.limiter`. A transaction that replaces or deletes keys must take this lock
+    /// first. The admission of the account's calls then waits until the transaction ends.
     pub(crate) async fn lock_limiter(&self) -> Result<()> {
         self.transaction.execute(LIMITER, &[&self.id]).await?;
         Ok(())

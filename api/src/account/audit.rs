@@ -23,7 +23,7 @@ sql_row! {
     #[derive(Debug, Clone, Serialize)]
     pub(crate) struct AuditEntry {
         pub(crate) at: DateTime<Utc>,
-        /// Actor: a database role, `account` for the holder, or `visitor` for a refused sign-in.
+        /// Actor: `account` for the holder, `visitor` for a refused sign-in, or the database role of the operator.
         pub(crate) actor: String,
         pub(crate) action: String,
         pub(crate) details: Value,
@@ -37,7 +37,7 @@ pub(crate) async fn record_refused_sign_in(client: &Client, id: AccountId, addre
     Ok(())
 }
 
-/// Lists the changes of all accounts with this email address, oldest first. Deleted accounts are included.
+/// Lists the audit log entries of all accounts with this email address, oldest first. Deleted accounts are included.
 pub(crate) async fn list_email_history(client: &Client, email: &str) -> Result<Vec<AuditEntry>> {
     find_rows(client, HISTORY, &[&email]).await
 }

@@ -18,7 +18,7 @@ const MAX_DEVICES: i64 = 40;
 /// SHA-256 hash that identifies a device: the hash of a browser's device cookie, or of a network.
 pub(crate) type DeviceHash = [u8; 32];
 
-/// Browser and network of a client.
+/// Browser and network of a client, as hashes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ClientDevices {
     /// Hash of the browser's device cookie; `None` without a cookie.

@@ -18,7 +18,7 @@ pub(super) fn parse_name(action: &str, text: &str) -> Result<String> {
     Ok(name)
 }
 
-/// True if two names look the same. Normalization and invisible characters are ignored.
+/// True if two names look the same: they are equal after normalization and removal of invisible characters.
 pub(super) fn is_same_name(one: &str, other: &str) -> bool {
     visible_part(one) == visible_part(other)
 }
@@ -33,8 +33,7 @@ fn is_bidi_control(c: char) -> bool {
     matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// True for a character without a glyph: a format character, a filler or a variation selector. A space is not
-/// included.
+/// True for a character without a glyph: a format character, a filler or a variation selector. False for a space.
 fn is_invisible(c: char) -> bool {
     matches!(
         c,

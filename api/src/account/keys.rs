@@ -36,21 +36,21 @@ sql_row! {
     pub(crate) struct ApiKey {
         pub(crate) id: KeyId,
         pub(crate) name: String,
-        /// Last four characters of the secret, by which a person recognizes the key.
+        /// Last four characters of the secret, shown so that a person can recognize the key.
         pub(crate) last_four: String,
         /// Status: `active`, `expired` or `deleted`.
         pub(crate) status: String,
         pub(crate) created_at: DateTime<Utc>,
         pub(crate) expires_at: Option<DateTime<Utc>>,
         pub(crate) rate_per_minute: Option<i32>,
-        /// Time of the last call in the usage statistics; `None` without a call. A new call appears after a few
+        /// Time of the key's last call, from the usage statistics; `None` without a call. The statistics lag by a few
         /// seconds.
         pub(crate) last_used: Option<DateTime<Utc>>,
     }
 }
 
 sql_row! {
-    /// Active key that is replaced or deleted.
+    /// Active key that the caller wants to replace or delete.
     struct ActiveKey {
         id: KeyId,
         name: String,
@@ -115,7 +115,8 @@ pub(crate) async fn create_key(
     Ok(created)
 }
 
-/// Replaces the secret of the active key with this id or name. The old secret expires at the end of the overlap.
+/// Creates a new key in place of the active key with this id or name. The new key has the same name, expiry and rate.
+/// The old key still works for the time `overlap`.
 pub(crate) async fn replace_key(
     client: &mut Client,
     actor: AccountActor<'_>,
@@ -186,7 +187,7 @@ async fn refuse_full(account: &LockedAccount<'_>, otherwise: &str) -> Result<()>
 }
 
 /// Fails if the key was already replaced, for example by an earlier attempt of the same request. The first replacement
-/// shortened the life of the old key to the overlap. A key from a second replacement would copy this early expiry.
+/// set an early expiry on the old key. A second replacement would copy this expiry to its new key.
 async fn refuse_replaced(account: &LockedAccount<'_>, key: &ActiveKey) -> Result<()> {
     let newer = account.transaction.query_opt(REPLACEMENT, &[&account.id, &key.name, &key.id]).await?;
     let Some(newer) = newer else { return Ok(()) };
@@ -216,8 +217,8 @@ async fn insert_key(account: &LockedAccount<'_>, new: &NewKey<'_>) -> Result<Cre
     Ok(CreatedKey { key: ApiKey::from_row(&row)?, secret: text })
 }
 
-/// Finds the active key with this id or name. During an overlap, the old and the new key have the same name. Fails if
-/// several keys have this name and none has this id.
+/// Finds the active key with the id `key`, or else with the name `key`. During an overlap, an old and a new key have
+/// the same name. If several keys have this name, the name alone is not accepted.
 async fn find_active_key(account: &LockedAccount<'_>, key: &str) -> Result<ActiveKey> {
     let normalized: String = key.nfc().collect();
     let rows = account.transaction.query(FIND, &[&account.id, &key, &normalized]).await?;

@@ -1,6 +1,6 @@
 //! One-time links: invitations to sign up, and password resets.
 //!
-//! Invariant: only the submitted form uses up a link. A mail scanner that opens the link does not.
+//! Invariant: a link is used up only when its form is submitted. A mail scanner may open the link without using it up.
 
 use chrono::{DateTime, Utc};
 use market::text_enum;
@@ -93,8 +93,8 @@ pub(crate) async fn find_link(client: &Client, secret: &str) -> Result<Option<On
     find_row(client, FIND, &[&&Token::hash(secret)[..]]).await
 }
 
-/// Redeems a one-time link: an invitation creates its account, and both kinds of link set the account's password. Ends
-/// the account's sessions and other one-time links. `None` if the link does not exist, was used or has expired.
+/// Redeems a one-time link and sets the account's password. An invitation first creates the account. The account's
+/// sessions and other one-time links end. Returns `None` if the link does not exist, was used or has expired.
 pub(crate) async fn redeem_link<'t>(
     client: &'t mut Client,
     secret: &str,

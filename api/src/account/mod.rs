@@ -1,8 +1,9 @@
-//! Account operations of the commands and the dashboard: accounts, keys, plans, sessions and links.
+//! Account operations for the command line and the dashboard: accounts, keys, plans, sessions and links.
 //!
 //! Invariants: a secret is shown once, at its creation, and stored as a hash. Deleted accounts and keys stay in the
-//! database, but cannot be used. A change and its audit log entry are written in one transaction. Only starts and ends
-//! of sessions beyond a limit per 24 hours have no entry.
+//! database, but cannot be used. A change of an account and its audit log entry are written in one transaction. Some
+//! session changes have no entry: starts and ends above a limit per 24 hours, and ends of sessions that a new session
+//! replaces.
 
 pub(crate) mod accounts;
 mod actor;

@@ -36,8 +36,9 @@ const LENGTH: std::ops::RangeInclusive<usize> = 12..=128;
 const COMMON: &str = include_str!("common_passwords.txt");
 /// Maximum wait for a hashing permit.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(15);
-/// Maximum number of passwords that wait for a hashing permit. If the queue is full, a new password displaces a waiting
-/// password. The displaced password is the newest of the network with the most waiting passwords.
+/// Maximum number of passwords that wait for a hashing permit. If the queue is full, a new password displaces the
+/// newest password of the network with the most waiting passwords. If the new password comes from this network, it is
+/// refused instead.
 const MAX_WAITERS: usize = 512;
 /// Maximum number of passwords of one network or account that wait for a hashing permit.
 const MAX_WAITERS_PER_KEY: usize = 40;
@@ -80,7 +81,7 @@ impl QueueKey for HashingQueueKey {
 pub(crate) struct PasswordHashing(Arc<FairQueue<HashingQueueKey>>);
 
 sql_row! {
-    /// Account found by its email address, with its password hash and the trust in the client's devices.
+    /// Account of a sign-in attempt, with its password hash. Two flags say if the attempt came from a known device.
     #[derive(Debug)]
     pub(crate) struct StoredPassword {
         pub(crate) account_id: AccountId,
@@ -161,8 +162,8 @@ pub(crate) async fn store_hash(account: &LockedAccount<'_>, hash: &str) -> Resul
     Ok(())
 }
 
-/// Begins a transaction and locks the account whose password was verified. `None` if the password was changed, or the
-/// account disabled or deleted, after the verification.
+/// Begins a transaction and locks the account after its password was verified. Returns `None` if, since the
+/// verification, the password was changed or the account was disabled or deleted.
 pub(crate) async fn begin_verified<'t>(
     client: &'t mut Client,
     stored: &StoredPassword,
@@ -176,7 +177,8 @@ pub(crate) async fn begin_verified<'t>(
     Ok(Some(account).filter(|_| holds))
 }
 
-/// Changes an account's password in the caller's transaction. Ends all sessions and one-time links of the account.
+/// Changes an account's password in the caller's transaction. Ends the account's sessions and one-time links, and
+/// deletes its known devices.
 pub(crate) async fn change_password(account: &LockedAccount<'_>, hash: &str) -> Result<()> {
     store_hash(account, hash).await?;
     let ended = revocation::end_links_and_sessions(account).await?;

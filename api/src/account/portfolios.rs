@@ -25,7 +25,7 @@ sql_row! {
     pub(crate) struct Portfolio {
         /// Name of 1 to 64 characters, unique in the account.
         pub(crate) name: String,
-        /// Value of the API's parameter `holdings`.
+        /// Holdings in the format of the API's parameter `holdings`.
         pub(crate) holdings: String,
         /// Number of changes after the first save.
         pub(crate) edits: i64,

@@ -1,4 +1,4 @@
-//! Queries whose rows are read into structs.
+//! Functions that run a query and convert its rows into structs.
 
 use store::FromRow;
 use tokio_postgres::Client;
@@ -15,7 +15,7 @@ pub(super) async fn find_rows<T: FromRow>(
     Ok(rows.iter().map(T::from_row).collect::<Result<_, _>>()?)
 }
 
-/// Reads the only row of a query; `None` without a row.
+/// Runs a query that returns at most one row, and converts the row; `None` without a row.
 pub(super) async fn find_row<T: FromRow>(
     client: &Client,
     statement: &str,

@@ -4,7 +4,7 @@ use rand::RngExt;
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 
-/// Length of a secret in random bytes: 32 bytes are 256 bits.
+/// Number of random bytes in a secret.
 const RANDOM: usize = 32;
 
 /// New secret with its hash.

@@ -1,8 +1,8 @@
 //! Browser sessions of account holders.
 //!
-//! Invariants: only the cookie contains the secret. A session ends after 30 idle minutes, after 12 hours, or at
-//! sign-out. Disabling or deleting the account ends all its sessions. A password change ends all sessions and starts a
-//! new session.
+//! Invariants: the session's secret is only in the cookie; the database stores a hash. A session ends after 30 idle
+//! minutes, after 12 hours, or at sign-out. Disabling or deleting the account ends all its sessions. A password change
+//! ends all sessions and starts a new session.
 
 use chrono::{DateTime, Utc};
 use secrecy::SecretString;
@@ -44,7 +44,7 @@ pub(crate) struct SessionOrigin {
 pub(crate) struct SessionCookies {
     /// Secret of the session.
     pub(crate) session: SecretString,
-    /// Secret by which later sign-ins recognize this browser.
+    /// Secret of the device cookie. At a later sign-in, it identifies this browser as a known device.
     pub(crate) device: SecretString,
 }
 
@@ -127,7 +127,7 @@ pub(crate) async fn end_session(
     account.commit().await
 }
 
-/// Ends a session that a new session replaces, in the caller's transaction. No audit log entry is appended.
+/// Ends the browser's previous session at a new sign-in, in the caller's transaction. No audit log entry is appended.
 pub(crate) async fn end_replaced_session(account: &LockedAccount<'_>, session_id: SessionId) -> Result<()> {
     account.transaction.execute(END, &[&account.id, &session_id]).await?;
     Ok(())

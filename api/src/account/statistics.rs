@@ -65,7 +65,7 @@ sql_row! {
 }
 
 sql_row! {
-    /// Number of calls of an endpoint by one key.
+    /// Number of calls to one endpoint with one key.
     #[derive(Debug, Clone, Serialize)]
     pub(crate) struct EndpointCalls {
         pub(crate) endpoint: String,
@@ -78,7 +78,7 @@ sql_row! {
 }
 
 sql_row! {
-    /// Number of refused or failed calls of an endpoint with one outcome, and time of the last such call.
+    /// Number of calls to one endpoint that ended with the same refusal or failure, and the time of the last such call.
     #[derive(Debug, Clone)]
     pub(crate) struct RefusedCalls {
         pub(crate) outcome: CallOutcome,
@@ -93,7 +93,7 @@ pub(crate) async fn find_usage(client: &Client, email: &str) -> Result<AccountUs
     find_row(client, USAGE, &[&email]).await?.ok_or_else(|| AccountError::NoAccount(email.to_owned()))
 }
 
-/// Counts an account's calls by day and outcome. The first day is `since`.
+/// Counts an account's calls by day and outcome, from the day `since` on.
 pub(crate) async fn count_by_day(
     client: &Client,
     account_id: AccountId,
@@ -102,7 +102,8 @@ pub(crate) async fn count_by_day(
     find_rows(client, BY_DAY, &[&account_id, &since]).await
 }
 
-/// Counts an account's calls by endpoint and key. The first day is `since`. The highest count comes first.
+/// Counts an account's calls by endpoint and key, from the day `since` on. The highest count comes first; at most 50
+/// rows.
 pub(crate) async fn count_by_endpoint(
     client: &Client,
     account_id: AccountId,
@@ -111,8 +112,8 @@ pub(crate) async fn count_by_endpoint(
     find_rows(client, BY_ENDPOINT, &[&account_id, &since]).await
 }
 
-/// Counts an account's refused and failed calls by endpoint and outcome. The first day is `since`. The endpoint with
-/// the latest such call comes first; at most 20 rows.
+/// Counts an account's refused and failed calls by endpoint and outcome, from the day `since` on. The row with the
+/// latest call comes first; at most 20 rows.
 pub(crate) async fn count_refused(
     client: &Client,
     account_id: AccountId,

@@ -1,7 +1,8 @@
 //! Changes of a subscription: current tier, paid period, and next tier.
 //!
-//! Invariants: a higher tier applies from the next call on, a lower tier after the paid period. Neither change needs a
-//! background job. A payment provider can be added later: its webhooks would call these functions.
+//! Invariants: if a holder chooses a higher tier, it applies from the next call on. A lower tier applies after the paid
+//! period. Neither change needs a background job. A payment provider can be added later: its webhooks would call these
+//! functions.
 
 use std::cmp::Ordering;
 
@@ -87,8 +88,9 @@ async fn begin_settled<'t>(client: &'t mut Client, actor: AccountActor<'_>) -> R
     }
 }
 
-/// Runs a statement whose first parameter is the account's id, and commits. If the statement changed the subscription,
-/// appends the old and new subscription to the audit log.
+/// Runs a statement that changes the account's subscription, and commits. The first parameter of the statement is the
+/// account's id; `parameters` are the others. If the subscription changed, appends its old and new values to the audit
+/// log.
 async fn apply(
     account: LockedAccount<'_>,
     action: &str,

@@ -1,8 +1,8 @@
-//! Cache of accounts and keys. A cached account is charged without reading its row first.
+//! Cache of accounts and keys. Calls of a cached account are charged without reading the account's row first.
 //!
-//! Invariants: a cached account is only a hint; the database row decides. A write that only subtracts calls succeeds
-//! only if the row has the cached plan version and enough remaining calls. Every other write succeeds only if the row
-//! is unchanged since it was cached. A full cache evicts one entry at a time.
+//! Invariants: a cached account may be outdated; the database row decides. A write that only subtracts calls requires
+//! that the row has the cached plan version and enough remaining calls. Every other write requires that the row is
+//! unchanged since it was cached. A full cache evicts one entry at a time.
 
 use std::time::Instant;
 
@@ -89,8 +89,8 @@ impl AccountCache {
         Some(account)
     }
 
-    /// Inserts the accounts of a batch into the cache again if the batch has written their rows. Accounts without such
-    /// a write are dropped, because their rows may have changed.
+    /// Returns the accounts of a batch to the cache. Accounts whose rows the batch did not write are dropped, because
+    /// their rows may have changed.
     pub(crate) fn checkin(&mut self, presented: &[PresentedKey], accounts: AdmissionBatch) {
         let AdmissionBatch { list, keys } = accounts;
         debug_assert_eq!(presented.len(), keys.len(), "a key per presented key");
@@ -154,7 +154,7 @@ mod tests {
         PresentedKey::with_tag(u128::try_from(id).expect("a positive id"))
     }
 
-    /// Checks one account out and in, like a charged call. Returns true if the account was cached.
+    /// Takes one account from the cache and returns it, as a charged call does. Returns true if the account was cached.
     fn charge(cache: &mut AccountCache, id: i64) -> bool {
         let key = [presented(id)];
         let mut accounts = cache.checkout(&key);

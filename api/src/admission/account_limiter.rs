@@ -1,7 +1,7 @@
 //! Limiter of one account. It decides the account's requests in order of arrival, without I/O.
 //!
-//! Invariants: a backward jump of the clock refills no tokens and never returns to an earlier month. A change of tier
-//! does not change the number of used calls.
+//! Invariants: if the clock is set back, the bucket gets no tokens and the month does not change. A change of tier does
+//! not change the number of used calls.
 
 use chrono::{DateTime, Datelike, Months, NaiveDate, NaiveTime, TimeDelta, Utc};
 
@@ -10,8 +10,8 @@ use crate::admission::token_bucket::{Bucket, RemainingLimits};
 use crate::auth::ids::{AccountId, KeyId};
 use crate::auth::tier::Tier;
 
-/// Threshold between two causes of a backward jump of the time. A smaller jump comes from reordered decisions; a larger
-/// jump is a change of the clock.
+/// Threshold for a time that is earlier than the previous time. A smaller difference means that two decisions were
+/// reordered. A larger difference means that the clock was set back.
 const CLOCK_JUMP_THRESHOLD: TimeDelta = TimeDelta::seconds(1);
 
 /// Rate-limit bucket and used quota of an account.
@@ -23,9 +23,9 @@ pub(crate) struct AccountLimiter {
     pub(crate) bucket: Bucket,
     pub(crate) at: DateTime<Utc>,
     pub(crate) monthly_quota: i64,
-    /// First day of the month to which `used` belongs, UTC.
+    /// First day of the month in which the calls in `used` were counted, UTC.
     pub(crate) month: NaiveDate,
-    /// Number of calls that count against the quota of the month.
+    /// Number of calls that were counted against the quota of `month`.
     pub(crate) used: i64,
 }
 
@@ -53,7 +53,7 @@ impl AccountLimiter {
         self.tier.rank() >= call.required_rank
     }
 
-    /// True if an admitted call counts against the quota.
+    /// True if the call counts against the quota and the tier of the account permits the call.
     pub(crate) fn is_counted(&self, call: &AdmissionRequest) -> bool {
         call.counted && self.includes(call)
     }
@@ -115,8 +115,8 @@ impl KeyLimiter {
     }
 }
 
-/// Time of a charge, given the time `before` of the previous charge. The result is `before` if `now` is earlier by less
-/// than [`CLOCK_JUMP_THRESHOLD`], because decisions may be reordered. Otherwise, the result is `now`.
+/// Time of a charge that follows a charge at the time `before`. Usually `now`. If `now` is earlier than `before` by
+/// less than [`CLOCK_JUMP_THRESHOLD`], the decisions were reordered, and the result is `before`.
 fn monotonic_time(before: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
     if before > now && before - now < CLOCK_JUMP_THRESHOLD { before } else { now }
 }
@@ -129,14 +129,15 @@ mod tests {
     use super::*;
     use crate::auth::credential::{GeneratedKey, PresentedKey};
 
-    /// Rate, burst and quota by rank. The quotas are small, so that tests reach them.
+    /// Rate per minute, burst and quota of each tier, from the lowest tier on. The quotas are small, so that tests
+    /// reach them.
     const TIERS: [(i32, i32, i64); 4] = [(10, 20, 30), (30, 60, 100), (100, 200, 300), (300, 600, 900)];
-    /// Rate of the key with a separate bucket.
+    /// Rate of the key with a separate bucket, in calls per minute.
     const OWN: i32 = 12;
     const NAMES: [Tier; 4] = [Tier::Free, Tier::Starter, Tier::Premium, Tier::Professional];
-    /// One call in units. A rate of 1 refills one unit per microsecond.
+    /// Number of integer units per call. At a rate of one call per minute, the bucket gains one unit per microsecond.
     const CALL: i64 = 60_000_000;
-    /// Tolerance: a millionth of a call.
+    /// Tolerance for rounding errors, in units: a millionth of a call.
     const FORGIVEN: i64 = CALL / 1_000_000;
     const START: i64 = 1_769_900_000_000_000;
 
@@ -147,7 +148,8 @@ mod tests {
         /// Moves the clock to just before the next month.
         MonthEnd,
         Tier(usize),
-        /// Calls: minimum rank, counted flag, and true if the call uses the key with a separate bucket.
+        /// Calls, each with its minimum rank and two flags. The first flag is true if the call counts against the
+        /// quota. The second flag is true if the call uses the key with a separate bucket.
         Calls(Vec<(i16, bool, bool)>),
     }
 
@@ -172,7 +174,7 @@ mod tests {
         DateTime::from_timestamp_micros(microseconds).expect("a time")
     }
 
-    /// Reference model of the limits in integers.
+    /// Reference implementation of the limits in integer arithmetic.
     #[derive(Debug, Clone)]
     struct Model {
         tier: usize,
@@ -230,7 +232,7 @@ mod tests {
         }
     }
 
-    /// Returns the account as it is read from the database under its current tier.
+    /// Returns the stored account as a read from the database returns it after a change to the tier `tier`.
     fn read(stored: &AccountLimiter, tier: usize) -> AccountLimiter {
         let (rate_per_minute, capacity, monthly_quota) = TIERS[tier];
         let bucket = Bucket { rate_per_minute, capacity, tokens: stored.bucket.tokens };
@@ -268,7 +270,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
-        /// Fails if a refusal is charged, a month goes back, or a backward jump of the clock refills the bucket.
+        /// Compares verdicts and balances with the reference implementation after random calls, clock changes and tier
+        /// changes.
         #[test]
         fn calls_are_decided_as_the_rules_say(steps in steps()) {
             let (mut account, mut key) = new_account();

@@ -12,15 +12,16 @@ use crate::admission::row_version::RowVersion;
 use crate::admission::token_bucket::Bucket;
 use crate::auth::ids::{AccountId, KeyId};
 
-/// Limits of an account, with the versions by which a change of the account's row is detected.
+/// Limits of an account, as of the last read or write of the account's row. The versions show if the row has changed
+/// since then.
 #[derive(Debug)]
 pub(crate) struct CachedAccount {
     pub(crate) limiter: AccountLimiter,
     /// Version of the account's row at the last read or write. Every change of the row gives it a new version.
     pub(crate) version: RowVersion,
-    /// Version of the plan at the last read. Every change of the tier, the paid period or the keys increases it.
+    /// Version of the plan at the last read. Every change of the tier, the paid period or an existing key increases it.
     pub(crate) plan_version: i64,
-    /// End of the paid period, after which the next tier applies; `None` without a paid period.
+    /// End of the paid period. After it, the next tier applies. `None` without a paid period.
     pub(crate) paid_until: Option<DateTime<Utc>>,
     /// True if the row has the current month and bucket size, and the clock was not set back since the row's last
     /// write. A charge then only needs to subtract calls.
@@ -40,8 +41,8 @@ pub(crate) enum WriteMode {
     /// cached.
     #[default]
     CompareAndSet,
-    /// One statement subtracts all calls of the account in the batch, and all these calls are admitted. The balance
-    /// before the calls is computed from the balance that the statement returns.
+    /// One statement subtracts all calls of the account in the batch, if the row has enough calls left. The statement
+    /// returns the balance after these calls. The balance before them is computed from it.
     Decrement,
 }
 
@@ -96,8 +97,9 @@ impl AdmissionBatch {
         account.demand.uses_key_bucket |= key.key_bucket.is_some();
     }
 
-    /// Chooses how each account is written: `Decrement` if the cached values admit all calls, else `CompareAndSet`. A
-    /// new month or another bucket size also needs `CompareAndSet`, because `Decrement` only subtracts calls.
+    /// Chooses the write method of each account: `Decrement` if the cached account has enough calls left for the batch,
+    /// otherwise `CompareAndSet`. `Decrement` only subtracts calls from the account's row. A new month, another bucket
+    /// size, or a key with its own bucket therefore needs `CompareAndSet`.
     pub(crate) fn choose_write_modes(&mut self) {
         for account in &mut self.list {
             let BatchDemand { calls, counted, uses_key_bucket } = account.demand;
@@ -112,8 +114,8 @@ impl AdmissionBatch {
         self.list.iter().filter(|account| account.write_mode == write_mode).collect()
     }
 
-    /// Decides a call. `key_index` is the index of its key in `keys`. `None` if the account is not written by the
-    /// method `write_mode`, or if the key is not cached.
+    /// Decides a call if its account is written by the method `write_mode`. Otherwise, or if the key is not cached,
+    /// returns `None`. `key_index` is the index of the call's key in `keys`.
     pub(crate) fn decide_in_mode(
         &mut self,
         call: &AdmissionRequest,
@@ -127,7 +129,7 @@ impl AdmissionBatch {
         Some(AdmissionDecision { key: key.id, ..admitted })
     }
 
-    /// Records that an account's row was written, and its new version.
+    /// Records the new version of an account's row after a write. Returns the account.
     pub(crate) fn record_write(
         &mut self,
         account: AccountId,

@@ -1,6 +1,6 @@
-//! Batched admission: while Postgres decides a batch, new calls wait in a queue. The waiting calls are the next batch.
+//! Batched admission: while Postgres decides a batch, new calls wait in a queue. They form the next batch.
 //!
-//! Invariants: limits are exact across instances, because every charge checks the account's row. A call without a
+//! Invariants: limits are exact across instances, because every charge checks the account's row. A call that gets no
 //! decision in time is refused with 503.
 
 use std::sync::Arc;
@@ -72,12 +72,12 @@ pub(crate) struct AdmissionQueue {
     background: mpsc::Sender<BackgroundTask>,
     usage_recorder: UsageRecorder,
     metrics: AdmissionMetrics,
-    /// True while the database is reachable, as of the latest connection attempt, check or decision.
+    /// True while the database is treated as reachable. Connection attempts, checks and decisions update the value.
     reachability: Arc<AtomicBool>,
 }
 
 impl AdmissionQueue {
-    /// Starts the workers. Their database connections are not used for reads, so that slow reads cannot delay
+    /// Starts the workers. They have their own database connections, so that slow reads of other requests cannot delay
     /// admission. The workers end when the last handle is dropped and the remaining work is done.
     pub(crate) fn start(
         mut config: Config,
@@ -118,7 +118,7 @@ impl AdmissionQueue {
         decision
     }
 
-    /// True if the database can decide calls, as of its latest reply.
+    /// True while the database is treated as reachable. Connection attempts, checks and decisions update the value.
     pub(crate) fn is_database_reachable(&self) -> bool {
         self.reachability.load(Ordering::Relaxed)
     }
@@ -149,12 +149,12 @@ impl AdmissionQueue {
         }
     }
 
-    /// Finds the valid keys among `keys`, and returns their tags. Nothing is charged.
+    /// Finds the valid keys among `keys`, and returns their look-up tags ([`PresentedKey::tag`]). Nothing is charged.
     pub(crate) async fn find_valid_keys(&self, keys: Vec<PresentedKey>) -> Result<Vec<u128>, AdmissionError> {
         self.run_in_background(|found| BackgroundTask::FindValidKeys(keys, found)).await
     }
 
-    /// Takes a slot for a stream; `None` if the account has `limit` open streams, on all instances together.
+    /// Takes a slot for a stream; `None` if the account already has `limit` open streams on all instances together.
     pub(crate) async fn take_slot(
         &self,
         account: AccountId,
@@ -218,7 +218,7 @@ async fn decide_queues(
     }
 }
 
-/// Yields, so that ready tasks can add their calls to the batch. A larger batch costs less per call.
+/// Lets other ready tasks run, so that they can add their calls to the batch. A larger batch costs less per call.
 async fn gather(waiting: &mut mpsc::Receiver<WaitingCall>, queue: &mut Vec<WaitingCall>) {
     for _ in 0..PASSES {
         tokio::task::yield_now().await;

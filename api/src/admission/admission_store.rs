@@ -1,4 +1,4 @@
-//! Admission statements on Postgres.
+//! SQL statements of admission: they decide calls, charge accounts and write the usage statistics.
 //!
 //! Invariants: calls that the cached values admit are subtracted from the account's row in the database, without
 //! reading the row first. Every other write requires that the row is unchanged since it was cached. Rows are locked in
@@ -31,8 +31,7 @@ const REFUND: &str = include_str!("../../queries/access/refund.sql");
 const COUNT: &str = include_str!("../../queries/access/count.sql");
 const FORGET: &str = include_str!("../../queries/access/forget_counts.sql");
 
-/// Cheap check of the table on which every decision depends. A read-only server, such as a demoted primary, refuses
-/// this statement.
+/// Cheap statement on the table that every decision needs. A read-only server, such as a demoted primary, refuses it.
 const CHECK: &str = "select from accounts.limiter limit 0 for update";
 /// Timeout for preparing the statements of a new connection.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
@@ -96,9 +95,9 @@ impl AdmissionStore {
         !self.client.is_closed()
     }
 
-    /// Decides calls in order of arrival. Calls of cached accounts are charged to the accounts' rows, as [`WriteMode`]
-    /// prescribes. Accounts that are not cached are only read, and the next batch decides their calls. After an error,
-    /// the caller must drop the connection.
+    /// Decides calls in order of arrival. Calls of cached accounts are charged to the accounts' rows, each account by
+    /// its [`WriteMode`]. Accounts that are not cached are only read, and the next batch decides their calls. After an
+    /// error, the caller must drop the connection.
     pub(crate) async fn decide(
         &self,
         cache: &mut AccountCache,
@@ -192,8 +191,8 @@ impl AdmissionStore {
             .await
     }
 
-    /// Writes accounts whose rows are unchanged since they were cached. Accounts with only refused calls are written
-    /// too: the stored time shows later whether the clock was set back.
+    /// Writes accounts whose rows are unchanged since they were cached. An account is written even if all its calls
+    /// were refused. A later batch compares the stored time with its own time to detect that the clock was set back.
     async fn compare_and_set(&self, accounts: &AdmissionBatch) -> Result<Vec<Row>, Error> {
         let list = accounts.accounts_by_write_mode(WriteMode::CompareAndSet);
         if list.is_empty() {
@@ -267,13 +266,13 @@ impl AdmissionStore {
     }
 }
 
-/// Values of one column, from the rows to write.
+/// Collects one field of all rows. The result is an array parameter of a statement.
 fn column<'a, R: 'a, T>(rows: impl IntoIterator<Item = &'a R>, field: impl Fn(&'a R) -> T) -> Vec<T> {
     rows.into_iter().map(field).collect()
 }
 
-/// Index of a row's key among all keys of the batch. `unread_keys` has the indexes of the keys that the statement
-/// looked up. The column `ordinal` of the row is a position in `unread_keys`, from 1.
+/// Index of a row's key among all keys of the batch. The statement looked up only some of these keys; `unread_keys`
+/// contains their indexes. The column `ordinal` of the row is a position in `unread_keys`, counted from 1.
 fn key_index_of(row: &Row, unread_keys: &[usize]) -> Result<usize, AdmissionError> {
     let key_index: i64 = row.try_get("ordinal")?;
     let key_index = usize::try_from(key_index - 1).ok().and_then(|key_index| unread_keys.get(key_index));

@@ -33,7 +33,7 @@ pub(crate) enum AdmissionVerdict {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AdmissionDecision {
     pub(crate) account: AccountId,
-    /// Id of the key. The limiter returns 0; the caller of the limiter sets the id.
+    /// Id of the key. The account limiter does not know the id and sets 0. The caller of the limiter then sets the id.
     pub(crate) key: KeyId,
     pub(crate) tier: Tier,
     pub(crate) verdict: AdmissionVerdict,

@@ -9,7 +9,8 @@ use crate::admission::decision::{AdmissionDecision, AdmissionVerdict};
 use crate::admission::token_bucket::Bucket;
 use crate::auth::address_throttle::RemainingCalls;
 
-/// Header names in the order of their values. A request without an account has only the first three.
+/// Names of the headers, in the order in which their values are written. The response to a request without an account
+/// has only the first three headers.
 static NAMES: [HeaderName; 8] = [
     HeaderName::from_static("x-ratelimit-limit"),
     HeaderName::from_static("x-ratelimit-remaining"),
@@ -23,7 +24,7 @@ static NAMES: [HeaderName; 8] = [
 /// Initial capacity of the buffer for all values, in bytes. It is usually sufficient.
 const ROOM: usize = 256;
 
-/// Writes the remaining limits of an account.
+/// Writes the remaining limits of an account into the headers.
 pub(crate) fn write_account_limits(headers: &mut HeaderMap, decision: &AdmissionDecision) {
     let usage = &decision.usage;
     let bucket = &usage.bucket;
@@ -49,7 +50,7 @@ pub(crate) fn write_account_limits(headers: &mut HeaderMap, decision: &Admission
     values.insert(headers, &NAMES);
 }
 
-/// Writes the remaining calls of a client address, for a request without an account.
+/// Writes the remaining calls of a client address into the headers, for a request without an account.
 pub(crate) fn write_address_limits(headers: &mut HeaderMap, left: RemainingCalls, now: DateTime<Utc>) {
     let full = now.timestamp_micros() + left.until_full_us.cast_signed();
     let reset = full.div_euclid(1_000_000) + i64::from(full.rem_euclid(1_000_000) > 0);

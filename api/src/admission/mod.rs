@@ -1,4 +1,5 @@
-//! Admission: credential, tier, rate limit and quota of many calls, decided in one database round trip per batch.
+//! Admission of calls: a check of credential, tier, rate limit and quota. One database round trip decides a batch of
+//! calls.
 //!
 //! Invariants: parameters are parsed before the charge, and their errors are reported after the charge. Without a
 //! decision, the response is 503 and contains no data.

@@ -1,7 +1,8 @@
-//! Open streams of an instance: their slots, and the end of streams whose slot is lost or whose key is no longer valid.
+//! Open change streams of an instance. Each stream has a slot. A stream ends if its slot is lost or its key is no
+//! longer valid.
 //!
-//! Invariant: an instance that cannot renew its leases ends its streams before the leases end. The limit of an account
-//! is therefore kept when another instance takes the slots.
+//! Invariant: an instance that cannot renew the leases of its slots ends its streams before the leases end. Another
+//! instance can then take the slots, and the account still has no more open streams than its limit.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -55,7 +56,7 @@ struct OpenState {
 
 #[derive(Debug)]
 struct OpenStream {
-    /// Number of the stream on this instance.
+    /// Sequence number of the stream on this instance, from 1.
     number: u64,
     key: PresentedKey,
     ended: CancellationToken,
@@ -82,7 +83,8 @@ impl OpenStreams {
     /// Opens a stream of an account.
     ///
     /// # Errors
-    /// Fails with the limit of the tier if the account already has this number of open streams.
+    /// [`StreamRefusal::TooMany`] if the account already has as many open streams as its tier permits.
+    /// [`StreamRefusal::Undecided`] if the database did not decide in time.
     pub(crate) async fn open(
         self: &Arc<Self>,
         account: AccountId,

@@ -1,5 +1,5 @@
-//! Admission context of one request: client address, route, and limits for the response headers. The
-//! request extensions contain it for the handler and for the middleware that writes the headers.
+//! Admission context of one request: client address, route, and limits for the response headers. It is a request
+//! extension. The handler and the middleware that writes the headers use it.
 
 use std::net::IpAddr;
 use std::sync::{Arc, OnceLock};
@@ -26,7 +26,7 @@ pub(crate) struct RequestContext {
 /// Limits in the response headers. If none is set, the headers report the remaining calls of the client address.
 #[derive(Debug, Clone)]
 pub(crate) enum ReportedLimits {
-    /// Number of further failed credentials before the client address is refused.
+    /// Number of invalid credentials that the client address may still send.
     FailedCredentials(RemainingCalls),
     /// Decision on a known key. The request may be admitted or refused.
     Account(AdmissionDecision),
@@ -63,7 +63,7 @@ impl RequestContext {
         let _ = self.limits.set(ReportedLimits::Account(admitted.clone()));
     }
 
-    /// Records how many failed credentials the client address may still send.
+    /// Records how many invalid credentials the client address may still send.
     pub(crate) fn set_remaining_failures(&self, left: RemainingCalls) {
         let _ = self.limits.set(ReportedLimits::FailedCredentials(left));
     }

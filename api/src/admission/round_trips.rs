@@ -1,4 +1,4 @@
-//! Durations of round trips to the database, and the response timeout that follows from them.
+//! Durations of recent round trips to the database, and the response timeout that is computed from them.
 //!
 //! The shortest recent round trip measures the network distance to the database. Even an overloaded database has some
 //! short round trips, so overload does not lengthen the timeout.
@@ -31,8 +31,8 @@ impl RoundTrips {
         self.0.push_back(round_trip);
     }
 
-    /// Response timeout: the configured timeout, or four times the shortest round trip if that is longer. The computed
-    /// value is at most 2 s.
+    /// Response timeout: the longer of two values. The first is the configured timeout. The second is four times the
+    /// shortest round trip, but at most 2 s.
     pub(crate) fn response_timeout(&self, configured: Duration) -> Duration {
         let shortest = self.0.iter().min().copied().unwrap_or_default();
         configured.max((shortest * PER_DECISION).min(MAX_COMPUTED_TIMEOUT))

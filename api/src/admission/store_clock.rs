@@ -1,4 +1,4 @@
-//! Estimate of the database clock. All instances charge calls by this clock instead of their own clocks.
+//! Estimate of the database clock. All instances use the database time for charges, not the time of their own host.
 
 use std::time::Instant;
 
@@ -17,15 +17,15 @@ impl StoreClock {
         Self { base: Instant::now(), at_base: None }
     }
 
-    /// Database time at a local instant; `None` before the first reply. The estimate is never behind the true time,
-    /// and ahead by at most the network delay.
+    /// Database time at a local instant; `None` before the first reply. The estimate is never behind the true database
+    /// time, and ahead of it by at most the network delay.
     pub(crate) fn estimate_at(&self, instant: Instant) -> Option<DateTime<Utc>> {
         self.at_base.map(|at_base| at_base + self.elapsed(instant))
     }
 
-    /// Updates the estimate from a database time that was measured between `sent` and `received`. These instants bound
-    /// the true time. An estimate within the bounds does not change; an estimate outside them moves to the nearer
-    /// bound.
+    /// Corrects the estimate with a database time from a reply. The database read its clock between the instants `sent`
+    /// and `received`, so the true time has a lower and an upper bound. An estimate within the bounds does not change.
+    /// An estimate outside the bounds moves to the nearer bound.
     pub(crate) fn update(&mut self, database_time: DateTime<Utc>, sent: Instant, received: Instant) {
         let (earliest, latest) = (database_time - self.elapsed(received), database_time - self.elapsed(sent));
         self.at_base = Some(self.at_base.map_or(latest, |known| known.clamp(earliest, latest)));
@@ -48,13 +48,13 @@ mod tests {
         clock.base + Duration::from_micros(microseconds)
     }
 
-    /// Time of a database clock that started at `began`, in microseconds after the epoch.
+    /// Database time that is `microseconds` after `began`. `began` is in microseconds after the Unix epoch.
     fn database_time(began: i64, microseconds: u64) -> DateTime<Utc> {
         DateTime::from_timestamp_micros(began + i64::try_from(microseconds).expect("a time")).expect("a time")
     }
 
     proptest! {
-        /// The estimate is never behind, and ahead by at most the shortest network delay.
+        /// The estimate is never behind the database time, and ahead of it by at most the shortest network delay.
         #[test]
         fn answers_narrow_it_down(trips in prop::collection::vec((0u64..5_000, 0u64..5_000, 0u64..50_000), 1..40)) {
             let mut clock = StoreClock::new();
@@ -70,7 +70,7 @@ mod tests {
             }
         }
 
-        /// A step of the database clock, forward or back, is corrected by the next response.
+        /// If the database clock is set forward or back, the next reply corrects the estimate.
         #[test]
         fn steps_are_followed(step in -10_000_000_000i64..10_000_000_000, way in 0u64..5_000) {
             let mut clock = StoreClock::new();

@@ -24,8 +24,9 @@ const CHECK: Duration = Duration::from_millis(300);
 const CHECK_TIMEOUT: Duration = Duration::from_millis(1_200);
 /// Number of consecutive failures after which the database is treated as unreachable.
 const FAILURES: u32 = 2;
-/// Minimum and maximum pause between connection attempts.
+/// Minimum pause between connection attempts.
 const MIN_PAUSE: Duration = Duration::from_millis(50);
+/// Maximum pause between connection attempts.
 const MAX_PAUSE: Duration = Duration::from_millis(300);
 
 /// One database connection, used by one caller at a time.
@@ -36,11 +37,12 @@ pub(crate) struct StoreConnection {
     /// Configured timeout of one database reply.
     configured_timeout: Duration,
     round_trips: RoundTrips,
-    /// True while the database is reachable, as of the latest connection attempt, check or decision.
+    /// True while the database is treated as reachable. Connection attempts, checks and decisions update the value.
     pub(crate) reachability: Arc<AtomicBool>,
     checked_at: Instant,
     store: Option<AdmissionStore>,
-    /// Connection attempt in progress. It outlives the timeout of one caller, so a slow server is reached eventually.
+    /// Connection attempt in progress. It continues after a caller's timeout, so that a later caller can use the
+    /// connection to a slow server.
     connecting: Option<JoinHandle<Result<AdmissionStore, AdmissionError>>>,
     /// Earliest time of the next connection attempt.
     next_attempt: Instant,
@@ -86,7 +88,8 @@ impl StoreConnection {
         self.reachability.store(true, Ordering::Relaxed);
     }
 
-    /// Opens a lost connection and checks it at once. Checks an open connection that has been idle.
+    /// Reopens a lost connection and checks it at once. An open connection is checked only if it has been idle for
+    /// [`CHECK`].
     pub(crate) async fn check(&mut self) {
         let (limit, was_open) = (CHECK_TIMEOUT.max(self.response_timeout()), self.is_open());
         if was_open && self.checked_at.elapsed() < CHECK {
@@ -121,7 +124,7 @@ impl StoreConnection {
         self.store.as_ref().is_some_and(AdmissionStore::is_open)
     }
 
-    /// Open connection; opens a new one if necessary.
+    /// Returns the open connection. If there is none, opens a new connection.
     pub(crate) async fn open_store(&mut self) -> Result<&AdmissionStore, AdmissionError> {
         let open = self.store.take().filter(AdmissionStore::is_open);
         let store = match open {

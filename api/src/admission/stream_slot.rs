@@ -1,4 +1,5 @@
-//! Slots of open streams. The slots are rows in Postgres, which all instances share.
+//! Slots of open streams. An account has as many slots as it may have open streams. A slot in use is a row in Postgres,
+//! which all instances share.
 //!
 //! Invariants: every open stream has a slot of its account, so the limit is exact over all instances. The stream's
 //! instance renews the lease of the slot. Without renewal, another stream may take the slot after [`LEASE`].
@@ -52,7 +53,7 @@ impl AdmissionStore {
         Err(AdmissionError::Contended)
     }
 
-    /// Renews the leases of an instance. Returns the renewed slots.
+    /// Renews the leases of slots that this instance has. Returns the renewed slots.
     pub(super) async fn renew_slots(
         &self,
         instance: InstanceId,

@@ -1,13 +1,13 @@
 //! Token bucket and monthly quota: remaining calls, and the values of the limit headers.
 //!
-//! Pure arithmetic. All times are on the database clock.
+//! Pure arithmetic. All times are times of the database clock.
 
 use std::ops::Range;
 
 use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 
-/// Tolerance for rounding errors, in tokens. A call uses one token. The bucket also admits a call if its tokens are
-/// less than one by at most this tolerance.
+/// Tolerance for rounding errors, in tokens. A call uses one token. The bucket admits a call if it has at least `1 -
+/// TOKEN_TOLERANCE` tokens.
 const TOKEN_TOLERANCE: f64 = 1e-6;
 
 /// State of a token bucket at one point in time.
@@ -17,7 +17,7 @@ pub(crate) struct Bucket {
     pub(crate) rate_per_minute: i32,
     /// Capacity, in calls.
     pub(crate) capacity: i32,
-    /// Available calls.
+    /// Number of available calls. It may have a fraction, because the bucket refills continuously.
     pub(crate) tokens: f64,
 }
 
@@ -27,7 +27,8 @@ impl Bucket {
         f64::from(self.rate_per_minute.max(1)) / 60.0
     }
 
-    /// Adjusts `tokens` after the capacity changed from `previous` to `capacity`. The number of used calls stays equal.
+    /// Adjusts `tokens` after the capacity changed from `previous` to `capacity`. The number of used calls (capacity
+    /// minus tokens) stays the same.
     pub(crate) fn with_capacity_changed_from(self, previous: i32) -> Self {
         let used = f64::from(previous) - self.tokens;
         Self { tokens: (f64::from(self.capacity) - used).max(0.0), ..self }
@@ -49,7 +50,8 @@ impl Bucket {
         floor(self.tokens + TOKEN_TOLERANCE).max(0)
     }
 
-    /// Number of available calls without the burst reserve. The reserve is the capacity above the rate per minute.
+    /// Number of available calls without the burst reserve. The reserve is the capacity minus the rate per minute: for
+    /// example 20 - 10 = 10 calls.
     pub(crate) fn remaining_within_rate(&self) -> i64 {
         (self.available_calls() - i64::from(self.capacity - self.rate_per_minute))
             .clamp(0, i64::from(self.rate_per_minute))
@@ -90,8 +92,8 @@ impl Bucket {
 /// Remaining limits of an account after a call.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct RemainingLimits {
-    /// Bucket of the account or bucket of the key: the one that refuses calls first. If the key has no limit, it
-    /// is the bucket of the account.
+    /// Bucket of the account or bucket of the key: the one that refuses calls first. If the key has no rate limit of
+    /// its own, it is the bucket of the account.
     pub(crate) bucket: Bucket,
     pub(crate) now: DateTime<Utc>,
     pub(crate) quota: i64,
@@ -162,14 +164,14 @@ mod tests {
         assert_eq!(bucket(12.0).tighter_of(key(4.0)), bucket(12.0));
     }
 
-    /// Reference model of the bucket in integers. A call is 60 million units. A rate of 1 refills one unit per
-    /// microsecond.
+    /// Reference implementation of the bucket in integer arithmetic. A call is 60 million units. At a rate of one call
+    /// per minute, the bucket gains one unit per microsecond.
     #[derive(Debug, Clone)]
     struct Model {
         rate: i64,
         capacity: i64,
         units: i64,
-        /// Microseconds.
+        /// Current time in microseconds after the Unix epoch.
         now: i64,
     }
 
@@ -230,7 +232,7 @@ mod tests {
         proptest::collection::vec(step, 1..150)
     }
 
-    /// Checks the values of each response against the following calls.
+    /// Checks the header values of a response. Later calls must be admitted or refused as these values predict.
     fn keeps_its_promises(model: &Model, passed: bool) -> Result<(), TestCaseError> {
         let usage = model.usage();
         let (bucket, limit) = (usage.bucket, i64::from(usage.bucket.rate_per_minute));

@@ -1,12 +1,11 @@
-//! Usage recorder: counts requests by account, day, endpoint, key and outcome, and writes them in batches.
+//! Usage recorder: counts requests by account, day, endpoint, key and outcome, and writes the counts in batches.
 //!
 //! Invariants: no request waits for a write. Memory is bounded. Calls beyond this bound are missing in the statistics,
 //! and a warning is logged. Limits do not depend on the statistics. A killed process loses the counts of the last
 //! seconds.
 //!
-//! A failed write is repeated. The statement timeout, which is shorter than the timeout of the reply, rolls a slow
-//! write back. A repeated write can therefore count a call twice only if the network lost the reply to a completed
-//! write.
+//! A failed write is repeated. A slow write is rolled back, because its statement timeout is shorter than the timeout
+//! of the reply. A repetition can count a call twice only if the write was completed but the network lost the reply.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,14 +30,14 @@ use crate::admission::store_connection::StoreConnection;
 use crate::auth::ids::{AccountId, KeyId};
 use crate::concurrency::background_tasks::BackgroundTasks;
 
-/// Capacity of the queue of calls that are not summed up yet.
+/// Maximum number of calls that wait to be summed up.
 const QUEUE: usize = 32_768;
 /// Maximum number of rows that wait to be written.
 const ROWS: usize = 16_384;
 /// Interval at which calls are summed up. Polling avoids one wake-up per call.
 const SUMMED_EVERY: Duration = Duration::from_millis(100);
-/// Write intervals: the first for at most [`FEW`] rows, the second for more. The longer interval collects more calls
-/// per row.
+/// Write intervals: the first for at most [`FEW`] waiting rows, the second for more rows. The longer interval sums up
+/// more calls per row.
 const WRITTEN_EVERY: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(2_500)];
 /// Maximum number of rows for the shorter write interval.
 const FEW: usize = 200;

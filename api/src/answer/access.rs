@@ -26,8 +26,8 @@ use crate::parameters::served_rules::ServedRules;
 use crate::parameters::{ParameterErrors, ParameterReader, Parameters, RequestProperties, ResponseFormat};
 use crate::read::{QueryError, ServedGeneration};
 
-/// Request extension that marks an internal call, by which the dashboard renders a page. The value is the tier of the
-/// page's reader. Every endpoint admits internal calls without a charge. Clients cannot set the extension.
+/// Request extension of an internal call. The dashboard makes internal calls to render its pages. The value is the tier
+/// of the page's reader. Every endpoint admits internal calls without a charge. Clients cannot set the extension.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InternalRequest(pub(crate) Tier);
 
@@ -35,7 +35,7 @@ pub(crate) struct InternalRequest(pub(crate) Tier);
 #[derive(Debug)]
 pub(crate) struct Access<G, P> {
     pub(crate) app: App,
-    /// Generation from which the response is read, the same for the whole request. The parameters were parsed with the
+    /// Generation (complete set of derived tables) for all reads of the request. The parameters were parsed with the
     /// rules of this generation.
     pub(crate) generation: Result<Arc<ServedGeneration>, QueryError>,
     pub(crate) account_id: AccountId,
@@ -44,10 +44,10 @@ pub(crate) struct Access<G, P> {
     pub(crate) today: NaiveDate,
     pub(crate) parameters: P,
     pub(crate) format: ResponseFormat,
-    /// Guard of a request whose response is not expensive. The request takes precedence over expensive work until the
-    /// guard is dropped. `None` if the response is expensive.
+    /// Guard of a request with a cheap response; `None` if the response is expensive. Until the guard is dropped, the
+    /// request takes precedence over expensive responses.
     pub(crate) ordinary: Option<OrdinaryRequest<AccountId>>,
-    /// Instant of the parameter `known_at`.
+    /// Value of the parameter `known_at`; `None` if absent.
     pub(crate) known_at: Option<DateTime<Utc>>,
     /// True if the client can detect a truncated response. False for HTTP/1.0.
     pub(crate) detects_truncation: bool,
@@ -137,7 +137,7 @@ fn decode_lossily(path: &str) -> Vec<String> {
     path.split('/').map(decode).collect()
 }
 
-/// Parameters of a request, with their errors.
+/// Parameters of a request, with the errors in them.
 struct ParsedParameters<P> {
     parameters: P,
     properties: RequestProperties,
@@ -146,12 +146,12 @@ struct ParsedParameters<P> {
 
 /// Properties of a request that decide its admission.
 struct AccessRequirements {
-    /// Minimum tier of the endpoint, and the feature name that a 403 shows.
+    /// Minimum tier of the endpoint, and the feature name in the error of status 403.
     endpoint: (Tier, &'static str),
-    /// Minimum tier of the given parameters, and the feature name that a 403 shows. `None` if the endpoint's tier
-    /// suffices.
+    /// Minimum tier of the given parameters, and the feature name in the error of status 403. `None` if the endpoint's
+    /// tier suffices.
     parameter_tier: Option<(Tier, &'static str)>,
-    /// Oldest day that the parameters name; `None` without a day or with invalid parameters.
+    /// Oldest day in the parameters; `None` if they contain no day or are invalid.
     oldest_day: Option<NaiveDate>,
     /// True if the request matches an endpoint and its parameters have no errors.
     counts_as_call: bool,
@@ -192,8 +192,8 @@ fn parse_parameters<P: Parameters>(
     ParsedParameters { parameters, properties, errors }
 }
 
-/// Decides the admission of a request: credential, tier, history depth, rate and quota. A change stream is admitted
-/// here when it opens, and later charges each batch of changes itself.
+/// Decides the admission of a request by credential, tier, history depth, rate limit and quota. For a change stream,
+/// this decides only the opening. The open stream charges each batch of changes itself.
 async fn admit(
     parts: &Parts,
     app: &App,
@@ -245,7 +245,7 @@ pub(crate) fn quota_exceeded(usage: &RemainingLimits) -> ApiError {
     }
 }
 
-/// Error for a tier that is too low. It names the first cause found, in this order: endpoint, parameter, history depth.
+/// Error for a tier that is too low. It names the first cause in this order: endpoint, parameter, history depth.
 fn tier_refusal(required: &AccessRequirements, tiers: &TierTable, current: Tier) -> ApiError {
     if let Some((_, feature)) = [Some(required.endpoint), required.parameter_tier]
         .into_iter()

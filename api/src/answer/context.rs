@@ -22,7 +22,7 @@ pub(crate) struct HandlerContext<P> {
     pub(crate) tier: Tier,
     /// Current day in New York, unless the settings name another day.
     pub(crate) today: NaiveDate,
-    /// Instant in the parameter `known_at`; `None` if absent.
+    /// Value of the parameter `known_at`; `None` if absent.
     pub(crate) known_at: Option<DateTime<Utc>>,
     pub(crate) parameters: P,
 }
@@ -53,7 +53,7 @@ impl<P> HandlerContext<P> {
         Ok(RenderedBody { body, version, next_cursor: None })
     }
 
-    /// Renders a page of `rows`. `finish` sets further metadata of the page.
+    /// Renders one page of `rows`. `finish` may set further metadata of the page.
     pub(crate) fn render_page<'a, T: Sortable + Serialize + 'a>(
         &self,
         output: &Output,

@@ -1,4 +1,5 @@
-//! HTTP responses around the body that a handler renders: cache look-up, 304 Not Modified, headers and streaming.
+//! HTTP responses of the handlers. A handler renders the body; this module adds cache look-up, 304 Not Modified,
+//! headers and streaming.
 //!
 //! The futures of handlers are boxed, so that `buffered` and `streamed` are compiled once and not once per handler.
 //!
@@ -26,7 +27,7 @@ use crate::parameters::Parameters;
 use pending_response::prepare;
 
 impl<G: RequiredTier, P: Parameters> Access<G, P> {
-    /// Responds from the cache, with the result of `render`, or with 304 Not Modified.
+    /// Responds with 304 Not Modified, with a cached body, or with the body that `render` returns.
     pub(crate) async fn respond<F>(
         mut self,
         render: impl FnOnce(HandlerContext<P>) -> F + Send + 'static,
@@ -48,8 +49,8 @@ impl<G: RequiredTier, P: Parameters> Access<G, P> {
         }
     }
 
-    /// Responds with the body that `write` produces. JSON above 1 MiB is streamed; a later error truncates the
-    /// response.
+    /// Responds with the body that `write` produces. JSON above 1 MiB is streamed. An error after the start of the
+    /// stream truncates the response.
     pub(crate) async fn respond_streaming<F>(
         self,
         write: impl FnOnce(HandlerContext<P>, ResponseWriter) -> F + Send + 'static,
@@ -70,7 +71,7 @@ impl<G: RequiredTier, P: Parameters> Access<G, P> {
     }
 }
 
-/// Writes a response whose body is completely rendered.
+/// Writes a response from a completely rendered body.
 fn write_rendered(outlet: ResponseWriter, rendered: RenderedBody) -> Result<FinishedBody, ApiError> {
     let mut body = outlet.begin(rendered.version);
     body.write(rendered.body)?;

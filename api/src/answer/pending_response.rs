@@ -17,7 +17,7 @@ use crate::parameters::{Parameters, ResponseFormat};
 use crate::read::{DataVersion, ServedGeneration};
 use crate::render::cache::{CacheKey, CachedResponse};
 
-/// Request that needs a body, because its `If-None-Match` does not match.
+/// Request that needs a response body, because its `If-None-Match` is absent or does not match.
 #[derive(Debug)]
 pub(super) struct PendingResponse {
     pub(super) handle: CacheHandle,
@@ -36,8 +36,8 @@ pub(super) struct CacheHandle {
 }
 
 #[expect(clippy::result_large_err, reason = "a response is handed on once, and not by way of the heap")]
-/// Builds the cache key and the handler context. `Err` is a finished response: 304, or the error of an unreadable
-/// generation.
+/// Builds the cache key and the handler context. `Err` is a finished response: 304, or an error if the data cannot be
+/// read.
 pub(super) fn prepare<G: RequiredTier, P: Parameters>(
     access: Access<G, P>,
 ) -> Result<(PendingResponse, HandlerContext<P>), Response> {
@@ -87,7 +87,7 @@ impl PendingResponse {
 }
 
 impl CacheHandle {
-    /// Response body with its entity tag and, for CSV, the link to the next page.
+    /// Cache entry for a response body: the body, its entity tag and, for CSV, the link to the next page.
     pub(super) fn to_cached(
         &self,
         body: Bytes,

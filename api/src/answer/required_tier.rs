@@ -7,13 +7,13 @@ pub(crate) trait RequiredTier: Send + Sync + 'static {
     const TIER: Tier;
 }
 
-/// All tiers.
+/// Endpoint for all tiers.
 #[derive(Debug)]
 pub(crate) struct Free;
-/// Starter and all higher tiers.
+/// Endpoint for Starter and all higher tiers.
 #[derive(Debug)]
 pub(crate) struct Starter;
-/// Only Professional.
+/// Endpoint for Professional only.
 #[derive(Debug)]
 pub(crate) struct Professional;
 

@@ -11,8 +11,8 @@ const MAX_AGE: &str = "private, max-age=60";
 /// Initial capacity for response headers, including the headers of the middleware.
 const HEADERS: usize = 16;
 
-/// True if `If-None-Match` contains this entity tag, by weak comparison. `*` matches only if the resource is known to
-/// exist (`exists`), that is after the response was rendered.
+/// True if `If-None-Match` contains this entity tag, by weak comparison. `*` matches only if `exists` is true. `exists`
+/// means that the response was rendered, so the resource is known to exist.
 pub(super) fn matches_etag(if_none_match: Option<&HeaderValue>, etag: &HeaderValue, exists: bool) -> bool {
     let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     let (Some(named), Ok(etag)) = (if_none_match.and_then(|value| value.to_str().ok()), etag.to_str()) else {

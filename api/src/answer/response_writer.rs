@@ -10,8 +10,8 @@ use crate::render::body_channel::{BodySender, Disconnected, MAX_UNCOMPRESSED};
 #[derive(Debug)]
 pub(crate) struct ResponseWriter {
     sender: BodySender,
-    /// Channel to the task that responds. When the body exceeds [`MAX_UNCOMPRESSED`] bytes, the task receives the data
-    /// version and starts streaming. `None` if the response must not be streamed.
+    /// Channel to the task that sends the response. When the body exceeds [`MAX_UNCOMPRESSED`] bytes, the task receives
+    /// the data version and starts streaming. `None` if the response must not be streamed.
     long_signal: Option<oneshot::Sender<DataVersion>>,
 }
 

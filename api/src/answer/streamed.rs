@@ -1,5 +1,5 @@
-//! Streamed responses to expensive requests. After the fair queue grants a permit, each response is rendered on its own
-//! thread. A long JSON response is sent while it is rendered.
+//! Responses to expensive requests. A request waits in the fair queue for a permit. Then its response is rendered on
+//! its own thread. A long JSON response is streamed: it is sent while it is rendered.
 
 use std::sync::Arc;
 use std::{io, thread};
@@ -26,7 +26,8 @@ type WriteOutcome = Result<FinishedBody, ApiError>;
 type WriteHandler =
     Box<dyn FnOnce(Arc<ServedGeneration>, ResponseWriter) -> LocalBoxFuture<'static, WriteOutcome> + Send>;
 
-/// Runs `write` and responds. JSON above 1 MiB is sent in parts while it is rendered, any other body as a whole.
+/// Runs `write` and responds. JSON above 1 MiB is sent in parts while it is rendered. Any other body is sent as a
+/// whole.
 pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Result<Response, ApiError> {
     if let Some(kept) = asked.cached_response() {
         return Ok(kept);
@@ -89,7 +90,7 @@ fn on_own_thread<F: Future<Output = WriteOutcome>>(
     Ok(finished)
 }
 
-/// Response for a finished body. Caches the body if no part of it is compressed.
+/// Response for a finished body. The body is also cached, unless a part of it was compressed because of its size.
 fn respond_complete(
     app: &App,
     handle: &CacheHandle,

@@ -7,7 +7,8 @@ use crate::app::site_address::PublicUrl;
 use crate::auth::address_throttle::AddressAllowance;
 use crate::auth::tier::Tier;
 
-/// Maximum rate, in market pages per minute: one page per microsecond, the time unit of the throttle.
+/// Maximum value of the rate settings, in market pages per minute. It equals one page per microsecond, the time unit of
+/// the throttle.
 const MAX_PAGES_PER_MINUTE: u64 = 60_000_000;
 
 text_enum! {
@@ -28,7 +29,7 @@ text_enum! {
 }
 
 text_enum! {
-    /// Control of plan changes.
+    /// Person who changes the plan of an account.
     pub enum Billing {
         /// The operator; account holders can request a change
         Off = "off",
@@ -66,15 +67,16 @@ pub struct DashboardSettings {
     /// a payment)
     #[arg(long, env = "BILLING", default_value = "off")]
     pub billing: Billing,
-    /// Public address of the service, https://host. Default: the request's Host header, and the X-Forwarded-Proto
-    /// header of a proxy in TRUSTED_PROXIES
+    /// Public address of the service, in the form https://host. Default: the host in the request's Host header, with
+    /// https if a proxy in TRUSTED_PROXIES sends X-Forwarded-Proto: https
     #[arg(long, env = "PUBLIC_URL")]
     pub public_url: Option<PublicUrl>,
-    /// Readers of the market pages (/s/{symbol}, /search, /income): off, signed_in (account holders) or public. The
-    /// pages need no key and are charged to no account
+    /// Readers of the market pages (/s/{symbol}, /search, /income): off (none), signed_in (account holders) or public
+    /// (anyone). The pages need no API key, and no account is charged for them
     #[arg(long, env = "PAGES", default_value = "off")]
     pub pages: MarketPages,
-    /// Plan that limits the history on the market pages, for readers without a higher plan
+    /// Plan that sets the depth of history on the market pages. Account holders with a higher plan see the history of
+    /// their plan
     #[arg(long, env = "PAGES_TIER", default_value = "free")]
     pub pages_tier: Tier,
     /// Limit per client address, in market pages per minute
@@ -86,7 +88,7 @@ pub struct DashboardSettings {
     /// Postgres connections of the dashboard
     #[arg(long, env = "DASHBOARD_CONNECTIONS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub dashboard_connections: u32,
-    /// Maximum number of concurrent password hashes, each with 19 MiB and one processor
+    /// Maximum number of password hashes computed at the same time. Each takes 19 MiB of memory and one processor
     #[arg(long, env = "PASSWORDS_AT_ONCE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub passwords_at_once: u32,
 }

@@ -15,7 +15,8 @@ use crate::read::pool::build_pool;
 
 /// Timeout for opening a database connection, and for one statement.
 const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
-/// Timeouts that release the row locks of a frozen process, and limit the wait for a locked row.
+/// Session timeouts. The first releases the row locks of a process that froze during a transaction. The second limits
+/// the wait for a locked row.
 const LOCKS: &str = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout=1000";
 
 /// Runtime state of the dashboard.
@@ -23,7 +24,8 @@ const LOCKS: &str = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout
 pub(crate) struct DashboardState {
     pub(crate) settings: DashboardSettings,
     pub(crate) hashing: PasswordHashing,
-    /// Separate hasher for the confirmations of signed-in users. Many sign-ins therefore do not delay a confirmation.
+    /// Hasher for the passwords of signed-in users who confirm a change. It is separate from `hashing`, so that many
+    /// sign-ins do not delay a confirmation.
     pub(crate) confirmation_hashing: PasswordHashing,
     pub(crate) login_throttle: LoginThrottle,
     pool: Pool,

@@ -1,9 +1,10 @@
-//! Login throttle per account, device and client network. It delays attempts and never locks an account.
+//! Login throttle per account, device and client network. It delays or refuses attempts, and never locks an account.
 //!
 //! Invariants: all instances share the limits, which are rows of the database. Attempts per minute are limited to 5 per
-//! account and device, 30 per client network, 300 per IPv6 /48, and 20 per account from all unknown devices. Attempts
-//! from unknown devices at one account are served one at a time. They never delay the holder's sign-in on a known
-//! device, and never delay the holder's confirmation of a change. A refused attempt is not charged to any limit.
+//! account and device, 30 per client network, 300 per IPv6 /48, and 20 per account from all unknown devices together.
+//! Each instance serves the attempts from unknown devices for one account one at a time. These attempts never delay the
+//! holder's sign-in on a known device, and never delay the holder's confirmation of a change. A refused attempt is not
+//! charged to any limit.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -29,7 +30,7 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(4);
 const MAX_WAITING: usize = 512;
 /// Maximum number of waiting attempts per client network (IPv4 address or IPv6 /64).
 const MAX_WAITING_PER_ADDRESS: usize = 8;
-/// Number of account queues above which unused queues are removed.
+/// Threshold for the number of account queues. Above it, unused queues are removed.
 const QUEUE_CLEANUP_THRESHOLD: usize = 1_024;
 
 /// Attempts per minute for an account and a device. The burst is the same number.
@@ -41,7 +42,7 @@ const PER_ACCOUNT: i32 = 20;
 /// Refusal of an attempt, or failure to charge the attempt.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AttemptError {
-    /// Number of seconds until the next attempt is accepted.
+    /// The value is the number of seconds until the next attempt is accepted.
     #[error("too many attempts")]
     TooMany(u64),
     #[error("{}", store::db::error_chain(.0))]
@@ -52,17 +53,17 @@ pub(crate) enum AttemptError {
     Timeout,
 }
 
-/// Reason to trust the device of a sign-in.
+/// Trust in the device of a sign-in, and the reason for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeviceTrust {
-    /// Browser from which the holder signed in recently, from any network.
+    /// Known browser: the holder signed in with it recently. The network does not matter.
     Browser(DeviceHash),
-    /// Network from which the holder signed in recently.
+    /// Known network: the holder signed in from it recently.
     Network,
     Unknown,
 }
 
-/// Rate limit of attempts. `subject` is the hash of the limited subject, such as an account and a device.
+/// Rate limit of attempts for one subject, such as an account and a device together. `subject` is the subject's hash.
 #[derive(Debug)]
 struct AttemptLimit {
     subject: [u8; 32],
@@ -71,7 +72,7 @@ struct AttemptLimit {
     is_shared: bool,
 }
 
-/// Limits to which an attempt was charged. The attempt is refunded if its password is not checked.
+/// Limits that were charged for an attempt. The caller must refund them if it does not check the password.
 #[derive(Debug)]
 pub(crate) struct AttemptCharge(Vec<AttemptLimit>);
 
@@ -129,8 +130,7 @@ impl AttemptLimit {
         Self { is_shared: true, ..Self::new("account ", &[account], PER_ACCOUNT) }
     }
 
-    /// Limits for a client address: first the limit of its client network, then, for IPv6, the limit of its /48
-    /// network.
+    /// Limits for a client address: the limit of its client network and, for IPv6, the limit of its /48 network.
     fn of_address(client: IpAddr) -> impl Iterator<Item = Self> {
         let (network, wide) = ClientNetwork::containing(client);
         let limit =
@@ -181,8 +181,8 @@ impl LoginThrottle {
         self.wait(network, limits).await
     }
 
-    /// Waits until a signed-in user may confirm a change with the password. Attempts from other client addresses do not
-    /// delay the confirmation.
+    /// Waits until a signed-in user may confirm a change with the password. Attempts for the same account from other
+    /// networks do not delay the confirmation.
     pub(crate) async fn wait_for_confirmation(
         &self,
         email: &str,
@@ -209,8 +209,8 @@ impl LoginThrottle {
         }
     }
 
-    /// Waits for earlier attempts at a shared limit, and charges the attempt. Then waits for the delay that the charge
-    /// returns.
+    /// If a limit is shared, first waits until the earlier attempts of this limit are charged. Then charges the
+    /// attempt, and waits for the delay that the charge returns.
     async fn wait(
         &self,
         network: ClientNetwork,

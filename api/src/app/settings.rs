@@ -21,7 +21,8 @@ use crate::connection::{ClientTimeouts, ConnectionCaps};
 pub(crate) const HEAD_BYTES: usize = 96 * 1024;
 /// Number of file descriptors reserved for Postgres, NATS, logs and the program itself.
 const OTHER_FILES: usize = 128;
-/// Maximum rate, in calls per minute: one call per microsecond, the time unit of the throttle.
+/// Maximum value of the rate settings, in calls per minute. It equals one call per microsecond, the time unit of the
+/// throttle.
 const MAX_CALLS_PER_MINUTE: u64 = 60_000_000;
 
 text_enum! {
@@ -30,7 +31,7 @@ text_enum! {
 }
 
 impl QuotaCheck {
-    /// True if calls of endpoints with the minimum tier `tier` count against the quota.
+    /// True if a call counts against the quota. `tier` is the minimum tier of the called endpoint.
     pub(crate) fn is_counted(self, tier: Tier) -> bool {
         self == Self::All || tier > Tier::Free
     }
@@ -49,10 +50,11 @@ pub struct ServeSettings {
     /// primary. The primary also serves data that no replica has yet. Default: the primary
     #[arg(long, env = "DATABASE_READ_URLS", hide_env_values = true)]
     pub database_read_urls: Option<String>,
-    /// Maximum lag of a replica, as 500ms or 30s. A replica with a longer lag gets no reads
+    /// Maximum lag of a replica, for example 500ms or 30s. A replica with a longer lag is not read
     #[arg(long, env = "MAX_REPLICA_AGE", default_value = "30s", value_parser = parse_duration)]
     pub max_replica_age: Duration,
-    /// NATS server of the log, for the lag in /v1/health. Reads do not need it
+    /// URL of the NATS server with the log. It is used only to measure the lag of the served data (/v1/health).
+    /// Default: the lag is not measured
     #[arg(long, env = "NATS_URL", hide_env_values = true)]
     pub nats_url: Option<String>,
     /// JetStream stream of the log
@@ -68,7 +70,7 @@ pub struct ServeSettings {
     /// Previous cursor secret. Cursors signed with it are still accepted; new cursors use CURSOR_SECRET
     #[arg(long, env = "CURSOR_SECRET_PREVIOUS", hide_env_values = true)]
     pub cursor_secret_previous: Option<SecretString>,
-    /// Current date (YYYY-MM-DD), for historical data. Default: today's date in New York
+    /// Date (YYYY-MM-DD) to use as today, for historical data. Default: today's date in New York
     #[arg(long, env = "SERVICE_DATE")]
     pub service_date: Option<NaiveDate>,
     /// Web origins that may call the API from a browser, comma-separated. Default: none
@@ -84,10 +86,10 @@ pub struct ServeSettings {
     /// Burst per client address, in calls
     #[arg(long, env = "ADDRESS_CALLS_BURST", default_value_t = 6_000, value_parser = clap::value_parser!(u64).range(1..=MAX_CALLS_PER_MINUTE))]
     pub address_calls_burst: u64,
-    /// Limit per client address, in failed credentials per minute
+    /// Limit per client address, in requests without a valid key per minute
     #[arg(long, env = "ADDRESS_FAILURES_PER_MINUTE", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=MAX_CALLS_PER_MINUTE))]
     pub address_failures_per_minute: u64,
-    /// Burst per client address, in failed credentials
+    /// Burst per client address, in requests without a valid key
     #[arg(long, env = "ADDRESS_FAILURES_BURST", default_value_t = 240, value_parser = clap::value_parser!(u64).range(1..=MAX_CALLS_PER_MINUTE))]
     pub address_failures_burst: u64,
     /// Calls that count against the monthly quota: all (every call with a key) or min_tier (only endpoints that need a
@@ -108,28 +110,30 @@ pub struct ServeSettings {
     /// requests
     #[arg(long, env = "API_COSTLY_CONNECTIONS", default_value_t = cores())]
     pub costly_connections: usize,
-    /// Maximum wait of an expensive request in the fair queue, in milliseconds. After this time the response is 503
+    /// Maximum wait of an expensive request for its turn, in milliseconds (accounts take turns). After this time the
+    /// response is 503
     #[arg(long, env = "API_TURN_TIMEOUT_MS", default_value_t = 20_000)]
     pub turn_timeout_ms: u64,
     /// Timeout of a connection attempt to Postgres and of a statement, in milliseconds
     #[arg(long, env = "API_READ_TIMEOUT_MS", default_value_t = 5_000)]
     pub read_timeout_ms: u64,
-    /// Timeout of the decision on a key and its limits, in milliseconds. After this time the response is 503. With a
-    /// distant database, the timeout rises to the time of four round trips, at most 2 s
+    /// Timeout of the check of a key and its limits, in milliseconds. After this time the response is 503. If the
+    /// database is distant, the timeout rises to the time of four round trips, at most 2 s
     #[arg(long, env = "API_ADMISSION_TIMEOUT_MS", default_value_t = 250)]
     pub admission_timeout_ms: u64,
-    /// Timeout of a request in milliseconds, excluding its wait in the fair queue. After this time the response is 503
+    /// Timeout of a request in milliseconds, without the wait of an expensive request for its turn. After this time the
+    /// response is 503
     #[arg(long, env = "API_REQUEST_TIMEOUT_MS", default_value_t = 10_000)]
     pub request_timeout_ms: u64,
-    /// Time between a stop signal and the end of the listener, as 500ms or 5s. During this time, /readyz reports 503,
-    /// requests are served, and a keep-alive connection is closed after its next response. Choose more than two check
+    /// Time for which the server still accepts requests after a stop signal, for example 500ms or 5s. During this time,
+    /// /readyz reports 503, and a keep-alive connection is closed after its next response. Choose more than two check
     /// intervals of the load balancer
     #[arg(long, env = "API_DRAIN_DELAY", default_value = "0s", value_parser = parse_duration)]
     pub drain_delay: Duration,
     /// Timeout for open requests after the drain delay, in milliseconds
     #[arg(long, env = "API_DRAIN_TIMEOUT_MS", default_value_t = 10_000)]
     pub drain_timeout_ms: u64,
-    /// Maximum number of client connections. A low limit of open files reduces it
+    /// Maximum number of client connections. It is lower if the process may open only few files
     #[arg(long, env = "API_MAX_CONNECTIONS", default_value_t = 10_000)]
     pub max_connections: usize,
     /// Maximum number of connections per client address. It does not apply to trusted proxies
@@ -159,7 +163,7 @@ pub struct ServeSettings {
     pub dashboard: DashboardSettings,
 }
 
-/// Parses a duration in seconds or milliseconds: `5s`, `500ms`.
+/// Parses a duration in seconds or milliseconds, such as `5s` or `500ms`. A number without a unit is in seconds.
 fn parse_duration(text: &str) -> Result<Duration, String> {
     let (number, unit): (&str, fn(u64) -> Duration) = match text.strip_suffix("ms") {
         Some(number) => (number, Duration::from_millis),
@@ -182,7 +186,7 @@ impl ServeSettings {
     pub(crate) fn address_failure_allowance(&self) -> AddressAllowance {
         AddressAllowance { per_minute: self.address_failures_per_minute, burst: self.address_failures_burst }
     }
-    /// Connection limits of a process that may open `files` file descriptors; `files` is `None` if the number is
+    /// Limits on client connections. `files` is the number of file descriptors that the process may open; `None` if
     /// unknown.
     pub(crate) fn connection_caps(&self, files: Option<usize>) -> ConnectionCaps {
         let room = files.map(|files| files.saturating_sub(OTHER_FILES).max(1));

@@ -1,21 +1,22 @@
 //! Public address of the service, from `PUBLIC_URL` or from the headers of a request.
 //!
-//! Invariants: `PUBLIC_URL` has precedence over the request. Without it, the `Host` header of any client is used, and
-//! `X-Forwarded-Proto` only if a trusted proxy sent it.
+//! Invariants: `PUBLIC_URL` has precedence over the headers. Without `PUBLIC_URL`, the `Host` header of every request
+//! is used. The `X-Forwarded-Proto` header is used only if a trusted proxy sent it.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use axum::http::{HeaderMap, header};
 
-/// Public address of the service, derived for one request.
+/// Public address of the service, as one client reaches it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SiteAddress {
-    /// Scheme, host and port of the service, for examples that the reader copies.
+    /// Scheme, host and port of the service. They appear in the command examples of the pages.
     pub(crate) origin: String,
-    /// True if the client reaches the service over HTTPS, by `PUBLIC_URL` or else by the trusted proxy's header.
+    /// True if the client reaches the service over HTTPS, according to `PUBLIC_URL` or, without it, to the trusted
+    /// proxy's header.
     pub(crate) is_secure: bool,
-    /// True if browser and service run on one machine, without HTTPS.
+    /// True if the browser and the service run on the same machine, and the connection does not use HTTPS.
     pub(crate) is_local: bool,
 }
 
@@ -74,7 +75,8 @@ pub(crate) fn is_https(headers: &HeaderMap, is_proxied: bool, public: Option<&Pu
     public.map_or(is_proxied && is_forwarded_https, |public| public.is_secure)
 }
 
-/// True if a host has only characters that are safe in a command that the reader copies.
+/// True if a host has only characters that are safe in a shell command. The pages show commands with the host for
+/// copying.
 fn is_plain(host: &str) -> bool {
     !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b))
 }
@@ -133,7 +135,7 @@ mod tests {
         assert_eq!(site(near, "http", false, secure), of("https://data.example.com", true, false));
         let local = Some("http://127.0.0.1:8080");
         assert_eq!(site(near, "https", true, local), of("http://127.0.0.1:8080", false, true));
-        // Without a configured trusted proxy, browsers get the HTTPS cookie.
+        // A request for another host is not local, even if `PUBLIC_URL` names this machine.
         assert!(!site(far, "https", true, local).2);
         for bad in ["data.example.com", "ftp://data.example.com", "https://", "https://a/b", "https://a b"] {
             assert!(bad.parse::<PublicUrl>().is_err(), "{bad}");

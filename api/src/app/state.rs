@@ -54,7 +54,7 @@ impl std::ops::Deref for App {
 }
 
 impl App {
-    /// Reason why a load balancer should send no requests; `None` if this instance is ready.
+    /// Reason why a load balancer should not send requests to this instance; `None` if the instance is ready.
     pub(crate) fn find_unreadiness(&self) -> Option<&'static str> {
         if self.is_draining() {
             return Some("draining: the instance stops");
@@ -71,8 +71,8 @@ impl App {
         self.draining.load(Ordering::Relaxed)
     }
 
-    /// Index of the names that filters accept. Empty while no generation is readable; the handler then reports the
-    /// error.
+    /// Index of the names that filters accept, for example sectors. The index is empty if no data can be read. The
+    /// request handler then reports the error.
     pub(crate) async fn facet_index(&self) -> Arc<FacetIndex> {
         let Ok(generation) = self.projection.pin() else { return Arc::default() };
         self.memory_tables.facet_index(&generation).await.unwrap_or_default()

@@ -1,8 +1,9 @@
-//! Throttle per client address. It needs no I/O, and its memory is bounded for any number of addresses.
+//! Limits per client address on calls, failed credentials and market pages. The throttle does no I/O, and its memory is
+//! bounded for any number of addresses.
 //!
-//! Invariants: a client is an IPv4 address or an IPv6 /64. An IPv6 /48 has ten times the allowance of a client. Failed
-//! credentials never block a key that was valid within the last day. A blocked client may still look up one key per
-//! second.
+//! Invariants: a client is an IPv4 address or an IPv6 /64 network. For calls and pages, all clients of an IPv6 /48
+//! network together have ten times the allowance of one client. Failed credentials never block a key that was valid
+//! within the last day. A client with too many failed credentials may still try one key per second.
 
 use std::net::IpAddr;
 use std::time::Instant;
@@ -10,12 +11,12 @@ use std::time::Instant;
 use crate::auth::client_address::ClientNetwork;
 use crate::auth::timestamp_map::BoundedTimestampMap;
 
-/// Time for which a valid key is exempt from the limit of failed credentials, in microseconds.
+/// Time for which a key is exempt from the limit of failed credentials after its last valid use, in microseconds.
 const VALID_KEY_EXEMPTION: u64 = 24 * 60 * 60 * SECOND;
-/// One second in microseconds, the time unit of the throttle.
+/// One second. All times of the throttle are in microseconds.
 const SECOND: u64 = 1_000_000;
 
-/// Allowed calls: rate per minute and burst.
+/// Allowance of a client: a rate per minute, and a burst.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AddressAllowance {
     pub(crate) per_minute: u64,
@@ -23,7 +24,7 @@ pub(crate) struct AddressAllowance {
 }
 
 impl AddressAllowance {
-    /// Interval between two allowed calls in microseconds, at least 1.
+    /// Interval after which one more call becomes available, in microseconds, at least 1.
     fn interval(self) -> u64 {
         (60_000_000 / self.per_minute.max(1)).max(1)
     }
@@ -38,7 +39,7 @@ impl AddressAllowance {
 pub(crate) struct RemainingCalls {
     pub(crate) limit: u64,
     pub(crate) remaining: u64,
-    /// Time until the full allowance is available, in microseconds.
+    /// Time until the full allowance is available again, in microseconds.
     pub(crate) until_full_us: u64,
 }
 
@@ -60,10 +61,10 @@ pub(crate) struct AddressThrottle {
     called: BoundedTimestampMap<ClientNetwork>,
     failed: BoundedTimestampMap<ClientNetwork>,
     viewed: BoundedTimestampMap<ClientNetwork>,
-    /// Time from which a blocked network may look up another key.
+    /// For each blocked network, the time from which it may try another key.
     next_lookup_at: BoundedTimestampMap<ClientNetwork>,
-    /// Ends of exemptions from the limit of failed credentials. A valid key is exempt for a day. The map key is the tag
-    /// of the API key.
+    /// For each recently valid key, the end of its exemption from the limit of failed credentials. The map key is the
+    /// tag of the API key.
     valid: BoundedTimestampMap<u128>,
 }
 
@@ -82,20 +83,26 @@ impl AddressThrottle {
         }
     }
 
-    /// Charges a call to a client address. Returns the remaining calls of the client, or of its IPv6 /48 if the /48 has
-    /// fewer.
+    /// Charges a call to a client address. Returns the remaining calls of the client or of its IPv6 /48 network, the
+    /// smaller of the two.
     pub(crate) fn charge_call(&self, address: IpAddr) -> Result<RemainingCalls, ThrottleRefusal> {
         charge(&self.called, self.calls, address, self.now())
     }
 
-    /// Charges a market page to a client address.
+    /// Charges one view of a market page to a client address.
     pub(crate) fn charge_page(&self, address: IpAddr) -> Result<RemainingCalls, ThrottleRefusal> {
         charge(&self.viewed, self.pages, address, self.now())
     }
 
+<<<<<<< HEAD
     /// Returns a refusal if the client or its IPv6 /48 has too many failed credentials. A key that was valid within the
     /// last day is never refused. A refused network may look up one key per second. A valid key from a shared address
     /// is therefore accepted after a short wait, while the rate is too low for guessing keys.
+=======
+    /// Returns a refusal if the client address has too many failed credentials. A key that was valid within the last
+    /// day is never refused. A blocked network may still try one key per second. A valid key from a shared address is
+    /// therefore accepted after a short wait, but keys cannot be guessed at this rate.
+>>>>>>> main
     pub(crate) fn find_refusal(&self, address: IpAddr, key: Option<u128>) -> Option<ThrottleRefusal> {
         let now = self.now();
         if key.is_some_and(|key| self.valid.update(key, now, |until| (until, until > now))) {
@@ -115,13 +122,14 @@ impl AddressThrottle {
         (!may_look_up).then_some(refused)
     }
 
-    /// Records a failed credential of a client address. Returns the number of further failures before a refusal.
+    /// Records a failed credential of a client address. In the result, `remaining` is the number of further failures
+    /// before a refusal.
     pub(crate) fn record_failure(&self, address: IpAddr) -> RemainingCalls {
         let charged = charge(&self.failed, self.failures, address, self.now());
         charged.unwrap_or_else(|refused| refused.left)
     }
 
-    /// Records a valid key.
+    /// Records that a key is valid. The key is then exempt from the limit of failed credentials for a day.
     pub(crate) fn record_valid_key(&self, key: u128) {
         let now = self.now();
         self.valid.update(key, now, |_| (now + VALID_KEY_EXEMPTION, ()));
@@ -148,8 +156,8 @@ fn charge(
     Ok(wider.filter(|wider| wider.remaining < left.remaining).unwrap_or(left))
 }
 
-/// Charges one call to a bucket. A bucket is stored as one number: the time at which it will be full, in microseconds.
-/// Returns the number to store; after a refusal, it is the old number.
+/// Charges one call to a token bucket. The bucket is stored as one number: the time at which it will be full again, in
+/// microseconds. Returns the number to store. A refusal does not change the number.
 fn charge_bucket(
     allowance: AddressAllowance,
     stored: u64,

@@ -14,8 +14,8 @@ pub(crate) enum ClientNetwork {
 }
 
 impl ClientNetwork {
-    /// Client network of this address: the IPv4 address, or the IPv6 /64. The second network is the /48 around an IPv6
-    /// /64; `None` for IPv4.
+    /// Returns the networks that contain an address. The first is the client: the IPv4 address, or the IPv6 /64. The
+    /// second is the IPv6 /48 around the /64; `None` for IPv4.
     pub(crate) fn containing(address: IpAddr) -> (Self, Option<Self>) {
         match address.to_canonical() {
             IpAddr::V4(address) => (Self::V4(address.octets()), None),
@@ -40,7 +40,8 @@ fn first<const N: usize>(address: Ipv6Addr) -> [u8; N] {
     octets
 }
 
-/// Client address: the peer, or behind trusted proxies the rightmost untrusted hop.
+/// Client address of a request: the peer of the socket. If the peer is a trusted proxy, the client address is the
+/// rightmost untrusted hop in `X-Forwarded-For`.
 pub(crate) fn resolve_client_address(peer: SocketAddr, headers: &HeaderMap, trusted: &[IpNet]) -> IpAddr {
     let mut client = peer.ip().to_canonical();
     if !is_trusted_proxy(client, trusted) {

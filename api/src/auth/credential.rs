@@ -1,7 +1,7 @@
 //! API keys: format, checksum, hash, and extraction from request headers.
 //!
-//! Invariants: a key with a wrong checksum is not looked up. The response is the same for every defect of a key. The
-//! secret is never stored, and never printed after its creation.
+//! Invariants: a key with a wrong checksum is not looked up. The response is the same for every kind of invalid key.
+//! The secret is never stored, and never printed after its creation.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use rand::RngExt;
 use secrecy::SecretString;
 use sha2::{Digest, Sha256};
 
-/// Prefix of every key, by which secret scanners find leaked keys.
+/// Prefix of every key. Secret scanners recognize leaked keys by this prefix.
 const PREFIX: &str = "dds_live_";
 /// Path prefix of a one-time link. The rest of the path is the secret.
 const LINK: &str = "/link/";
@@ -44,10 +44,11 @@ impl GeneratedKey {
     }
 }
 
-/// Well-formed key of a request.
+/// Well-formed key that a request contains. The key may still be unknown or expired.
 #[derive(Clone, Copy)]
 pub(crate) struct PresentedKey {
-    /// Tag for look-ups in this process: the first 128 bits of the key's BLAKE3 hash, which is faster than SHA-256.
+    /// Identifier of the key in the memory of this process: the first 128 bits of the key's BLAKE3 hash. BLAKE3 is
+    /// faster than SHA-256.
     pub(crate) tag: u128,
     secret: [u8; LENGTH],
 }
@@ -67,7 +68,7 @@ impl PresentedKey {
         Some(Self { tag: u128::from_le_bytes(*tag), secret })
     }
 
-    /// Creates a key with a chosen tag, for tests without valid keys.
+    /// Creates a key with the given tag, for tests that need no valid key.
     #[cfg(test)]
     pub(crate) fn with_tag(tag: u128) -> Self {
         Self { tag, secret: [b'0'; LENGTH] }
@@ -85,7 +86,7 @@ impl fmt::Debug for PresentedKey {
     }
 }
 
-/// CRC32 of the random part in base62.
+/// Checksum of a key: the CRC32 of its random part, as base62 digits.
 fn checksum(random: &str) -> [u8; CHECKSUM] {
     let mut rest = crc32fast::hash(random.as_bytes());
     let mut digits = [b'0'; CHECKSUM];
@@ -100,8 +101,8 @@ fn hash(secret: &[u8]) -> [u8; 32] {
     Sha256::digest(secret).into()
 }
 
-/// The single key in the headers `Authorization` and `X-API-Key`. `None` if the key is absent, malformed, in the query
-/// string, or different in the two headers.
+/// Reads the API key in the header `Authorization` or `X-API-Key`. Returns `None` if the key is absent or malformed, if
+/// the two headers have different keys, or if the query string contains a key.
 pub(crate) fn read_key(headers: &HeaderMap, uri: &Uri) -> Option<PresentedKey> {
     if uri.query().is_some_and(contains_key) {
         return None;
@@ -119,7 +120,8 @@ pub(crate) fn read_key(headers: &HeaderMap, uri: &Uri) -> Option<PresentedKey> {
     }
 }
 
-/// Value of a header that may occur once. `Some(None)` if the header is absent, `None` if it is repeated or not text.
+/// Value of a header that may occur at most once. Returns `Some(None)` if the header is absent, and `None` if the
+/// header is repeated or not text.
 fn single_header_value<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<Option<&'a str>> {
     let mut values = headers.get_all(name).iter();
     match (values.next(), values.next()) {
@@ -135,7 +137,7 @@ fn bearer_token(value: &str) -> Option<&str> {
     Some(rest.trim_start_matches(' '))
 }
 
-/// True if a query string contains a key, by parameter name or by prefix.
+/// True if a query string seems to contain a key: a parameter name such as `api_key`, or the prefix of keys.
 fn contains_key(query: &str) -> bool {
     form_urlencoded::parse(query.as_bytes()).any(|(given, value)| {
         let name: String =
@@ -146,7 +148,8 @@ fn contains_key(query: &str) -> bool {
     })
 }
 
-/// Redacts keys and one-time links in a path or message, percent-encoded or not.
+/// Replaces an API key, or the secret of a one-time link, by `***`. Percent-encoded secrets are recognized too. The
+/// text after the secret is removed.
 pub(crate) fn redact_secrets(text: &str) -> Cow<'_, str> {
     let decoded = percent_encoding::percent_decode_str(text).decode_utf8_lossy();
     if let Some(start) = decoded.find(LINK) {

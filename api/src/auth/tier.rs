@@ -5,7 +5,7 @@ use market::text_enum;
 use store::{FromRow, sql_row};
 use tokio_postgres::{Client, Error};
 
-/// Rank above the ranks of all tiers, so that no account reaches it.
+/// Rank higher than the rank of every tier. No account has this rank.
 const ABOVE_ALL: i16 = Tier::Professional as i16 + 1;
 const TIERS: &str = include_str!("../../queries/access/tiers.sql");
 
@@ -70,15 +70,16 @@ impl TierTable {
         self.0.iter().find(|plan| plan.tier == tier).map_or(0, |plan| plan.depth_years)
     }
 
-    /// Rank of the lowest tier whose history includes `day`. If no tier includes it, a rank above the ranks of all
-    /// tiers.
+    /// Rank of the lowest tier with a history that includes `day`. If no tier includes the day, the returned rank is
+    /// higher than the rank of every tier.
     pub(crate) fn lowest_rank_including(&self, day: NaiveDate, today: NaiveDate) -> i16 {
         let reaching = self.0.iter().filter(|plan| years_before(today, plan.depth_years) <= day);
         reaching.map(|plan| plan.tier.rank()).min().unwrap_or(ABOVE_ALL)
     }
 }
 
-/// The day `years` years earlier, but not before year 1. 29 February becomes 28 February.
+/// The same day `years` years earlier, but not before year 1. 29 February becomes 28 February if the earlier year is
+/// not a leap year.
 pub(crate) fn years_before(day: NaiveDate, years: i32) -> NaiveDate {
     let months = u32::try_from(years).ok().and_then(|years| years.checked_mul(12)).map(Months::new);
     let earlier = months.and_then(|months| day.checked_sub_months(months));

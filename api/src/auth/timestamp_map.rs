@@ -27,9 +27,11 @@ impl<K: Hash + Eq + Copy> BoundedTimestampMap<K> {
         Self { hasher: RandomState::default(), shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
     }
 
-    /// Updates the timestamp of a key. `change` gets the old timestamp, or 0 for an absent key. `change` returns the
-    /// new timestamp and the result of `update`. Timestamps up to `now` have expired. A full shard drops expired
-    /// entries, and then the entries with the earliest timestamps.
+    /// Updates the timestamp of a key. `change` gets the old timestamp, or 0 if the key is absent. `change` returns the
+    /// new timestamp and the result of `update`.
+    ///
+    /// Timestamps up to `now` have expired. A full shard first drops its expired entries. If it is still full, it drops
+    /// the half with the earliest timestamps.
     pub(crate) fn update<T>(&self, key: K, now: u64, change: impl FnOnce(u64) -> (u64, T)) -> T {
         #[expect(clippy::cast_possible_truncation, reason = "any part of a hash is one")]
         let index = self.hasher.hash_one(key) as usize % SHARDS;

@@ -1,4 +1,4 @@
-//! `api`: serves the read tables, and administers accounts and keys.
+//! `api`: serves the tables of the projector over HTTP, and administers accounts and keys.
 
 use std::process::ExitCode;
 

@@ -23,7 +23,7 @@ pub(super) enum AccountCommand {
         /// Tier: free, starter, premium or professional (or pro)
         #[arg(long, default_value = "free", value_parser = tier)]
         tier: Tier,
-        /// Last day of the paid period (inclusive, UTC), or an RFC 3339 time. Default: no end
+        /// End of the paid period: its last day (inclusive, UTC), or an RFC 3339 time. Default: no end
         #[arg(long, value_parser = parse_instant)]
         paid_until: Option<DateTime<Utc>>,
         #[command(flatten)]
@@ -41,8 +41,8 @@ pub(super) enum AccountCommand {
     Reset(LinkArguments),
     /// Show an account: tier, keys, usage of the month and requested tier
     Show(AccountArguments),
-    /// Change the tier from the next request on, or after the paid period. Calls already used still count against the
-    /// quota
+    /// Change the tier of an account: from the next request on, or after the paid period (--after-period). Calls
+    /// already used still count against the quota
     SetTier {
         /// Change the tier at the end of the paid period instead of now
         #[arg(long, conflicts_with = "paid_until")]
@@ -52,17 +52,17 @@ pub(super) enum AccountCommand {
         /// Tier: free, starter, premium or professional (or pro)
         #[arg(value_parser = tier)]
         tier: Tier,
-        /// Last day of the paid period (inclusive, UTC), or an RFC 3339 time. Default: no end
+        /// End of the paid period: its last day (inclusive, UTC), or an RFC 3339 time. Default: no end
         #[arg(long, value_parser = parse_instant)]
         paid_until: Option<DateTime<Utc>>,
         /// Print JSON
         #[arg(long)]
         json: bool,
     },
-    /// Cancel the subscription. The paid tier applies until the end of the period, then free
+    /// Cancel the subscription. The paid tier applies until the end of the paid period, and the tier free afterwards
     Cancel {
-        /// New end of the paid period. Default: its current end, else the end of the paid month, else the end of the
-        /// calendar month, UTC
+        /// New end of the paid period. Default: its current end, if it has one; otherwise the end of the current paid
+        /// month, or of the calendar month (UTC) if the account does not pay by the month
         #[arg(long, value_parser = parse_instant)]
         paid_until: Option<DateTime<Utc>>,
         #[command(flatten)]
@@ -186,7 +186,8 @@ async fn list(client: &Client, output: &ListArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// State of an account in the list: active or disabled, an ended or scheduled tier, and the requested tier.
+/// Describes the state of an account in the list, for example `active, premium has ended, wants starter`. The text
+/// names an ended, scheduled or requested tier.
 fn describe_state(account: &AccountDetails) -> String {
     let is_disabled = account.disabled_at.is_some();
     let mut state = vec![if is_disabled { "disabled" } else { "active" }.to_owned()];

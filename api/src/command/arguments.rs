@@ -1,4 +1,4 @@
-//! Arguments that several commands have: times, and the database.
+//! Functions that several commands share: parsing of times, and the database connection.
 
 use chrono::{DateTime, Utc};
 use store::db::{DatabaseSettings, connect, owner_config};

@@ -1,7 +1,8 @@
 //! Command line of the API: arguments, logging and exit codes.
 //!
-//! The command line is in the library to save compile time. The compiler generates the code of an `async fn` in the
-//! crate that awaits it. If `main` awaited the command, the whole program would be compiled a second time.
+//! This code is in the library and not in the binary, to save compile time. The compiler generates the code of an
+//! `async fn` in the crate that awaits it. If the binary awaited the command, the whole program would be compiled a
+//! second time.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;
@@ -73,8 +74,8 @@ pub fn main() -> ExitCode {
     })
 }
 
-/// Runs a command. While a command uses the database as its owner, a second connection checks that Postgres still
-/// responds. If Postgres is frozen, the command fails. Without this check, its statement would wait forever.
+/// Runs a command. While a command runs as the owner of the database, a second connection checks that Postgres still
+/// responds. If Postgres does not respond, the command fails. Without the check, the command could wait forever.
 async fn run(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
     let uses_owner = !matches!(arguments.command, ApiCommand::Serve(_) | ApiCommand::Health { .. });
     match db::owner_config(&arguments.database) {

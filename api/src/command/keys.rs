@@ -22,7 +22,7 @@ pub(super) enum KeyCommand {
         /// Name of the key, 1 to 64 characters, unique among the active keys of the account
         #[arg(long)]
         name: String,
-        /// Last day of the key (inclusive, UTC), or an RFC 3339 time. Default: the key does not expire
+        /// Expiry of the key: its last day (inclusive, UTC), or an RFC 3339 time. Default: the key does not expire
         #[arg(long, value_parser = parse_instant)]
         expires: Option<DateTime<Utc>>,
         /// Limit of this key in calls per minute, which is also its burst. The limit of the account applies too
@@ -45,7 +45,7 @@ pub(super) enum KeyCommand {
         email: String,
         /// Id or name of the key
         key: String,
-        /// Time for which the old secret still works: 0, 1h, 24h or 7d. It never works longer than its own expiry
+        /// Time for which the old secret still works: 0, 1h, 24h or 7d. It does not extend the expiry of the old secret
         #[arg(long, default_value = "0")]
         overlap: Overlap,
         /// Print JSON

@@ -18,7 +18,7 @@ pub(super) struct LinkArguments {
     /// Lifetime of the link, in hours
     #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(i32).range(1..=336))]
     hours: i32,
-    /// Public address of the service, with which the link begins
+    /// Public address of the service. The link begins with it
     #[arg(long, env = "PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
     url: String,
     /// Print JSON
@@ -26,8 +26,8 @@ pub(super) struct LinkArguments {
     json: bool,
 }
 
-/// Creates a link and prints it. With a tier in `invited`, the link is an invitation to an account of this tier.
-/// Without a tier, it is a password reset.
+/// Creates a one-time link and prints it. If `invited` is a tier, a person can create an account of this tier with the
+/// link. If `invited` is `None`, the holder of an account can set a new password with the link.
 pub(super) async fn print_link(
     client: &mut Client,
     arguments: &LinkArguments,

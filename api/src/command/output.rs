@@ -17,10 +17,10 @@ pub(super) fn print_object(value: &Value, json: bool) {
     }
 }
 
-/// Nouns, columns and empty text with which [`print_rows`] prints a list.
+/// Texts for [`print_rows`]: nouns for the rows, columns, and a sentence for an empty list.
 #[derive(Debug)]
 pub(super) struct RowList<'a> {
-    /// Singular and plural noun for the rows.
+    /// Singular and plural noun for the rows, for example `account` and `accounts`.
     pub(super) nouns: [&'static str; 2],
     /// Columns of the table: name of the JSON field, and header.
     pub(super) columns: &'a [(&'static str, &'static str)],

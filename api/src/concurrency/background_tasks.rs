@@ -16,8 +16,8 @@ pub(crate) struct BackgroundTasks {
 }
 
 impl BackgroundTasks {
-    /// Spawns a task for which [`BackgroundTasks::stop`] waits. The task must end without a signal of `stop`: a worker,
-    /// for example, ends when its last handle is dropped.
+    /// Spawns a task that ends without a signal. For example, a worker ends when its last handle is dropped.
+    /// [`BackgroundTasks::stop`] waits for the task.
     pub(crate) fn spawn<T: Send + 'static>(
         &self,
         work: impl Future<Output = T> + Send + 'static,

@@ -1,7 +1,8 @@
 //! Thread pool for long computations: one thread per core, at low priority.
 //!
-//! Invariant: only threads of this pool, and threads started for one response, have a lowered priority. The blocking
-//! threads of tokio keep the normal priority, because they resolve names and read files for the whole process.
+//! Invariant: only the threads of this pool, and threads that serve a single response, have a lowered priority. The
+//! blocking threads of tokio have the normal priority, because they resolve host names and read files for the whole
+//! process.
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -29,7 +30,8 @@ pub(crate) enum CpuPoolError {
     Panicked,
 }
 
-/// Runs a computation on a low-priority thread. If the caller's future was dropped, the computation is not started.
+/// Runs a computation on a low-priority thread. If the caller's future is dropped before the computation starts, the
+/// computation does not run.
 pub(crate) async fn run_low_priority<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, CpuPoolError> {

@@ -1,9 +1,10 @@
-//! Fair queue for expensive work. Work is queued under a key, such as an account, and keys are served round-robin.
-//! Urgent keys are served before all other keys.
+//! Fair queue for expensive work. Each waiter has a key, for example its account. The queue grants permits to the keys
+//! in turn (round-robin), and to urgent keys before all other keys.
 //!
-//! Invariants: never more than `max_permits` permits are in use. While an ordinary request is in progress, a permit is
-//! granted only if fewer than `max_permits_beside_others` are in use. A permit whose waiter no longer exists returns to
-//! the queue. The stack depth does not depend on the number of waiters.
+//! Invariants: at most `max_permits` permits are in use. While an ordinary (not expensive) request is in progress, a
+//! permit is granted only if fewer than `max_permits_beside_others` permits are in use. If a waiter no longer exists,
+//! its permit returns to the queue. Permits are granted in a loop without recursion, so the stack depth does not depend
+//! on the number of waiters.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Debug;
@@ -42,7 +43,8 @@ pub(crate) trait QueueKey: Copy + Eq + Hash + Debug + Send + Sync + 'static {
 pub(crate) struct QueueLimits {
     /// Maximum number of work permits in use.
     pub(crate) max_permits: usize,
-    /// While an ordinary request is in progress, a work permit is granted only if fewer than this number are in use.
+    /// Limit of work permits in use while an ordinary (not expensive) request is in progress. Permits that were granted
+    /// before the request began may exceed the limit.
     pub(crate) max_permits_beside_others: usize,
     /// Maximum number of expensive results per key that are computed or delivered at the same time.
     pub(crate) max_in_progress_per_key: usize,
@@ -56,7 +58,7 @@ pub(crate) struct QueueLimits {
 
 impl QueueLimits {
     /// Limits for expensive responses. At most `renderers` responses are rendered at the same time. While an ordinary
-    /// request is in progress, the limit for further responses is half as high, but at least 1.
+    /// request is in progress, the limit for new responses is half of `renderers`, but at least 1.
     pub(crate) fn of_responses(renderers: usize, timeout: Duration) -> Self {
         Self {
             max_permits: renderers.max(1),
@@ -73,12 +75,13 @@ impl QueueLimits {
 #[derive(Debug)]
 pub(crate) struct FairQueue<K: QueueKey> {
     limits: QueueLimits,
-    /// Number of ordinary requests in progress.
+    /// Number of ordinary (not expensive) requests in progress.
     ordinary_requests: AtomicUsize,
     state: Mutex<QueueState<K>>,
 }
 
-/// Ordinary request in progress, which takes precedence over expensive work until it is dropped.
+/// Guard of an ordinary (not expensive) request in progress. Until the guard is dropped, the queue grants fewer
+/// permits.
 #[derive(Debug)]
 pub(crate) struct OrdinaryRequest<K: QueueKey>(Arc<FairQueue<K>>);
 
@@ -86,10 +89,11 @@ pub(crate) struct OrdinaryRequest<K: QueueKey>(Arc<FairQueue<K>>);
 struct QueueState<K: QueueKey> {
     limits: QueueLimits,
     permits_in_use: usize,
-    /// Number of waiters of all keys, including expired waiters.
+    /// Number of waiters of all keys. A waiter that timed out is counted until it is removed.
     waiting: usize,
     keys: HashMap<K, KeyQueue<K>>,
-    /// Keys with waiters in round-robin order, each key once: a list of the urgent keys, and a list of all other keys.
+    /// Keys with waiters, each key once, in the order in which the queue serves them. The first list contains the
+    /// urgent keys, the second list all other keys.
     orders: [VecDeque<K>; 2],
 }
 
@@ -118,7 +122,7 @@ pub(crate) struct KeySlot<K: QueueKey> {
     key: K,
 }
 
-/// Permit on its way to a waiter. If it is dropped before `claim`, it returns to the queue.
+/// Permit that was sent to a waiter. If the reservation is dropped before `claim`, the permit returns to the queue.
 #[derive(Debug)]
 struct Reservation<K: QueueKey> {
     queue: Option<Arc<FairQueue<K>>>,
@@ -161,7 +165,7 @@ impl<K: QueueKey> FairQueue<K> {
         }
     }
 
-    /// A work permit is granted only while fewer than this number are in use.
+    /// Current limit of work permits in use.
     fn capacity(&self) -> usize {
         match self.has_ordinary_requests() {
             false => self.limits.max_permits,
@@ -169,9 +173,9 @@ impl<K: QueueKey> FairQueue<K> {
         }
     }
 
-    /// Sends reservations to waiters while there is capacity. If waiters remain, a permit or slot is in use, and its
-    /// return calls `dispatch` again. The end of an ordinary request raises the capacity, but does not call `dispatch`.
-    /// The next return of a permit or slot calls it.
+    /// Sends permits to waiters until the limit is reached. If waiters remain, a permit or slot is in use, and its
+    /// return calls `dispatch` again. The end of an ordinary request raises the limit, but does not call `dispatch`.
+    /// The waiters then wait until the next permit or slot returns.
     fn dispatch(self: &Arc<Self>) {
         let mut state = self.state.lock();
         while state.permits_in_use < self.capacity() {
@@ -224,10 +228,10 @@ impl<K: QueueKey> QueueState<K> {
         }
     }
 
-    /// Makes room for one waiter of `key` in a full queue. Expired waiters are removed first. If the queue is still
-    /// full, the newest waiter of the non-urgent key with the most waiters is removed. For a non-urgent `key`, that
-    /// other key must have more waiters than `key` would have with the new one. Returns `false` if no waiter can be
-    /// removed.
+    /// Makes room for one waiter of `key` in a full queue. First removes the waiters that timed out. If the queue is
+    /// still full, removes the newest waiter of the non-urgent key with the most waiters. If `key` is not urgent
+    /// either, the key that loses a waiter must have more waiters than `key` would have with the new one. Returns
+    /// `false` if no waiter can be removed.
     fn make_room(&mut self, key: K) -> bool {
         for known in self.keys.keys().copied().collect::<Vec<_>>() {
             self.remove_expired(known);
@@ -257,8 +261,8 @@ impl<K: QueueKey> QueueState<K> {
         true
     }
 
-    /// Removes the first waiter of the next key that may start work, and counts the work as in progress. Expired
-    /// waiters are skipped.
+    /// Takes the first waiter of the next key that may start work, and counts this work as in progress. Waiters that
+    /// timed out are removed.
     fn next_waiter(&mut self) -> Option<(K, oneshot::Sender<Reservation<K>>)> {
         loop {
             let (keys, max) = (&self.keys, self.limits.max_in_progress_per_key);

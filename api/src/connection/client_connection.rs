@@ -1,4 +1,5 @@
-//! Client connection: phase, progress and eviction rank. The reader, the writer and the timeout sweep share it.
+//! Client connection with its phase, its progress and its eviction rank. The code that reads, the code that writes and
+//! the periodic timeout check share this state.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -7,7 +8,8 @@ use futures::future::AbortHandle;
 use parking_lot::Mutex;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Maximum size of a request head that any client may send, in bytes. A larger head needs a valid key or a permit.
+/// Maximum size of a request head that any client may send, in bytes. For a larger head, the client needs a valid key
+/// or one of a limited number of permits.
 const SMALL_HEAD: usize = 16 * 1024;
 /// Number of bytes that a client must accept within the write timeout, unless fewer bytes remain.
 const MIN_ACCEPTED_BYTES: usize = 64 * 1024;
@@ -22,7 +24,7 @@ pub(crate) struct ClientTimeouts {
     pub(crate) head: Duration,
     /// Maximum idle time between two requests, or before the first request.
     pub(crate) idle: Duration,
-    /// Maximum time for each 64 KiB of a response.
+    /// Time in which the client must accept the next 64 KiB of a response, or the rest if less remains.
     pub(crate) write: Duration,
 }
 
@@ -42,7 +44,7 @@ struct ConnectionProgress {
     phase_started_at: Instant,
     /// True after a request with a valid key.
     has_shown_key: bool,
-    /// Blocked write; `None` after the client has accepted [`MIN_ACCEPTED_BYTES`] or all bytes.
+    /// Set when a write blocks. Cleared when the client has accepted [`MIN_ACCEPTED_BYTES`] or all bytes.
     blocked: Option<BlockedWrite>,
 }
 
@@ -62,7 +64,9 @@ struct BlockedWrite {
     accepted_bytes: usize,
 }
 
-/// Eviction rank. The connection with the lowest rank is evicted first.
+/// Eviction rank, compared field by field. The connection with the lowest rank is evicted first: without a valid key
+/// before with one, not sending a request head before sending one, and an earlier start of the phase before a later
+/// one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct EvictionRank {
     has_shown_key: bool,
@@ -99,13 +103,13 @@ impl ClientConnection {
         }
     }
 
-    /// Starts the working phase of a request whose head was received. The phase ends when the guard is dropped.
+    /// Starts the phase `working` after the head of a request was received. The phase ends when the guard is dropped.
     pub(crate) fn begin_request(self: &Arc<Self>) -> RequestGuard {
         self.progress.lock().enter(ConnectionPhase::Working);
         RequestGuard(Arc::clone(self))
     }
 
-    /// Records received bytes. Returns `false` if the permit for a large head is missing.
+    /// Records received bytes. Returns `false` if the request head is large and no permit for large heads is available.
     pub(super) fn record_received(&self, count: usize) -> bool {
         let mut progress = self.progress.lock();
         let has_shown_key = progress.has_shown_key;
@@ -165,8 +169,8 @@ impl ClientConnection {
         is_late || progress.blocked.as_ref().is_some_and(|blocked| beyond(blocked.since, timeouts.write))
     }
 
-    /// Eviction rank; `None` for a connection that must not be evicted: a request is in progress, or a client with a
-    /// valid key is still receiving a response.
+    /// Eviction rank; `None` if the connection must not be evicted. This is the case while a request is in progress,
+    /// and while a client with a valid key is still receiving a response.
     pub(super) fn eviction_rank(&self) -> Option<EvictionRank> {
         let progress = self.progress.lock();
         let is_sending = matches!(progress.phase, ConnectionPhase::Head { .. });

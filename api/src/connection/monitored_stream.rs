@@ -1,5 +1,5 @@
-//! Stream wrapper. It records the progress of reads and writes, on which the timeouts depend. It also replaces hyper's
-//! replies to protocol errors.
+//! Stream wrapper that records reads and writes, for the connection timeouts. It also replaces hyper's replies to
+//! protocol errors by the service's own replies.
 
 use std::io::{Error, ErrorKind, IoSlice, Result};
 use std::pin::Pin;
@@ -29,7 +29,8 @@ impl<S> MonitoredStream<S> {
         Self { stream, connection, on_protocol_error, reply: None }
     }
 
-    /// Recognizes hyper's reply to a protocol error. The service's reply is then written in place of hyper's bytes.
+    /// Checks if the bytes are hyper's reply to a protocol error. If so, sets the reply of the service, which is
+    /// written instead.
     fn recognize_protocol_error(&mut self, bytes: &[u8]) {
         if self.reply.is_none() {
             let status = hyper_reply_status(bytes);

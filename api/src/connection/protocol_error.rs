@@ -1,8 +1,8 @@
 //! Replies to protocol errors: bytes that are not an HTTP/1.1 request, and request heads that are too large.
 //!
-//! hyper writes its reply before a service or layer sees the error, and the reply cannot be configured. The stream
-//! below hyper therefore recognizes the reply and writes the service's reply in its place. A 4xx status without a
-//! request id identifies hyper's reply, because every response of the service has a request id.
+//! hyper replies to these errors before a service or layer sees them, and the reply cannot be configured. The stream
+//! below hyper therefore recognizes hyper's reply, and writes the reply of this service instead. A reply with a 4xx
+//! status and without a request id comes from hyper, because every response of this service has a request id.
 
 use std::fmt::Write;
 use std::io::{self, ErrorKind};
@@ -17,11 +17,11 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::connection::request_id::REQUEST_ID_HEADER;
 
-/// Renders the service's reply to a protocol error, given hyper's status.
+/// Renders the service's reply to a protocol error. The argument is the status of hyper's reply.
 pub(crate) type ProtocolErrorHandler = Box<dyn Fn(StatusCode) -> Response + Send + Sync>;
 
-/// Maximum number of bytes read from the client after the reply. A connection that is closed at once could lose the
-/// reply.
+/// Maximum number of bytes read from the client after the reply. If the connection were closed while the client is
+/// still sending, the client could lose the reply.
 const MAX_LINGER_BYTES: usize = 1024 * 1024;
 
 /// Status of a reply that hyper wrote; `None` for all other bytes.
@@ -60,8 +60,8 @@ impl ErrorReply {
         Poll::Ready(Ok(()))
     }
 
-    /// Reads the remaining bytes of the client. If the connection were closed earlier, it would be reset and the reply
-    /// lost.
+    /// Reads the remaining bytes of the client. If the connection were closed earlier, it would be reset, and the
+    /// client could lose the reply.
     pub(super) fn poll_linger<S: AsyncRead + Unpin>(
         &mut self,
         stream: &mut S,
@@ -80,7 +80,7 @@ impl ErrorReply {
     }
 }
 
-/// Encodes a response after which the connection is closed.
+/// Encodes a response as HTTP/1.1 bytes, with the header `connection: close`.
 fn encode(mut response: Response) -> Bytes {
     let body = std::mem::take(response.body_mut());
     let body = axum::body::to_bytes(body, usize::MAX).now_or_never().and_then(Result::ok);

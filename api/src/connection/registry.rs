@@ -14,7 +14,7 @@ use crate::auth::client_address::ClientNetwork;
 
 /// Maximum number of request heads above 16 KiB that clients without a valid key may send at the same time.
 const LARGE_HEADS: usize = 512;
-/// Maximum interval between two timeout sweeps.
+/// Maximum interval between two checks for connections that exceed a timeout.
 const SWEEP: Duration = Duration::from_secs(1);
 
 /// Maximum numbers of connections.
@@ -22,9 +22,9 @@ const SWEEP: Duration = Duration::from_secs(1);
 pub(crate) struct ConnectionCaps {
     /// Maximum number of connections of the instance.
     pub(crate) total: usize,
-    /// Maximum number of connections per client network, while no connection of the network has sent a valid key.
+    /// Maximum number of connections per client network that have not sent a valid key.
     pub(crate) by_address_without_key: usize,
-    /// Maximum number of connections per client network.
+    /// Maximum number of connections per client network, with or without a valid key.
     pub(crate) by_address: usize,
 }
 
@@ -59,9 +59,9 @@ impl ConnectionRegistry {
         Arc::new(Self { caps, timeouts, large_heads, open: Mutex::default() })
     }
 
-    /// Registers a connection. If a cap is reached, another connection is evicted; `None` if none can be evicted. The
-    /// caller must run the connection under the returned abort registration, so that the registry can end it. Trusted
-    /// proxies have no cap per client network.
+    /// Registers a connection. If a cap is reached, another connection is evicted. Returns `None` if no connection can
+    /// be evicted. The caller must run the connection under the returned abort registration, so that the registry can
+    /// abort the connection. Trusted proxies have no cap per client network.
     pub(crate) fn register(
         self: &Arc<Self>,
         peer: IpAddr,
@@ -144,8 +144,8 @@ impl OpenConnections {
         }
     }
 
-    /// Evicts the lowest-ranked connection of a client network, among the connections that `may_go` accepts. Returns
-    /// `false` if no connection can be evicted.
+    /// Evicts one connection of a client network: the one with the lowest rank among the connections that `may_go`
+    /// accepts. Returns `false` if no connection can be evicted.
     fn evict_at(&mut self, network: ClientNetwork, may_go: impl Fn(&ClientConnection) -> bool) -> bool {
         let here = self.networks.get(&network).into_iter().flatten();
         let candidates = here
@@ -156,7 +156,7 @@ impl OpenConnections {
         true
     }
 
-    /// Evicts the connection with the lowest rank. Returns `false` if no connection can be evicted.
+    /// Evicts the connection with the lowest rank of all networks. Returns `false` if no connection can be evicted.
     fn evict_anywhere(&mut self) -> bool {
         let all =
             self.networks.iter().flat_map(|(network, here)| here.iter().map(move |entry| (network, entry)));

@@ -1,4 +1,5 @@
-//! Request id of the current task. Log lines, the body of a response 500, and a header of every response contain it.
+//! Request id of the current task. Log lines, the body of a 500 response, and a header of every response contain the
+//! id.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -25,7 +26,8 @@ impl RequestId {
         given(headers).or_else(|| traced(headers)).unwrap_or_else(Self::generate)
     }
 
-    /// Request id that equals a trace id: 32 hexadecimal digits, not all 0. `None` for any other text.
+    /// Creates a request id from a trace id. Returns `None` if the text is not 32 lower-case hexadecimal digits, or if
+    /// all digits are 0.
     pub(crate) fn from_trace_id(id: &str) -> Option<Self> {
         let sane = id.len() == 32 && id.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
         let is_id = sane && id.bytes().any(|byte| byte != b'0');
@@ -61,7 +63,7 @@ impl fmt::Display for RequestId {
     }
 }
 
-/// Valid `x-request-id` that the client sent.
+/// Request id in the client's `x-request-id` header; `None` if it is absent or invalid.
 fn given(headers: &HeaderMap) -> Option<RequestId> {
     let given = headers.get(&REQUEST_ID_HEADER)?;
     let id = given.to_str().ok()?;
@@ -72,7 +74,8 @@ fn given(headers: &HeaderMap) -> Option<RequestId> {
     sane.then(|| RequestId(given.clone()))
 }
 
-/// Trace id in the `traceparent` header (W3C Trace Context). Log lines and traces then have the same id.
+/// Request id from the trace id in the `traceparent` header (W3C Trace Context). Log lines and traces then have the
+/// same id.
 fn traced(headers: &HeaderMap) -> Option<RequestId> {
     let parent = headers.get(&TRACE_PARENT)?.to_str().ok()?;
     parent.split('-').nth(1).and_then(RequestId::from_trace_id)
@@ -83,7 +86,7 @@ pub(crate) async fn with_request_id<F: Future>(id: RequestId, work: F) -> F::Out
     REQUEST_ID.scope(id, work).await
 }
 
-/// Request id of the current task.
+/// Request id of the current task; empty outside of a request.
 pub(crate) fn current_request_id() -> RequestId {
     REQUEST_ID.try_with(Clone::clone).unwrap_or_default()
 }

@@ -11,10 +11,10 @@ use crate::app::login_throttle::AttemptError;
 use crate::connection::request_id::current_request_id;
 use crate::dashboard::view::layout::{self, PageLayout, Section, Viewer};
 
-/// Seconds in the `Retry-After` header, if the queue of password hashes is full.
+/// Value of the `Retry-After` header if the queue of password hashes is full, in seconds.
 const BUSY: u64 = 5;
 
-/// Result of a page handler or of a step of its work. The default value type is the response of the page.
+/// Result of a page handler, or of a function that it calls. By default, the value is the response.
 pub(crate) type PageResult<T = Response> = Result<T, PageError>;
 
 /// Errors of a page.
@@ -30,7 +30,8 @@ pub(crate) enum PageError {
     Forged,
     #[error("the form is too long")]
     TooLong,
-    /// Refusal by a rule. The value is the message for the visitor.
+    /// The request breaks a rule, for example with a password that is too short. The value is the message for the
+    /// visitor.
     #[error("{0}")]
     Refused(String),
     /// Too many attempts. The value is the wait in seconds.
@@ -88,8 +89,8 @@ impl PageError {
     }
 }
 
-/// Text of an error page, stored as an extension of the response. A middleware can then render the page again with the
-/// search form. Only the middleware knows whether the site has market pages.
+/// Text of an error page. The text is stored as an extension of the response, so that a middleware can render the page
+/// again with the search form. Only the middleware knows if the site has market pages.
 #[derive(Debug, Clone)]
 pub(super) struct ErrorText {
     title: &'static str,

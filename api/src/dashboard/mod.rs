@@ -1,8 +1,8 @@
 //! Account dashboard and public pages: keys, usage, plan, reference, status.
 //!
-//! Invariants: only a POST from a page of the same origin changes state. A form of a signed-in holder must also come
-//! from a page of the same session. Browsers and proxies do not store pages (`Cache-Control: no-store`). Pages load
-//! nothing from other sites, and contain no inline script or style. `/v1` does not read cookies. Every page has a
+//! Invariants: only a POST from a page of the same origin changes state. A form of a signed-in account holder must also
+//! come from a page of the same session. Browsers and proxies do not store pages (`Cache-Control: no-store`). Pages
+//! load nothing from other sites, and contain no inline script or style. `/v1` does not read cookies. Every page has a
 //! deadline. All changes of accounts are functions of [`crate::account`].
 
 mod error;
@@ -135,7 +135,7 @@ pub(crate) fn not_found_page(app: &App, request: &Request, path: &str) -> Respon
     response
 }
 
-/// GET handler of a path that accepts only POST. It redirects to the page with the form.
+/// GET handler for a path that only accepts the POST of a form. It redirects to the page with the form.
 fn redirect_to_form(page: &'static str) -> MethodRouter<App> {
     get(async move || Redirect::to(page))
 }

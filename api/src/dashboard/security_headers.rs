@@ -29,7 +29,8 @@ const HEADERS: [(HeaderName, &str); 7] = [
     (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
 ];
 
-/// Middleware that adds the security headers to a page, and the search form to an error page.
+/// Middleware that adds the security headers to every page. If the market pages are public, it also adds the search
+/// form to error pages.
 pub(crate) async fn add_security_headers(State(app): State<App>, request: Request, next: Next) -> Response {
     let is_secure = is_secure_request(&app, &request);
     let mut response = next.run(request).await;

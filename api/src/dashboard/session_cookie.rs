@@ -8,7 +8,7 @@ use axum::http::{HeaderMap, HeaderValue, header};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// Cookie with a secret, which clients send back.
+/// Names and lifetime of a cookie that contains a secret.
 #[derive(Debug)]
 pub(crate) struct SecretCookie {
     /// Name over HTTPS. With its prefix `__Host-`, browsers accept the cookie only from this host and for the path `/`.
@@ -22,8 +22,8 @@ pub(crate) struct SecretCookie {
 /// Cookie with the secret of a session.
 pub(crate) const SESSION: SecretCookie =
     SecretCookie { secure_name: "__Host-session", local_name: "session", lifetime: None };
-/// Cookie with the secret by which later sign-ins recognize this browser. The database keeps a known device for the
-/// same lifetime.
+/// Cookie with a secret that identifies this browser at later sign-ins. It lasts 30 days, and the database also
+/// remembers a device for 30 days.
 pub(crate) const DEVICE: SecretCookie =
     SecretCookie { secure_name: "__Host-device", local_name: "device", lifetime: Some(30 * 24 * 60 * 60) };
 const NONCE: usize = 16;
@@ -33,7 +33,7 @@ impl SecretCookie {
         if is_local { self.local_name } else { self.secure_name }
     }
 
-    /// Secret in the request's cookies.
+    /// Reads the secret from the request's cookies; `None` if the cookie is absent or malformed.
     pub(crate) fn read(&self, headers: &HeaderMap, is_local: bool) -> Option<String> {
         let name = self.name(is_local);
         let lines = headers.get_all(header::COOKIE).iter().filter_map(|line| line.to_str().ok());

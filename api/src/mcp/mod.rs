@@ -62,7 +62,8 @@ pub(crate) fn routes(app: &App, data: Router) -> Router<App> {
     Router::new().route(PATH, post(handler))
 }
 
-/// Handles one message. The message is charged before the response is sent.
+/// Handles one message, and charges it to the account before the response is sent. A tool call was already charged by
+/// the API's router.
 async fn handle_message(app: App, service: Service, request: Request) -> Result<Response, ApiError> {
     let (mut parts, body) = request.into_parts();
     check_origin(&app, &parts.headers)?;

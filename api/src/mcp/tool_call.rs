@@ -14,10 +14,12 @@ use super::tools::{Tool, ToolRoute};
 use crate::admission::RequestContext;
 use crate::parameters::ParameterError;
 
-/// Maximum number of rows on an API page. Further rows are on the next page, which a tool call requests by cursor.
+/// Maximum number of rows that one tool call requests from the API. A later tool call requests further rows with a
+/// cursor.
 const MAX_ROWS: u64 = 200;
 
-/// API request of a tool call. The first `skip` rows of the response were in an earlier result.
+/// API request of a tool call. The tool result leaves out the first `skip` rows of the response, because an earlier
+/// result had them.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ToolCall {
     pub(super) target: String,
@@ -114,16 +116,16 @@ fn text(name: &str, value: &Value) -> Result<Option<String>, ParameterError> {
     Ok(Some(rows.map_or(text, |rows| rows.min(MAX_ROWS).to_string())))
 }
 
-/// Parses the cursor of a tool into the number of rows to skip and the cursor of the API page; `None` for the first
-/// page.
+/// Parses the cursor of a tool. Returns the number of rows to skip, and the API's cursor of the page; `None` for the
+/// first page.
 fn position(cursor: &str) -> Result<(usize, Option<String>), ParameterError> {
     let Some((skip, page)) = cursor.split_once('.') else { return Ok((0, Some(cursor.to_owned()))) };
     let skip = skip.parse().map_err(|_| argument_error("cursor", "is damaged; ask without it", None))?;
     Ok((skip, Some(page.to_owned()).filter(|page| !page.is_empty())))
 }
 
-/// Builds the cursor of a tool for the rows after the first `skip` rows of an API page. `page` is the cursor of the API
-/// page.
+/// Builds the tool's cursor for the rest of an API page, after its first `skip` rows. `page` is the API's cursor of
+/// this page; `None` for the first page.
 pub(super) fn remaining_cursor(skip: usize, page: Option<&str>) -> String {
     format!("{skip}.{}", page.unwrap_or_default())
 }

@@ -14,8 +14,8 @@ use super::tool_call::{ToolCall, remaining_cursor};
 use crate::error::ApiError;
 use crate::parameters::ParameterError;
 
-/// Maximum size of a tool's text as a JSON string, in bytes. A whole message has at most 32 KiB, of which 1 KiB remains
-/// for the JSON around the text.
+/// Maximum size of a result's text in bytes, encoded as a JSON string. A whole message has at most 32 KiB: the text,
+/// and 1 KiB for the JSON around it.
 const MAX_TEXT_BYTES: usize = 31 * 1024;
 
 /// Result of a tool call.

@@ -40,7 +40,7 @@ pub(super) struct Tool {
 #[serde(untagged)]
 pub(super) enum ToolRoute {
     One(String),
-    /// Several endpoints, of which an argument selects one.
+    /// Several endpoints. The value of the argument `by` selects one of them.
     Chosen {
         by: String,
         paths: BTreeMap<String, String>,

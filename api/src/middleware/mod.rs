@@ -31,7 +31,8 @@ use crate::connection::request_id::{self, RequestId};
 use crate::error::ApiError;
 use common_headers::add_common_headers;
 
-/// Connection on which a request arrived: peer address, and the state that timeouts and eviction need.
+/// Connection of a request: peer address, and the state of the connection. Timeouts and the eviction of connections use
+/// this state.
 pub(crate) struct ConnectionInfo {
     pub(crate) peer: SocketAddr,
     /// True if the peer is a trusted proxy.
@@ -125,7 +126,7 @@ async fn call_router(app: &App, mut router: Router, request: Request) -> Respons
 #[derive(Clone, Copy)]
 struct RoutedStatus(StatusCode);
 
-/// True if the request contains its host as RFC 9112 requires: exactly once, or in HTTP/1.0 at most once.
+/// True if the request has valid `Host` headers as RFC 9112 requires: exactly one, or in HTTP/1.0 at most one.
 fn has_valid_host(request: &Request) -> bool {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let is_valid = |host: &HeaderValue| {
@@ -138,7 +139,8 @@ fn has_valid_host(request: &Request) -> bool {
     }
 }
 
-/// Response to a protocol error, with the status of hyper's reply. The error counts as a call of the client address.
+/// Builds the response to a protocol error, such as a malformed request. `status` is the status that hyper chose. The
+/// error counts as a call in the throttle of the client address.
 pub(crate) fn respond_to_protocol_error(app: &App, client: IpAddr, status: StatusCode) -> Response {
     let (error, left) = match app.throttle.charge_call(client) {
         Ok(left) => (protocol_error(status), left),

@@ -23,7 +23,7 @@ pub(crate) const OTHER_DATE_PARAMETERS: [&str; 4] =
     ["declared_from", "declared_to", "record_from", "record_to"];
 
 impl ParameterReader<'_> {
-    /// Reads a day that must be within the tier's history.
+    /// Reads a day. The request is refused later if this day is before the start of the history in the account's plan.
     pub(crate) fn read_day_of_history(&mut self, name: &'static str) -> Option<NaiveDate> {
         let day = self.read_date(name);
         self.properties.oldest_day = day;
@@ -53,7 +53,8 @@ impl ParameterReader<'_> {
         DateRange { start, end: self.read_last_day(last, first, start) }
     }
 
-    /// Reads the last day of a range. Records an error if it is before the day `start` of the parameter `first`.
+    /// Reads the last day of a range from the parameter `last`. Records an error if it is before `start`, the value of
+    /// the parameter `first`.
     pub(crate) fn read_last_day(
         &mut self,
         last: &'static str,

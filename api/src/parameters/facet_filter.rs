@@ -11,8 +11,8 @@ const MAX_LENGTH: usize = 512;
 
 impl ParameterReader<'_> {
     /// Reads the comma-separated names of `field` and maps them to the names in responses. An unknown name is an error.
-    /// Without a facet index, or with an empty one, no name can be checked, and all names stay as written. In a request
-    /// with a cursor, unknown names stay as written, because the first page accepted them.
+    /// In two cases, a list with an unknown name stays as written instead: the facet index (the index of valid names)
+    /// is missing or empty, or the request has a cursor, because the first page already accepted the list.
     pub(crate) fn read_names(&mut self, field: FilterField) -> Option<Vec<String>> {
         let text = self.read_text(field.as_str(), MAX_LENGTH)?;
         let as_written = || text.split(',').map(|name| name.trim().to_owned()).collect();

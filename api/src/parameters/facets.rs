@@ -48,7 +48,7 @@ impl FacetIndex {
         self.0.entry(field).or_default().insert(name);
     }
 
-    /// Served names of a filter, and the names in `others`.
+    /// Served names of a filter, together with the names in `others`.
     pub(crate) fn names_with(&self, field: FilterField, others: FacetNames) -> FacetNames {
         let known = self.0.get(&field).into_iter().flat_map(FacetNames::names);
         known.chain(others.names()).cloned().collect()
@@ -61,7 +61,7 @@ impl FacetIndex {
     }
 }
 
-/// Served names by their normalized form.
+/// Served names by their normalized form (without case and punctuation).
 #[derive(Debug, Default)]
 pub(crate) struct FacetNames(BTreeMap<String, Vec<String>>);
 
@@ -85,7 +85,8 @@ impl FacetNames {
         }
     }
 
-    /// Finds the served names for a comma-separated list. Standard names of `field` are accepted too.
+    /// Finds the served names for a comma-separated list. If `field` is the exchange or the country, standard codes and
+    /// names are accepted too.
     pub(crate) fn resolve(
         &self,
         field: Option<FilterField>,
@@ -161,7 +162,7 @@ fn standard_code(field: Option<FilterField>, text: &str) -> Option<&'static str>
     }
 }
 
-/// Pairs of a standard code of an exchange or country, and one of its spellings.
+/// All spellings of all exchanges or countries, as pairs of the standard code and a spelling. Empty for other filters.
 fn standard_spellings(field: Option<FilterField>) -> Vec<(&'static str, &'static str)> {
     match field {
         Some(FilterField::Exchange) => {

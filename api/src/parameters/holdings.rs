@@ -59,7 +59,8 @@ impl ParameterReader<'_> {
     }
 }
 
-/// Error in a list of holdings. Its message follows the parameter name.
+/// Error in a list of holdings. Its text continues a sentence that begins with the parameter name, for example
+/// "holdings has more than 100 holdings".
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum HoldingsError {
     #[error("has more than {MAX_HOLDINGS} holdings")]

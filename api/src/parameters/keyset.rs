@@ -168,7 +168,7 @@ mod tests {
     }
 
     proptest! {
-        /// Fails if the order of rows with equal keys is undefined.
+        /// This test fails if rows with equal sort keys have no fixed order.
         #[test]
         fn pages_neither_skip_nor_repeat(values in proptest::collection::vec(proptest::option::of(-3i64..3), 0..40), limit in 1i64..7, descending: bool) {
             let rows: Vec<KeysetRow> = values.into_iter().zip(0u16..).map(|(value, id)| KeysetRow(value, id)).collect();

@@ -1,15 +1,16 @@
-//! Oldest data version that a request accepts. It is taken from `min_version`, `If-Min-Version`, the cursor,
-//! `updated_since` and entity tags.
+//! Oldest data version that a request accepts. It is the newest of the versions in `min_version`, `If-Min-Version`, the
+//! cursor, `updated_since` and entity tags.
 
-/// Header with the effect of the parameter `min_version`.
+/// Header that has the same effect as the parameter `min_version`.
 pub(crate) const MIN_VERSION_HEADER: &str = "if-min-version";
 
 /// Oldest data version that a request accepts. The default accepts every version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct MinVersion {
-    /// Minimum position in the journal.
+    /// Minimum position in the change journal; 0 accepts every position.
     pub(crate) position: i64,
-    /// Generation and minimum log sequence, for a version without a journal position; `None` otherwise.
+    /// Generation and minimum log sequence, if the requested version has no journal position (`g3.184467`); `None`
+    /// otherwise.
     pub(crate) sequence: Option<(i32, i64)>,
     /// True if the client named the version in `min_version` or `If-Min-Version`. Older data is then an error.
     pub(crate) is_explicit: bool,
@@ -43,7 +44,7 @@ impl MinVersion {
         newest
     }
 
-    /// Combines two minimums: position and sequence become the greater of both values.
+    /// Combines two minimums. The result has the greater position and the greater sequence of the two.
     pub(crate) fn raise(&mut self, other: Self) {
         self.position = self.position.max(other.position);
         self.sequence = self.sequence.max(other.sequence);

@@ -70,8 +70,8 @@ impl ParameterReader<'_> {
         number
     }
 
-    /// Reads the upper bound of a figure from the parameter `high`. Records an error if the upper bound is below
-    /// `least`, the value of the parameter `low`.
+    /// Reads the upper bound of a range from the parameter `high`. Records an error if it is below `least`, the value
+    /// of the parameter `low`.
     pub(crate) fn read_maximum(
         &mut self,
         high: &'static str,
@@ -97,8 +97,8 @@ fn plain_integer(text: &str) -> Option<i64> {
     if plain { text.parse().ok() } else { None }
 }
 
-/// Parses a number in JSON notation, for comparison with figures. A number too small for `Decimal` becomes the smallest
-/// decimal of its sign. No figure lies between the number and this decimal.
+/// Parses a number in JSON notation. A number that is closer to zero than every `Decimal` becomes the `Decimal` next to
+/// zero with the same sign. No figure of the service lies between the two, so comparisons have the same result.
 fn threshold(text: &str) -> Option<Decimal> {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let digits = mantissa.strip_prefix(['-', '+']).unwrap_or(mantissa);
@@ -118,7 +118,8 @@ fn threshold(text: &str) -> Option<Decimal> {
     Some(value.normalize())
 }
 
-/// Divides a number by 10^`places`. A result too small for `Decimal` becomes the smallest decimal of its sign.
+/// Divides a number by 10^`places`. A result that is closer to zero than every `Decimal` becomes the `Decimal` next to
+/// zero with the same sign.
 fn shifted(number: Decimal, places: u32) -> Decimal {
     let scale = places.saturating_add(number.scale());
     let smallest = || match number {

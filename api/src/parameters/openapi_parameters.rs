@@ -39,7 +39,8 @@ fn recorded_specs<P: Parameters>() -> Vec<ParameterSpec> {
 }
 
 impl ParameterSpec {
-    /// Parameter in OpenAPI form. The endpoint's description has precedence over the description from the reader.
+    /// Converts the specification to an OpenAPI parameter. A description in `descriptions` (from the endpoint) replaces
+    /// the description that the reader recorded.
     fn documented_by(self, descriptions: &[(&str, &str)]) -> Parameter {
         let of_endpoint = descriptions.iter().find(|(field, _)| field.trim_start_matches("r#") == self.name);
         let description = of_endpoint.map(|(_, lines)| unindented(lines)).filter(|text| !text.is_empty());

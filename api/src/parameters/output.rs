@@ -11,7 +11,7 @@ const MAX_FIELDS: usize = 50;
 /// Pattern of a data version, with or without a journal position.
 pub(super) const VERSION_PATTERN: &str = "^g[0-9]{1,9}\\.[0-9]{1,18}(\\.[0-9]{1,18})?$";
 
-/// Column whose value is a list. If `fields` of a CSV request names the column, the CSV has one row per list element.
+/// Column whose value is a list. If a CSV request names this column in `fields`, the CSV has one row per list element.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExpandedColumn {
     pub(crate) name: &'static str,
@@ -48,7 +48,7 @@ impl ParameterReader<'_> {
         self.read_output_with_csv(columns, columns)
     }
 
-    /// Reads the same parameters as [`Self::read_output`], for a resource whose CSV has other columns than its JSON.
+    /// Reads the same parameters as [`Self::read_output`], for a resource whose columns differ between CSV and JSON.
     pub(crate) fn read_output_with_csv(
         &mut self,
         of_json: &'static [&'static str],
@@ -77,8 +77,8 @@ impl ParameterReader<'_> {
         Output { format, text_decimals, columns, fields, expanded: None }
     }
 
-    /// Reads `fields`, whose names must be in `columns`. The OpenAPI document also lists `others`, the columns of the
-    /// CSV.
+    /// Reads the names in `fields`. Every name must be in `columns`. The OpenAPI document also lists `others`, the
+    /// columns of the CSV.
     fn read_fields(
         &mut self,
         columns: &'static [&'static str],

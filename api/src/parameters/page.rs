@@ -8,8 +8,8 @@ use crate::parameters::cursor::ResponseSigner;
 
 /// Maximum number of keys in `sort`.
 pub(super) const MAX_SORT_KEYS: usize = 3;
-/// Text before the filters in the signed text of a cursor. This prefix shows that the cursor contains a data version.
-/// Release 0.1.0 signs the filters without a prefix, so it refuses cursors with the prefix.
+/// Prefix that is put before the filters when a cursor is signed. It marks a cursor that contains a data version.
+/// Release 0.1.0 signs the filters without a prefix, so it refuses these cursors.
 const CURSOR_FORMAT: &str = "2 ";
 /// Maximum length of a cursor, in characters.
 const MAX_CURSOR_LENGTH: usize = 512;
@@ -40,8 +40,9 @@ pub(crate) struct Page {
     /// Last row of the previous page: the values of its sort keys, and its unique tie-breaker. `None` on the first
     /// page.
     pub(crate) after: Option<Vec<Option<String>>>,
-    /// `sync_from` of the first page, repeated on all later pages; `None` without a change feed. A synchronization that
-    /// starts at this point also returns the changes made while the client reads the pages.
+    /// `sync_from` of the response to the first page. All later pages repeat it. After the last page, the client can
+    /// synchronize from this point, and also gets the changes that were made while it read the pages. `None` if the
+    /// list has no change feed.
     pub(crate) sync_from: Option<String>,
     filters: String,
 }
@@ -146,7 +147,7 @@ impl Page {
         signer.seal(&sealed, &self.filters)
     }
 
-    /// Copy of the page with the given `sync_from`. If the cursor of the request contains a `sync_from`, it is kept.
+    /// Copy of the page with the given `sync_from`. A `sync_from` in the request's cursor has precedence.
     pub(crate) fn with_sync_from(&self, sync_from: Option<String>) -> Self {
         Self { sync_from: self.sync_from.clone().or(sync_from), ..self.clone() }
     }

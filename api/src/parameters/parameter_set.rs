@@ -7,9 +7,10 @@ use crate::auth::tier::Tier;
 pub(crate) trait Parameters: Sized + Send + Sync + 'static {
     /// Feature name that a 403 shows. It is empty if every tier has access.
     const FEATURE: &'static str = "";
-    /// True if the response differs by tier.
+    /// True if the response differs by tier. The response cache then has a separate entry for each tier.
     const TIER_MATTERS: bool = false;
-    /// True if every response of the endpoint is expensive. Otherwise, only responses with many rows are expensive.
+    /// True if every response of the endpoint is expensive. Otherwise, only responses with many rows, or with an
+    /// earlier state of the data, are expensive.
     const IS_COSTLY: bool = false;
     /// False for requests that match no endpoint. Such a request does not count against the quota, and its parameters
     /// are not checked.
@@ -21,16 +22,17 @@ pub(crate) trait Parameters: Sized + Send + Sync + 'static {
     /// Reads all accepted parameters. The reader collects the errors.
     fn read(reader: &mut ParameterReader<'_>) -> Self;
 
-    /// Minimum tier of the given parameter values, and the feature name that a 403 shows; `None` if the endpoint's tier
-    /// suffices.
+    /// Minimum tier that these parameter values need, and the feature name that a 403 shows. `None` if they need no
+    /// higher tier than the endpoint itself.
     fn needs(&self) -> Option<(Tier, &'static str)> {
         None
     }
 }
 
-/// Declares the parameter struct of an endpoint, and implements [`Parameters`]. The documentation of a field is the
-/// description of the parameter. Each field has the expression that reads it. The expressions run in the order of the
-/// fields, and may use earlier fields. Other items of [`Parameters`], such as `FEATURE`, follow the struct.
+/// Declares the parameter struct of an endpoint, and implements [`Parameters`] for it. The doc comment of a field
+/// becomes the description of the parameter in the OpenAPI document. After its type, each field has an expression that
+/// reads its value. The expressions run in the order of the fields, and may use earlier fields. Other items of
+/// [`Parameters`], such as `FEATURE`, follow the struct.
 macro_rules! parameters {
     ($(#[doc = $about:literal])+ pub(crate) struct $name:ident $(<const $constant:ident: $of:ty>)? by $reader:ident {
         $($(#[doc = $description:literal])* $field:ident: $type:ty = $value:expr,)+

@@ -32,7 +32,7 @@ pub(crate) struct ParameterReader<'a> {
     pub(super) route: &'a str,
     /// Current day in New York, unless the settings name another day.
     pub(crate) today: NaiveDate,
-    /// Rules of the served figures. For the OpenAPI document, these are the default rules.
+    /// Calculation rules of the served figures. While the OpenAPI document is generated, these are the default rules.
     pub(crate) served_rules: Arc<ServedRules>,
     /// Names that filters accept; `None` if names are not checked.
     pub(crate) facet_index: Option<&'a FacetIndex>,
@@ -148,7 +148,8 @@ impl<'a> ParameterReader<'a> {
         self.require(given, name, &format!("is required without {other}"));
     }
 
-    /// Reads a parameter whose values `schema` describes. An empty value is an error.
+    /// Reads the text of a query parameter. `schema` describes the accepted values in the OpenAPI document and is not
+    /// checked here. An empty value, or a value with control characters, is an error.
     pub(super) fn read_value(
         &mut self,
         name: &'static str,
@@ -253,7 +254,8 @@ impl<'a> ParameterReader<'a> {
         self.errors.push(ParameterError::unknown_value(name, unknown));
     }
 
-    /// Filters to which a cursor is bound: the route, and all parameters that select or sort rows.
+    /// Text of the route and of all parameters that select or sort rows. A cursor is valid only for requests with the
+    /// same text.
     pub(super) fn filters(&self) -> String {
         let free =
             ["cursor", "limit", "format", "decimals", "fields", "min_version", "data_version", "known_at"];

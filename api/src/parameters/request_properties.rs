@@ -1,4 +1,5 @@
-//! Properties of a request that its parameters determine: format, expense, and the named data versions and days.
+//! Properties of a request that follow from its parameters: the response format, the cost of the response, and the data
+//! versions and days that the request names.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use store::ids::GenerationId;
@@ -23,7 +24,7 @@ pub(crate) enum ResponseFormat {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct RequestProperties {
     pub(crate) format: ResponseFormat,
-    /// Requested row limit; 0 without page options.
+    /// Requested maximum number of rows; 0 if the endpoint has no `limit`.
     pub(super) rows: i64,
     /// Oldest accepted data version, from `min_version`, `updated_since`, the cursor and headers.
     pub(crate) min_version: MinVersion,
@@ -33,7 +34,7 @@ pub(crate) struct RequestProperties {
     pub(crate) needs_facet_index: bool,
     /// Instant in the parameter `known_at`; `None` if absent. Its day must be within the tier's history.
     pub(crate) known_at: Option<DateTime<Utc>>,
-    /// True if the request names `data_version` or `known_at`.
+    /// True if the request has `data_version` or `known_at`, and thus asks for an earlier state of the data.
     pub(super) asks_for_past: bool,
     /// Generation in the parameter `data_version`; `None` if absent. The response may come from the tables of this
     /// generation.
@@ -41,7 +42,8 @@ pub(crate) struct RequestProperties {
 }
 
 impl RequestProperties {
-    /// True if the response is expensive: it has many rows, or is derived again from earlier facts.
+    /// True if the response is expensive: it may have many rows, or it must be derived again for an earlier state of
+    /// the data.
     pub(crate) fn is_costly(&self) -> bool {
         self.asks_for_past
             || self.rows > if self.format == ResponseFormat::Csv { MANY_ROWS_OF_CSV } else { MANY_ROWS }

@@ -1,4 +1,5 @@
-//! Served rules: the rule parameters from which the figures of the served generation were derived.
+//! Served rules: the values of the rule parameters, such as `lists.king_years`, that the projector used to calculate
+//! the served figures.
 
 use std::collections::BTreeMap;
 
@@ -14,9 +15,10 @@ pub(crate) struct ServedRules {
     /// Version of the calculation rules, equal to `metrics.method_version`.
     #[serde(rename = "version")]
     pub(crate) method_version: String,
-    /// Rule parameters with non-default values, by name.
+    /// Values of the rule parameters that differ from their defaults, by parameter name.
     pub(crate) rules: BTreeMap<String, String>,
-    /// Note that the operator wrote for the promotion; `None` without a note.
+    /// Note that the operator wrote when the generation was promoted, that is, when it became the served one. `None`
+    /// without a note.
     pub(crate) note: Option<String>,
 }
 

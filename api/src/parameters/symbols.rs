@@ -62,7 +62,8 @@ impl ListedSymbol {
 pub(crate) struct SymbolList(pub(crate) Vec<ListedSymbol>);
 
 impl SymbolList {
-    /// Parallel arrays of list indexes and spellings, the input of the statement that looks up all symbols.
+    /// Two arrays of equal length: the index of a symbol in the list, and a spelling of this symbol. The arrays are
+    /// parameters of the query that looks up all symbols.
     pub(crate) fn to_columns(&self) -> (Vec<i32>, Vec<String>) {
         let spelled = self.0.iter().zip(0i32..).flat_map(|(symbol, place)| {
             symbol.candidates.iter().map(move |candidate| (place, candidate.clone()))

@@ -1,4 +1,5 @@
-//! Cache of benchmark returns of earlier data versions.
+//! Cache of the benchmark's monthly returns, for responses that show earlier data versions. A security's beta is
+//! measured against the benchmark.
 
 use std::sync::Arc;
 
@@ -7,9 +8,9 @@ use market::metrics::MonthlyReturns;
 use quick_cache::sync::Cache;
 use store::ids::JournalPosition;
 
-/// Monthly benchmark returns of a data version, by its journal position and market date. `None` if the data version has
-/// no benchmark.
+/// Monthly returns of the benchmark. The key is the journal position of the data version, and the date for which the
+/// metrics are calculated. The value is `None` if the data version has no benchmark.
 pub(crate) type BenchmarkCache = Cache<(JournalPosition, NaiveDate), Arc<Option<MonthlyReturns>>>;
 
-/// Maximum number of cached benchmarks. Thirty years of monthly returns are about 10 kB.
+/// Maximum number of entries in the cache. An entry with thirty years of monthly returns takes about 10 kB.
 pub(super) const MAX_BENCHMARKS: usize = 256;

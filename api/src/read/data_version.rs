@@ -15,16 +15,16 @@ pub(crate) struct DataVersion {
     pub(crate) sequence: i64,
     /// As-of date: the newest session in the data.
     pub(crate) as_of: Option<NaiveDate>,
-    /// Position in the journal. Every change of the served data increases it: a derivation, a change of the source
-    /// policy, a promotion, a rollback.
+    /// Position in the journal. Every change of the served data increases it, for example newly derived rows or the
+    /// promotion of another generation.
     pub(crate) position: JournalPosition,
     /// True if an earlier data version has the same generation and sequence, but other data. The text of this version
-    /// then contains the position, so that the two texts differ.
+    /// then also contains the position, for example `g3.184467.92`, so that the two texts differ.
     pub(crate) is_repeated: bool,
 }
 
 impl DataVersion {
-    /// Reads the version columns that every data statement selects.
+    /// Reads the columns of a row whose names start with `version_`.
     pub(crate) fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
         Ok(Self {
             generation: row.try_get("version_generation")?,
@@ -35,18 +35,20 @@ impl DataVersion {
         })
     }
 
-    /// Text of the version with its position, for entity tags and cursors.
+    /// Text of the version with the journal position, for entity tags and cursors.
     pub(crate) fn to_exact_text(self) -> String {
         format!("g{}.{}.{}", self.generation, self.sequence, self.position)
     }
 
-    /// True if this version is known to be `min` or newer. Sequences of different generations are not comparable.
+    /// True if this version is `min` or newer. False if `min` has a sequence of another generation, because such
+    /// sequences are not comparable.
     pub(crate) fn reaches(&self, min: &MinVersion) -> bool {
         let reaches = |(generation, sequence)| generation == self.generation.0 && sequence <= self.sequence;
         min.position <= self.position.0 && min.sequence.is_none_or(reaches)
     }
 
-    /// True if this version is known to be older than `min`. Sequences of different generations are not comparable.
+    /// True if this version is older than `min`. A sequence of another generation in `min` is ignored, because such
+    /// sequences are not comparable.
     pub(crate) fn is_older_than(&self, min: &MinVersion) -> bool {
         let exceeds = |(generation, sequence)| generation == self.generation.0 && sequence > self.sequence;
         min.position > self.position.0 || min.sequence.is_some_and(exceeds)

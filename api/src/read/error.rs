@@ -38,13 +38,13 @@ pub(crate) enum QueryError {
     /// The client named a data version that the primary does not have.
     #[error("cannot read: no data of the requested version exists")]
     VersionNotServed,
-    /// The data version was served in the past. This program has other rules or cannot read the version's inputs, or
-    /// the facts of the version were dropped.
+    /// The data version was served in the past, but cannot be derived again. Possible reasons: this program has other
+    /// rules, it cannot read the stored inputs, or the facts of the version were dropped.
     #[error("cannot derive version {version}: it has rules {method} of program {program}")]
     VersionGone { version: String, method: String, program: String },
     #[error("Nothing was known at {0}")]
     NothingKnown(DateTime<Utc>),
-    /// Postgres reports a transient condition: it starts, stops, or lacks a resource such as memory.
+    /// Transient failure of a statement, for example a lost connection, a restart of Postgres or a lack of memory.
     #[error("postgres cannot run a statement now")]
     Transient(#[source] Arc<Error>),
     /// Permanent error of a statement. A retry would fail too.
@@ -108,8 +108,8 @@ impl From<BuildError> for QueryError {
     }
 }
 
-/// True for a transient error: a lost connection, or an SQLSTATE of class 08, 53 or 57. An undefined schema or table is
-/// transient too: its generation was dropped, and a retry reads another generation.
+/// True for a lost connection, and for an SQLSTATE of class 08, 53 or 57. Also true for an undefined schema or table:
+/// the generation was dropped, and a retry reads another generation.
 fn is_transient(error: &Error) -> bool {
     let is_io = std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>());
     let reported = error.code().is_some_and(|code| {

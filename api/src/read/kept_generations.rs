@@ -1,5 +1,5 @@
-//! Former generations whose tables still exist. A former generation answers requests for the data version that it
-//! served last.
+//! Former generations: they are no longer served, but their tables still exist. A request for the last data version of
+//! a former generation reads these tables.
 
 use std::fmt;
 use std::sync::Arc;
@@ -36,8 +36,8 @@ impl KeptGenerations {
         Self { settings, shared, open: Mutex::default() }
     }
 
-    /// Opens the former generation `id` of the primary. A query through `served` first checks that the former
-    /// generation exists. `None` if the former generation was dropped or is not readable.
+    /// Opens the former generation `id` in the primary database. A query on a connection of `served` first checks that
+    /// the former generation still exists. Returns `None` if it was dropped or cannot be read.
     pub(super) async fn find(
         &self,
         served: &ServedGeneration,

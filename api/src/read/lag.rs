@@ -1,4 +1,4 @@
-//! Lag monitor. It measures in the background how many log messages are not served yet.
+//! Lag monitor. A background task measures how many messages of the log are not yet in the served data.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -24,7 +24,7 @@ impl LagMeasurement {
         if self.events == 0 { 0 } else { self.caught_up_at.elapsed().as_secs() }
     }
 
-    /// True if the served data lags behind the log without progress.
+    /// True if the served data lags behind the log, and the last progress was more than `STALLED_AFTER` ago.
     pub(crate) fn is_stalled(&self) -> bool {
         self.events > 0 && self.progressed_at.elapsed() > STALLED_AFTER
     }
@@ -39,11 +39,11 @@ pub(crate) struct LagMonitor(Arc<RwLock<Option<LagMeasurement>>>);
 const POLL: Duration = Duration::from_millis(900);
 /// Time for which a measurement is valid.
 const VALID_FOR: Duration = Duration::from_secs(4);
-/// Time without progress after which a lag is a stall.
+/// Time without progress after which the lag is reported as stalled.
 const STALLED_AFTER: Duration = Duration::from_secs(30);
 
 impl LagMonitor {
-    /// Latest measurement; `None` if it is outdated or none was made.
+    /// Latest measurement; `None` if it is outdated, or if there is none.
     pub(crate) fn latest(&self) -> Option<LagMeasurement> {
         let measurement = *self.0.read().unwrap_or_else(PoisonError::into_inner);
         measurement.filter(|measurement| measurement.measured_at.elapsed() < VALID_FOR)

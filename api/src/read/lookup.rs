@@ -1,5 +1,5 @@
-//! Look-ups in the generation that a request pinned. One statement returns the rows and their data version, so that
-//! they come from one snapshot.
+//! Look-ups in the generation that a request uses. The same statement selects the rows and their data version, so that
+//! both come from one snapshot.
 
 use std::collections::HashMap;
 
@@ -47,8 +47,8 @@ pub(crate) async fn find_one<T: FromRow>(
     Ok((version, T::from_row(&row)?))
 }
 
-/// Finds the single row of a symbol, in a batch (see [`super::lookup_batch`]). For an unknown symbol, the statement
-/// must return a row with the version and nulls.
+/// Finds the single row of a symbol. One statement serves the look-ups of several requests (see
+/// [`super::lookup_batch`]). For an unknown symbol, the statement must return a row that contains only the version.
 pub(crate) async fn find_row(
     generation: &ServedGeneration,
     statement: &'static str,
@@ -66,8 +66,8 @@ pub(crate) async fn find_row(
     }
 }
 
-/// Finds the rows of a known symbol. The statement must also select three columns: `canonical` (null for an unknown
-/// symbol), `held` (number of quarantined rows) and `sync_from`.
+/// Finds the rows of a symbol. Fails if the symbol is unknown. The statement must also select three columns:
+/// `canonical` (null for an unknown symbol), `held` (number of quarantined rows) and `sync_from`.
 pub(crate) async fn find_rows<T: FromRow>(
     generation: &ServedGeneration,
     statement: &str,
@@ -117,7 +117,7 @@ pub(crate) async fn resolve_symbols(
 /// Result of the look-up of a symbol list.
 #[derive(Debug, Default)]
 pub(crate) struct ResolvedSymbols {
-    /// Distinct canonical symbols of the known symbols; `None` without a list.
+    /// Canonical symbols of the listed symbols that are known, without duplicates; `None` if the request has no list.
     pub(crate) known: Option<Vec<String>>,
     /// Symbols without a security, as the client wrote them.
     pub(crate) missing: Vec<String>,
@@ -141,8 +141,8 @@ pub(crate) async fn resolve_symbol_list(
     Ok(ResolvedSymbols { known: Some(known), missing })
 }
 
-/// Rows that have a text in the column `column`. A statement without results returns one row that has the data version
-/// and otherwise nulls; this row is left out.
+/// Rows in which the text column `column` is not null. A statement that finds nothing returns one row with only the
+/// data version. This row is left out.
 pub(crate) fn rows_with<'a>(rows: &'a [Row], column: &'a str) -> impl Iterator<Item = &'a Row> {
     rows.iter().filter(move |row| matches!(row.try_get::<_, Option<&str>>(column), Ok(Some(_))))
 }
@@ -152,7 +152,7 @@ pub(crate) fn rows_with_symbol<T: FromRow>(rows: &[Row]) -> Result<Vec<T>, Query
     Ok(rows_with(rows, "symbol").map(T::from_row).collect::<Result<_, _>>()?)
 }
 
-/// Parses the rows that have a symbol, as a map by symbol.
+/// Parses the rows that have a symbol. The keys of the map are the symbols.
 pub(crate) fn rows_by_symbol<T: FromRow>(rows: &[Row]) -> Result<HashMap<String, T>, QueryError> {
     rows_with(rows, "symbol").map(|row| Ok((row.try_get("symbol")?, T::from_row(row)?))).collect()
 }
@@ -173,7 +173,7 @@ pub(crate) async fn read_version(
     Ok(DataVersion::from_row(&row.ok_or(QueryError::Unversioned(generation.id))?)?)
 }
 
-/// Finds the rows of canonical symbols, as a map by symbol.
+/// Finds the rows of canonical symbols. The keys of the map are these symbols.
 pub(crate) async fn find_by_symbol<T: FromRow>(
     generation: &ServedGeneration,
     transaction: &Transaction<'_>,

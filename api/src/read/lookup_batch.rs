@@ -43,8 +43,9 @@ impl LookupBatcher {
         Self { tasks, unresponsive, queues: Mutex::default() }
     }
 
-    /// Looks up the row of the first known spelling in `candidates`. The parameters of the statement are parallel
-    /// arrays of look-up indexes and spellings. The column `ordinal` of each row is the look-up index.
+    /// Looks up the row of the first spelling in `candidates` that is a known symbol. The statement has two array
+    /// parameters of equal length: the index of a look-up in the batch, and one of its spellings. The column `ordinal`
+    /// of each returned row is the index of the look-up.
     pub(crate) async fn look_up_row(
         &self,
         pool: &Pool,

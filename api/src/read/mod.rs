@@ -1,6 +1,7 @@
-//! Queries on the read tables, in the generation that a request pinned.
+//! Queries on the read tables. A request reads one generation of these tables from start to end: it pins the
+//! generation.
 //!
-//! Invariant: this module does not depend on HTTP, keys or rate limits. Its errors are [`QueryError`].
+//! Invariant: this module does not depend on HTTP, keys or rate limits. Its functions fail with [`QueryError`].
 
 mod benchmark_cache;
 pub(crate) mod changes;

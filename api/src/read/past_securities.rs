@@ -1,4 +1,4 @@
-//! Securities at earlier data versions, and the cache of those that were derived.
+//! Securities at earlier data versions, and a cache for them. Their rows are derived again from stored facts.
 
 use std::sync::Arc;
 
@@ -14,7 +14,8 @@ use store::ids::JournalPosition;
 const CAPACITY: u64 = 32 * 1024 * 1024;
 /// Estimated number of entries. It determines how many evicted keys the cache remembers.
 const ENTRIES: usize = 1_024;
-/// Approximate sizes in memory, in bytes: of the rows that every security has, of a bar, and of a dividend or split.
+/// Approximate size in memory of the rows that every security has, in bytes. `BAR` is the size of one bar, and `EVENT`
+/// is the size of one dividend or split.
 const SECURITY: usize = 8 * 1024;
 const BAR: usize = 64;
 const EVENT: usize = 512;
@@ -26,16 +27,16 @@ pub(crate) struct PastSecurity {
     pub(crate) rows: DerivedRows,
 }
 
-/// Columns of prices that a response needs.
+/// Price columns that a response needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum PriceColumns {
-    /// Columns from which the figures are derived. For most years, these are only the closes.
+    /// Columns from which the figures are derived. For most years, only the closing prices are needed.
     ForFigures,
     /// All columns of every year.
     All,
 }
 
-/// Version, market date and columns that determine the rows of a security.
+/// Cache key of a derived security. The fields determine its rows.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct PastSecurityKey {
     pub(crate) position: JournalPosition,
@@ -45,8 +46,8 @@ pub(crate) struct PastSecurityKey {
     pub(crate) spellings: Vec<String>,
 }
 
-/// Derived securities of earlier versions; `None` for an unknown symbol. An entry is never outdated, because a version
-/// never changes.
+/// Cache of derived securities at earlier data versions. The value for an unknown symbol is `None`. An entry is never
+/// outdated, because a data version never changes.
 pub(crate) type PastSecurityCache =
     Cache<PastSecurityKey, Option<Arc<PastSecurity>>, ByteWeigher, RandomState>;
 
@@ -74,7 +75,7 @@ impl PastSecurity {
         self.identity.symbol.as_str()
     }
 
-    /// Number of quarantined rows of a kind.
+    /// Number of quarantined rows of a kind, for example `dividend`.
     pub(crate) fn count_quarantined(&self, kind: &str) -> i64 {
         self.rows.quarantined.iter().filter(|row| row.kind == kind).map(|_| 1).sum()
     }

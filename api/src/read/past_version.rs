@@ -1,4 +1,4 @@
-//! Look-up of the current or an earlier data version, with the inputs of its derivation.
+//! Look-up of the current or an earlier data version, with the source policy and rules from which it is derived.
 
 use std::ops::Deref;
 
@@ -52,7 +52,7 @@ pub(crate) async fn find_version(
 }
 
 impl PastVersion {
-    /// This version as responses name it.
+    /// This version in the form that is used in responses.
     pub(crate) fn version(&self) -> DataVersion {
         let ServedVersion { generation, sequence, as_of, position, is_repeated, .. } = self.0;
         DataVersion { generation, sequence, as_of, position, is_repeated }
@@ -63,7 +63,7 @@ impl PastVersion {
         self.is_current && self.generation == served.generation && self.position == served.position
     }
 
-    /// Source policy and rules of the derivation.
+    /// Source policy and rules from which this version is derived.
     ///
     /// # Errors
     /// [`QueryError::VersionGone`] if this program cannot derive the version.

@@ -1,4 +1,5 @@
-//! Connection pools of Postgres. Each host of a URL has its own timeout ([`store::connect`]).
+//! Postgres connection pools. If a URL has several hosts, each host has its own connection timeout (see
+//! [`store::connect`]).
 
 use std::time::Duration;
 
@@ -13,8 +14,8 @@ use tokio_postgres::{Client, Config, Error};
 /// Timeout for checking a connection before it is used again.
 const RECYCLE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// Builds a pool. `timeout` limits the wait for a free connection and the opening of a new connection. Each new
-/// connection first runs `setup`.
+/// Builds a pool. `timeout` limits the wait for a free connection, and also the opening of a new connection. Each new
+/// connection first runs the SQL statement `setup`.
 pub(crate) fn build_pool(
     config: Config,
     tls: MakeRustlsConnect,

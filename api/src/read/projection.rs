@@ -1,7 +1,7 @@
 //! Projection: the databases that serve reads, and the selection of one for each request.
 //!
-//! Invariants: a request pins one generation of one database for its whole duration. A replica is read only if it has
-//! all data that the instance has already returned. The primary is authoritative.
+//! Invariants: a request reads one generation of one database for its whole duration. A replica is read only if it has
+//! all data that the instance has already returned. If the primary does not have a version, no replica has it.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -24,8 +24,9 @@ use crate::parameters::served_rules::ServedRules;
 const REPLICA_WAIT: Duration = Duration::from_millis(200);
 /// Maximum wait for any database with the requested version, before the request fails.
 const VERSION_WAIT: Duration = Duration::from_secs(2);
-/// Number of polls of the primary that must end during a request. The first poll may have started before the request.
-/// The second poll started after it, and therefore finds every version that existed at the start of the request.
+/// A request concludes that a version does not exist only after this number of polls of the primary. The first poll may
+/// have started before the request. The second poll started later, so it finds every version that existed at the start
+/// of the request.
 const FRESH_POLLS: u64 = 2;
 
 /// Databases that serve reads, shared by all requests.
@@ -68,12 +69,13 @@ impl Projection {
         found.ok_or(QueryError::NoGeneration)
     }
 
-    /// Pins a generation with at least the version `min`. Waits briefly for a replica, then for the primary. If the
-    /// primary does not have the version, no database has it. The generation of the primary is then pinned, unless the
-    /// client named the version.
+    /// Pins a generation with the data version `min` or a newer one. Waits briefly for a replica, then for the primary.
+    /// If the primary does not have the version, no database has it. The call then pins the generation of the primary,
+    /// or fails if the client named the version explicitly.
     ///
     /// # Errors
-    /// [`QueryError::VersionNotServed`] if the client named the version, and the primary does not have it.
+    /// [`QueryError::VersionNotServed`] if the client named the version explicitly, and the data of the primary is
+    /// older.
     pub(crate) async fn pin_version(&self, min: &MinVersion) -> Result<Arc<ServedGeneration>, QueryError> {
         let (started, polls) = (Instant::now(), self.primary.polls());
         let mut is_primary_allowed =
@@ -122,13 +124,13 @@ impl Projection {
         self.kept.find(served, id).await
     }
 
-    /// Greatest journal position in the responses of this instance, as a minimum version.
+    /// Minimum version for the next read: the greatest journal position in the responses of this instance.
     fn answered(&self) -> MinVersion {
         MinVersion::of_position(self.shared.answered.load(Ordering::Relaxed))
     }
 
-    /// Finds a generation with at least version `min`: on a replica, else on the primary if `is_primary_allowed`.
-    /// `turn` selects the replica that is tried first.
+    /// Finds a generation with the data version `min` or a newer one. The replicas are tried first, and then the
+    /// primary if `is_primary_allowed`. `turn` selects the first replica.
     fn find(&self, min: &MinVersion, is_primary_allowed: bool, turn: usize) -> Option<Arc<ServedGeneration>> {
         let first = turn.checked_rem(self.replicas.len()).unwrap_or_default();
         let (before, after) = self.replicas.split_at(first);
@@ -154,7 +156,7 @@ impl Projection {
         [read, self.replicas.len() - read]
     }
 
-    /// Rules from which the figures of the served generation were derived.
+    /// Rules that were used to derive the figures of the served generation.
     pub(crate) fn served_rules(&self) -> Arc<ServedRules> {
         self.pin().map_or_else(|_| Arc::default(), |generation| generation.served_rules())
     }

@@ -1,4 +1,4 @@
-//! Database that serves reads: the primary or a replica. One task per database follows the active generation.
+//! Database that serves reads: the primary or a replica. One task per database polls it for the active generation.
 //!
 //! Invariants: a new generation is served only after a connection to it was opened. After a reconnect, all connections
 //! are new, because the host may have changed.
@@ -28,7 +28,7 @@ use crate::parameters::served_rules::ServedRules;
 
 const ACTIVE: &str = include_str!("../../queries/projection/active.sql");
 const VERSION: &str = include_str!("../../queries/projection/version.sql");
-/// Polling interval of the primary. It limits the delay after a lost notification.
+/// Polling interval of the primary. If a notification is lost, new data is found after this interval.
 const POLL: Duration = Duration::from_secs(2);
 /// Polling interval of a replica, which sends no notifications.
 const REPLICA_POLL: Duration = Duration::from_millis(300);
@@ -64,8 +64,8 @@ impl ConnectionSettings {
         Self { config: connect::config_of_host(&self.config, index), ..self.clone() }
     }
 
-    /// Opens connection pools for a generation. Sessions become read-only after the sign-in, because
-    /// `target_session_attrs=read-write` refuses a read-only session during the sign-in.
+    /// Opens connection pools for a generation. A session is made read-only after the sign-in. If it were read-only
+    /// from the start, the client would refuse it with `target_session_attrs=read-write`.
     pub(super) fn open_generation(
         &self,
         id: GenerationId,
@@ -98,13 +98,13 @@ impl ConnectionSettings {
 pub(super) struct SharedReadState {
     pub(super) tasks: BackgroundTasks,
     pub(super) tiers: RwLock<Arc<TierTable>>,
-    /// Greatest journal position in the responses of this instance.
+    /// Greatest journal position that this instance has returned in a response.
     pub(super) answered: Arc<AtomicI64>,
     /// Greatest journal position that the primary is known to have.
     pub(super) newest: AtomicI64,
     /// Notified after each poll. It wakes the requests that wait for a version.
     pub(super) polled: Notify,
-    /// Notified by a request that waits for a version, so that every database is polled at once.
+    /// Notified by a request that waits for a version. Every database is then polled immediately.
     pub(super) wanted: Notify,
 }
 
@@ -232,8 +232,8 @@ impl ReadSource {
         }
     }
 
-    /// Reads the active generation and its version, and serves them. `followed` is the generation of the previous poll;
-    /// `None` after a reconnect.
+    /// Reads the id and data version of the active generation, and serves this generation from now on. `followed` is
+    /// the generation of the previous poll; `None` after a reconnect.
     async fn poll(
         &self,
         shared: &SharedReadState,

@@ -1,7 +1,7 @@
 //! Served generation: one generation of the read tables in one database, with its connections.
 //!
-//! Invariants: the data version of a response is read by the SQL statement of the response, not by the latest poll.
-//! Connections to a database that stopped replying are abandoned together.
+//! Invariants: the SQL statement of a response also reads the data version of the response. The version of the latest
+//! poll is not used for this. If a database stops replying, all connections to it are abandoned together.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -28,7 +28,7 @@ pub(crate) struct ServedGeneration {
     pool: Pool,
     batches: LookupBatcher,
     version: Arc<RwLock<DataVersion>>,
-    /// Greatest journal position in the responses of this instance.
+    /// Greatest journal position that this instance has returned in a response.
     answered: Arc<AtomicI64>,
     served_rules: RwLock<Arc<ServedRules>>,
     pub(crate) past_benchmarks: Arc<BenchmarkCache>,
@@ -94,8 +94,8 @@ impl ServedGeneration {
             .map_err(QueryError::from)
     }
 
-    /// Looks up the row of one symbol, in one statement with the look-ups of other requests. The row has nulls for an
-    /// unknown symbol; `None` if the generation has no version row.
+    /// Looks up the row of one symbol. One statement serves the look-ups of several requests. For an unknown symbol,
+    /// the row contains only the data version. Returns `None` if the generation has no version row.
     pub(crate) async fn look_up_row(
         &self,
         statement: &'static str,
@@ -104,7 +104,7 @@ impl ServedGeneration {
         self.batches.look_up_row(&self.pool, statement, candidates).await
     }
 
-    /// Runs work on this database. Fails when the database stops replying, because a pending statement would never end.
+    /// Runs `work` on this database. Fails when the database stops replying, because `work` would then never end.
     pub(crate) async fn run_while_responsive<T, E: From<QueryError>>(
         &self,
         work: impl Future<Output = Result<T, E>>,
@@ -135,7 +135,7 @@ impl ServedGeneration {
         [used(&self.pool), used(self.expensive.as_ref().map_or(&self.pool, |expensive| &expensive.pool))]
     }
 
-    /// Rules from which the figures of the generation were derived.
+    /// Rules that were used to derive the figures of the generation.
     pub(crate) fn served_rules(&self) -> Arc<ServedRules> {
         Arc::clone(&self.served_rules.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -149,8 +149,8 @@ impl ServedGeneration {
         *self.version.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Records the data version of a response of this instance. It may be newer than the version that the latest poll
-    /// read.
+    /// Records the data version of a response of this instance. This version may be newer than the version that the
+    /// latest poll found.
     pub(crate) fn record_returned_version(&self, version: DataVersion) {
         self.record_known_version(version);
         self.answered.fetch_max(version.position.0, Ordering::Relaxed);

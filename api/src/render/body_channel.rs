@@ -16,7 +16,7 @@ use hyper::body::{Body, Frame, SizeHint};
 
 /// Maximum size of the uncompressed backlog, in bytes. Further bytes are compressed.
 pub(crate) const MAX_UNCOMPRESSED: usize = 1024 * 1024;
-/// Size of a segment, the unit that is queued and compressed, in bytes.
+/// Size of a segment, in bytes. Segments are queued and compressed one by one.
 const SEGMENT: usize = 128 * 1024;
 /// Compression level. The fastest level already compresses repetitive rows to less than a tenth.
 const LEVEL: i32 = 1;
@@ -142,7 +142,7 @@ impl Segment {
 }
 
 impl BodySender {
-    /// Writes bytes. A part of 128 KiB to 1 MiB is queued as one segment, without a copy.
+    /// Writes bytes. If `bytes` has 128 KiB to 1 MiB, it is queued as one segment without a copy.
     pub(crate) fn write(&mut self, bytes: Bytes) -> Result<(), Disconnected> {
         if (SEGMENT..=MAX_UNCOMPRESSED).contains(&bytes.len()) {
             self.flush()?;
@@ -182,7 +182,7 @@ impl Drop for BodySender {
 }
 
 impl<H> BodyReceiver<H> {
-    /// Complete body; `None` if the writer has not finished or a part is compressed.
+    /// Whole body, if the writer has finished and no segment is compressed; otherwise `None`.
     pub(crate) fn complete_body(&self) -> Option<Bytes> {
         let state = self.backlog.state();
         let is_plain = state.end == Some(Ok(())) && state.plain == state.left;
@@ -253,7 +253,7 @@ mod tests {
         Some(frame.map(|frame| frame.into_data().unwrap_or_default()))
     }
 
-    /// Similar lines, like rows of a response.
+    /// Lines that differ little from each other, like the rows of a response.
     fn lines(count: usize) -> Bytes {
         (0..count)
             .map(|n| format!("{{\"date\":\"2024-06-{:02}\",\"close\":{n}}},", n % 31))

@@ -28,15 +28,15 @@ pub(crate) struct CacheKey {
     pub(crate) version: DataVersion,
     pub(crate) today: NaiveDate,
     pub(crate) format: ResponseFormat,
-    /// Tier; `None` if the response is the same for all tiers.
+    /// Tier of the client; `None` if the response is the same for all tiers.
     pub(crate) tier: Option<Tier>,
     /// Path and query of the request, unchanged.
     pub(crate) target: String,
 }
 
 impl CacheKey {
-    /// Weak entity tag of the response at `version`. A commit during the request can make `version` newer than the
-    /// version in the key.
+    /// Weak entity tag of the response with the data version `version`. If data was committed during the request,
+    /// `version` can be newer than the version in the key.
     pub(crate) fn etag(&self, version: &DataVersion) -> HeaderValue {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&version.generation.0.to_le_bytes());
@@ -58,8 +58,8 @@ impl CacheKey {
 pub(crate) struct CachedResponse {
     pub(crate) body: Bytes,
     pub(crate) etag: HeaderValue,
-    /// `Link` header to the next page of a CSV list; `None` on the last page and for JSON, whose body contains the
-    /// cursor.
+    /// `Link` header to the next page of a CSV list. `None` on the last page. Also `None` for JSON, because a JSON body
+    /// contains the cursor.
     pub(crate) link: Option<HeaderValue>,
 }
 

@@ -30,10 +30,10 @@ pub(crate) struct List<T> {
 pub(crate) struct Meta {
     /// As-of date of the market: the newest session in the data.
     pub(crate) as_of: Option<NaiveDate>,
-    /// Generation and log sequence of the data, for example g3.184467. A third number distinguishes versions with the
-    /// same sequence. The parameter `data_version` accepts this value.
+    /// Version of the data, for example g3.184467: generation 3 of the tables, with the log up to message 184467. A
+    /// third number distinguishes versions with the same two numbers. The parameter `data_version` accepts this value.
     pub(crate) data_version: String,
-    /// Instant of the parameter `known_at`. Omitted without the parameter.
+    /// Instant that the parameter `known_at` selects. Omitted if the request does not have this parameter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) known_at: Option<DateTime<Utc>>,
     /// Warnings about the response; omitted if empty.
@@ -54,10 +54,10 @@ pub(crate) struct ListMeta {
     pub(crate) next_cursor: Option<String>,
     /// As-of date of the market: the newest session in the data.
     pub(crate) as_of: Option<NaiveDate>,
-    /// Generation and log sequence of the data, for example g3.184467. A third number distinguishes versions with the
-    /// same sequence. The parameter `data_version` accepts this value.
+    /// Version of the data, for example g3.184467: generation 3 of the tables, with the log up to message 184467. A
+    /// third number distinguishes versions with the same two numbers. The parameter `data_version` accepts this value.
     pub(crate) data_version: String,
-    /// Instant of the parameter `known_at`. Omitted without the parameter.
+    /// Instant that the parameter `known_at` selects. Omitted if the request does not have this parameter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) known_at: Option<DateTime<Utc>>,
     /// Warnings about the response.
@@ -66,8 +66,8 @@ pub(crate) struct ListMeta {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) missing: Option<Vec<String>>,
     /// Value for `updated_since`. A later request with it returns the changes since this response. All pages of a list
-    /// have the same value. Omitted if the endpoint does not support `updated_since`, and while the served generation
-    /// changes.
+    /// have the same value. Omitted if the endpoint does not support `updated_since`, and for a short time while the
+    /// service switches to rebuilt data.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sync_from: Option<String>,
     /// Current day in New York. Omitted if the response does not depend on the current day.
@@ -118,8 +118,8 @@ impl ListMeta {
         }
     }
 
-    /// Sets the start of the returned history, and the current day, from which the start is computed. `depth` is `None`
-    /// if the request has a start date.
+    /// Sets the start of the returned history. Also sets the current day, because the start is computed from it. If the
+    /// request has a start date, `depth` is `None`, and both fields remain empty.
     pub(crate) fn set_depth(&mut self, depth: Option<Depth>, today: NaiveDate) {
         self.depth = depth;
         self.today = depth.map(|_| today);

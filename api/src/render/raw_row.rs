@@ -15,10 +15,10 @@ use tokio_postgres::types::{FromSql, Type};
 use crate::parameters::{Output, ResponseFormat};
 use crate::render::rows::{RenderError, ToJsonObject};
 
-/// Initial capacity for a row, in bytes.
+/// Initial capacity of the buffer for a rendered row, in bytes.
 const ROW: usize = 1_024;
 
-/// Unparsed row with the columns of `T`.
+/// Unparsed Postgres row with the columns of `T`.
 #[derive(Debug)]
 pub(crate) struct RawRow<T> {
     row: Row,
@@ -84,7 +84,7 @@ impl<T> RawRow<T> {
     }
 }
 
-/// Row in one of two forms: read from a table, or derived again from facts.
+/// Row for a response: read from a table, or derived from facts for an earlier data version.
 #[derive(Debug)]
 pub(crate) enum StoredOrDerived<T> {
     Stored(RawRow<T>),

@@ -1,7 +1,8 @@
-//! Renderer of rows to JSON or CSV. It writes all fields or selected fields, and decimals as numbers or texts.
+//! Renderer of rows to JSON or CSV. It writes all fields or selected fields, and decimals as numbers or strings.
 //!
-//! Invariant: digits are copied without arithmetic. A CSV page has the same columns as the JSON page. A dotted name of
-//! a CSV column, such as `quote.price`, is a path in the JSON object.
+//! Invariant: digits are copied without arithmetic. The columns of a CSV page are the fields of the JSON objects, or
+//! columns that the endpoint declares for CSV. A dotted name of a CSV column, such as `quote.price`, is a path in the
+//! JSON object.
 
 use std::collections::HashMap;
 
@@ -33,7 +34,7 @@ pub(crate) enum RenderError {
 
 /// Value that can be rendered as a JSON object.
 pub(crate) trait ToJsonObject {
-    /// JSON bytes of the value, with decimals as numbers or strings, as the request demands.
+    /// JSON bytes of the value. `output` determines whether decimals are numbers or strings.
     fn to_json(&self, output: &Output) -> Result<Vec<u8>, RenderError>;
 }
 
@@ -73,7 +74,7 @@ pub(crate) fn render_list<T: Serialize>(
     Ok(body.into())
 }
 
-/// Renders the start of a list: the JSON object up to its array, or the CSV header.
+/// Renders the start of a list: the JSON text before the first row, or the CSV header.
 pub(crate) fn list_opening(output: &Output) -> Result<Vec<u8>, RenderError> {
     match output.format {
         ResponseFormat::Json => Ok(b"{\"data\":[".to_vec()),
@@ -101,7 +102,7 @@ pub(crate) fn render_rows<T: Serialize>(output: &Output, rows: &[T]) -> Result<V
     Ok(body)
 }
 
-/// Renders the end of a list: the metadata in JSON, nothing in CSV.
+/// Renders the end of a list. In JSON, this is the metadata; in CSV, it is empty.
 pub(crate) fn list_closing(output: &Output, meta: &impl Serialize) -> Result<Vec<u8>, RenderError> {
     let mut body = Vec::new();
     if output.format == ResponseFormat::Json {
@@ -112,12 +113,12 @@ pub(crate) fn list_closing(output: &Output, meta: &impl Serialize) -> Result<Vec
     Ok(body)
 }
 
-/// Value as JSON, with decimals as numbers or strings, as the request demands.
+/// Value as JSON. `output` determines whether decimals are numbers or strings.
 fn json(output: &Output, value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
     with_decimal_style(output, || serde_json::to_vec(value))
 }
 
-/// Runs `serialize` with decimals as numbers or strings, as the request demands.
+/// Runs `serialize`. `output` determines whether it writes decimals as numbers or strings.
 fn with_decimal_style<T>(output: &Output, serialize: impl FnOnce() -> T) -> T {
     // CSV does not distinguish text from numbers, so decimals stay numbers.
     if output.text_decimals && output.format == ResponseFormat::Json {
@@ -162,7 +163,8 @@ fn csv_header(output: &Output) -> Vec<&'static str> {
     header
 }
 
-/// CSV records of JSON objects: one record per object, or one per list element of the expanded column.
+/// CSV records of JSON objects, one record per object. If `output` has an expanded column (a list such as
+/// `annual_totals`), each list element becomes a record.
 fn records(
     output: &Output,
     rows: impl IntoIterator<Item = Result<Vec<u8>, RenderError>>,
@@ -183,7 +185,8 @@ fn records(
     })
 }
 
-/// Writes one CSV record. `element` is a list element of the expanded column; `None` without such a column.
+/// Writes one CSV record. `element` is the list element of the expanded column for this record; `None` if `output` has
+/// no expanded column.
 fn write_csv_record(
     writer: &mut csv::Writer<Vec<u8>>,
     output: &Output,
@@ -203,7 +206,7 @@ fn write_csv_record(
     Ok(writer.write_record(None::<&[u8]>)?)
 }
 
-/// CSV bytes that `write` produces.
+/// Runs `write` with a CSV writer, and returns the written bytes.
 fn csv_bytes(
     write: impl FnOnce(&mut csv::Writer<Vec<u8>>) -> Result<(), RenderError>,
 ) -> Result<Vec<u8>, RenderError> {
@@ -221,7 +224,8 @@ fn cell(value: Option<&RawValue>) -> Result<String, serde_json::Error> {
     }
 }
 
-/// Unparsed values of a JSON object by key. The keys are names of columns, which need no escapes.
+/// Unparsed values of a JSON object by key. The keys can borrow from the JSON text, because column names contain no
+/// escapes.
 #[derive(Deserialize)]
 struct JsonMembers<'a>(#[serde(borrow)] HashMap<&'a str, &'a RawValue, RandomState>);
 

@@ -1,7 +1,8 @@
-//! Declaration of an endpoint with its documentation.
+//! Macro that declares an endpoint together with its documentation.
 
-/// Declares the handler of an endpoint: path, tag, description of the response, required tier, parameters, schema of the
-/// body, and the call that responds. The documentation comment is the summary and description of the endpoint.
+/// Declares an endpoint and generates its handler. The declaration has the path, tag, description of the response,
+/// required tier, parameters, schema of the body, and the function that responds. Its doc comment becomes the summary
+/// and description in the OpenAPI document.
 macro_rules! endpoint {
     (
         $(#[$about:meta])+

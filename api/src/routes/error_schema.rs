@@ -33,7 +33,7 @@ pub(crate) struct InvalidParameterBody {
     code: String,
     /// Name of the first invalid parameter.
     param: Option<String>,
-    /// Accepted values of the first invalid parameter: words or bounds.
+    /// Accepted values of the first invalid parameter, for example words or bounds; null if none are listed.
     allowed: Option<AcceptedValues>,
     /// All invalid parameters.
     errors: Vec<InvalidParameter>,
@@ -55,7 +55,7 @@ pub(crate) enum AcceptedValues {
         /// Maximum.
         maximum: i64,
     },
-    /// Earliest accepted instant: the time since which changes are recorded.
+    /// Earliest accepted instant. Changes before it are not recorded.
     From {
         /// Minimum.
         minimum: DateTime<Utc>,
@@ -81,7 +81,7 @@ pub(crate) struct FeatureNotAvailableBody {
     /// Stable error code for programs.
     #[schema(example = "FEATURE_NOT_AVAILABLE")]
     code: String,
-    /// Tier of the account to which the key belongs.
+    /// Tier of the key's account.
     current_tier: Tier,
     /// Feature name, for example historical_depth.
     required_feature: String,
@@ -132,7 +132,7 @@ pub(crate) enum ErrorResponses {
     /// The key is missing, invalid or expired.
     #[response(status = 401)]
     InvalidKey(ErrorBody),
-    /// The tier does not include the feature or the history depth.
+    /// The tier does not include the requested feature, or its history does not reach back far enough.
     #[response(status = 403)]
     FeatureNotAvailable(FeatureNotAvailableBody),
     /// The requested resource does not exist.

@@ -1,4 +1,4 @@
-//! `GET /v1/health`: health of the service, without a key, I/O or secrets.
+//! `GET /v1/health`: health of the service. The endpoint needs no key, does no I/O and returns no secrets.
 
 use axum::Json;
 use axum::extract::State;
@@ -12,8 +12,8 @@ use utoipa::ToSchema;
 use crate::app::state::App;
 
 text_enum! {
-    /// ok: all components work. degraded: reads are served, but a component is down or the served data lags behind the
-    /// log without progress. down: reads are not served.
+    /// ok: all configured components work. degraded: reads are served, but a component is down, or the served data lags
+    /// behind the log and has made no progress for 30 seconds. down: reads are not served.
     pub enum Status { Ok = "ok", Degraded = "degraded", Down = "down" }
 }
 text_enum! {
@@ -42,24 +42,26 @@ pub(crate) struct Health {
 /// Health of the components.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Components {
-    /// Database of the served data, and database of the keys and limits.
+    /// `ok` if both the served data and the keys with their limits can be read from Postgres.
     pub(crate) postgres: ComponentStatus,
-    /// Log server. It is used only to measure the lag.
+    /// NATS server with the log, used only to measure the lag. `not_configured` if the service has no address of it.
     pub(crate) nats: ComponentStatus,
-    /// Lag of the served data behind the log.
+    /// Lag of the served data behind the log, which contains all loaded data.
     pub(crate) projection: ProjectionHealth,
 }
 
-/// Lag of the served data behind the log.
+/// Lag of the served data behind the log, which contains all loaded data.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct ProjectionHealth {
-    /// Generation and log sequence of the served data.
+    /// Version of the served data, for example g3.184467; null if no data is served.
     pub(crate) data_version: Option<String>,
-    /// Newest session in the data.
+    /// As-of date of the market: the newest session in the data.
     pub(crate) as_of: Option<NaiveDate>,
-    /// Number of log messages that are not applied yet; null if the log is unreachable.
+    /// Number of log messages that the served data does not contain yet; null if the log is unreachable or not
+    /// configured.
     pub(crate) lag_events: Option<u64>,
-    /// Time since the served data last contained all messages of the log, in seconds; null if the log is unreachable.
+    /// Time since the served data last contained all messages of the log, in seconds; null if the log is unreachable or
+    /// not configured.
     pub(crate) lag_seconds: Option<u64>,
 }
 

@@ -1,5 +1,5 @@
-//! Endpoints. The parameters, response, documentation, required tier and handler of an endpoint are in one region of a
-//! file.
+//! Endpoints of the API. Each endpoint is declared in one file, with its parameters, response, documentation, required
+//! tier and handler.
 
 pub(crate) mod bulk;
 pub(crate) mod changes;

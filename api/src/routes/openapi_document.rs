@@ -1,7 +1,7 @@
 //! OpenAPI document: introduction, tags, and the parts that all endpoints share.
 //!
-//! Shared layers and types add headers, CSV, status 304 and `fields` to all responses. Invariant: only this module
-//! documents these additions.
+//! Almost all endpoints have the same response headers, CSV output, status 304 and parameter `fields`. Invariant: only
+//! this module documents how these features change a response.
 
 use market::row::Flag;
 use serde_json::{Map, Value, json};
@@ -16,14 +16,14 @@ use super::openapi_examples::{error_bodies, example_value};
 use crate::app::settings::HEAD_BYTES;
 use crate::auth::tier::Tier;
 
-/// Example responses, recorded on a generated market, by path: `{path: {request, answer}}`.
+/// Example responses by path, as JSON: `{path: {request, answer}}`. They were recorded with generated market data.
 const EXAMPLES: &str = include_str!("../../examples.json");
 
-/// Parts of the document that all endpoints share: examples of parameters, response headers and responses.
+/// Parts of the document that all endpoints share: parameter examples, response headers, and responses such as 304.
 const PARTS: &str = include_str!("../../templates/openapi_parts.json");
 /// Media type of a stream of events.
 const EVENT_STREAM: &str = "text/event-stream";
-/// Headers of all responses.
+/// Names of the headers that every response has.
 const ALWAYS: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"];
 
 /// Introduction, tags and servers of the document.
@@ -125,8 +125,8 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
     Ok(document)
 }
 
-/// Documents `flags` as an extensible enum, and removes the closed schema `Flag`. The list of flags is open, because
-/// the flag of a withdrawn record contains the record's id.
+/// Lists the known flags as `x-extensible-enum` of each property `flags`, and removes the schema `Flag`. This schema
+/// would allow only the known flags, but a withdrawn record adds a flag that contains the record's id.
 fn document_flag_words(schemas: &mut Value) {
     let Some(flag) = schemas.as_object_mut().and_then(|schemas| schemas.remove("Flag")) else { return };
     for schema in schemas.as_object_mut().into_iter().flat_map(Map::values_mut) {
@@ -137,16 +137,19 @@ fn document_flag_words(schemas: &mut Value) {
     }
 }
 
-/// Response to a request whose head is too large.
+/// Documentation of status 431: the head of the request (request line and headers) is too large.
 fn head_too_large() -> Value {
     let meaning = format!("The request head is longer than {} KiB.", HEAD_BYTES / 1024);
     let error = json!({ "application/json": { "schema": { "$ref": "#/components/schemas/ErrorBody" } } });
     json!({ "description": meaning, "content": error })
 }
 
-/// Simplifies `oneOf` schemas. In the schema of a nullable value, the description moves from the first alternative to
-/// the schema itself. A nullable exact decimal becomes a schema without alternatives. Every other `oneOf` becomes
-/// `anyOf`, because a decimal as text also matches the schema of a string.
+/// Replaces each `oneOf` schema in `value`.
+///
+/// - A nullable exact decimal becomes one schema with the types number, string and null.
+/// - Every other `oneOf` becomes `anyOf`, because a value may match two alternatives. For example, a decimal written as
+///   text also matches a string schema.
+/// - If the second alternative is null, the description of the first alternative moves to the schema itself.
 fn simplify_choices(value: &mut Value) {
     let choices = value.as_object_mut().and_then(|members| members.remove("oneOf"));
     if let Some(mut choices) = choices {
@@ -171,12 +174,13 @@ fn simplify_choices(value: &mut Value) {
     }
 }
 
-/// Operation id of a path: `/v1/stocks/{symbol}/splits` becomes `stocks_by_symbol_splits`.
+/// Operation id for a path. For example, `/v1/stocks/{symbol}/splits` becomes `stocks_by_symbol_splits`.
 fn operation_id(path: &str) -> String {
     path.trim_start_matches("/v1/").replace('{', "by_").replace('}', "").replace(['/', '-'], "_")
 }
 
-/// Replaces the row schemas in envelopes by references: `List_StockRow` then refers to `StockRow`.
+/// Replaces the copy of a row schema inside an envelope schema by a reference. For example, the envelope
+/// `List_StockRow` then refers to `StockRow`.
 fn reference_row_schemas(schemas: &mut Value) {
     let names: Vec<String> = schemas.as_object().into_iter().flat_map(Map::keys).cloned().collect();
     for (envelope, row) in names.iter().filter_map(|name| Some((name, name.split_once('_')?.1))) {
@@ -189,7 +193,8 @@ fn reference_row_schemas(schemas: &mut Value) {
     }
 }
 
-/// Headers of a response, as references to components. `keyed` is true for endpoints that need a key.
+/// Headers of a response with this status, as references to `components/headers`. `keyed` is true if the endpoint needs
+/// an API key.
 fn headers(status: &str, keyed: bool, is_stream: bool) -> Value {
     let quota: &[&str] = &["X-Quota-Limit", "X-Quota-Remaining", "X-Quota-Reset"];
     let own: &[&str] = match status {
@@ -208,13 +213,14 @@ fn headers(status: &str, keyed: bool, is_stream: bool) -> Value {
     names.map(reference).collect::<Map<_, _>>().into()
 }
 
-/// Resolves a `$ref`. Returns a schema without `$ref` unchanged.
+/// Schema that the `$ref` of `schema` refers to. Without a `$ref`, `schema` itself is returned.
 fn resolve_reference<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     let pointer = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#'));
     pointer.and_then(|pointer| document.pointer(pointer)).unwrap_or(schema)
 }
 
-/// Removes `required` from the row schemas, because `fields` may omit any key.
+/// Removes `required` from the row schema that `schema` refers to. A response may lack any key, because the parameter
+/// `fields` selects the keys.
 fn remove_required(document: &mut Value, schema: &Value) {
     if let Some(pointer) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#')) {
         let mut row = document.pointer(pointer).cloned().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `GET /openapi.json`: the OpenAPI document, without a key. The page `/docs` shows the same document.
+//! `GET /openapi.json`: the OpenAPI document. The endpoint needs no API key. The page `/docs` shows the same document.
 
 use std::sync::Arc;
 

@@ -1,6 +1,6 @@
 //! Examples for the OpenAPI document: one value per parameter, and one body per error.
 //!
-//! Invariant: the error bodies come from the code that produces the errors.
+//! Invariant: the code that builds real error responses also builds the example error bodies.
 
 use axum::http::StatusCode;
 use chrono::NaiveDate;
@@ -12,8 +12,8 @@ use crate::connection::request_id::{self, RequestId};
 use crate::error::ApiError;
 use crate::parameters::ParameterError;
 
-/// Example value of the parameter `name`. `examples` maps names without the prefixes `min_` and `max_` to values of
-/// rows in the example market. A parameter that is not in `examples` has an example that is derived from its schema.
+/// Example value of the parameter `name`. It is taken from `examples`, which has parameter names without the prefixes
+/// `min_` and `max_`. If `examples` has no value, the example is derived from the schema of the parameter.
 pub(super) fn example_value(examples: &Value, name: &str, schema: &Value) -> Value {
     let value = &examples[name.trim_start_matches("min_").trim_start_matches("max_")];
     if value.is_null() {
@@ -42,7 +42,7 @@ fn by_schema(name: &str, schema: &Value) -> Value {
     }
 }
 
-/// Possible bodies of an error with this status, by error code.
+/// Example bodies of the errors with this status, by error code.
 pub(super) fn error_bodies(status: &str) -> Map<String, Value> {
     let named = |error: &ApiError| {
         let id = RequestId::from_trace_id("0af7651916cd43dd8448eb211c80319c").unwrap_or_default();

@@ -1,4 +1,4 @@
-//! Notice in the OpenAPI document about rules that differ from their defaults.
+//! Notice in the OpenAPI document. It lists the calculation rules that the operator changed from their defaults.
 
 use std::sync::{PoisonError, RwLock};
 
@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::parameters::served_rules::ServedRules;
 
-/// OpenAPI document with two cached texts: without a notice, and with the notice for the latest rules.
+/// OpenAPI document with two cached texts. One has no notice. The other has the notice for the most recent non-default
+/// rules.
 #[derive(Debug)]
 pub(super) struct NoticedDocument {
     document: Value,
@@ -24,8 +25,8 @@ impl NoticedDocument {
         }
     }
 
-    /// Text of the document with a notice for these rules. The document is serialized again only if the rules have
-    /// changed.
+    /// Text of the document. If rules differ from their defaults, the text has a notice about them. The document is
+    /// serialized again only if the rules have changed.
     pub(super) fn text_for(&self, method: &ServedRules) -> Bytes {
         if method.is_default() {
             return self.plain.clone();
@@ -40,7 +41,8 @@ impl NoticedDocument {
     }
 }
 
-/// Adds the rules that differ from their defaults, as `info.x-method` and as a paragraph of the introduction.
+/// Adds the rules that differ from their defaults, as `info.x-method` and as a paragraph at the end of the
+/// introduction.
 fn add_notice(mut document: Value, method: &ServedRules) -> Value {
     let info = &mut document["info"];
     let introduction = info["description"].as_str().unwrap_or_default();

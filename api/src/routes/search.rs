@@ -29,14 +29,14 @@ const PAGING: PageOptions = PageOptions {
 };
 /// Minimum trigram similarity at which two names match, in thousandths.
 const ALIKE: u32 = 350;
-/// Score of a name if the search text is a word of the name with one typing error, in thousandths. A name that contains
-/// the exact search text has a higher score.
+/// Score, in thousandths, of a name with a word that differs from the search text by one typing error. A name that
+/// contains the exact search text has a higher score.
 const ONE_ERROR: u32 = 520;
-/// Score of a name if the search text is a word of the name with two typing errors, in thousandths.
+/// Score, in thousandths, of a name with a word that differs from the search text by two typing errors.
 const TWO_ERRORS: u32 = 460;
 
 text_enum! {
-    /// Kind of match.
+    /// Kind of match. `name_fuzzy`: the name is only similar to the search text.
     pub enum Match {
         Symbol = "symbol", FormerSymbol = "former_symbol", SymbolPrefix = "symbol_prefix", Isin = "isin",
         Name = "name", NameFuzzy = "name_fuzzy",
@@ -64,7 +64,7 @@ table_row! {
         "is_active" is_active: bool,
         /// Score of the match, from 0 to 1.
         "score" score: ExactDecimal,
-        /// Kind of match.
+        /// Kind of match. `name_fuzzy`: the name is only similar to the search text.
         "match" r#match: Match,
         /// Headline dividend yield, percent.
         "dividend_yield" dividend_yield: Option<ExactDecimal>,
@@ -147,7 +147,8 @@ impl SearchText {
         }
     }
 
-    /// Score of a name in which a word differs from the search text by one or two typing errors.
+    /// Score of a name with a word that differs from the search text by one or two typing errors. `None` if no word is
+    /// that similar, or if the search text is too short or too long.
     fn score_mistyped_word(&self, name: &str) -> Option<u32> {
         let length = self.name.chars().count();
         let most = match length {

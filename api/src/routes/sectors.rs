@@ -46,8 +46,8 @@ static LIST: LazyLock<Vec<&'static str>> =
 pub(crate) struct SectorDetail {
     #[serde(flatten)]
     sector: SectorRow,
-    /// Active dividend payers, ordered by yield, market capitalisation and symbol. Stocks with a suspect yield are left
-    /// out.
+    /// Active dividend payers, highest yield first, then by market capitalisation and symbol. Stocks with a suspect
+    /// yield (above 25 %) are left out.
     top_payers: Vec<ScreenerRow>,
 }
 
@@ -135,8 +135,8 @@ async fn sectors<P>(context: &HandlerContext<P>) -> Result<(DataVersion, Vec<Sec
     Ok((version, sectors))
 }
 
-/// Loads the sectors and the securities of one data version. If the versions of the two look-ups differ, both are
-/// repeated.
+/// Loads the sectors and the securities at the same data version. Both look-ups are repeated until their versions are
+/// equal, up to five times.
 async fn load_consistent<P>(
     context: &HandlerContext<P>,
 ) -> Result<(DataVersion, Vec<SectorRow>, Arc<StockTable>), ApiError> {

@@ -10,7 +10,7 @@ use crate::app::state::App;
 use crate::connection::ConnectionRegistry;
 use crate::metrics::gauge;
 
-/// Metrics source: application state and connections.
+/// Source of the API's metrics and health. It reads the application state and the client connections.
 #[derive(Debug)]
 pub(crate) struct ApiMetricsSource {
     pub(crate) app: App,

@@ -1,4 +1,4 @@
-//! `GET /livez` and `GET /readyz`: probes for an orchestrator and a load balancer, without a key or I/O.
+//! `GET /livez` and `GET /readyz`: probes for an orchestrator and a load balancer. They need no API key and do no I/O.
 
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -18,8 +18,8 @@ async fn live() -> Response {
     probe_response(StatusCode::OK, json!({ "status": "alive" }))
 }
 
-/// Responds with 200 if the database of keys is reachable, a generation is served, and the instance is not stopping;
-/// otherwise with 503.
+/// Responds with 200 if this instance can serve requests, and otherwise with 503. It can serve requests if the database
+/// of API keys is reachable, a complete set of read tables (a generation) is served, and the instance is not stopping.
 async fn ready(State(app): State<App>) -> Response {
     match app.find_unreadiness() {
         None => probe_response(StatusCode::OK, json!({ "status": "ready" })),

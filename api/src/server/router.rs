@@ -98,8 +98,8 @@ pub(crate) fn build_router(app: App) -> Result<Router, serde_json::Error> {
     Ok(routes.with_state(app))
 }
 
-/// Middleware of endpoints whose handlers have no [`Access`] parameter. It records the matched route, which [`Access`]
-/// records for all other endpoints.
+/// Middleware that records the matched route of a request. Only endpoints without an [`Access`] parameter use it. For
+/// all other endpoints, [`Access`] records the route.
 async fn record_route(endpoint: MatchedPath, request: Request) -> Request {
     if let Some(caller) = RequestContext::from_extensions(request.extensions()) {
         caller.set_route(&endpoint);
@@ -107,7 +107,7 @@ async fn record_route(endpoint: MatchedPath, request: Request) -> Request {
     request
 }
 
-/// CORS layer; `None` without allowed origins. A preflight request needs no key.
+/// CORS layer; `None` if no origin is allowed. A preflight request needs no key.
 fn cors(origins: &[String]) -> Option<CorsLayer> {
     let origins: Vec<HeaderValue> = origins.iter().filter_map(|origin| origin.trim().parse().ok()).collect();
     if origins.is_empty() {
@@ -158,7 +158,8 @@ fn is_browser(request: &Request) -> bool {
     accepted.flat_map(|value| value.split(',')).any(|kind| kind.trim().starts_with("text/html"))
 }
 
-/// Access check for unknown routes and methods. Under `/v1` they need a key, as known routes do.
+/// Checks the access of a request with an unknown route or method. Under `/v1`, such a request needs a key, like a
+/// request to a known route.
 async fn check_access(app: &App, path: &str, request: Request) -> Result<(), ApiError> {
     use axum::extract::FromRequestParts;
     if needs_key(path) {

@@ -92,7 +92,7 @@ pub async fn serve(
     }
     clients.registry.abort_all();
     clients.tasks.stop(drain).await;
-    // Dropping the last handles of the workers lets the workers finish their queues and end.
+    // The workers finish their queues and end when their last handles are dropped.
     drop((app, router));
     if !tasks.stop(drain).await {
         tracing::warn!("background tasks did not finish before the drain timeout");
@@ -112,7 +112,8 @@ fn bind(address: SocketAddr) -> io::Result<TcpSocket> {
     Ok(socket)
 }
 
-/// Waits until requests can be served. After the limit, the server listens anyway, so that it can report its health.
+/// Waits until requests can be served, but not longer than `limit`. The server then listens even if it is not ready, so
+/// that it can report its health.
 async fn wait_until_ready(app: &App, limit: Duration) {
     let started = Instant::now();
     while let Some(reason) = app.find_unreadiness() {
@@ -124,7 +125,8 @@ async fn wait_until_ready(app: &App, limit: Duration) {
     }
 }
 
-/// Warns if pages would build the URLs of example calls from the `Host` header, which the client chooses.
+/// Warns if `PUBLIC_URL` is not set although other machines can reach the dashboard. Example calls on the dashboard
+/// then show the address from the `Host` header, which the client chooses.
 fn warn_about_public_address(settings: &ServeSettings) {
     let (listen, dashboard) = (settings.listen, &settings.dashboard);
     if !listen.ip().is_loopback()
@@ -143,7 +145,7 @@ fn primary(settings: &ServeSettings, database: &DatabaseSettings) -> Result<Conf
     role_config(own, owner, API_ROLE, "API_DATABASE_URL")
 }
 
-/// Fails if the database has a newer schema than this program. Only the start is checked, so a running instance
+/// Fails if the database has a newer schema than this program. The check runs only at the start, so a running instance
 /// continues to serve during an upgrade.
 async fn refuse_newer_database(settings: &ServeSettings, database: &DatabaseSettings) -> anyhow::Result<()> {
     let config = primary(settings, database)?;

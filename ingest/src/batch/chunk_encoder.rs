@@ -1,4 +1,5 @@
-//! Encoder of the rows of one file as record batches. Each kind has its own chunk numbers.
+//! Encoder that turns the rows of one file into record batches. The batches of each kind (for example dividends) are
+//! numbered separately.
 
 use std::io;
 
@@ -10,7 +11,7 @@ use crate::batch::row_accumulator::RowChunk;
 use crate::batch::row_review::ReviewedRows;
 use crate::price::price_batch::PriceBatch;
 
-/// Encoded record batch without its id, source, run and file.
+/// Encoded record batch, before its id, source, run and file are added.
 #[derive(Debug, Clone)]
 pub(crate) struct EncodedBatch {
     pub kind: Kind,
@@ -27,10 +28,10 @@ pub(crate) struct EncodedBatch {
 pub(crate) struct ChunkEncoder {
     /// Next chunk number of each kind.
     chunks: [u64; Kind::ALL.len()],
-    /// Number of prices that were rounded because all prices of a series have the same number of decimal places. A much
-    /// larger price in the series reduces this number.
+    /// Number of prices that were rounded. All prices of a series have the same number of decimal places. If one price
+    /// is very large, all prices of its series get fewer decimal places.
     pub rounded: u64,
-    /// Copies of the rows of all encoded chunks, for a review.
+    /// Copies of the rows of all encoded chunks, for the review at the end of the load.
     pub reviewed: ReviewedRows,
 }
 

@@ -74,10 +74,10 @@ impl LoadCoverage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EarlierCoverage {
     pub sources: BTreeSet<String>,
-    /// Symbols, each with the index of the earliest completed run with rows of the symbol. `None` if a manifest has no
+    /// Each symbol with the index of the first completed run that has rows of the symbol. `None` if a manifest has no
     /// list of new symbols: an older version of `ingest` wrote the manifest, or the run had too many symbols.
     symbols: Option<HashMap<Symbol, usize>>,
-    /// Index of each source's last completed run with prices.
+    /// For each source, the index of its last completed run with prices.
     last_priced: BTreeMap<String, usize>,
 }
 
@@ -104,8 +104,9 @@ impl EarlierCoverage {
         before
     }
 
-    /// Symbols for which a source may have prices: symbols known at the source's last run with prices, and symbols with
-    /// prices in this load. `None` if a set of symbols is incomplete.
+    /// Symbols that may have prices from a source. These are the symbols that were known at the source's last run with
+    /// prices, and the symbols with prices in this load. `None` if the list of symbols of this load or of an earlier
+    /// run is incomplete.
     pub(crate) fn symbols_with_prices<'a>(
         &'a self,
         source: &str,
@@ -137,7 +138,7 @@ pub struct SymbolSummary {
     /// Number of symbols that are in no earlier run; absent if the symbols of the earlier runs are incomplete.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new: Option<usize>,
-    /// First symbols, in alphabetical order, that are in no earlier run.
+    /// First new symbols in alphabetical order. A symbol is new if it is in no earlier run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub first_new: Vec<Symbol>,
 }

@@ -7,7 +7,8 @@ use event_log::record_batch::TARGET_BYTES;
 use market::event::{Action, EventRow, Holding, HoldingSnapshot};
 use market::symbol::Symbol;
 
-/// Maximum number of holdings in a load, which stay in memory until the end of the load.
+/// Maximum number of holdings in a load. The limit exists because all holdings stay in memory until the end of the
+/// load.
 pub(crate) const MAX_POSITIONS: usize = 2_000_000;
 
 /// Snapshots by fund, date and action (put or retract).
@@ -69,7 +70,7 @@ impl LoadHoldings {
         batches
     }
 
-    /// Snapshots as rows of the log, by fund and date.
+    /// Snapshots as rows of the log, ordered by fund and date.
     pub(crate) fn into_rows(self) -> impl Iterator<Item = EventRow<HoldingSnapshot>> {
         self.snapshots.into_values()
     }

@@ -1,12 +1,13 @@
-//! Evidence of a price file about dividends: its dividend column, and changes in its ratio of adjusted close to close
+//! Evidence about dividends in a price file: its dividend column, and changes in the ratio of adjusted close to close
 //! (R38, R40).
 //!
 //! The ratio of adjusted close to close is constant between ex-dates. Both numbers are rounded, so each row gives a
 //! lower and an upper bound of the ratio. Consecutive rows form a run while their bounds overlap in one common range.
-//! The first row outside this range begins a new run. A run of one row between two runs with overlapping bounds is an
-//! error of the file.
+//! The first row outside this range begins a new run. A run of one row is ignored as an error of the file if the runs
+//! before and after it have overlapping bounds.
 //!
-//! A step is the change of the ratio between two adjacent runs. It gives an ex-date and the factor of its dividends.
+//! A step is the change of the ratio from one run to the next. It gives an ex-date and the adjustment factor of the
+//! dividends on that date.
 //!
 //! The dates of a symbol's rows must be in ascending or in descending order. Rows in any other order give no steps.
 
@@ -24,7 +25,8 @@ const BOUNDS_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 5);
 const MIN_STEP: Decimal = Decimal::from_parts(1, 0, 0, false, 4);
 /// Number of fraction digits of a step's factor.
 const STEP_DIGITS: u32 = 6;
-/// Minimum number of rows of a symbol for the check against [`MIN_ROWS_PER_RUN`].
+/// The average run length of a symbol is checked against [`MIN_ROWS_PER_RUN`] only if the symbol has at least this
+/// number of rows.
 const MIN_ROWS_FOR_RUN_CHECK: u32 = 20;
 /// Minimum average number of rows per run. Shorter runs mean that the adjusted closes are too irregular to be evidence.
 const MIN_ROWS_PER_RUN: u32 = 3;
@@ -177,7 +179,8 @@ impl SymbolEvidence {
     }
 }
 
-/// Removes each single-row run between two runs with overlapping bounds, and joins the two runs.
+/// Removes each run of one row if the runs before and after it have overlapping bounds, and joins these two runs. Such
+/// a row is an error of the file.
 fn without_outliers(runs: &[RatioRun]) -> Vec<RatioRun> {
     let mut joined: Vec<RatioRun> = Vec::with_capacity(runs.len());
     for run in runs {
@@ -194,7 +197,8 @@ fn without_outliers(runs: &[RatioRun]) -> Vec<RatioRun> {
     joined
 }
 
-/// Factor of the step between two adjacent runs; `None` if the ratio hardly changes.
+/// Adjustment factor from one run to the next: the ratio of `before` divided by the ratio of `after`. `None` if the
+/// factor is too close to 1.
 fn step_factor(before: &RatioRun, after: &RatioRun) -> Option<Decimal> {
     let factor = before.bounds.middle()?.checked_div(after.bounds.middle()?)?.round_dp(STEP_DIGITS);
     let is_step = (factor - Decimal::ONE).abs() >= MIN_STEP && factor > Decimal::ZERO;
@@ -242,7 +246,8 @@ mod tests {
         Symbol::parse("TEST").unwrap()
     }
 
-    /// Records of rows `date close adjusted-close`, as `previous ex-date factor`.
+    /// Steps that are found in rows of the form `date close adjusted-close`. Each step has the form `previous ex-date
+    /// factor`.
     fn steps(rows: &[&str]) -> Vec<String> {
         let mut evidence = PriceEvidence::default();
         for (line, row) in (2..).zip(rows) {

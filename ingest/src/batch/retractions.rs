@@ -1,4 +1,5 @@
-//! Check for retractions without a matching row. Such a retraction is probably a typing error.
+//! Check for retractions without a matching row. A retraction is a row that withdraws an earlier row. If it matches no
+//! row in the log, it is probably a typing error.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Formatter;
@@ -58,7 +59,7 @@ impl Retractions {
         }
     }
 
-    /// Records the retraction of the price of a day.
+    /// Records the retraction of a symbol's price on one day.
     pub(crate) fn record_price(&mut self, symbol: Symbol, date: NaiveDate) {
         self.push(Retraction { kind: Kind::Price, id: None, symbol: Some(symbol), date: Some(date) });
     }
@@ -180,26 +181,34 @@ impl KnownKeys {
         })
     }
 
-    /// Message with the key in the log that is nearest to the retraction's key, or that no key is similar.
+    /// Message that names the key in the log nearest to the retraction's key. If no key is similar, the message says
+    /// so.
     fn nearest_key(&self, retraction: &Retraction) -> String {
         if let Some(id) = &retraction.id {
             let known = find_nearest_name(id, self.ids.iter().map(String::as_str));
-            return known.map_or("no row has that id".to_owned(), |id| format!("known is id {id}"));
+            return known
+                .map_or("no row has that id".to_owned(), |id| format!("the nearest known id is {id}"));
         }
         let Some(days) = self.days.get(&retraction.symbol) else {
             let symbol = retraction.symbol.as_ref().map_or("", Symbol::as_str);
             let known = find_nearest_name(symbol, self.days.keys().flatten().map(Symbol::as_str));
-            return known.map_or("no row is known".to_owned(), |symbol| format!("known is {symbol}"));
+            return known.map_or("no similar symbol is known".to_owned(), |symbol| {
+                format!("the nearest known symbol is {symbol}")
+            });
         };
         let far = |day: &NaiveDate| retraction.date.map(|wanted| (*day - wanted).num_days().abs());
         let day = days.iter().flatten().min_by_key(|day| far(day));
-        day.map_or("no row is known".to_owned(), |day| format!("the nearest known is of {day}"))
+        day.map_or("no date is known".to_owned(), |day| format!("the nearest known date is {day}"))
     }
 }
 
 impl UnmatchedRetractions {
     pub(crate) fn write_text(&self, source: &str, text: &mut Formatter<'_>) -> std::fmt::Result {
-        writeln!(text, "warning: {} without a row of source {source}:", counted(self.count, "retraction"))?;
+        writeln!(
+            text,
+            "warning: {} without a matching row of source {source}:",
+            counted(self.count, "retraction")
+        )?;
         self.first.iter().try_for_each(|one| writeln!(text, "  {one}"))
     }
 }
@@ -224,8 +233,8 @@ mod tests {
         };
         let hint = |symbol, date, id| Some(hint(symbol, date, id)?.split_once(": ")?.1.to_owned());
         assert_eq!(hint("KO", "2024-03-14", None), None);
-        assert_eq!(hint("KO", "2024-03-13", None).as_deref(), Some("the nearest known is of 2024-03-14"));
-        assert_eq!(hint("KOO", "2024-03-14", None).as_deref(), Some("known is KO"));
+        assert_eq!(hint("KO", "2024-03-13", None).as_deref(), Some("the nearest known date is 2024-03-14"));
+        assert_eq!(hint("KOO", "2024-03-14", None).as_deref(), Some("the nearest known symbol is KO"));
         assert_eq!(hint("KO", "2024-03-13", Some("d-17")), None);
         assert_eq!(hint("KO", "2024-03-14", Some("d-71")).as_deref(), Some("no row has that id"));
         let many = Retractions(vec![retraction("KOO", "2024-03-14", None); MAX_NAMED + 1])

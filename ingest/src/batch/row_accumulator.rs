@@ -46,7 +46,7 @@ pub(crate) struct RowProvenance {
 }
 
 impl RowProvenance {
-    /// Adds the record to make a row of the log.
+    /// Creates a row of the log from this provenance and a record.
     pub(crate) fn into_row<T>(self, record: T) -> EventRow<T> {
         let Self { line, id, revision, action, observed_at, security_ref } = self;
         EventRow { line, id, revision, action, observed_at, security_ref, record }
@@ -80,8 +80,8 @@ pub(crate) struct RowAccumulator {
     rejects: PendingRows<Reject>,
 }
 
-/// Declares the buffers of all kinds except price, holding and reject, and the methods of [`RowAccumulator`] that fill
-/// and empty them.
+/// Declares a row buffer for each listed kind, and the methods of [`RowAccumulator`] that fill and empty these buffers.
+/// The buffers of prices, holdings and rejects are declared elsewhere.
 macro_rules! pending_kinds {
     ($($(#[$meta:meta])* $name:ident, $field:ident: $record:ty, $kind:ident, $body:ident;)*) => {
         #[derive(Default)]
@@ -158,17 +158,18 @@ impl RowAccumulator {
         self.columns = Some(header.to_owned());
     }
 
-    /// Sets the time zone of the exchange. In this zone, every UTC time in the file's date column is midnight.
+    /// Sets the time zone of the exchange, for files that give each date as a UTC time. Each of these times is midnight
+    /// in this zone.
     pub(crate) fn set_zone(&mut self, zone: Option<ExchangeZone>) {
         self.zone = zone;
     }
 
-    /// Time zone in which the UTC times of the file are midnights; `None` if the file has no such times.
+    /// Time zone of the exchange; `None` if the file does not give dates as UTC times.
     pub(crate) fn zone(&self) -> Option<ExchangeZone> {
         self.zone
     }
 
-    /// Observation time of rows without an observation time in the file.
+    /// Observation time that a row gets if the file has none.
     pub(crate) fn observed_at(&self) -> DateTime<Utc> {
         self.observed_at
     }
@@ -190,7 +191,7 @@ impl RowAccumulator {
         self.add_typed_dividend(row, "", bytes);
     }
 
-    /// Adds a dividend with the vendor's type, which may distinguish two payments of one day.
+    /// Adds a dividend with the type that the vendor gives. The type may distinguish two payments of one day.
     pub(crate) fn add_typed_dividend(&mut self, mut row: EventRow<Dividend>, type_text: &str, bytes: usize) {
         if row.record.currency.is_empty() {
             self.stats.missing_currencies.add_dividends(&row.record.symbol, 1);
@@ -255,8 +256,8 @@ impl RowAccumulator {
         Ok(())
     }
 
-    /// All price rows of the file, for formats that give the share basis at the end of the file. `None` if the file has
-    /// more price rows than one batch, because the first batch is then already sent.
+    /// Batch with all price rows of the file. It is for formats that give the share basis only at the end of the file.
+    /// `None` if the file has more price rows than one batch, because the first batch was already sent.
     pub(crate) fn uncut_prices_mut(&mut self) -> Option<&mut PriceBatch> {
         (self.price_rows <= crate::price::price_batch::BATCH_ROWS as u64).then_some(&mut self.prices)
     }
@@ -294,7 +295,7 @@ impl RowAccumulator {
             Some(id) => *id,
             None => {
                 let id = SymbolId::try_from(self.symbols.len()).map_err(|_| {
-                    RowError::new("too_many_symbols", "a file of more than 2^32 symbols: load it in parts")
+                    RowError::new("too_many_symbols", "a file has at most 2^32 symbols: load it in parts")
                 })?;
                 self.spellings.insert(symbol.as_str().as_bytes().into(), id);
                 self.symbols.push(symbol);
@@ -375,8 +376,8 @@ impl RowAccumulator {
         }
     }
 
-    /// Sends a chunk to the encoder. A closed receiver means that the load has stopped. The reader detects this at its
-    /// next read.
+    /// Sends a chunk to the encoder. If the load has stopped, the receiver is closed and the chunk is lost. The reader
+    /// notices the stop at its next read.
     fn send(&self, chunk: RowChunk) {
         let _ = self.chunk_sender.send(chunk);
     }

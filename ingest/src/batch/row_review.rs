@@ -1,8 +1,8 @@
-//! Review of a load's rows by the domain rules R28 and R34–R37, based on the files of the load alone.
+//! Review of a load: rows and symbols that are doubtful by the domain rules R28 and R34–R38.
 //!
-//! A reading is the interpretation of an amount, such as a regular plus a special part. The review lists rows that
-//! would be quarantined, and readings that differ from the face value. Served figures may differ, because they depend
-//! on all sources.
+//! The review uses only the files of the load. It lists rows that would be quarantined, symbols with a flag, and
+//! dividends that the rules do not treat as plain regular payments. For example, a dividend may be a regular payment
+//! plus a special part. The served figures may differ, because they use the data of all sources.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
@@ -22,9 +22,9 @@ use telemetry::counted;
 
 /// Maximum number of rows in a review. The rows stay in memory until the end of the load.
 const MAX_ROWS: usize = 500_000;
-/// Maximum number of examples.
+/// Maximum number of examples of each sort. A flag also lists at most this number of symbols in the text output.
 const MAX_EXAMPLES: usize = 10;
-/// Flags of the domain rules that the rows of one load can raise.
+/// Flags that a review reports. The review ignores all other flags.
 const FLAGS: [Flag; 10] = [
     Flag::AmountBasisSuspect,
     Flag::AmountDip,
@@ -111,7 +111,7 @@ impl ReviewedRows {
         }
     }
 
-    /// Reviews the rows. The as-of date of the review is the newest day with a price, or `today` without any price.
+    /// Reviews the rows. The as-of date of the review is the newest day with a price, or `today` if no row has a price.
     pub(crate) fn review(self, source: &str, today: NaiveDate) -> RowReview {
         if self.is_too_large() {
             return RowReview { is_too_large: true, ..RowReview::default() };
@@ -165,24 +165,24 @@ pub struct RowReview {
     pub is_too_large: bool,
     /// Count of quarantined rows, by kind and reason code.
     pub quarantined: BTreeMap<String, BTreeMap<String, u64>>,
-    /// Symbols with a flag of the domain rules, by flag.
+    /// Symbols that the domain rules flag, by flag.
     pub flags: BTreeMap<String, Vec<Symbol>>,
-    /// Sample of the quarantined rows, and of the dividends with a reading that differs from the face value.
+    /// The first quarantined rows and doubtful dividends, at most ten.
     pub examples: Vec<DoubtedRow>,
-    /// Sample of the symbols whose amounts may already be adjusted for later splits, with growth figures for each case.
+    /// The first symbols with amounts that may already be adjusted for later splits (R37), at most ten.
     pub share_bases: Vec<ShareBasisReadings>,
 }
 
-/// Quarantined row, or dividend with a reading that differs from the face value.
+/// A quarantined row, or a dividend that the rules do not treat as a plain regular payment.
 #[derive(Debug, Clone, Serialize)]
 pub struct DoubtedRow {
     /// Symbol of the row.
     pub symbol: Symbol,
     /// Session of a price, or ex-date; `None` if the row has no date.
     pub date: Option<NaiveDate>,
-    /// For a quarantined row, the reason code; for a dividend, the reading.
+    /// Reason code of a quarantined row. For a dividend, the interpretation of its amount, such as `read as special`.
     pub reason: String,
-    /// For a quarantined row, the reason as a sentence; for a dividend, the amount and any special part.
+    /// Reason for the quarantine, as a sentence. For a dividend, the amount and the special part, if it has one.
     pub message: String,
 }
 
@@ -270,7 +270,7 @@ impl RowReview {
     }
 }
 
-/// Result of the review as text; empty if no row is doubtful.
+/// Result of the review as text; empty if the review found nothing.
 impl Display for RowReview {
     fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
         if self.is_too_large {
@@ -282,7 +282,7 @@ impl Display for RowReview {
         for (kind, reasons) in &self.quarantined {
             let reasons: Vec<String> =
                 reasons.iter().map(|(reason, rows)| format!("{rows} {reason}")).collect();
-            writeln!(text, "quarantined by these files alone, {kind}: {}", reasons.join(", "))?;
+            writeln!(text, "quarantined (judged by these files alone), {kind}: {}", reasons.join(", "))?;
         }
         for DoubtedRow { symbol, date, reason, message } in &self.examples {
             let date = date.map_or_else(String::new, |date| format!(" {date}"));

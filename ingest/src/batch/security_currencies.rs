@@ -11,15 +11,15 @@ use market::symbol::Symbol;
 
 use crate::log::reader::{Log, LogError};
 
-/// Maximum number of symbols whose dividends are counted separately. The maximum limits memory.
+/// Maximum number of symbols with a separate count of dividends. The maximum limits memory.
 const MAX_SYMBOLS: usize = 200_000;
 
-/// Currency and unit of each security's prices, by symbol. The newest reference record of a symbol decides.
+/// Currency and unit of each security's prices, by symbol. They come from the newest security record of the symbol.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SecurityCurrencies(BTreeMap<Symbol, (DateTime<Utc>, Currency)>);
 
 impl SecurityCurrencies {
-    /// Reads the reference records of all sources in log messages before `before_sequence`.
+    /// Reads the security records of all sources from the log, up to but not including message `before_sequence`.
     pub(crate) async fn read(log: &Log, before_sequence: u64) -> Result<Self, LogError> {
         let mut known = Self::default();
         let each = |batch: event_log::record_batch::RecordBatch| {
@@ -50,7 +50,7 @@ impl SecurityCurrencies {
         }
     }
 
-    /// Currency and unit of a symbol's prices; US dollars without a reference record.
+    /// Currency and unit of a symbol's prices; US dollars if the symbol has no security record.
     pub(crate) fn find(&self, symbol: &Symbol) -> Currency {
         self.0.get(symbol).map_or_else(Currency::dollar, |(_, currency)| currency.clone())
     }
@@ -60,7 +60,7 @@ impl SecurityCurrencies {
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MissingCurrencyCounts {
     dividends: BTreeMap<Symbol, u64>,
-    /// Number of dividends of all symbols beyond [`MAX_SYMBOLS`], which have no separate counts.
+    /// Total for all symbols without a separate count. Only the first [`MAX_SYMBOLS`] symbols have separate counts.
     others: u64,
 }
 
@@ -91,8 +91,8 @@ impl MissingCurrencyCounts {
         self.dividends.values().sum::<u64>() + self.others
     }
 
-    /// Counts of dividends by assumed currency unit: the unit of the security's prices. Dividends of symbols without a
-    /// separate count are not included.
+    /// Counts of dividends by currency unit. A dividend is assumed to be in the unit of its security's prices, such as
+    /// GBX. Dividends of symbols without a separate count are not included.
     pub(crate) fn count_by_unit(&self, known: &SecurityCurrencies) -> BTreeMap<String, u64> {
         let mut units = BTreeMap::new();
         for (symbol, count) in &self.dividends {

@@ -1,7 +1,8 @@
 //! Reader of daily rows with raw values, or with values adjusted for all splits up to the newest day.
 //!
-//! In a file of one symbol, the newest day is the day of its newest row. In a table of many symbols, the series may end
-//! on different days. The newest day of a symbol is then the symbol's newest day in all data of the source.
+//! In a file of one symbol, the newest day is the day of its newest row. In a table of many symbols, the rows of each
+//! symbol may end on a different day. The reader then sets no date, and the newest day of the symbol in all data of the
+//! source applies.
 
 use market::bars::BarVersion;
 use market::day::date_of;
@@ -13,7 +14,7 @@ use super::trading_day::{SeriesDates, TradingDay, plain_split, regular_dividend}
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
 
-/// Reader of daily rows. The date of the share basis is known only after the last row.
+/// Reader of daily rows. Adjusted values refer to the newest day, which is known only after the last row.
 pub(super) struct AdjustedRowReader<'a> {
     one_symbol: bool,
     basis: ShareBasis,
@@ -67,14 +68,16 @@ impl<'a> AdjustedRowReader<'a> {
         Ok(())
     }
 
-    /// Checks that the rows are daily. In a file of one symbol with adjusted values, sets the newest day as the date of
-    /// the share basis.
+    /// Checks that the rows are daily. In a file of one symbol with adjusted values, stores the newest day in the rows
+    /// as the day to which the values are adjusted.
     pub(super) fn finish(mut self, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
         let sets_basis_date = self.one_symbol && self.basis == ShareBasis::SplitAdjusted;
         let newest = self.days.check_daily()?.filter(|_| sets_basis_date);
         if let Some(newest) = newest {
             let Some(batch) = rows.uncut_prices_mut() else {
-                return Err(FeedReadError::Refused("has more rows than one symbol has days".to_owned()));
+                return Err(FeedReadError::Refused(
+                    "has more rows than a file of one symbol can have".to_owned(),
+                ));
             };
             batch.set_basis_day(newest);
         }

@@ -68,7 +68,8 @@ pub(crate) struct ServiceMessage {
     pub(crate) throttled: bool,
 }
 
-/// Parses a JSON response with only a message; `None` for any other text.
+/// Parses a JSON response that contains only a message, such as `{"error": "unknown symbol"}`; `None` for any other
+/// text.
 pub(crate) fn parse_service_message(text: &str) -> Option<ServiceMessage> {
     let answer = RawJson::parse(text).ok()?;
     let members = answer.members();

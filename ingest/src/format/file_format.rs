@@ -1,4 +1,4 @@
-//! Types for formats of feed files: chosen and detected format, reader options, and errors of readers.
+//! Types for the formats of feed files: chosen and detected format, reader options, and errors of readers.
 //!
 //! The module does not depend on any vendor's module.
 
@@ -47,7 +47,7 @@ impl FormatChoice {
     }
 }
 
-/// Format of one file, and the context that determines its rows.
+/// Format of one file, with the symbol and the date of its rows if the rows do not contain them.
 #[derive(Debug, Clone)]
 pub struct FileFormat {
     pub(super) layout: FileLayout,
@@ -62,14 +62,15 @@ pub struct FileFormat {
 /// Layout of the records in a file.
 #[derive(Debug, Clone)]
 pub(super) enum FileLayout {
-    /// Canonical layout, with the kind in the file name. All rows of a CSV file have this kind; a JSON record may
-    /// contain its kind.
+    /// Canonical layout. The value is the kind of rows from the file name; `None` if the JSON records state their
+    /// kinds. All rows of a CSV file have this kind. A JSON record may state another kind.
     Canonical(Option<Kind>),
     Vendor(&'static VendorFormat),
     /// Layout described by a map.
     Mapped {
         map: Arc<ColumnMap>,
-        /// True for exported rejects. They are always UTF-8 with one header line, even if the map has other settings.
+        /// True for a file of exported rejects. Such a file is always UTF-8 with one header line, even if the map has
+        /// other settings.
         is_reject_export: bool,
     },
 }
@@ -89,8 +90,9 @@ impl FileFormat {
         matches!(self.layout, FileLayout::Mapped { .. })
     }
 
-    /// Format, symbol, date and map as text; empty for a canonical file whose name has no kind. This text and the
-    /// content of the file determine its rows. The identity of an input therefore includes the text.
+    /// Format, symbol, date and map of the file as text, for example `tiingo/AAPL`. The text is empty for canonical
+    /// JSON with a kind in each record. This text and the content of the file determine its rows. The identity of an
+    /// input therefore includes the text.
     pub fn identity_context(&self) -> String {
         let symbol = self.symbol.as_ref().map(|symbol| format!("/{symbol}")).unwrap_or_default();
         let date = self.date.map(|date| format!("@{date}")).unwrap_or_default();
@@ -118,7 +120,7 @@ pub struct ReaderOptions {
     pub currency: Option<Currency>,
     /// True if unknown columns and fields are ignored, false if they are refused.
     pub ignore_unknown: bool,
-    /// Reference date for checks of future dates.
+    /// Current date. A price or session that is later than the day after it is rejected.
     pub today: NaiveDate,
 }
 
@@ -140,7 +142,7 @@ pub struct VendorFormat {
     pub name: &'static str,
     /// Description for `--help`.
     pub about: &'static str,
-    /// Requirements of a file in this format, for the message that refuses a file.
+    /// Columns or members that a file in this format needs, as text for an error message.
     pub(super) needs: &'static str,
     pub(super) detect: fn(&FileHead) -> Option<Result<SymbolScope, String>>,
     pub(super) read: fn(VendorFile<'_>, &mut RowAccumulator) -> Result<(), FeedReadError>,
@@ -157,7 +159,7 @@ pub(super) enum SymbolScope {
     Dated,
 }
 
-/// File of a vendor, with the reader's context.
+/// Open file, with the context that a reader needs.
 pub(super) struct VendorFile<'a> {
     pub(super) source: &'a mut dyn Read,
     pub(super) encoding: Encoding,
@@ -169,7 +171,7 @@ pub(super) struct VendorFile<'a> {
 }
 
 impl VendorFile<'_> {
-    /// Currency from the command line for amounts without a currency, spelled as in a feed.
+    /// Currency unit from the command line, such as `GBX`. It applies to amounts without a currency.
     pub(super) fn currency(&self) -> Option<String> {
         self.options.currency.as_ref().map(|currency| currency.unit().to_owned())
     }

@@ -17,7 +17,7 @@ pub struct FileHead {
     pub encoding: Encoding,
     /// CSV: column names of the header, unchanged. JSON: names of the members of the first object.
     pub columns: Vec<String>,
-    /// CSV: fields of the first row.
+    /// CSV: fields of the first row after the header.
     pub first_row: Vec<String>,
     /// First 64 KiB of the file.
     pub(super) text: String,

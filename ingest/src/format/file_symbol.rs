@@ -1,8 +1,7 @@
 //! Symbol from the name of a single-symbol file: `AAPL.csv`, `aapl.us.csv`, `1398-HK-1d-prices.csv`.
 //!
-//! A file name contains a symbol if the whole name is a symbol, or if all its other words are known: a year, an
-//! interval or the name of the archive. All other names are refused with suggestions, so that no false security is
-//! created.
+//! A file name gives a symbol if the whole name is a symbol, or if a year or an interval follows the symbol. A first
+//! word `wiki` is ignored. All other names are refused with suggestions, so that no false security is created.
 
 use market::symbol::Symbol;
 
@@ -69,7 +68,7 @@ fn symbol_of(stem: &str) -> Result<Symbol, NameFault> {
     Symbol::parse(home.map_or(text.as_str(), |at| &text[..at])).map_err(|_| NameFault::NoSymbol)
 }
 
-/// Refusal of a file name, with possible symbols and the options that set a symbol.
+/// Error message for a file name without a clear symbol. It suggests symbols, and the options that set a symbol.
 fn refusal(file: &FeedFile) -> String {
     let stem = file.stem();
     let parts =
@@ -88,7 +87,7 @@ fn refusal(file: &FeedFile) -> String {
     let name = file.label.rsplit(['/', '\\']).next().unwrap_or(&file.label);
     let pattern = name.replacen(part, "{symbol}", 1);
     format!(
-        "has an ambiguous name, {symbol}{whole}: add --symbol {symbol}, or --symbol-from '{pattern}' for all files named so"
+        "has an ambiguous name, {symbol}{whole}: add --symbol {symbol}, or --symbol-from '{pattern}' for all files with such names"
     )
 }
 
@@ -101,8 +100,8 @@ fn symbol_in(word: &str) -> Option<&str> {
     Some(part).filter(named).filter(|part| part.len() <= 6 && !is_year(part))
 }
 
-/// True if a dot-separated part of a word describes the file, or if a part after the first is a year: `div` in
-/// `AAPL.US.div`, `2024` in `AAPL.2024`.
+/// True if a part of a word with dots describes the file, such as `div` in `AAPL.US.div`. A year after the first part
+/// describes the file too, such as `2024` in `AAPL.2024`.
 fn describes_file(word: &str) -> bool {
     let mut parts = word.split('.');
     let first = parts.next().unwrap_or_default();
@@ -117,7 +116,7 @@ fn is_descriptive(word: &str) -> bool {
         || interval(word).is_some()
 }
 
-/// True for an exchange or share class: one to three capital letters.
+/// True if the word may be an exchange or a share class: one to three capital letters.
 fn is_suffix(word: &str) -> bool {
     word.len() <= 3 && word.bytes().all(|b| b.is_ascii_uppercase())
 }

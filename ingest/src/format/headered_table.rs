@@ -1,4 +1,4 @@
-//! Reader loop of all formats that are tables with a header.
+//! Reader of tables with a header, for all formats.
 
 use std::io::Read;
 
@@ -8,7 +8,7 @@ use crate::normalize::RowError;
 use crate::price::bar_parser::{PriceCells, PriceFields};
 use crate::source::csv_reader::{CsvReader, CsvRecord};
 
-/// Position of a missing column. Its field is empty in every record.
+/// Position of a column that the table does not have. The field at this position is empty in every record.
 pub(super) const NONE: usize = usize::MAX;
 
 /// Table after its header was read.
@@ -58,7 +58,7 @@ impl<R: Read> HeaderedTable<R> {
                 continue;
             }
             rows.stats.records += 1;
-            let expected = |width| format!("the header has {width}: quote fields that hold commas");
+            let expected = |width| format!("the header has {width}: quote fields that contain commas");
             let accepted =
                 check_shape(self.header.len(), &record, expected).and_then(|()| row(&record, rows));
             if let Err(fault) = accepted {
@@ -69,8 +69,8 @@ impl<R: Read> HeaderedTable<R> {
     }
 }
 
-/// Fails if the record does not have `width` fields. Empty fields at the end are ignored. The error message ends with
-/// the text of `expected`.
+/// Fails if the record does not have `width` fields. Empty fields at the end are ignored. `expected` returns the end of
+/// the error message.
 pub(super) fn check_shape(
     width: usize,
     record: &CsvRecord<'_>,
@@ -92,7 +92,7 @@ pub(super) fn check_shape(
 pub(super) type PriceColumns = PriceFields<usize>;
 
 impl PriceColumns {
-    /// Finds the columns by their common names.
+    /// Finds the price columns by their canonical names, such as `open` and `trade_count`.
     pub(super) fn find_in<R: Read>(table: &HeaderedTable<R>) -> Self {
         Self::from_columns(|name| match name {
             "trade_count" => table.position_of(&["trade_count", "tradecount"]),

@@ -43,7 +43,8 @@ pub(crate) use raw_json::find_repeated_member;
 pub use symbol_pattern::SymbolPattern;
 pub(crate) use vocabulary::{canonical_column_of, is_word_of, words_of_topic};
 
-/// Values of `--format`. Files are recognized in this order, the canonical format last.
+/// Values of `--format`. The first vendor format in this order that recognizes a file is used. The canonical format is
+/// used if no vendor format recognizes the file.
 static CHOICES: [FormatChoice; 13] = [
     FormatChoice::Auto,
     FormatChoice::Canonical,
@@ -97,7 +98,7 @@ impl FileFormat {
             let symbol_scope = symbol_scope?;
             if let (SymbolScope::File, Some(column)) = (symbol_scope, head.symbol_column()) {
                 return Err(format!(
-                    "names symbols in its column {column:?}, and a {} file has one symbol: read it under a map, which says where the symbols are (ingest map FILE)",
+                    "has symbols in its column {column:?}, but a {} file has one symbol: read it under a map that names the symbol column (ingest map FILE)",
                     vendor.name
                 ));
             }
@@ -134,7 +135,7 @@ fn date_in(stem: &str) -> Option<NaiveDate> {
     stem.as_bytes().windows(10).find_map(parse_date)
 }
 
-/// Reason why no format fits, with the likely origin of the file and a hint.
+/// Error message for a file that no format fits. It contains the likely origin of the file and a hint.
 fn refusal(head: &FileHead, choice: FormatChoice) -> String {
     if head.display_beginning().is_empty() {
         return "is empty".to_owned();
@@ -162,7 +163,7 @@ fn refusal(head: &FileHead, choice: FormatChoice) -> String {
             )
         }
         (None, _) => format!(
-            "{wanted}; it begins with: {}; a map can locate its values (`ingest map nasdaq` shows one; in [columns] names of members, and in [file] records = \"data.rows\", the member that holds the records)",
+            "{wanted}; it begins with: {}; a map can locate its values: [columns] has the names of the members, and records in [file] is the path of the record list, such as \"data.rows\" (example of a map: `ingest map nasdaq`)",
             head.display_beginning()
         ),
     }

@@ -168,7 +168,7 @@ impl<'a> RawJson<'a> {
         self.members().into_iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
-    /// Text, digits of a number, or boolean; `None` for null, lists and objects.
+    /// Value of a string, number or boolean as text; `None` for null, lists and objects.
     pub(super) fn text(self) -> Option<Cow<'a, str>> {
         match self.0.as_bytes().first()? {
             b'"' => string(self.0),

@@ -1,12 +1,13 @@
-//! Split ratios written as one number of new shares per old share: 7.0 is 1 old to 7 new shares, 0.1 is 10 to 1, 1.5 is
-//! 2 to 3.
+//! Split ratios written as one number of new shares per old share. For example, 7.0 is 1 old to 7 new shares, 0.1 is 10
+//! to 1, and 1.5 is 2 to 3.
 //!
 //! A ratio of 1/n means n old shares to 1 new share. A rounded 1/n has the same meaning if no other n has the same
-//! rounded value: 0.033333 is 30 to 1 (R39).
+//! rounded value: 0.033333 is 30 to 1.
 
 use rust_decimal::{Decimal, RoundingStrategy};
 
-/// Maximum denominator of a cut-off fraction such as 2/3, written 0.6666. Fractions 1/n have no limit.
+/// Maximum denominator of a fraction that is recognized from its first digits, such as 2/3 from 0.6666. Fractions 1/n
+/// have no limit.
 const MAX_CUT_DENOMINATOR: i64 = 20;
 
 /// Old and new shares as the smallest whole numbers; `None` for an invalid ratio.
@@ -43,8 +44,8 @@ pub(super) fn parse_ratio(text: &str) -> Option<(Decimal, Decimal)> {
     }
 }
 
-/// Old shares n of a reverse split, n old shares to 1 new share. `None` unless the ratio equals 1/n, or the rounded 1/n
-/// of exactly one n.
+/// Number n of old shares in a reverse split of n old shares to 1 new share. The ratio must equal 1/n, or must be the
+/// rounded 1/n of exactly one n. `None` for any other ratio.
 fn unit_fraction(ratio: Decimal) -> Option<Decimal> {
     let rounds = |old: Decimal| {
         let quotient = Decimal::ONE.checked_div(old)?;
@@ -57,7 +58,7 @@ fn unit_fraction(ratio: Decimal) -> Option<Decimal> {
     (ratio < Decimal::ONE && (is_exact || is_only)).then_some(old)
 }
 
-/// Old and new shares of a cut-off or rounded fraction, such as 3 and 2 for 0.6666. Only denominators up to
+/// Old and new shares of a fraction that is cut off or rounded, such as 3 and 2 for 0.6666. Only denominators up to
 /// [`MAX_CUT_DENOMINATOR`] are considered.
 fn cut_short(ratio: Decimal) -> Option<(i128, i128)> {
     let step = Decimal::new(1, ratio.scale());

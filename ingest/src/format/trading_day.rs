@@ -20,7 +20,7 @@ use crate::price::bar_parser::PriceCells;
 pub(super) struct TradingDay<'a> {
     pub(super) symbol: &'a Symbol,
     pub(super) date: NaiveDate,
-    /// `None` in a file without prices.
+    /// Price cells; `None` in a file without prices.
     pub(super) prices: Option<PriceCells<'a>>,
     /// Total cash per share on this day, including capital gains; `None` without a payment.
     pub(super) dividend: Option<Decimal>,
@@ -37,8 +37,8 @@ pub(super) struct TradingDay<'a> {
 }
 
 impl<'a> TradingDay<'a> {
-    /// Trading day of a row with the columns open, high, low, close and volume. `dividend` and `ratio` each have two
-    /// forms of a column name: as in the file, and normalized.
+    /// Trading day of a row with the columns open, high, low, close and volume. `dividend` and `ratio` name the columns
+    /// of the dividend and the split ratio. Each is given twice: the name in the file, and the normalized name.
     pub(super) fn of_row(
         row: &'a VendorRow<'_>,
         symbol: &'a Symbol,
@@ -166,7 +166,7 @@ impl SeriesDates {
         self.0.dedup();
         if (rows - self.0.len()) * 2 > rows {
             return Err(FeedReadError::Refused(format!(
-                "has {} of {}, and one symbol has a row a day: read it under a map that says where the symbols are (ingest map FILE)",
+                "has {} on {}, but one symbol has one row per day: read it under a map that names the symbol column (ingest map FILE)",
                 counted(rows, "row"),
                 counted(self.0.len(), "day")
             )));

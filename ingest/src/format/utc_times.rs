@@ -16,12 +16,13 @@ use crate::source::feed_files::Encoding;
 const DAYS: [&str; 6] = ["", "datetime", "timestamp", "time", "day", "asof"];
 
 impl FileFormat {
-    /// Time zone in which the UTC times of a file's first rows are midnights; `None` if the file has no such times. The
-    /// result is also `None` for a file under a map, because the map sets the zone.
+    /// Time zone of the exchange, if the file gives its days as the UTC times of local midnights. For example,
+    /// `2021-06-30 22:00:00Z` is midnight of 1 July in Berlin. `None` if the file has no such times, or if the file has
+    /// a map, because the map sets the zone.
     ///
     /// # Errors
-    /// The times are midnights in a zone, but the first rows do not show if the file means the local dates or the UTC
-    /// dates.
+    /// The times are local midnights in a zone, but the first rows do not show if the file means the local dates or the
+    /// UTC dates.
     pub(crate) fn exchange_zone(&self, head: &FileHead) -> Result<Option<ExchangeZone>, String> {
         if self.is_mapped() {
             return Ok(None);
@@ -32,7 +33,7 @@ impl FileFormat {
                 UtcTimeInterpretation::LocalDays(zone) => found = found.or(Some(zone)),
                 UtcTimeInterpretation::Uncertain(zone) => {
                     return Err(format!(
-                        "has UTC times for days, such as {first}, and too few rows show which days they are: if they are midnights of the exchange, read it under a map with dates.zone = \"{zone}\" (ingest map FILE)"
+                        "has UTC times instead of dates, such as {first}, and too few rows to infer their time zone: if they are midnights in the zone of the exchange, read it under a map with dates.zone = \"{zone}\" (ingest map FILE)"
                     ));
                 }
                 UtcTimeInterpretation::AsWritten | UtcTimeInterpretation::Times => {}
@@ -42,8 +43,8 @@ impl FileFormat {
     }
 }
 
-/// Date columns that have only UTC times. The result has the text of each column's first cell, and the times of all its
-/// cells.
+/// Date columns with UTC times in all their cells. Each result is the text of the column's first cell, and the times of
+/// all its cells.
 fn utc_time_columns(head: &FileHead) -> Vec<(String, Vec<NaiveDateTime>)> {
     let columns = if head.encoding == Encoding::Csv { table_columns(head) } else { json_members(&head.text) };
     let mut found = Vec::new();

@@ -1,4 +1,4 @@
-//! Reader loops of the vendor formats, for CSV and JSON records.
+//! Loops over the records of a vendor's file, for CSV and JSON.
 //!
 //! A record is a row of a table or an object of a JSON document. Field names are normalized, so that one name fits both
 //! CSV and JSON.
@@ -85,8 +85,8 @@ impl<'a> VendorRow<'a> {
         self.text(names).map(strip_midnight)
     }
 
-    /// Percentage in the first field with a value. A fraction is multiplied by 100, but a number with a percent sign is
-    /// not.
+    /// Percentage in the first field with a value. A number with a percent sign is already a percentage. A number
+    /// without it is a fraction, and is multiplied by 100.
     pub(super) fn percent(&self, names: &[&str]) -> Option<String> {
         self.text(names).map(|text| match text.strip_suffix('%') {
             Some(percent) => percent.trim().to_owned(),
@@ -231,6 +231,7 @@ pub(super) fn read_objects(
 const MAX_NESTING: u32 = 8;
 
 /// Finds the records of a document: the items of a list, the value of `results` or `data`, or the document itself.
+/// Calls `each` for every record, with the object that encloses it.
 fn find_records<'a>(
     value: RawJson<'a>,
     wrapper: Option<RawJson<'a>>,

@@ -20,7 +20,8 @@ pub(crate) fn is_word_of(topic: &str, word: &str) -> bool {
     words_of_topic(topic).contains(&word)
 }
 
-/// Canonical column that a normalized column name means, in rows of a kind: `price`, `dividend` or `split`.
+/// Canonical column for a vendor's normalized column name, such as `close` for `closingprice`. `kind` is the kind of
+/// rows: `price`, `dividend` or `split`.
 pub(crate) fn canonical_column_of(kind: &str, name: &str) -> Option<&'static str> {
     let mut topics = TOPICS.iter().filter(|(_, words)| words.contains(&name));
     topics.find_map(|(topic, _)| topic.strip_prefix(kind)?.strip_prefix(' '))

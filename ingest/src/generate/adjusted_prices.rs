@@ -1,5 +1,5 @@
-//! Price file with an adjusted close, for a security whose dividend rows are missing. The adjusted close is the only
-//! evidence of its dividends.
+//! Price file with an adjusted close, for a security whose dividend rows are missing. Its dividends can be detected
+//! only by the adjusted close.
 
 use super::csv_row::push_micros;
 use super::distributions::SyntheticDistribution;
@@ -11,8 +11,8 @@ const ONE: i128 = 1_000_000_000_000;
 /// One cent, in millionths of a dollar.
 const CENT: i128 = 10_000;
 
-/// Converts the canonical price rows of one security to rows with an adjusted close. `start` is the session position of
-/// the first row. The distributions must be sorted by session position.
+/// Adds an adjusted close to the canonical price rows of one security. `start` is the session position of the first
+/// row. The distributions must be sorted by session position.
 pub(super) fn with_adjusted_close(
     rows: &[u8],
     start: usize,

@@ -15,7 +15,7 @@ pub(super) fn push_cents(out: &mut Vec<u8>, cents: i64) {
     out.extend_from_slice(&[b'.', b'0' + fraction / 10, b'0' + fraction % 10]);
 }
 
-/// Appends millionths as a decimal with two to six places.
+/// Appends a number of millionths as a decimal with two to six places: 1500000 gives `1.50`.
 pub(super) fn push_micros(out: &mut Vec<u8>, micros: i64) {
     if micros < 0 {
         out.push(b'-');
@@ -58,7 +58,7 @@ impl<'a> CsvRow<'a> {
         self
     }
 
-    /// Appends a cell with a value; an empty cell for `None`.
+    /// Appends a cell with the value; an empty cell for `None`.
     fn optional<T>(mut self, value: impl Into<Option<T>>, push: impl FnOnce(&mut Vec<u8>, T)) -> Self {
         let out = self.cell();
         if let Some(value) = value.into() {

@@ -10,8 +10,8 @@ use super::security_shape::{ExtraDistribution, PaymentSchedule};
 use super::share_changes::{STOCK_DIVIDEND, ShareChanges, scaled};
 use super::synthetic_market::SyntheticMarket;
 
-/// Synthetic dividend, stock dividend or other distribution. `amount` is in millionths of a dollar per share, on the
-/// share basis of the ex-date.
+/// Synthetic dividend, stock dividend or other distribution. A cash `amount` is in millionths of a dollar per share,
+/// not adjusted for later splits. The `amount` of a stock dividend is in millionths of a new share per old share.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SyntheticDistribution {
     pub(super) position: usize,
@@ -138,7 +138,7 @@ pub(super) fn write_dividends(
     }
 }
 
-/// Amount in the currency of the declaration, at a fixed rate. Pence are hundredths of a pound.
+/// Amount in the payment currency, at a fixed exchange rate. GBX amounts are in pence.
 fn in_currency(plan: &SecurityPlan<'_>, payment: &SyntheticDistribution) -> i64 {
     match plan.shape.pays_in {
         "EUR" => payment.amount / 100 * 92,

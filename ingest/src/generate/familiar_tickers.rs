@@ -1,4 +1,5 @@
-//! Well-known tickers for the demo market. The shape of each security is similar to the real company or fund.
+//! Well-known tickers for the demo market. The dividends and prices behind a ticker are synthetic, but follow a pattern
+//! similar to the real company or fund.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -15,7 +16,7 @@ pub(super) struct FamiliarSecurity {
     pub(super) industry: &'static str,
 }
 
-/// Familiar companies and funds by security index.
+/// Well-known companies and funds by security index.
 static FAMILIAR: LazyLock<BTreeMap<u64, FamiliarSecurity>> = LazyLock::new(|| {
     let familiar = |line: &'static str| {
         let [index, ticker, name, sector, industry] = line.split(',').collect::<Vec<_>>()[..] else {
@@ -27,7 +28,7 @@ static FAMILIAR: LazyLock<BTreeMap<u64, FamiliarSecurity>> = LazyLock::new(|| {
     include_str!("familiar_tickers.csv").lines().filter_map(familiar).collect()
 });
 
-/// Familiar company or fund with a security index; `None` if the index has none.
+/// Well-known company or fund at a security index; `None` if the security has a synthetic ticker.
 pub(super) fn familiar_at(index: u64) -> Option<&'static FamiliarSecurity> {
     FAMILIAR.get(&index)
 }

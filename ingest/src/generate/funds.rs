@@ -121,7 +121,8 @@ fn constituents<'a>(fund: &SecurityPlan<'a>) -> Vec<SecurityPlan<'a>> {
     candidates.filter(fits).take(wanted).map(|index| SecurityPlan::new(index, market)).collect()
 }
 
-/// Decreasing weights in hundredths of a percent. The weights and the cash weight add up to exactly 100 %.
+/// Decreasing weights in hundredths of a percent. A larger `tilt` makes the weights more equal. The weights and the
+/// cash weight add up to exactly 100 %.
 fn weights(count: i64, tilt: i64) -> Vec<i64> {
     let shares: Vec<i64> = (0..count).map(|number| (count - number) + tilt * count).collect();
     let (total, whole) = (shares.iter().sum::<i64>().max(1), 10_000 - CASH);

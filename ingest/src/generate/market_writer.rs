@@ -28,7 +28,8 @@ const PRICE_COLUMNS: &str = "symbol,date,open,high,low,close,volume";
 /// Number of price bytes that are buffered before a write.
 const CHUNK: usize = 1 << 20;
 
-/// Files to which every block of securities appends rows, each with its name and header.
+/// Name and header of each file that contains rows of all securities. Price files are different: each contains only one
+/// block of securities.
 const SHARED_FILES: [(&str, &str); 5] = [
     (
         "dividends.csv",
@@ -45,7 +46,7 @@ const PLANTED: (&str, &str) = ("planted.list", "symbol,date,kind");
 /// Folder of the price files with an adjusted close.
 const ADJUSTED: &str = "adjusted";
 
-/// Counts of bars, rows, planted faults, files and bytes. Rows are counted per file of [`SHARED_FILES`].
+/// Counts of bars, rows, planted faults, files and bytes. `rows` has one count for each file of [`SHARED_FILES`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RowCounts {
     pub(super) bars: u64,
@@ -185,7 +186,7 @@ fn prepare(dir: &Path) -> anyhow::Result<()> {
     })
 }
 
-/// Text in the file of the securities. It shows that the generator wrote the folder.
+/// Text at the start of a generated file of securities. It shows that the generator wrote the folder.
 const OWN_FOLDER_MARKER: &str = "SPY,Synthetic Benchmark Fund,";
 
 fn is_own(path: &Path) -> bool {

@@ -15,7 +15,7 @@ pub(super) const SECTORS: [(&str, [&str; 3]); 11] = [
     ("Utilities", ["Electric Utilities", "Water Utilities", "Gas Utilities"]),
 ];
 
-/// Indexes in [`SECTORS`] of the sectors that security shapes name.
+/// Index of the sector in [`SECTORS`].
 pub(super) const ENERGY: usize = 3;
 pub(super) const FINANCIALS: usize = 4;
 pub(super) const REAL_ESTATE: usize = 9;
@@ -28,8 +28,8 @@ const CONSONANTS: [char; 9] = ['B', 'D', 'L', 'M', 'N', 'R', 'S', 'T', 'V'];
 const VOWELS: [char; 5] = ['A', 'E', 'I', 'O', 'U'];
 /// Number of different syllables: nine consonants times five vowels.
 const SYLLABLES: u64 = 45;
-/// Number of securities, from index 0, whose current and former tickers have three syllables. The tickers of all other
-/// securities have four syllables.
+/// Securities with an index below this number have tickers of three syllables. All other securities have tickers of
+/// four syllables. This applies to current and former tickers.
 const SHORT: u64 = SYLLABLES.pow(3) / 2;
 /// Maximum number of securities with distinct current and former tickers.
 pub(super) const MAX_SYMBOLS: u64 = 1_000_000;

@@ -1,5 +1,5 @@
-//! Typical faults of real feeds, planted in a synthetic market, at most one per security (R34–R38). The planted faults
-//! show how many faults the rules find, and how many correct rows the rules doubt.
+//! Typical faults of real feeds, planted in a synthetic market, at most one per security. They measure how many faults
+//! the rules R34–R38 find, and how many correct rows the rules flag by mistake.
 
 use chrono::{Datelike, Days};
 use market::event::Frequency;
@@ -17,7 +17,7 @@ use super::share_changes::{ShareChanges, scaled};
 pub(super) enum FaultKind {
     /// The row of a payment is repeated some days later.
     NearDuplicate,
-    /// The row of a special dividend has neither type nor frequency.
+    /// The row of a special dividend has the type of a regular dividend, and no frequency.
     UntypedSpecial,
     /// One row contains the sum of a regular payment and a special dividend.
     CombinedPayment,
@@ -25,7 +25,7 @@ pub(super) enum FaultKind {
     AmountDip,
     /// The row of a payment is missing.
     MissingPayment,
-    /// The ex-date of a payment is moved across the end of its year, by some days.
+    /// The ex-date of a payment is in the wrong year: moved from January to December, or from December to January.
     BoundaryShift,
     /// A spin-off is given as a split without a type.
     SpinOffAsSplit,
@@ -56,16 +56,16 @@ const FAULT_KINDS: [(FaultKind, &str); 10] = [
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlantedFault {
     pub(super) kind: FaultKind,
-    /// Session position of the fault.
+    /// Session position of the fault in the market's calendar.
     pub(super) position: usize,
     pub(super) bars: BarFault,
-    /// New shares for 1,000 old shares, for a spin-off given as a split; `None` for any other fault.
+    /// Only for a spin-off given as a split: new shares for 1,000 old shares.
     spin_off: Option<i64>,
 }
 
 /// Distributions of a security, and the fault that is planted in the rows of the file.
 pub(super) struct FaultyRows {
-    /// Distributions that are actually paid. At each of them, the price falls.
+    /// Distributions that are paid. The price falls on each of their ex-dates.
     pub(super) price_distributions: Vec<SyntheticDistribution>,
     /// Distributions as the file has them, with the fault.
     pub(super) rows: Vec<SyntheticDistribution>,
@@ -240,7 +240,8 @@ impl Planting<'_> {
         PlantedFault { bars, ..self.fault(FaultKind::PriceLevel, position) }
     }
 
-    /// Adjusts all amounts before a security's only split for this split.
+    /// Plants the fault `ShareBasis`: adjusts all amounts before the security's only split for this split. `None` if
+    /// the security is not suitable.
     fn plant_share_basis(&mut self, changes: &ShareChanges) -> Option<PlantedFault> {
         let [split] = changes.0.as_slice() else { return None };
         let payments = &self.rows.price_distributions;

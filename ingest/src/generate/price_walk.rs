@@ -1,4 +1,4 @@
-//! Daily bars of one security: a random walk around its value, in integer arithmetic.
+//! Daily bars of one security: a random walk around its planned value, in integer arithmetic.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(super) struct WalkEnd {
     pub(super) bars: u64,
 }
 
-/// Wrong factor `multiply / divide` on the prices of the sessions at the positions `from..to`.
+/// Planted price error. The prices of the sessions at the positions `from..to` are multiplied by `multiply / divide`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct BarFault {
     pub(super) from: usize,
@@ -134,13 +134,13 @@ fn corporate_actions(
 struct PriceWalk {
     random: SplitMix64,
     price: i64,
-    /// Value to which the price returns over time.
+    /// Planned value of a share. The price moves back towards it over time.
     value: i64,
     /// Yearly dividend divided by the sessions of a year. The price rises by this amount in each session, and falls by
     /// the dividend on the ex-date.
     carry: i64,
-    /// Product of the old shares and product of the new shares of all share changes since the first day. This ratio
-    /// converts amounts from the share basis of the first day to the basis of the current day.
+    /// Old and new shares of all share changes so far, each multiplied together: (1, 4) after two splits of 2 for 1. A
+    /// per-share amount of the first day, times old and divided by new, is the amount per current share.
     ratio: (i64, i64),
     /// Part of the planned value that remains after all corporate actions so far, in hundredths of a percent.
     remaining_value: i64,

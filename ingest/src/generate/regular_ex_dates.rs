@@ -6,7 +6,7 @@ use market::event::Frequency;
 use super::security_plan::SecurityPlan;
 use super::synthetic_market::SyntheticMarket;
 
-/// Regular ex-date, and its part of the yearly dividend.
+/// Regular ex-date, with the amount of the payment as a part of the yearly dividend.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RegularExDate {
     pub(super) position: usize,
@@ -50,8 +50,8 @@ pub(super) fn regular_ex_dates(plan: &SecurityPlan<'_>) -> Vec<RegularExDate> {
     ex_dates.filter(within).filter(|ex_date| declared(ex_date.position)).collect()
 }
 
-/// First session on or after `date` that can be an ex-date. Two sessions are excluded: a shorter settlement cycle began
-/// on them, so no record date has them as its ex-date (R1).
+/// First session on or after `date` that can be an ex-date. 5 September 2017 and 28 May 2024 are skipped. On these days
+/// a shorter settlement cycle began, so no dividend had its ex-date on them (R1).
 pub(super) fn ex_session(market: &SyntheticMarket, date: NaiveDate) -> usize {
     let position = market.sessions.on_or_after(date);
     let day = market.sessions.day(position);
@@ -76,8 +76,8 @@ fn without_rhythm(
     days.take_while(|day| *day <= limit).map(|day| (day, day.year(), (1, 2))).collect()
 }
 
-/// Due dates of a calendar year, each with the year of its dividend rate and its part of the yearly dividend. A due
-/// date is at most the 24th of a month, so that the next possible ex-date is in the same year.
+/// Planned payment dates of a calendar year. Each has the year whose dividend rate applies, and its part of the yearly
+/// dividend. A date is at most the 24th of a month, so that the next possible ex-date is in the same year.
 fn in_year(plan: &SecurityPlan<'_>, frequency: Frequency, year: i32) -> Vec<(NaiveDate, i32, (i64, i64))> {
     let day = 3 + (plan.index * 7 % 22) as u32;
     let phase = 1 + (plan.index % 3) as u32;

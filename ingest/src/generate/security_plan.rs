@@ -9,8 +9,8 @@ use super::random::SplitMix64;
 use super::security_shape::{DividendStop, SecurityShape, TradingPeriod, shape_of};
 use super::synthetic_market::SyntheticMarket;
 
-/// Value and yearly dividend of one share in a calendar year, in millionths of a dollar. Both are on the share basis of
-/// the first session in the history.
+/// Value and yearly dividend of one share in a calendar year, in millionths of a dollar. Both refer to a share of the
+/// first day of the history, so later splits do not change them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PlannedYear {
     pub(super) value: i64,
@@ -27,18 +27,19 @@ pub(super) struct SecurityPlan<'a> {
     /// Former ticker, and session position of the last session with this ticker; `None` if the security was never
     /// renamed.
     pub(super) former: Option<(String, usize)>,
-    /// Familiar company or fund with this ticker; `None` for a synthetic ticker.
+    /// Well-known company or fund with this ticker; `None` for a synthetic ticker.
     pub(super) familiar: Option<&'static FamiliarSecurity>,
     pub(super) sector: usize,
     /// Session positions of the first and the last price.
     pub(super) start: usize,
     pub(super) end: usize,
-    /// Shares outstanding and shares traded per day, on the share basis of the first session in the history.
+    /// Shares outstanding and shares traded per day, counted in shares of the first day of the history, before all
+    /// splits.
     pub(super) shares: i64,
     pub(super) volume: i64,
     pub(super) volatility: i64,
-    /// Number of yearly raises that the rows of the history do not show, and the last year with such a raise. `None`
-    /// without such raises.
+    /// Consecutive dividend raises that the rows of the history do not show: their number, and the year of the last
+    /// one. `None` without such raises.
     pub(super) streak_seed: Option<(i32, i32)>,
     pub(super) random: SplitMix64,
     first_year: i32,
@@ -100,7 +101,7 @@ impl<'a> SecurityPlan<'a> {
         years
     }
 
-    /// Plan of a calendar year, on the share basis of the first session in the history.
+    /// Value and dividend in a calendar year, per share of the first day of the history.
     pub(super) fn year(&self, year: i32) -> PlannedYear {
         let last = self.years.len() - 1;
         self.years[usize::try_from(year - self.first_year).unwrap_or(0).min(last)]
@@ -204,9 +205,10 @@ fn trading_positions(shape: &SecurityShape, market: &SyntheticMarket) -> (usize,
     }
 }
 
-/// Number of yearly raises that the rows of the history do not show, and the last year with such a raise: the first
-/// complete year, which has no complete year before it. `None` if the history shows all raises, if the shape's streak
-/// is not 5 to 98 years long, or if the trading period is not `Full`.
+/// Consecutive dividend raises that the rows of the history do not show: their number, and the year of the last one.
+/// The last one is in the first complete year, because the history has no complete year before it for comparison.
+/// `None` if the history shows all raises, if the shape's streak is not 5 to 98 years long, or if the trading period is
+/// not `Full`.
 fn streak_seed(streak: i32, shape: &SecurityShape, market: &SyntheticMarket) -> Option<(i32, i32)> {
     let through = market.first_complete_year.min(market.last_complete_year);
     let before = streak - (market.last_complete_year - through);

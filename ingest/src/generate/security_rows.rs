@@ -1,4 +1,4 @@
-//! Reference row and company figures of one security.
+//! CSV rows of one generated security: reference data (`security`) and company figures (`fundamentals`).
 
 use chrono::{Datelike, Days, NaiveDate};
 use market::event::SecurityType;
@@ -9,7 +9,7 @@ use super::price_walk::WalkEnd;
 use super::security_plan::SecurityPlan;
 use super::share_changes::{ShareChanges, scaled};
 
-/// Appends the `security` row.
+/// Appends the row of the security to the `security` file.
 pub(super) fn write_security(plan: &SecurityPlan<'_>, out: &mut Vec<u8>) {
     let sessions = &plan.market.sessions;
     let fund = plan.shape.kind == SecurityType::Etf;
@@ -56,7 +56,8 @@ pub(super) const FUNDAMENTALS_COLUMNS: &str = "symbol,as_of,eps_ttm,eps_as_of,ff
     total_debt,total_equity,enterprise_value,gross_margin,operating_margin,net_margin,roe,current_ratio,\
     interest_coverage,beta,fiscal_period_end,reported_currency";
 
-/// Appends the `fundamentals` row.
+/// Appends the row of the security to the `fundamentals` file. `ending` contains the last close and the average daily
+/// value traded.
 pub(super) fn write_fundamentals(
     plan: &SecurityPlan<'_>,
     changes: &ShareChanges,
@@ -118,7 +119,7 @@ pub(super) fn write_fundamentals(
         .end();
 }
 
-/// Last day of the newest quarter that ended on or before a date.
+/// Last day of the calendar quarter before the quarter of `date`.
 fn quarter_end(date: NaiveDate) -> NaiveDate {
     let month = (date.month() - 1) / 3 * 3 + 1;
     let next = NaiveDate::from_ymd_opt(date.year(), month, 1).unwrap_or(date);

@@ -1,5 +1,5 @@
-//! Shapes of generated securities. The index of a security selects one of sixty shapes, so sixty securities cover every
-//! case.
+//! Shapes of generated securities: type, dividends, splits and trading period. The index of a security selects one of
+//! sixty shapes. A market with at least sixty securities therefore contains every case.
 
 use market::event::{DividendType, Frequency, SecurityType};
 
@@ -10,7 +10,7 @@ use super::naming::{ENERGY, FINANCIALS, REAL_ESTATE, UTILITIES};
 pub(super) enum PaymentSchedule {
     Never,
     Every(Frequency),
-    /// Amounts vary from payment to payment.
+    /// Regular payments with an amount that varies from payment to payment.
     Variable(Frequency),
 }
 
@@ -39,7 +39,7 @@ pub(super) enum TradingPeriod {
     TakesFormerTicker,
 }
 
-/// End of dividends while the security keeps trading.
+/// If and how the dividends stop while the security is still traded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DividendStop {
     No,
@@ -47,13 +47,13 @@ pub(super) enum DividendStop {
     Lapsed,
 }
 
-/// Share split after a percentage of the trading period.
+/// Share split: `from` old shares become `to` new shares after `percent` percent of the trading period.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SplitAt {
     pub(super) percent: usize,
     pub(super) from: i64,
     pub(super) to: i64,
-    /// True if the split takes place on the next regular ex-date.
+    /// True if the split is moved to the first regular ex-date from then on.
     pub(super) on_ex_date: bool,
 }
 
@@ -66,17 +66,18 @@ pub(super) struct SecurityShape {
     pub(super) extra: ExtraDistribution,
     pub(super) trading_period: TradingPeriod,
     pub(super) stop: DividendStop,
-    /// Number of years of consecutive raises at the end of the history. Earlier years have no raise.
+    /// Number of complete years with a dividend raise, counted back from the newest one. The dividend is constant in
+    /// all earlier years. After a cut, no year has a raise.
     pub(super) streak: i32,
-    /// Yearly raise, in hundredths of a percent.
+    /// Growth of price level and dividend in a year with a raise, in hundredths of a percent.
     pub(super) growth: i64,
-    /// Year with a halved dividend, as the number of years before the current year.
+    /// Year in which the dividend is halved: 0 for the current year, 1 for the year before; `None` without a cut.
     pub(super) cut: Option<i32>,
-    /// Yield in hundredths of a percent.
+    /// Dividend yield in the first year, in hundredths of a percent.
     pub(super) dividend_yield: i64,
     /// First price in dollars.
     pub(super) price: i64,
-    /// Daily volatility of the security's own return, in millionths.
+    /// Standard deviation of the daily return without the market's part, in millionths.
     pub(super) volatility: i64,
     /// Sensitivity to the market's return, in percent.
     pub(super) beta: i64,
@@ -84,21 +85,22 @@ pub(super) struct SecurityShape {
     pub(super) sector: Option<usize>,
     pub(super) sp500: bool,
     pub(super) small: bool,
-    /// Payout ratio in percent; 0 without a dividend or without figures.
+    /// Payout ratio (dividends divided by earnings) in percent; 0 if the earnings do not depend on the dividend.
     pub(super) payout: i64,
     pub(super) loss: bool,
     pub(super) figures: bool,
-    /// True if the price falls by 55 % near the end of the history.
+    /// True if the price falls by 55 % on one day, at most 100 sessions before the last price.
     pub(super) crash: bool,
-    /// Share class suffix of the ticker, and distance to the first class of the same company. The distance is the index
-    /// of this security minus the index of the first class; it is 0 for the first class.
+    /// Suffix of the ticker, for example `.B` for a share class, and a distance between indexes. The distance is the
+    /// index of this security minus the index of the company's first security. It is 0 for the first security.
     pub(super) class: Option<(&'static str, u64)>,
     pub(super) pays_in: &'static str,
-    /// Number of days from declaration to ex-date.
+    /// Number of calendar days from the declaration of a dividend to its ex-date.
     pub(super) notice: u64,
     /// True for a fund with published holdings.
     pub(super) holdings: bool,
-    /// Label that is a part of the security's name.
+    /// Word for the sort of security, such as `Bond Fund`. It is a part of the name, except for `King` and
+    /// `Aristocrat`.
     pub(super) label: &'static str,
 }
 
@@ -180,7 +182,7 @@ const fn every(frequency: Frequency) -> PaymentSchedule {
     PaymentSchedule::Every(frequency)
 }
 
-/// Shapes in order of index. A larger market repeats the shapes with other random numbers.
+/// Shapes by the index of the security. In a market with more securities, the shapes repeat with other random numbers.
 #[rustfmt::skip]
 pub(super) const SHAPES: [SecurityShape; 60] = [
     SecurityShape { volatility: 0, label: "Index Fund", notice: 20, ..FUND },
@@ -245,7 +247,7 @@ pub(super) const SHAPES: [SecurityShape; 60] = [
     SecurityShape { dividend_yield: 340, label: "High Dividend Fund", ..FUND },
 ];
 
-/// Shape of the security at an index.
+/// Shape of the security with this index in the market.
 pub(super) fn shape_of(index: u64) -> &'static SecurityShape {
     &SHAPES[(index % SHAPES.len() as u64) as usize]
 }

@@ -1,11 +1,11 @@
-//! Sessions of the synthetic market, from the exchange calendar. The position of a session is its index among these
-//! sessions, margins included.
+//! Trading sessions of the generated market, from the exchange calendar. The position of a session is its index in this
+//! list. The list also contains some sessions before and after the generated history.
 
 use chrono::{Days, NaiveDate};
 use market::metrics::calendar::is_session;
 
-/// Sessions of a history, with a margin before it for declaration dates, and a margin after it for the ex-dates of
-/// declared dividends.
+/// Sessions of a history, and of a margin before and after it. A dividend can be declared in the margin before the
+/// history. The ex-date of a declared dividend can be in the margin after it.
 #[derive(Debug)]
 pub(super) struct SessionPositions {
     days: Vec<NaiveDate>,
@@ -15,11 +15,11 @@ pub(super) struct SessionPositions {
     pub(super) last: usize,
 }
 
-/// Margin before and after the history, in calendar days. [`SessionPositions`] includes the sessions in the margins.
+/// Length of the margin before the history, and of the margin after it, in calendar days.
 const MARGIN: u64 = 200;
 
 impl SessionPositions {
-    /// Sessions of a history from `start` to `until`, both inclusive; `None` if the range has no session.
+    /// Creates the sessions of a history from `start` to `until`, both inclusive. `None` if the history has no session.
     pub(super) fn new(start: NaiveDate, until: NaiveDate) -> Option<Self> {
         let from = start.checked_sub_days(Days::new(MARGIN))?;
         let to = until.checked_add_days(Days::new(MARGIN))?;
@@ -30,7 +30,7 @@ impl SessionPositions {
         (first <= last).then_some(Self { days, first, last })
     }
 
-    /// Date of the session at a position. A position after the end gives the last session.
+    /// Date of the session at a position. If the position is too large, the date of the last session.
     pub(super) fn day(&self, position: usize) -> NaiveDate {
         self.days.get(position).or(self.days.last()).copied().unwrap_or_default()
     }
@@ -45,7 +45,7 @@ impl SessionPositions {
         self.days.partition_point(|day| *day <= date).saturating_sub(1)
     }
 
-    /// Last session of the history.
+    /// Date of the last session of the history.
     pub(super) fn last_day(&self) -> NaiveDate {
         self.day(self.last)
     }

@@ -1,4 +1,4 @@
-//! Changes of the share count, and conversion of amounts between share bases.
+//! Splits and stock dividends of a generated security, and the conversion of amounts and share counts after them.
 
 use market::event::DividendType;
 
@@ -7,7 +7,7 @@ use super::regular_ex_dates::RegularExDate;
 use super::security_plan::SecurityPlan;
 use super::security_shape::ExtraDistribution;
 
-/// Change of `from` old shares to `to` new shares, before trading in the session at `position`.
+/// Split or stock dividend: `from` old shares become `to` new shares, before trading in the session at `position`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ShareChange {
     pub(super) position: usize,
@@ -22,7 +22,7 @@ pub(super) struct ShareChange {
 pub(super) struct ShareChanges(pub(super) Vec<ShareChange>);
 
 impl ShareChanges {
-    /// Share changes of a plan. `ex_dates` are the regular ex-dates of the plan.
+    /// Share changes of a planned security. `ex_dates` are its regular ex-dates; some splits are moved to one of them.
     pub(super) fn from_plan(plan: &SecurityPlan<'_>, ex_dates: &[RegularExDate]) -> Self {
         let length = plan.end - plan.start;
         let at = |percent: usize| plan.start + length * percent / 100;
@@ -43,13 +43,14 @@ impl ShareChanges {
         Self(changes)
     }
 
-    /// Converts a per-share amount from the share basis of the first day to the basis of the session at `position`.
+    /// Converts an amount per share of the first day to an amount per share in the session at `position`. For example,
+    /// 4 dollars become 2 dollars after a 2:1 split.
     pub(super) fn per_share_at(&self, amount: i64, position: usize) -> i64 {
         let (from, to) = self.ratio(position);
         scaled(amount, from, to)
     }
 
-    /// Converts a share count from the share basis of the first day to the basis of the session at `position`.
+    /// Converts a number of shares of the first day to the number of shares in the session at `position`.
     pub(super) fn share_count_at(&self, shares: i64, position: usize) -> i64 {
         let (from, to) = self.ratio(position);
         scaled(shares, to, from)
@@ -60,7 +61,7 @@ impl ShareChanges {
         done.fold((1, 1), |(from, to), change| (from * change.from, to * change.to))
     }
 
-    /// Appends the split rows, and returns their count.
+    /// Appends a row for each split, and returns the number of rows. Stock dividends are not written here.
     pub(super) fn write(&self, plan: &SecurityPlan<'_>, out: &mut Vec<u8>) -> u64 {
         let splits = self.0.iter().filter(|change| !change.stock_dividend);
         let mut rows = 0;

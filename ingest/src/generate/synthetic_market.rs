@@ -1,4 +1,4 @@
-//! Inputs that all securities of a generated market share: sessions, seed and market return.
+//! Inputs common to all securities of a generated market: sessions, seed and market return.
 
 use anyhow::{Context, ensure};
 use chrono::{Datelike, Months, NaiveDate};
@@ -7,22 +7,22 @@ use super::csv_row::date_bytes;
 use super::random::{BELL_DEVIATION, SplitMix64, bell};
 use super::session_positions::SessionPositions;
 
-/// Inputs that all securities of a generated market share.
+/// Inputs common to all securities of a generated market.
 #[derive(Debug)]
 pub(super) struct SyntheticMarket {
     pub(super) seed: u64,
     pub(super) symbols: u64,
     pub(super) sessions: SessionPositions,
-    /// Return of the whole market in each session, by session position, in millionths.
+    /// Return of the market in each session, in millionths. The index is the position of the session.
     pub(super) returns: Vec<i64>,
-    /// Session dates as CSV cells, by position.
+    /// Date of each session as the text of a CSV cell. The index is the position of the session.
     pub(super) dates: Vec<[u8; 10]>,
-    /// First and last calendar year that are completely within the history.
+    /// First calendar year that is completely within the history. `last_complete_year` is the last such year.
     pub(super) first_complete_year: i32,
     pub(super) last_complete_year: i32,
     /// True if some securities have well-known tickers.
     pub(super) familiar_tickers: bool,
-    /// Share of the securities with a planted fault, in percent.
+    /// Percentage of the securities with one deliberate data error.
     pub(super) fault_percent: u32,
 }
 
@@ -30,8 +30,8 @@ pub(super) struct SyntheticMarket {
 const VOLATILITY: i64 = 9_000;
 
 impl SyntheticMarket {
-    /// Creates a market with a history of `years` years, up to the newest session on or before `until`. It has neither
-    /// well-known tickers nor faults.
+    /// Creates a market with a history of `years` years, up to the newest session on or before `until`. All tickers are
+    /// invented, and the data have no deliberate errors.
     pub(super) fn new(symbols: u64, years: u32, seed: u64, until: NaiveDate) -> anyhow::Result<Self> {
         let start = until
             .checked_sub_months(Months::new(years * 12))

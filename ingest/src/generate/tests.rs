@@ -1,4 +1,4 @@
-//! The generated market, read back as a loader would.
+//! Tests that write a market to files, and parse these files again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -29,7 +29,7 @@ impl Drop for Folder {
     }
 }
 
-/// Rows by column, of all files of one kind.
+/// Rows of all files of one kind. A row is a map from column name to cell.
 type Rows = Vec<BTreeMap<String, String>>;
 
 fn rows(files: &BTreeMap<String, Vec<u8>>, kind: &str) -> Rows {

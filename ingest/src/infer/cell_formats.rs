@@ -1,4 +1,4 @@
-//! Formats in the cells of a column: dates, numbers, currency units and tickers.
+//! Formats of cells: dates, numbers, currency units and tickers.
 
 use std::collections::BTreeSet;
 
@@ -6,14 +6,15 @@ use chrono::{Datelike, NaiveDate, Weekday};
 
 use crate::format::{parse_date_format, words_of_topic};
 
-/// Parses a cell as a date in `format`. `None` if the year is implausible for market data.
+/// Parses a cell as a date in `format`. `None` if the cell does not fit the format, or if the year is not from 1900 to
+/// 2099.
 pub(super) fn parse_date(format: &str, cell: &str) -> Option<NaiveDate> {
     parse_date_format(format, cell).filter(|date| (1900..2100).contains(&date.year()))
 }
 
-/// Date formats that fit most of the cells, the most likely first; empty if the cells are not dates. Cells without a
-/// digit are words for absent values; at most half of the cells may be such words. If all cells have the same local
-/// time of day, the time becomes part of the format.
+/// Date formats that fit the largest number of cells, the most likely first. Empty if the cells are not dates. Cells
+/// without a digit (`n/a`) are ignored, but at most half of the cells may have no digit. If all dates have the same
+/// time of day, such as `16:00`, the time becomes part of each format.
 pub(super) fn date_formats(cells: &[&str]) -> Vec<String> {
     let dated: Vec<&str> = cells.iter().copied().filter(|cell| has_digit(cell)).collect();
     if dated.len() * 2 < cells.len() {
@@ -31,8 +32,8 @@ pub(super) fn date_formats(cells: &[&str]) -> Vec<String> {
     }
 }
 
-/// True for a time of day from 01:00 to 19:59 without a UTC offset. A time from 20:00 to 00:59 may be midnight in
-/// another time zone.
+/// True for a time of day from 01:00 to 19:59 without a UTC offset. A time from 20:00 to 00:59 is excluded, because it
+/// may be midnight in another time zone.
 fn is_local_time(time: &str) -> bool {
     let hour = time.split(':').next().and_then(|hour| hour.parse::<u32>().ok());
     time.contains(':')
@@ -40,7 +41,7 @@ fn is_local_time(time: &str) -> bool {
         && hour.is_some_and(|h| (1..20).contains(&h))
 }
 
-/// Date formats that fit the most cells; empty if no format fits more than half of the cells.
+/// Date formats that fit the largest number of cells. Empty if no format fits more than half of the cells.
 fn day_formats(cells: &[&str]) -> Vec<&'static str> {
     let fits = |format: &str| cells.iter().filter(|cell| parse_date(format, cell).is_some()).count();
     let formats = words_of_topic("date format");
@@ -52,8 +53,8 @@ fn day_formats(cells: &[&str]) -> Vec<&'static str> {
     counts.into_iter().filter(|(_, count)| *count == most).map(|(format, _)| format).collect()
 }
 
-/// Formats whose dates are plausible for market data. The dates must be on weekdays. In a price table, most dates must
-/// be within five days of the next row's date. A criterion that no format meets is ignored.
+/// Selects the formats with plausible dates. All dates must be on weekdays. In a price table (`daily`), most dates must
+/// also be within five days of the next row's date. A criterion that no format meets is ignored.
 pub(super) fn plausible_formats(formats: &[String], cells: &[&str], daily: bool) -> Vec<String> {
     let dates = |format: &str| -> Vec<NaiveDate> {
         cells.iter().filter_map(|cell| parse_date(format, cell)).collect()
@@ -78,9 +79,9 @@ fn has_digit(cell: &str) -> bool {
     cell.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// Words for absent values in a column of dates or numbers.
+/// Words for absent values in a column of dates or numbers: the short cells without a digit, for example `n/a`.
 pub(super) fn absent_words(cells: &[&str]) -> BTreeSet<String> {
-    /// Maximum number of different words. A column with more words is a text column.
+    /// Maximum number of different words. With more words, the column is a text column, and the result is empty.
     const MAX_WORDS: usize = 8;
     let words: BTreeSet<String> = cells
         .iter()
@@ -90,7 +91,7 @@ pub(super) fn absent_words(cells: &[&str]) -> BTreeSet<String> {
     if words.len() <= MAX_WORDS { words } else { BTreeSet::new() }
 }
 
-/// True if most cells contain a digit, and most cells with a digit are numbers.
+/// True if at least half of the cells contain a digit, and at least 90 % of these cells are numbers.
 pub(super) fn are_numbers(cells: &[&str]) -> bool {
     let digits = || cells.iter().filter(|cell| has_digit(cell));
     let numbers = digits().filter(|cell| is_number(cell)).count();
@@ -107,12 +108,12 @@ pub(super) fn is_number(cell: &str) -> bool {
         && bare.chars().all(|c| c.is_ascii_digit() || ".,' \u{a0}\u{202f}eE-+".contains(c))
 }
 
-/// Currency units, each with its currency, longest first.
+/// Currency units in cells, each with its currency, such as `€` and `EUR`. Longer units come first.
 fn units() -> impl Iterator<Item = (&'static str, &'static str)> {
     words_of_topic("currency unit").iter().filter_map(|entry| entry.split_once(' '))
 }
 
-/// Splits a price or amount into its number and its currency unit.
+/// Splits a price or amount into the number and the currency unit before or after it.
 pub(super) fn split_unit(cell: &str) -> (&str, Option<&'static str>) {
     let cell = cell.trim();
     let found = units().find_map(|(unit, _)| {
@@ -127,14 +128,14 @@ pub(super) fn currency_of(unit: &str) -> Option<&'static str> {
     units().find(|(known, _)| *known == unit).map(|(_, currency)| currency)
 }
 
-/// True if a cell may be a ticker: short and in capital letters.
+/// True if a cell may be a ticker: at most 12 capital letters, digits and signs such as a point, with a letter first.
 pub(super) fn is_ticker(cell: &str) -> bool {
     (1..=12).contains(&cell.len())
         && cell.starts_with(|c: char| c.is_ascii_uppercase())
         && cell.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit() || b".-/".contains(&b))
 }
 
-/// Notation of the numbers in a file: separators and suffixes.
+/// Notation of the numbers in a file: decimal comma, thousands separator, and suffixes such as `M` for million.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct NumberNotation {
     pub(super) comma: bool,
@@ -143,18 +144,18 @@ pub(super) struct NumberNotation {
 }
 
 impl NumberNotation {
-    /// Notation that fits all numbers of a file.
+    /// Infers the notation from the numbers of a file. `delimiter` is the delimiter of the columns.
     pub(super) fn infer<'a>(numbers: impl Iterator<Item = &'a str> + Clone, delimiter: u8) -> Self {
         let mut notation = Self::default();
         let bare = numbers.clone().map(|cell| cell.trim_end_matches(|c: char| !c.is_ascii_digit()));
-        // If numbers have both a comma and a point, the last of the two is the decimal separator in most of these
-        // numbers. If no number has both, the conditions below decide.
+        // If some numbers have both a comma and a point, the sign that comes last in most of them is the decimal
+        // separator. If no number has both, the conditions below decide.
         let both = bare.clone().filter(|cell| cell.contains(',') && cell.contains('.'));
         let comma_last = both.clone().filter(|cell| cell.rfind(',') > cell.rfind('.')).count();
         let fraction = |cell: &str, sign| cell.rsplit_once(sign).is_some_and(|(_, tail)| tail.len() != 3);
         notation.comma = match both.clone().count() {
-            // A number shows that the comma is decimal if it begins with `0,`, or if its last comma precedes fewer or
-            // more than three digits. In a table with semicolons, any number with a comma shows it.
+            // The comma is decimal if a number begins with `0,`, or has fewer or more than three digits after its last
+            // comma. In a table with semicolons, one number with a comma and without a point is enough.
             0 => bare.clone().any(|cell| {
                 let zero = split_unit(cell).0.trim_start_matches('-').starts_with("0,");
                 zero || fraction(cell, ',') || delimiter == b';' && cell.contains(',') && !cell.contains('.')

@@ -1,8 +1,8 @@
-//! Words of vendors in cells: types of dividends and directions of splits.
+//! Meaning of vendors' words in cells: types of dividends and directions of splits.
 
 use market::event::DividendType;
 
-/// Canonical dividend type of a vendor's word.
+/// Dividend type that a vendor's word means: `interim` means `regular`. `None` if the word is unknown.
 pub(super) fn dividend_type(word: &str) -> Option<&'static str> {
     let lower = word.trim().to_lowercase();
     let known = match lower.as_str() {
@@ -16,7 +16,7 @@ pub(super) fn dividend_type(word: &str) -> Option<&'static str> {
     Some(known.as_str())
 }
 
-/// Split direction of a vendor's word.
+/// Split direction that a vendor's word means: `consolidation` means `reverse`. `None` if the word is unknown.
 pub(super) fn split_direction(word: &str) -> Option<&'static str> {
     let lower = word.trim().to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
@@ -29,7 +29,7 @@ pub(super) fn split_direction(word: &str) -> Option<&'static str> {
     }
 }
 
-/// True if every word of a column is the direction of a split.
+/// True if every cell of a column is a word for a split direction. False for a column without cells.
 pub(super) fn are_directions(cells: &[String]) -> bool {
     !cells.is_empty() && cells.iter().all(|cell| split_direction(cell).is_some())
 }

@@ -1,11 +1,11 @@
-//! Mapping of vendors' column names to canonical columns.
+//! Mapping of vendors' column names to canonical columns, which are the columns of this program's own CSV format.
 
 use market::event::Kind;
 
 use crate::format::{canonical_column_of, is_word_of, normalize_column_name};
 
-/// Canonical column for a vendor's column name, and the strength of the name as evidence. Strength is from 1 for an
-/// ambiguous name to 3 for an unambiguous one. `None` if the name is unknown.
+/// Canonical column for a vendor's column name, and a strength. The strength says how reliable the name is: from 1 for
+/// an ambiguous name (`amount`) to 3 for an unambiguous one. `None` if the name is unknown.
 pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<(&'static str, u8)> {
     let rows = match kind {
         Kind::Dividend => "dividend",
@@ -27,7 +27,7 @@ pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<(&'static str, 
     })
 }
 
-/// Strength of a known column name as evidence, from 1 (ambiguous) to 3 (unambiguous).
+/// Reliability of a known column name, from 1 (ambiguous) to 3 (unambiguous).
 fn strength(name: &str) -> u8 {
     match name {
         "amount" | "cashamount" | "price" | "kurs" | "date" | "datum" | "stock" | "instrument" | "o"

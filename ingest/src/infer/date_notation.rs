@@ -1,4 +1,4 @@
-//! Notation of the dates in a file: formats, and the time zone of UTC times.
+//! Notation of the dates in a file: date formats, and the time zone of dates that are written as UTC times.
 
 use std::collections::BTreeSet;
 
@@ -15,11 +15,11 @@ pub(super) struct DateNotation {
     pub(super) formats: Vec<String>,
     /// Date formats that fit the cells equally well, but give different dates; empty if only one format fits.
     pub(super) ambiguous_formats: Vec<String>,
-    /// Rule that gives the day of each UTC time; `None` if there are no UTC times.
+    /// Meaning of UTC times: midnights in a time zone, or dates as written. `None` if there are no UTC times.
     pub(super) zone: Option<UtcTimeInterpretation>,
 }
 
-/// Notation of the dates in the mapped columns.
+/// Infers the notation of the dates in the mapped columns, and of dates in column names.
 pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -> DateNotation {
     let dated = proposal.columns.iter().filter(|column| column.name.ends_with("date"));
     let dated: Vec<&ColumnProfile> = dated.map(|column| &profile.columns[column.index]).collect();
@@ -36,8 +36,8 @@ pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -
         choices.iter().filter(|(formats, _)| formats.len() == 1).map(|(formats, _)| &formats[0]).collect();
     let mut notation = DateNotation { formats: Vec::new(), ambiguous_formats: Vec::new(), zone: None };
     for (found, cells) in choices {
-        // Several formats may fit a column. If exactly one of them is the only format that fits another column, it is
-        // used. Otherwise, the plausibility of the dates decides.
+        // Several formats may fit a column. If exactly one of them is the only fitting format of another column, this
+        // format is used. Otherwise, the plausibility of the dates decides.
         let known: Vec<String> = found.iter().filter(|format| certain.contains(format)).cloned().collect();
         let daily = proposal.kind == Some(Kind::Price);
         let left = if known.len() == 1 { known } else { plausible_formats(found, &cells, daily) };
@@ -63,9 +63,9 @@ pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -
 }
 
 impl DateNotation {
-    /// Adds the interpretation of one column of UTC times. A file has one interpretation for all columns. If the
-    /// columns differ, any interpretation replaces `AsWritten`. An uncertain interpretation replaces a certain one,
-    /// because the user is asked to check uncertain interpretations.
+    /// Adds the interpretation of the UTC times of one column. The file gets a single interpretation. If two columns
+    /// differ, any other interpretation replaces `AsWritten`. `Uncertain` and `Times` replace `LocalDays`, because the
+    /// user must check them.
     fn add_zone(&mut self, interpretation: UtcTimeInterpretation) {
         let certain = |interpretation: &UtcTimeInterpretation| {
             matches!(interpretation, UtcTimeInterpretation::AsWritten | UtcTimeInterpretation::LocalDays(_))

@@ -1,22 +1,22 @@
-//! Table layout inferred from a JSON document: path of the records, and names and contents of the records' members.
+//! Table layout inferred from a JSON document: the path of the records, and the names and values of their members.
 
 use serde_json::{Map, Value};
 
 use super::table_profile::{ColumnProfile, TableLayout, TableProfile};
 
-/// Maximum depth of inner objects whose members are examined.
+/// Maximum nesting depth. Objects that are nested deeper are not examined.
 const MAX_DEPTH: usize = 4;
 
 /// List of records in a document.
 struct RecordList<'a> {
     path: Vec<&'a str>,
     records: Vec<&'a Map<String, Value>>,
-    /// Object that contains the list; `None` for a list at the top. The scalar members of the object apply to every
-    /// record.
+    /// Object that contains the list; `None` for a list at the top level. The scalar members of this object apply to
+    /// every record.
     page: Option<&'a Map<String, Value>>,
 }
 
-/// Infers the layout of one document, or of one document per line.
+/// Infers the layout of a JSON document, or of a text with one JSON document per line.
 pub(super) fn infer(text: &str) -> Result<TableProfile, String> {
     let text = text.trim_start_matches('\u{feff}');
     let document = match serde_json::from_str::<Value>(text) {
@@ -61,7 +61,7 @@ pub(super) fn infer(text: &str) -> Result<TableProfile, String> {
     Ok(TableProfile::of_columns(TableLayout::Json(path), columns, false, None))
 }
 
-/// Finds the lists of objects at all paths of members.
+/// Finds all lists of objects in a document. `path` contains the member names that lead to `value`.
 fn find_lists<'a>(
     value: &'a Value,
     path: &mut Vec<&'a str>,
@@ -86,7 +86,7 @@ fn find_lists<'a>(
     }
 }
 
-/// Adds the scalar members of a record. A member of an inner object is named by its path.
+/// Adds the scalar members of a record to the columns. A member of an inner object is named by its path: `price.close`.
 fn add_members(
     record: &Map<String, Value>,
     prefix: &str,

@@ -1,4 +1,4 @@
-//! Constants of the proposed map: share basis and currency of the amounts.
+//! Constants of the proposed map, which apply to all rows: adjustment for splits, and currency.
 
 use market::event::Kind;
 
@@ -18,16 +18,18 @@ impl MapWriter<'_> {
     }
 
     fn write_price_constants(&mut self, units: &[&'static str]) {
-        self.line("\n# Prices as traded are raw. Are they adjusted for splits, say so:");
+        self.line("\n# The default basis is raw: prices as traded. For prices adjusted for splits, set:");
         if self.evidence.is_adjusted() {
-            self.line("[constants]\nbasis = \"split_adjusted\" # check: what is beside them says so");
+            self.line(
+                "[constants]\nbasis = \"split_adjusted\" # check: inferred from the columns or the file name",
+            );
         } else {
             self.line("# [constants]\n# basis = \"split_adjusted\"");
         }
         if units.is_empty() {
-            self.line("# currency = \"GBX\" # if prices are in pence: they become pounds");
+            self.line("# currency = \"GBX\" # for prices in pence: they are converted to pounds");
         }
-        self.line("\n# Are prices in other units, a factor in quotes brings them to dollars, exactly:");
+        self.line("\n# For prices in another unit (here: ten-thousandths of a dollar), set an exact factor in quotes:");
         self.line("# [scale]\n# close = \"0.0001\"");
     }
 
@@ -41,19 +43,19 @@ impl MapWriter<'_> {
         match named.filter(|_| missing) {
             Some(currency) => {
                 self.line(format!(
-                    "\n[constants]\ncurrency = \"{currency}\" # check: what the amounts are in"
+                    "\n[constants]\ncurrency = \"{currency}\" # check: is it the currency of the amounts?"
                 ));
             }
             None => {
                 self.line(if adjusted { "\n[constants]" } else { "\n# [constants]" });
                 if missing {
-                    self.line("# currency = \"EUR\" # the file names none: amounts are in the currency of their security");
+                    self.line("# currency = \"EUR\" # the file names no currency: the default is the currency of the security");
                 }
             }
         }
-        self.line("# Amounts as paid are as_declared. Are they adjusted for later splits, say so:");
+        self.line("# The default basis is as_declared: amounts as paid. For amounts adjusted for later splits, set:");
         if adjusted {
-            self.line("amount_basis = \"split_adjusted\" # check: Yahoo's are; as_declared are as paid");
+            self.line("amount_basis = \"split_adjusted\" # check: Yahoo adjusts amounts; for amounts as paid, use as_declared");
         } else {
             self.line("# amount_basis = \"split_adjusted\"");
         }

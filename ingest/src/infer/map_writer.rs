@@ -1,4 +1,5 @@
-//! Writer of the proposed map as TOML. Each choice has a comment: its reason, or a check for the user.
+//! Writer of the proposed map as TOML. Comments in the map give reasons for choices, and name choices that the user
+//! must check.
 
 use std::collections::BTreeMap;
 
@@ -31,14 +32,16 @@ impl MapWriter<'_> {
     fn write(&mut self) {
         let label = self.evidence.label;
         self.line(format!(
-            "# A first map of {label}. Check every line, then: ingest load … --map THIS --dry-run"
+            "# Proposed map of {label}. Check every line, then try it: ingest load FILE --map my.toml --source NAME --dry-run"
         ));
         self.line(
-            "\n# What a row is: price, dividend, split, security, fundamentals, etf, holding or session.",
+            "\n# Kind of the rows: price, dividend, split, security, fundamentals, etf, holding or session.",
         );
         match self.proposal.kind {
             Some(kind) => self.line(format!("kind = \"{kind}\"")),
-            None => self.line("# kind = \"price\" # neither the columns nor the file's name show it"),
+            None => {
+                self.line("# kind = \"price\" # choose: neither the columns nor the file name show the kind")
+            }
         }
         self.write_file();
         self.write_columns();
@@ -78,18 +81,19 @@ impl MapWriter<'_> {
             self.line("encoding = \"windows-1252\" # the text is not UTF-8");
         }
         if first_line > 1 {
-            self.line(format!("first_line = {first_line} # the lines above are no part of the table"));
+            self.line(format!("first_line = {first_line} # the lines above it are not part of the table"));
         }
         match header {
-            0 => self.line("header = 0 # no line of names"),
+            0 => self.line("header = 0 # no header line"),
             1 => {}
-            lines => {
-                self.line(format!("header = {lines} # lines of names; those of a column are joined by a bar"))
-            }
+            lines => self.line(format!(
+                "header = {lines} # header lines; the names of a column are joined by a bar: Close|AAPL"
+            )),
         }
     }
 
-    /// Column name in quotes, or the column number if the name is missing, repeated or unprintable.
+    /// Reference to a column in the map: its name in quotes. If the name is missing, repeated or unprintable, the
+    /// reference is the column number.
     fn column_reference(&self, index: usize) -> String {
         let name = &self.profile.columns[index].name;
         let twice = self.profile.columns.iter().filter(|other| other.name == *name).count() > 1;
@@ -99,9 +103,7 @@ impl MapWriter<'_> {
     }
 
     fn write_columns(&mut self) {
-        self.line(
-            "\n# Canonical column = the file's column, by its name, or by its number from 1.\n[columns]",
-        );
+        self.line("\n# Canonical column = column of the file: its name, or its number from 1.\n[columns]");
         let wide = self.proposal.wide.as_ref();
         for column in &self.proposal.columns {
             let reference = match wide {
@@ -124,7 +126,8 @@ impl MapWriter<'_> {
             self.line(format!("{name} = {}", quoted(word)));
         }
         if self.profile.header() == 0 {
-            return self.line("# Names were given by what stands in the columns: check each.");
+            return self
+                .line("# The columns have no names, so they were inferred from the cells: check each.");
         }
         if wide.is_none() {
             self.write_missing();
@@ -133,13 +136,13 @@ impl MapWriter<'_> {
             let others: Vec<String> =
                 others.map(|index| one_line(&self.profile.columns[index].name)).take(30).collect();
             if !others.is_empty() {
-                self.line(format!("# not taken: {}", others.join(", ")));
+                self.line(format!("# unused columns: {}", others.join(", ")));
             }
             self.write_other_kinds();
         }
     }
 
-    /// Writes a hint if a price table also has dividends and splits, because each kind needs its own map.
+    /// Writes a hint if a price table also has dividends or splits, because they need maps of their own.
     fn write_other_kinds(&mut self) {
         if !self.is_price() {
             return;
@@ -148,12 +151,12 @@ impl MapWriter<'_> {
             let others = columns_of(self.profile, kind);
             if let Some(column) = others.iter().find(|column| column.name == value && column.strength > 2) {
                 let reference = self.column_reference(column.index);
-                self.line(format!("# {reference} has {kind}s too: a second map of kind {kind}, with {value} = {reference} and rows.skip_without = [\"{value}\"]"));
+                self.line(format!("# {reference} has {kind}s: load them with a second map of kind {kind}, with {value} = {reference} and rows.skip_without = [\"{value}\"]"));
             }
         }
     }
 
-    /// Writes a comment for each required column without a proposal.
+    /// Writes a comment for each required column that was not found in the file.
     fn write_missing(&mut self) {
         let has = |name: &str| self.proposal.column(name).is_some();
         let ratio = has("ratio") || has("from") && has("to");
@@ -166,14 +169,16 @@ impl MapWriter<'_> {
             _ => return,
         };
         for (name, _) in required.into_iter().filter(|(_, is_mapped)| !is_mapped) {
-            self.line(format!("# {name} = … # which column is it? None is for certain"));
+            self.line(format!("# {name} = … # required, but no column is a certain match: name one"));
         }
     }
 
     fn write_symbols(&mut self) {
         if let Some(symbol) = self.proposal.column("symbol") {
             if self.profile.columns[symbol].sample().ends_with(".US") {
-                self.line("\n# The home market is no part of a symbol; a row of another one is rejected.");
+                self.line(
+                    "\n# The suffix .US is not part of the symbol. Rows with another suffix are rejected.",
+                );
                 self.line("[symbols]\ncell = \"{symbol}.US\"");
             }
             return;
@@ -183,17 +188,19 @@ impl MapWriter<'_> {
         }
         if let Some(index) = maybe_symbol(self.profile, &self.proposal.indexes()) {
             let (reference, sample) = (self.column_reference(index), self.profile.columns[index].sample());
-            self.line(format!("# symbol = {reference} # is it the symbol? its cells look so: {sample}"));
+            self.line(format!(
+                "# symbol = {reference} # is it the symbol? its cells look like symbols: {sample}"
+            ));
         }
-        self.line("\n# Whose rows these are: the file's name is taken where the whole of it is a symbol (AAPL.csv).");
+        self.line("\n# Without a symbol column, a file name such as AAPL.csv gives the symbol. For other names, set a pattern:");
         self.line("# [symbols]\n# file_name = \"table_{symbol}.csv\"");
     }
 
     fn write_wide(&mut self) {
         let Some(wide) = &self.proposal.wide else { return };
         let about = match wide.pattern {
-            "{date}" => "Columns are called by their dates: a row of the file is a row of each date.",
-            _ => "Columns are called by their symbols: a row of the file is a row of each symbol.",
+            "{date}" => "The columns are named by dates: a line of the file has a row for each date.",
+            _ => "The columns are named by symbols: a line of the file has a row for each symbol.",
         };
         self.line(format!("\n# {about}\n[wide]\nname = \"{}\"", wide.pattern));
         if wide.fields.is_empty() {
@@ -230,10 +237,10 @@ impl MapWriter<'_> {
         match zone {
             None | Some(UtcTimeInterpretation::AsWritten) => {}
             Some(UtcTimeInterpretation::LocalDays(zone)) => {
-                self.line(format!("zone = \"{zone}\" # all UTC times are midnights there; rows have its days"))
+                self.line(format!("zone = \"{zone}\" # all UTC times are midnights in this zone; rows get the dates of this zone"))
             }
-            Some(UtcTimeInterpretation::Uncertain(zone)) => self.line(format!("# zone = \"{zone}\" # the UTC times may be midnights there, or times of the written date")),
-            Some(UtcTimeInterpretation::Times) => self.line("# zone = \"America/New_York\" # the times are no midnights: which time zone has the exchange?"),
+            Some(UtcTimeInterpretation::Uncertain(zone)) => self.line(format!("# zone = \"{zone}\" # check: the UTC times may be midnights in this zone, or times of day on the written date")),
+            Some(UtcTimeInterpretation::Times) => self.line("# zone = \"America/New_York\" # the times are not midnights: set the exchange's time zone"),
         }
     }
 
@@ -249,14 +256,14 @@ impl MapWriter<'_> {
                 self.line(format!("thousands = \"{sign}\""));
             }
             if let Some(sign) = strip {
-                self.line(format!("strip = \"{sign}\" # signs that are no part of a number"));
+                self.line(format!("strip = \"{sign}\" # signs to remove from numbers"));
             }
             if notation.suffixes {
                 self.line("suffixes = true # 45.2M is 45200000");
             }
         }
         if !units.is_empty() && strip.is_none() {
-            self.line("\n# Units within the cells, and their currencies.\n[units]");
+            self.line("\n# Unit in the cells = its currency.\n[units]");
             for unit in units {
                 self.line(format!("{} = \"{}\"", quoted(unit), currency_of(unit).unwrap_or_default()));
             }
@@ -280,7 +287,7 @@ impl MapWriter<'_> {
         if meanings.iter().all(|(word, meaning)| word.eq_ignore_ascii_case(meaning)) {
             return;
         }
-        self.line(format!("\n# The file's words, and their meanings.\n[aliases.{column}]"));
+        self.line(format!("\n# Word of the file = canonical word.\n[aliases.{column}]"));
         for (word, meaning) in meanings.iter().take(50) {
             self.line(format!("{} = \"{meaning}\"", quoted(word)));
         }
@@ -312,10 +319,15 @@ impl MapWriter<'_> {
         }
         self.line("\n[rows]");
         if !absent.is_empty() {
-            self.line(format!("absent = {:?} # words for no value", absent.iter().collect::<Vec<_>>()));
+            self.line(format!(
+                "absent = {:?} # words for a missing value",
+                absent.iter().collect::<Vec<_>>()
+            ));
         }
         if !required.is_empty() {
-            self.line(format!("skip_without = {required:?} # rows without it, such as totals, are no rows"));
+            self.line(format!(
+                "skip_without = {required:?} # rows without this value, or with 0, are skipped"
+            ));
         }
     }
 }

@@ -1,7 +1,7 @@
-//! `ingest map`: infers a map from a file and writes it, for review by the user.
+//! `ingest map`: proposes a column map for a file, for review by the user.
 //!
-//! The proposed map is validated like every map. Below the map, the first rows of the file are printed as the map reads
-//! them, so that the user sees wrong guesses.
+//! The proposed map is validated like every map. The program then reads the first rows of the file with this map, and
+//! prints them below it. The user can thus see wrong guesses.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -102,7 +102,7 @@ fn read_beginning(file: &FeedFile, limit: u64) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-/// Proposed map of a file, followed by the first rows of the file as the map reads them.
+/// Proposes a map for a file. The result is the map, followed by the first rows that were read with it.
 fn propose_map(file: &FeedFile) -> Result<String, String> {
     let bytes = read_beginning(file, SAMPLE_BYTES)?;
     let (text, windows_1252) = table_profile::decode(&bytes);
@@ -116,14 +116,14 @@ fn propose_map(file: &FeedFile) -> Result<String, String> {
     propose_for_table(file, lines, whole.as_bytes(), &profile)
 }
 
-/// Proposed map of a JSON file. The document is examined as a whole.
+/// Proposes a map for a JSON file. Unlike a text table, the document is read as a whole.
 fn propose_for_json(file: &FeedFile) -> Result<String, String> {
     let bytes = read_beginning(file, MAX_DOCUMENT_BYTES)?;
     let profile = json_profile::infer(&String::from_utf8_lossy(&bytes))?;
     propose_for_table(file, &bytes, &bytes, &profile)
 }
 
-/// Proposed map of a table. `lines` are the original bytes of the table, and `text` is the same content in UTF-8.
+/// Proposes a map for a table. `lines` are the original bytes of the table, and `text` is the same content in UTF-8.
 fn propose_for_table(
     file: &FeedFile,
     lines: &[u8],
@@ -147,30 +147,28 @@ fn propose_for_table(
     for (name, map) in SHIPPED.iter().filter(|(_, map)| !map.contains("header = 0")) {
         let rows = first_rows(file, lines, map, placeholder.clone());
         if rows.is_ok_and(|rows| !rows.is_empty() && !rows.contains("rejected")) {
-            proposed +=
-                &format!("\n# The map {name}, which ships with the program, reads it too: --map {name}\n");
+            proposed += &format!("\n# The shipped map {name} also reads this file: --map {name}\n");
         }
     }
     if let Some(reason) = refusal(file, text) {
-        proposed += &format!("\n# Without a map it {}\n", shown_line(&reason));
+        proposed += &format!("\n# Without a map, the file cannot be read: it {}\n", shown_line(&reason));
     }
     Ok(proposed)
 }
 
-/// Reason why a file cannot be read without a map; `None` if it can. Some of these reasons also exclude reading with a
+/// Reason why a file cannot be read without a map; `None` if it can. Some of these reasons also prevent reading with a
 /// map.
 fn refusal(file: &FeedFile, bytes: &[u8]) -> Option<String> {
     let head = FileHead::read(file, &mut &*bytes).ok()?;
     FileFormat::detect(file, &head, &reader_options(None, Symbol::parse("SYMBOL").ok())).err()
 }
 
-/// Reader options with all defaults except map and symbol.
+/// Reader options with this map, this symbol and the current date. All other options have their defaults.
 fn reader_options(map: Option<Arc<ColumnMap>>, symbol: Option<Symbol>) -> ReaderOptions {
     ReaderOptions { map, symbol, today: Utc::now().date_naive(), ..ReaderOptions::default() }
 }
 
-/// First rows of a file as the map reads them, with their rejects and review. The result consists of comment lines that
-/// follow the proposed map.
+/// Reads a file with a map. The result contains the first rows, the first rejects and the review, as comment lines.
 fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) -> Result<String, String> {
     let map = ColumnMap::parse(map).map_err(|error| error.to_string())?;
     let options = reader_options(Some(Arc::new(map)), symbol);
@@ -224,7 +222,7 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
     Ok(lines)
 }
 
-/// JSON of a row without action, observation time and revision, which are equal in all rows of a first load.
+/// Removes action, observation time and revision from the JSON of a row. They are equal in all rows of a first load.
 fn without_version(row: &Value) -> Value {
     let mut row = row.clone();
     if let Some(fields) = row.as_object_mut() {

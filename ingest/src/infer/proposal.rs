@@ -1,7 +1,6 @@
-//! Proposes a column map: decides the kind of the rows and the column of each value, from column names and cells.
+//! Proposes a column map: the kind of the rows and the column of each value, based on column names and cells.
 //!
-//! If neither the columns nor the file name show the kind, the user must complete the map. The same applies to the
-//! column of a value.
+//! Some files do not show the kind or the column of a value. The user must then complete the map.
 
 use std::collections::BTreeSet;
 
@@ -13,17 +12,17 @@ use super::table_profile::{ColumnContent, TableProfile};
 use super::wide_layout::{WideLayout, infer_wide_layout};
 use crate::format::{is_word_of, normalize_column_name};
 
-/// Price columns in the order of files without a header.
+/// Order of the price columns in a file without a header.
 const PRICE_ORDER: [&str; 5] = ["open", "high", "low", "close", "volume"];
-/// Minimum strength at which the name of one column decides the kind.
+/// Minimum strength of a column name that decides the kind of the rows alone (see [`MappedColumn::strength`]).
 const MIN_DECISIVE_STRENGTH: u8 = 2;
 
-/// Canonical column, and the index of the file's column that is mapped to it.
+/// Canonical column (`name`), and the index of the column of the file that contains its values.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MappedColumn {
     pub(super) name: &'static str,
     pub(super) index: usize,
-    /// Strength of the column name as evidence for this mapping, from 1 (ambiguous) to 3 (unambiguous).
+    /// Reliability of the column name for this mapping, from 1 (ambiguous) to 3 (unambiguous).
     pub(super) strength: u8,
 }
 
@@ -68,7 +67,7 @@ impl Proposal {
         Ok(Self { kind, columns, wide: None })
     }
 
-    /// Index of the file's column that is mapped to a canonical column; `None` if no column is mapped.
+    /// Index of the file's column for a canonical column; `None` if the file has no such column.
     pub(super) fn column(&self, name: &str) -> Option<usize> {
         self.columns.iter().find(|column| column.name == name).map(|column| column.index)
     }
@@ -77,14 +76,14 @@ impl Proposal {
         self.columns.iter().map(|column| column.index).collect()
     }
 
-    /// Canonical column with the day of a row.
+    /// Canonical column that contains the date of a row: `date` for prices, otherwise `ex_date`.
     pub(super) fn day_column(&self) -> &'static str {
         if self.kind == Some(Kind::Price) { "date" } else { "ex_date" }
     }
 }
 
-/// First unmapped column of tickers; `None` if there is none. A column whose name has another meaning, such as
-/// currency, is excluded.
+/// First unmapped column of tickers, which may be the symbols; `None` if there is none. A column is excluded if its
+/// name has another meaning, such as currency.
 pub(super) fn maybe_symbol(profile: &TableProfile, mapped: &[usize]) -> Option<usize> {
     (0..profile.columns.len()).find(|index| {
         let column = &profile.columns[*index];
@@ -135,7 +134,8 @@ fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<Kind> {
         .or(named)
 }
 
-/// Best column of the file for each canonical column. The cells must be possible values of the canonical column.
+/// Best column of the file for each canonical column of a kind. A column is used only if its cells fit, for example
+/// dates for `ex_date`.
 pub(super) fn columns_of(profile: &TableProfile, kind: Kind) -> Vec<MappedColumn> {
     let mut columns: Vec<MappedColumn> = Vec::new();
     for (index, column) in profile.columns.iter().enumerate() {
@@ -185,8 +185,8 @@ fn is_per_share(cell: &str) -> bool {
     whole.bytes().filter(u8::is_ascii_digit).count() <= 6
 }
 
-/// True for a table of company figures. A dividend in its rows is the sum of a year, with the ex-date of the last
-/// payment. The rows are therefore not payments.
+/// True for a table of company figures such as market capitalization. The dividend in such a table is the sum of a
+/// year, so the rows are not dividend payments.
 fn has_company_figures(profile: &TableProfile) -> bool {
     profile
         .columns
@@ -198,13 +198,13 @@ fn is_date(name: &str) -> bool {
     name == "date" || name.ends_with("_date")
 }
 
-/// True for a number of seconds or milliseconds since 1970, if the time is in 1973 or later.
+/// True if a cell looks like a Unix time in seconds or milliseconds, in 1973 or later. Earlier times have fewer digits.
 pub(super) fn is_unix(cell: &str) -> bool {
     matches!(cell.len(), 9 | 10 | 12 | 13) && cell.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Column that identifies the rows of a wide table: the symbol column if the other column names are dates, otherwise
-/// the date column. Empty if the table has no date column.
+/// Column that identifies the rows of a wide table. If the other columns are named by dates, it is the symbol column.
+/// Otherwise, it is the date column. Empty if the table has no date column.
 fn wide_columns(profile: &TableProfile, kind: Kind, wide: &WideLayout) -> Vec<MappedColumn> {
     if wide.pattern == "{date}" {
         return vec![MappedColumn { name: "symbol", index: 0, strength: 1 }];
@@ -244,11 +244,11 @@ fn by_content(profile: &TableProfile) -> Vec<MappedColumn> {
     columns
 }
 
-/// Refuses a wide table if the file name shows that the cells are not prices.
+/// Refuses a wide table if a word of the file name shows that the cells are not prices.
 fn refuse_other_values(label: &str) -> Result<(), String> {
     match words_of(label).into_iter().find(|word| is_word_of("other file", word)) {
         Some(word) => Err(format!(
-            "is a table with a column for each symbol, whose cells are no prices by its name ({word})"
+            "is a table with a column for each symbol; the word {word} in its name shows that the cells are not prices"
         )),
         None => Ok(()),
     }
@@ -286,7 +286,7 @@ fn refuse_transaction_list(profile: &TableProfile, label: &str) -> Result<(), St
     let explicit = profile.columns.iter().any(|column| per_share(&column.name));
     let trades = profile.columns.iter().any(has_trades);
     if !is_bar && !explicit && (trades || amounts && (has_share_counts || is_named_transactions)) {
-        return Err("looks like the transactions of an account: its amounts are for all shares held, and a map needs the amount of one share".to_owned());
+        return Err("looks like the transactions of an account: its amounts are for all shares of the account, but a map needs the amount of one share".to_owned());
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Conclusions from the cells and names of a table about its proposed columns: units, types, zeros, adjustment.
+//! Evidence in the cells and names of a table: currency units, dividend types, zeros, and adjustment for splits.
 
 use super::cell_formats::{currency_of, split_unit};
 use super::cell_words::dividend_type;
@@ -9,7 +9,7 @@ use crate::format::normalize_column_name;
 /// Columns whose cells may contain a currency unit.
 const MONEY: [&str; 6] = ["open", "high", "low", "close", "vwap", "amount"];
 
-/// Table with its proposed map and its file name.
+/// Table with the columns of its proposed map, and its file name (`label`).
 pub(super) struct TableEvidence<'a> {
     pub(super) profile: &'a TableProfile,
     pub(super) proposal: &'a Proposal,
@@ -36,7 +36,8 @@ impl TableEvidence<'_> {
         units
     }
 
-    /// Currency sign to remove from all cells; `None` unless this sign is the only unit in the cells.
+    /// Currency sign that the map can remove from all cells: `$`, `€` or `£`. `None` unless this sign is the only unit
+    /// in the cells.
     pub(super) fn sign_to_strip(units: &[&'static str]) -> Option<&'static str> {
         match units {
             [unit] if ["$", "€", "£"].contains(unit) => Some(unit),
@@ -44,14 +45,14 @@ impl TableEvidence<'_> {
         }
     }
 
-    /// True if every word in a dividend's type column has a known meaning.
+    /// True if every word in the column with the dividend types has a known meaning.
     pub(super) fn has_known_types(&self) -> bool {
         let column = self.proposal.column("type").map(|index| &self.profile.columns[index]);
         column.is_some_and(|column| column.cells.iter().all(|cell| dividend_type(cell).is_some()))
     }
 
-    /// True if the column `name` contains a zero; in a wide table, if any numeric column contains one. A table with a
-    /// row for every day has zeros on days without an event.
+    /// True if the column `name` contains a zero. In a wide table, a zero in any numeric column is enough. Zeros occur
+    /// in a table with a row for every day: most days have no dividend or split.
     pub(super) fn has_zeros(&self, name: &str) -> bool {
         let is_zero = |cell: &String| cell.bytes().all(|byte| b"-+0.,".contains(&byte));
         let wide = self.proposal.wide.is_some();
@@ -64,7 +65,7 @@ impl TableEvidence<'_> {
             .any(|(_, column_profile)| column_profile.cells.iter().any(is_zero))
     }
 
-    /// Currency in the remark of an amount's column name: `Dividend (EUR)`.
+    /// Currency in the name of the amount column: EUR for `Dividend (EUR)`.
     pub(super) fn currency_in_name(&self) -> Option<&'static str> {
         let name = &self.profile.columns[self.proposal.column("amount")?].name;
         let remark = name.split(['(', '[']).nth(1)?;
@@ -72,8 +73,9 @@ impl TableEvidence<'_> {
         units.into_iter().find(|unit| remark.contains(unit)).and_then(currency_of)
     }
 
-    /// True if prices are probably adjusted for splits. A vendor with an adjusted close usually also adjusts the close
-    /// for splits. The exception is Yahoo's older layout, in which `Adj Close` follows the volume: its closes are raw.
+    /// True if the close is probably adjusted for splits. A file with an extra column for the adjusted close usually
+    /// also has a split-adjusted close. The exception is Yahoo's older layout: `Adj Close` follows the volume, and the
+    /// close is raw.
     pub(super) fn is_adjusted(&self) -> bool {
         let position = |words: &[&str]| {
             let is_named = |name: &str| {

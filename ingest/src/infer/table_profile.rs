@@ -11,7 +11,7 @@ use crate::format::is_word_of;
 use crate::normalize::{UtcTimeInterpretation, interpret_utc_times, is_absent_value, parse_utc_time};
 use crate::source::csv_reader::CsvReader;
 
-/// Number of bytes in the examined sample.
+/// Number of bytes that are read from the beginning of a file.
 pub(super) const SAMPLE_BYTES: u64 = 256 * 1024;
 const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 
@@ -20,7 +20,7 @@ const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 pub(super) enum ColumnContent {
     /// Dates, with the formats that fit the largest number of cells.
     Dates(Vec<String>),
-    /// UTC times, with the rule that gives the day of each time.
+    /// UTC times, with their meaning: midnights in a time zone, or times that are not dates.
     UtcTimes(UtcTimeInterpretation),
     Numbers,
     Tickers,
@@ -46,14 +46,14 @@ pub(super) struct ColumnProfile {
 }
 
 impl ColumnProfile {
-    /// Creates a column from its cells. Cells with a common word for an absent value are removed.
+    /// Creates a column from its cells. Cells with a common word for an absent value, such as `N/A`, are removed.
     pub(super) fn new(name: String, cells: Vec<String>) -> Self {
         let cells: Vec<String> = cells.into_iter().filter(|cell| !is_absent_value(cell.as_bytes())).collect();
         let content = content(&cells.iter().map(String::as_str).collect::<Vec<_>>());
         Self { name, content, cells }
     }
 
-    /// Name of the column; for JSON, the last part of the member path.
+    /// Name of the column without the path of its parent members: `close` for `price.close` in JSON.
     pub(super) fn own_name(&self, layout: &TableLayout) -> &str {
         match layout {
             TableLayout::Json(_) => self.name.rsplit('.').next().unwrap_or(&self.name),
@@ -76,25 +76,26 @@ struct NumberedLine {
     cells: Vec<String>,
 }
 
-/// Records split at one delimiter. `fit` is a score: higher if more records have the usual number of columns.
+/// Records of a text, split at one delimiter. The score `fit` increases with the share of records that have the most
+/// frequent number of columns.
 struct DelimitedRecords {
     fit: usize,
     delimiter: u8,
     records: Vec<NumberedLine>,
 }
 
-/// Encoding, delimiter and beginning of the table in a text file, or path of its records in a JSON file.
+/// Position of a table in its file. Text: encoding, delimiter, first line and header. JSON: path of the records.
 #[derive(Debug)]
 pub(super) enum TableLayout {
     Text {
         windows_1252: bool,
         delimiter: u8,
-        /// Line of the header, or of the first record of a file without a header.
+        /// Line number of the header. Without a header, line number of the first record.
         first_line: u64,
         /// Number of header lines.
         header: usize,
     },
-    /// Path of the member with the records; `None` if the reader finds the records without a path.
+    /// Path of the member with the records; `None` if they are in the place where a reader looks by default.
     Json(Option<String>),
 }
 
@@ -106,11 +107,11 @@ pub(super) struct TableProfile {
     pub(super) notation: NumberNotation,
     /// True if the table has a line with totals.
     pub(super) has_totals: bool,
-    /// Date formats of the column names, in a table with one column per date; `None` for any other table.
+    /// Date formats of column names that are dates; `None` if the columns are not named by dates.
     pub(super) dates_across: Option<Vec<String>>,
 }
 
-/// Decodes the beginning of a file. The flag is true if the encoding is Windows-1252.
+/// Decodes the beginning of a file as UTF-8 or Windows-1252. The flag is true for Windows-1252.
 pub(super) fn decode(bytes: &[u8]) -> (Cow<'_, str>, bool) {
     let windows_1252 = std::str::from_utf8(bytes).is_err_and(|error| error.error_len().is_some());
     match windows_1252 {
@@ -158,7 +159,7 @@ impl TableProfile {
         Ok(Self::of_columns(layout, columns, has_totals, dates_across))
     }
 
-    /// Builds the profile of a table from its columns, and infers the notation of its numbers.
+    /// Creates the profile of a table from its columns. The notation of the numbers is inferred from the cells.
     pub(super) fn of_columns(
         layout: TableLayout,
         columns: Vec<ColumnProfile>,
@@ -173,7 +174,7 @@ impl TableProfile {
         Self { layout, columns, notation, has_totals, dates_across }
     }
 
-    /// Number of header lines; 1 for JSON, whose members have names.
+    /// Number of header lines. It is 1 for JSON, because the members of a record have names.
     pub(super) fn header(&self) -> usize {
         match self.layout {
             TableLayout::Text { header, .. } => header,
@@ -207,7 +208,8 @@ fn starts_with(text: &str, tag: &str) -> bool {
     beginning.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag))
 }
 
-/// Splits a text into records at the best delimiter: it gives the most records the same number of columns.
+/// Tries each delimiter, and returns the records of the best one. The best delimiter gives the most records the same
+/// number of columns.
 fn split_at_best_delimiter(text: &str) -> Result<DelimitedRecords, String> {
     let mut best: Option<DelimitedRecords> = None;
     for delimiter in DELIMITERS {
@@ -220,7 +222,7 @@ fn split_at_best_delimiter(text: &str) -> Result<DelimitedRecords, String> {
         }
     }
     best.filter(|cut| cut.fit > 0)
-        .ok_or_else(|| "has no columns that a comma, a semicolon, a tab or a bar parts".to_owned())
+        .ok_or_else(|| "has no columns separated by commas, semicolons, tabs or vertical bars".to_owned())
 }
 
 fn read_records(text: &str, delimiter: u8) -> std::io::Result<Vec<NumberedLine>> {
@@ -245,7 +247,7 @@ fn is_filled(cells: &[String]) -> bool {
     cells.iter().filter(|cell| !cell.trim().is_empty()).count() * 2 > cells.len()
 }
 
-/// True if a record is a header: at least one word, and neither a number nor a date.
+/// True if a record is a header: it contains at least one word, and neither numbers nor dates.
 fn is_header(cells: &[String]) -> bool {
     let filled = || cells.iter().map(|cell| cell.trim()).filter(|cell| !cell.is_empty());
     filled().next().is_some()

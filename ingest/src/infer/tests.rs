@@ -16,7 +16,7 @@ fn propose(name: &str, bytes: &[u8]) -> Result<String, String> {
     text
 }
 
-/// Name of a test's folder, different for each file.
+/// Number for the name of a test's folder. It is different for each file.
 fn folder_id(name: &str, bytes: &[u8]) -> u64 {
     let hash = blake3::Hasher::new().update(name.as_bytes()).update(bytes).finalize();
     hash.as_bytes()[..8].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
@@ -90,7 +90,7 @@ fn what_is_adjusted_is_proposed_so() {
     let raw = ["# [constants]\n# basis = \"split_adjusted\""];
     check("A.csv", b"Date,Close,Volume,Adj Close\n13/01/2024,1,1,1\n", &raw);
     let multiplied = b"Date,Open,High,Low,Close,Volume,Dividends,Stock Splits\n2024-01-12,1,1,1,1,1,0,0\n";
-    check("A.csv", multiplied, &["# Without a map it has no Adj Close"]);
+    check("A.csv", multiplied, &["# Without a map, the file cannot be read: it has no Adj Close"]);
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn events_are_told_by_many_words() {
 #[test]
 fn doubts_are_said() {
     let text = "date,open,high,low,close,volume,Name\n02/01/2013,15,15,14,14,8407500,AAL\n";
-    check("all.csv", text.as_bytes(), &["or DD/MM/YYYY", "# symbol = \"Name\"", "# not taken: Name"]);
+    check("all.csv", text.as_bytes(), &["or DD/MM/YYYY", "# symbol = \"Name\"", "# unused columns: Name"]);
     let amounts = "Ticker,Ex Date,Dividend\nKO,2024-03-14,0.485\n";
     check(
         "d.csv",
@@ -115,7 +115,7 @@ fn doubts_are_said() {
         &[
             "kind = \"dividend\"",
             "ex_date = \"Ex Date\"",
-            "# currency = \"EUR\" # the file names none",
+            "# currency = \"EUR\" # the file names no currency",
             "\"amount\":\"0.485\"",
         ],
     );

@@ -1,4 +1,4 @@
-//! Wide tables: column names are symbols, symbols with fields, or dates.
+//! Wide tables: the columns are named by symbols (`AAPL`), by symbol and field (`AAPL_close`), or by dates.
 
 use std::collections::BTreeSet;
 
@@ -8,11 +8,12 @@ use super::cell_formats::{is_ticker, parse_date};
 use super::column_names::canonical_column;
 use super::table_profile::{ColumnContent, TableProfile};
 
-/// Pattern of the column names of a wide table.
+/// Pattern of the column names in a wide table, for example `{symbol}_{field}`.
 #[derive(Default)]
 pub(super) struct WideLayout {
     pub(super) pattern: &'static str,
-    /// Canonical fields in the column names, each with the vendor's name; empty if the column names contain no field.
+    /// Canonical price fields, each with the vendor's word for it in the column names. Empty if the pattern has no
+    /// field.
     pub(super) fields: Vec<(&'static str, String)>,
     /// Columns that do not follow the pattern. The map skips them.
     pub(super) skip: Vec<String>,
@@ -28,7 +29,7 @@ const FIELD_PATTERNS: [(&str, char, bool); 7] = [
     ("{symbol}-{field}", '-', false),
 ];
 
-/// Pattern of column names with symbols or dates; `None` if the table is not wide.
+/// Infers the pattern of the column names; `None` if the table is not wide.
 pub(super) fn infer_wide_layout(profile: &TableProfile) -> Option<WideLayout> {
     if let Some(formats) = &profile.dates_across {
         let is_date = |name: &str| formats.iter().any(|format| parse_date(format, name).is_some());

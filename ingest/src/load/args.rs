@@ -1,4 +1,4 @@
-//! Arguments of `ingest load`, and the command that repeats a load. The manifest contains this command.
+//! Arguments of `ingest load`, and the command that repeats a load. The run's manifest stores this command.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,9 +18,9 @@ use crate::source::standard_input;
 /// Loads feed files into the log.
 ///
 /// PATH is a file or a folder (read recursively, in name order): CSV, NDJSON, or a vendor's JSON, optionally compressed
-/// as gzip, zstd or .zip. The name of a canonical CSV file begins with its kind: prices.csv, dividends-2024.csv.gz,
-/// securities.csv. Invalid rows are stored as rejects with file, line and reason (`ingest rejects`). All other rows are
-/// loaded.
+/// as gzip, zstd or .zip. The name of a CSV file in this project's own (canonical) format begins with the kind of its
+/// rows: prices.csv, dividends-2024.csv.gz, securities.csv. Invalid rows are stored as rejects with file, line and
+/// reason (`ingest rejects`). All other rows are loaded.
 ///
 /// Loading the same files twice publishes them once. After an interruption, the same command resumes the load.
 ///
@@ -37,7 +37,8 @@ pub struct LoadArgs {
     /// Kind of the rows of standard input, if --name is not set: price, dividend, split …
     #[arg(long, conflicts_with = "name", value_parser = parse_kind)]
     pub kind: Option<Kind>,
-    /// Name of the feed. Facts are stored by source, and the source policy ranks the sources
+    /// Name of the feed. Rows of different sources are stored separately, and the source policy decides which source is
+    /// used
     #[arg(long, value_parser = parse_source_name)]
     pub source: String,
     /// Format of the files
@@ -65,7 +66,7 @@ pub struct LoadArgs {
     /// Ignore columns and fields with unknown names; without this flag, the file is refused
     #[arg(long)]
     pub ignore_unknown: bool,
-    /// Maximum share of rejects in percent; a file above this share is refused as a whole
+    /// Maximum percentage of rejected rows in a file; a file with more rejected rows is refused as a whole
     #[arg(long, default_value_t = 5.0, value_name = "PERCENT")]
     pub max_reject_percent: f64,
     /// Publish while reading, without checking the whole file first
@@ -77,15 +78,15 @@ pub struct LoadArgs {
     /// Republish lost record batches of completed loads (see `ingest verify`)
     #[arg(long, conflicts_with = "dry_run")]
     pub repair: bool,
-    /// Publish the files again although the log has them. NAME identifies the repeated load, for example a date
+    /// Publish the files again, even if the log has them. NAME identifies the repeated load, for example a date
     #[arg(long, value_name = "NAME", conflicts_with = "repair")]
     pub again: Option<String>,
-    /// Current date (YYYY-MM-DD), for historical data; default: today's date in New York
+    /// Date (YYYY-MM-DD) to use as today, for historical data; default: today's date in New York
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
-    /// Maximum wait for the effect of the load on served figures, in seconds; 0: print only the command that measures
-    /// the effect. The wait needs the program `projector` in the same folder, and PROJECTOR_DATABASE_URL or
-    /// DATABASE_URL
+    /// Maximum wait, in seconds, until the served figures include the load and its effect on them is printed; 0: print
+    /// only the command that measures the effect. The wait needs the program `projector` in the same folder, and
+    /// PROJECTOR_DATABASE_URL or DATABASE_URL
     #[arg(long, env = "INGEST_EFFECT_WAIT", default_value_t = 5, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=3600))]
     pub effect_wait: u64,
     /// Open folder that contains all paths; `None` for paths from the command line.
@@ -94,8 +95,8 @@ pub struct LoadArgs {
 }
 
 impl LoadArgs {
-    /// Command line that repeats this load from any folder and on any day; empty for standard input, which cannot be
-    /// read twice.
+    /// Command line that repeats this load from any folder and on any day. Empty if the load reads standard input,
+    /// which cannot be read twice.
     pub(crate) fn repeat_command(&self, options: &ReaderOptions) -> Vec<String> {
         if self.reads_standard_input() {
             return Vec::new();
@@ -124,7 +125,7 @@ impl LoadArgs {
         command
     }
 
-    /// Reader options of the command line.
+    /// Options for reading the files, taken from the command line.
     pub(crate) fn reader_options(&self) -> ReaderOptions {
         ReaderOptions {
             choice: self.format,
@@ -141,7 +142,7 @@ impl LoadArgs {
         self.paths.iter().any(|path| standard_input::is_standard_input(path))
     }
 
-    /// Arguments of a load of one path, with options as on the command line.
+    /// Arguments for a load of one path. `options` are written as on the command line.
     pub(crate) fn parse_options<'a>(
         path: &str,
         source: &str,

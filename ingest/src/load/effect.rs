@@ -1,4 +1,4 @@
-//! Effect of a load on the served figures, as `projector audit --since` measures it.
+//! Effect of a load on the figures that the API serves, as `projector audit --since` measures it.
 //!
 //! Ingest accesses only the log; Postgres belongs to the projector. Ingest therefore runs the program `projector`, if
 //! that program is in the same folder and an environment variable contains the URL of the projector's database.
@@ -18,7 +18,7 @@ use crate::load::args::LoadArgs;
 /// Environment variables with the database URL of the projector.
 const DATABASES: [&str; 2] = ["PROJECTOR_DATABASE_URL", "DATABASE_URL"];
 
-/// Effect of a run on the served figures, with the command that prints it.
+/// Effect of a run on the figures that the API serves, with the command that prints it.
 #[derive(Debug, Clone, Default, Serialize)]
 pub struct LoadEffect {
     /// Command that prints the effect.
@@ -27,7 +27,8 @@ pub struct LoadEffect {
     /// Output of `projector audit --since RUN --json`; absent if the projector failed or did not finish in time.
     #[serde(rename = "effect", skip_serializing_if = "Option::is_none")]
     json: Option<Box<RawValue>>,
-    /// Output of `projector audit --since RUN` as text; `None` without this output, or with JSON output.
+    /// Output of `projector audit --since RUN` as text. `None` if the projector gave no output, or if the summary is in
+    /// JSON.
     #[serde(skip)]
     text: Option<String>,
 }
@@ -48,7 +49,7 @@ impl LoadEffect {
     }
 }
 
-/// Text of the effect. If the effect is unknown: the command that prints it.
+/// Writes the effect as text. If the effect is unknown, writes the command that prints it.
 impl Display for LoadEffect {
     fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
         match &self.text {
@@ -58,7 +59,7 @@ impl Display for LoadEffect {
     }
 }
 
-/// Runs the projector and returns its output; `None` if it cannot run, fails, or exceeds the maximum wait.
+/// Runs `projector audit` and returns its output. `None` if the program cannot run, fails, or exceeds the maximum wait.
 async fn ask_projector(run: &str, args: &LoadArgs, settings: &StreamSettings) -> Option<String> {
     #[expect(clippy::disallowed_methods, reason = "the variables belong to the projector, not to ingest")]
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|url| !url.is_empty());

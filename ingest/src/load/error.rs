@@ -1,4 +1,4 @@
-//! Errors that end a load or another run.
+//! Errors that end a load, or another command that publishes a run.
 
 use event_log::record_batch::BatchError;
 use market::bars::BarsError;
@@ -21,7 +21,7 @@ pub enum LoadError {
         "cannot load: run {run} loaded some of these files before, and run {undo} undid it; `ingest undo {undo}` restores its rows"
     )]
     RunUndone { run: String, undo: String },
-    /// Any other error, with the whole message.
+    /// Any other error. The text is the complete message.
     #[error("{0}")]
     Failed(String),
     #[error(transparent)]

@@ -1,4 +1,4 @@
-//! Report of one file of a load.
+//! Report of one file, as a part of the summary of a load.
 
 use std::collections::BTreeMap;
 
@@ -24,13 +24,13 @@ pub enum FileStatus {
 pub struct FileReport {
     /// File name, relative to the path on the command line.
     pub file: String,
-    /// Path of a refused file.
+    /// Path of the file; set only for a refused file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
     /// Name of the format; absent if the file was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
-    /// Load status. It is `Refused` exactly if `reason` is set.
+    /// Load status. It is `Refused` if and only if `reason` is set.
     pub status: FileStatus,
     /// Reason for refusing the file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,12 +41,12 @@ pub struct FileReport {
     pub rows: u64,
     /// Number of rejects, by reason code.
     pub rejects: BTreeMap<String, u64>,
-    /// Names of the columns with binary floating-point numbers. Each number is read as the shortest decimal with the
-    /// same binary value.
+    /// Names of the Parquet columns with binary floating-point numbers. Each number is read as the shortest decimal
+    /// with the same binary value.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubles: Vec<String>,
-    /// Time zone of the exchange, if the file gives dates as the UTC times of local midnight. The loaded dates are the
-    /// local dates.
+    /// Time zone of the exchange. Set if the file gives each date as the UTC time of midnight in this zone. The loaded
+    /// dates are the local dates.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
     /// Sample of the rejects of a refused file. All rejects of a loaded file are in the log.

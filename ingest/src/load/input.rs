@@ -2,8 +2,7 @@
 //! loaded.
 //!
 //! The digest covers the unpacked content. It also covers properties from outside the content, such as the kind or the
-//! symbol in a file name. Inputs with equal content and equal properties have equal digests, regardless of compression
-//! and folder.
+//! symbol in a file name. Compression and folder do not change the digest.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -20,22 +19,23 @@ use crate::source::unpack;
 pub(crate) struct LoadInput {
     pub file: FeedFile,
     pub format: FileFormat,
-    /// Time zone of the exchange, in which every UTC time of the date column is midnight; `None` without such times.
+    /// Time zone of the exchange. Set if the date column contains UTC times that are midnight in this zone.
     pub zone: Option<ExchangeZone>,
-    /// Digest of the unpacked content and the properties from outside it, 64 hex digits.
+    /// Digest of the unpacked content and of the properties from outside it, as 64 hexadecimal digits.
     pub digest: String,
-    /// Hash of the unpacked content, for the detection of a change of the file during the load.
+    /// Hash of the unpacked content. A different hash at the second reading means that the file changed during the
+    /// load.
     pub content: blake3::Hash,
     pub unpacked_bytes: u64,
-    /// Ids of earlier rejects whose corrected rows are in this file.
+    /// Ids of rejects of earlier loads. This file contains the corrected rows of these rejects.
     pub mends: BTreeSet<String>,
-    /// Names of the columns with binary floating-point numbers. Each number is read as the shortest decimal with the
-    /// same binary value.
+    /// Names of the Parquet columns with binary floating-point numbers. Each number is read as the shortest decimal
+    /// with the same binary value.
     pub doubles: Vec<String>,
 }
 
-/// Identifies the files on several threads. The results are in the order of `files`. An error is the reason for
-/// refusing the file.
+/// Detects the format and computes the digest of each file, on several threads. The results are in the order of
+/// `files`. An error is the reason for refusing the file.
 pub(crate) fn identify_inputs(
     files: &[FeedFile],
     options: &ReaderOptions,

@@ -67,7 +67,7 @@ pub async fn load(
     Ok(summary)
 }
 
-/// Finds and identifies the inputs of all paths. The summary lists the files that could not be identified.
+/// Finds the files of all paths, and detects their formats and digests. The summary lists the refused files.
 fn find_inputs(
     args: &LoadArgs,
     standard_input: Option<&StandardInput>,

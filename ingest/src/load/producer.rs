@@ -1,7 +1,8 @@
 //! Producer of a load, on blocking threads: reads the inputs in order and passes record batches to the publisher.
 //!
-//! Each file has a parser thread and an encoder thread. The batches of a prechecked file are stored temporarily until
-//! the whole file is accepted. While these batches are sent, the next file is read. Every channel is bounded.
+//! Each file has a parser thread and an encoder thread. By default, a precheck reads the whole file before anything is
+//! published. During the precheck, the batches of the file are stored temporarily. They are sent while the next file is
+//! read. Every channel is bounded.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -23,7 +24,7 @@ use crate::load::progress::LoadProgress;
 use crate::price::price_batch::PriceBatch;
 use crate::source::unpack;
 
-/// Event of the producer about an input. Events come in the order of the inputs.
+/// Event of the producer about an input. The events come in the order of the inputs.
 pub(crate) enum ProducerEvent {
     Batch {
         input: usize,
@@ -35,7 +36,7 @@ pub(crate) enum ProducerEvent {
         stats: LoadStats,
         holdings: LoadHoldings,
     },
-    /// The input is refused. If it was prechecked, none of its batches was sent.
+    /// The input is refused. If it had a precheck, none of its batches was sent.
     Refused {
         input: usize,
         stats: LoadStats,
@@ -50,16 +51,16 @@ pub(crate) struct Producer {
     pub inputs: Vec<LoadInput>,
     pub options: ReaderOptions,
     pub observed_at: DateTime<Utc>,
-    /// Maximum share of rejects, in percent. A file above this limit is refused as a whole. If `None`, batches are
-    /// published without a precheck.
+    /// Maximum percentage of rejects in a file. A precheck refuses a file above this limit as a whole. `None` turns the
+    /// precheck off: batches are published while the file is read.
     pub max_reject_percent: Option<f64>,
     pub progress: LoadProgress,
-    /// Flag that stops the load.
+    /// Flag that stops the load when it is true.
     pub stop: Arc<AtomicBool>,
 }
 
-/// Last event of an input, and the record batches to send before this event. Without a precheck, the batches are
-/// already sent, and `batches` is empty.
+/// Result of reading an input: the batches to send, and the event to send after them. Without a precheck, the batches
+/// were already sent, and `batches` is empty.
 struct FileOutcome {
     input: usize,
     batches: BatchSpool,
@@ -91,7 +92,7 @@ impl Producer {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Sends the batches of a prechecked file while the next file is read.
+    /// Sends the results of the files. A file's batches are sent while the next file is read.
     fn send_outcomes(&self, outcomes: Receiver<FileOutcome>, events: &Sender<ProducerEvent>) {
         for outcome in outcomes {
             if !send_outcome(outcome, events) || self.is_stopped() {
@@ -168,8 +169,8 @@ impl Producer {
     }
 }
 
-/// Encodes all row chunks. The returned encoder has the number of rounded prices, and copies of the rows for the review
-/// of the load.
+/// Encodes all row chunks, and passes the record batches to `emit`. The returned encoder contains the number of rounded
+/// prices, and copies of the rows for the review of the load.
 fn encode_pieces(
     pieces: Receiver<RowChunk>,
     recycle: SyncSender<PriceBatch>,
@@ -196,10 +197,10 @@ fn describe_excess_rejects(stats: &LoadStats, limit: f64, mapped: bool) -> Optio
         let of = |reason| stats.rejects.get(reason).copied().unwrap_or_default();
         let written_otherwise = !mapped && (of("bad_date") + of("bad_number")) * 2 > records;
         let map = match written_otherwise {
-            true => ", or read it under a map that says how its dates and numbers are written (ingest map FILE)",
+            true => ", or read it under a map that describes its dates and numbers (ingest map FILE)",
             false => "",
         };
-        format!("{rejected} of {rows} cannot be used ({percent:.1} %, at most {limit} % are let pass): nothing of it was loaded; correct the file{map}, or raise --max-reject-percent")
+        format!("{rejected} of {rows} cannot be used ({percent:.1} %, limit {limit} %): the file was not loaded; correct the file{map}, or raise --max-reject-percent")
     })
 }
 
@@ -222,7 +223,7 @@ fn send_outcome(outcome: FileOutcome, events: &Sender<ProducerEvent>) -> bool {
     events.blocking_send(event).is_ok()
 }
 
-/// Reader that hashes the bytes of a file. It fails when the load is stopped.
+/// Reader that hashes the bytes of a file. Reading fails after the load was stopped.
 struct HashingReader<'a, R> {
     inner: R,
     hasher: blake3::Hasher,

@@ -16,7 +16,7 @@ pub(crate) struct LoadProgress {
     last_log_at: Arc<Mutex<Instant>>,
 }
 
-/// Interval of progress lines without a terminal.
+/// Interval between two log lines, if standard error is not a terminal.
 const LOG_INTERVAL: Duration = Duration::from_secs(10);
 
 impl LoadProgress {
@@ -31,12 +31,12 @@ impl LoadProgress {
         Self { bar, terminal, last_log_at: Arc::new(Mutex::new(Instant::now())) }
     }
 
-    /// Shows the phase that identifies the files.
+    /// Shows that the formats and digests of the files are being determined.
     pub(crate) fn show_identifying(&self) {
         self.bar.set_style(style("{spinner} identifying files {bytes} ({bytes_per_sec})"));
     }
 
-    /// Shows the phase that loads the files.
+    /// Shows that files are being loaded. `total_bytes` is their unpacked size.
     pub(crate) fn show_loading(&self, total_bytes: u64) {
         self.bar.reset();
         self.bar.set_length(total_bytes);
@@ -60,7 +60,7 @@ impl LoadProgress {
         }
     }
 
-    /// Logs that a file was read to its end. Refused files are only in the summary.
+    /// Logs the number of accepted and rejected rows of a loaded file, if standard error is not a terminal.
     pub(crate) fn log_file_read(&self, label: &str, stats: &LoadStats) {
         if !self.terminal {
             let (accepted, rejected) = (stats.accepted_count(), stats.rejected_count());
@@ -68,7 +68,7 @@ impl LoadProgress {
         }
     }
 
-    /// Removes the display.
+    /// Removes the progress bar.
     pub(crate) fn finish(&self) {
         self.bar.finish_and_clear();
     }

@@ -21,10 +21,10 @@ pub(crate) struct Publication<'a> {
     /// Manifest of the run. [`Self::publish_manifest`] adds the state, the digest and the counts of batches and
     /// messages.
     pub manifest: RunManifest,
-    /// Ids of the run's batches that the log already has.
+    /// Ids of the run's batches that the log already has, or that were already passed to the publisher.
     in_log: HashSet<BatchId>,
     digest: blake3::Hasher,
-    /// Number of batches of this run, by input digest and kind.
+    /// Number of batches of this run, by digest of the input and by kind of rows.
     batches: BTreeMap<(String, Kind), u64>,
     /// Number of batches that this attempt of the run published.
     pub published: u64,
@@ -52,7 +52,7 @@ impl<'a> Publication<'a> {
         }
     }
 
-    /// Publishes a batch unless the log has it. Small batches of one kind are collected in a shared message.
+    /// Publishes a batch unless the log has it. Small batches of one kind are collected and sent in one message.
     pub(crate) async fn publish_batch(
         &mut self,
         input_digest: &str,
@@ -110,7 +110,7 @@ impl<'a> Publication<'a> {
         Ok(self.publisher.wait_until_stored().await?)
     }
 
-    /// Publishes the manifest with a state, and waits until it is on disk.
+    /// Publishes the manifest with the given state, and waits until it is on disk.
     pub(crate) async fn publish_manifest(&mut self, state: RunState) -> Result<(), LoadError> {
         let mut manifest = self.manifest.clone();
         manifest.state = state;

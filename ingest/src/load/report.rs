@@ -41,7 +41,7 @@ pub struct LoadSummary {
     pub resumed: bool,
     /// All files that were found, with their load status. Refused files are included.
     pub files: Vec<FileReport>,
-    /// Skipped files of the given folders: their names are not names of feed files.
+    /// Files of the given folders that were skipped, because their names are not names of feed files.
     pub skipped: Vec<String>,
     /// Number of accepted rows in the loaded files, by kind. Empty if an earlier run loaded all files.
     pub rows: BTreeMap<String, u64>,
@@ -63,23 +63,24 @@ pub struct LoadSummary {
     pub known_sources: Vec<String>,
     /// Number of values whose excess fraction digits were rounded.
     pub rounded: u64,
-    /// Number of dividends without a currency. The currency and unit of their security's prices are assumed.
+    /// Number of dividends without a currency. The currency and unit of the security's prices are assumed for them.
     pub assumed_currencies: u64,
-    /// Count of the dividends without a currency, by assumed currency or minor unit.
+    /// Number of dividends without a currency, by assumed currency or minor unit (`GBX`).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub assumed_units: BTreeMap<String, u64>,
-    /// Rows that the domain rules quarantine or doubt, based on the files of the load alone.
+    /// Review of the accepted rows by the domain rules: rows that would be quarantined, and doubtful rows. It uses only
+    /// the files of this load.
     pub review: RowReview,
     /// Number of record batches published. In a dry run, the number that a real load would publish.
     pub frames: u64,
     /// Number of record batches that were already in the log.
     pub frames_in_log: u64,
-    /// Number of rejects of earlier runs whose corrected rows are in this run.
+    /// Number of rejects from earlier runs whose corrected rows are in this run.
     pub mended: u64,
-    /// Number of open rejects of the source, which no load has corrected; absent if the log was not read.
+    /// Number of rejects of the source that no load has corrected yet; absent if the log was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_rejects: Option<u64>,
-    /// Retractions without a matching row of the source; absent if there are none, or if the log was not read.
+    /// Retractions that match no row of the source; absent if there are none, or if the log was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untouching_retractions: Option<UnmatchedRetractions>,
     /// Duration of the load in seconds.
@@ -87,18 +88,19 @@ pub struct LoadSummary {
     /// Sample of the rejects of loaded files.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Reject>,
-    /// Effect on the served figures; absent if the load published no rows, and in watches and pulls.
+    /// Effect on the figures that the API serves. Absent if the load published no rows, and always in watches and
+    /// pulls.
     #[serde(flatten)]
     pub effect: Option<LoadEffect>,
 }
 
 impl LoadSummary {
-    /// True if the load added rows to the log.
+    /// True if the load may have added rows to the log.
     pub(crate) fn has_published(&self) -> bool {
         !self.dry_run && !self.already_loaded && self.rows_total > 0
     }
 
-    /// Sets the totals of all loaded files.
+    /// Sets the totals of all loaded files from their statistics.
     pub fn set_totals(&mut self, stats: &LoadStats) {
         self.rows = stats.rows.iter().map(|(kind, rows)| (kind.to_string(), *rows)).collect();
         self.rejects = stats.rejects.iter().map(|(reason, rows)| ((*reason).to_owned(), *rows)).collect();
@@ -108,7 +110,8 @@ impl LoadSummary {
         self.examples.clone_from(&stats.examples);
     }
 
-    /// Compares the symbols and the source with those of earlier runs. `before` is `None` if the log was not read.
+    /// Sets the symbols and dates of the load, and marks new symbols and a new source. `before` are the symbols and
+    /// sources of earlier runs; `None` if the log was not read.
     pub(crate) fn compare_with_earlier(&mut self, stats: &LoadStats, before: Option<&EarlierCoverage>) {
         let new = before.and_then(|before| before.new_symbols(&stats.coverage));
         self.symbols = SymbolSummary::from_coverage(&stats.coverage, new.as_deref());
@@ -145,7 +148,7 @@ impl LoadSummary {
         u8::from(is_partial)
     }
 
-    /// Writes the time zones assumed for the dates of files.
+    /// Writes the time zones of files that give dates as UTC times.
     fn write_time_zones(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
         let mut zones: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
         for file in &self.files {
@@ -155,7 +158,11 @@ impl LoadSummary {
         }
         for (zone, files) in zones {
             let more = if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
-            writeln!(text, "{}{more}: UTC times are midnights in {zone}; rows have its days", files[0])?;
+            writeln!(
+                text,
+                "{}{more}: UTC times are midnights in {zone}; rows get the dates of this zone",
+                files[0]
+            )?;
         }
         Ok(())
     }
@@ -205,7 +212,7 @@ impl Display for LoadSummary {
             write_examples(text, &file.examples)?;
         }
         if !self.skipped.is_empty() {
-            writeln!(text, "skipped, no feed by name: {}", self.skipped.join(", "))?;
+            writeln!(text, "skipped (not named like feed files): {}", self.skipped.join(", "))?;
         }
         if self.files.is_empty() {
             return writeln!(text, "nothing to load: no feed files found");
@@ -250,7 +257,7 @@ impl Display for LoadSummary {
         self.write_files(text)?;
         for file in self.files.iter().filter(|file| !file.doubles.is_empty()) {
             let (name, columns) = (&file.file, file.doubles.join(", "));
-            writeln!(text, "{name} holds binary doubles, read by their shortest decimals: {columns}")?;
+            writeln!(text, "{name} has binary doubles, read as their shortest decimals: {columns}")?;
         }
         self.write_time_zones(text)?;
         self.symbols.fmt(text)?;

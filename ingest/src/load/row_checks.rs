@@ -1,5 +1,5 @@
-//! Checks of the accepted rows of a load, for its summary: retractions that match no row, assumed currencies, and a
-//! review by the domain rules.
+//! Checks of the accepted rows for the summary of a load. The checks cover retractions that match no row, assumed
+//! currencies, and a review by the domain rules.
 
 use chrono::NaiveDate;
 
@@ -10,8 +10,9 @@ use crate::load::error::LoadError;
 use crate::load::report::LoadSummary;
 use crate::log::reader::Log;
 
-/// Adds totals and checks of the accepted rows to the summary. `before` is the coverage of earlier runs. `log` and
-/// `before` are `None` if the log was not read. `today` is the as-of date of the review if the load has no price.
+/// Adds the totals and the checks of the accepted rows to the summary. `before` are the symbols and dates of earlier
+/// runs. `log` and `before` are `None` if the log was not read. The review uses the day of the newest price, or `today`
+/// if the load has no price.
 pub(super) async fn check_rows(
     log: Option<&Log>,
     before: Option<&EarlierCoverage>,
@@ -31,7 +32,8 @@ pub(super) async fn check_rows(
     Ok(())
 }
 
-/// Adds the retractions that match no row of their source to the summary. `before` is the coverage of earlier runs.
+/// Adds the retractions that match no row of their source to the summary. `before` are the symbols and dates of earlier
+/// runs.
 async fn report_unmatched_retractions(
     log: &Log,
     total: &LoadStats,
@@ -47,8 +49,8 @@ async fn report_unmatched_retractions(
     }
 }
 
-/// Adds the assumed currencies of dividends to the summary. They come from the newest reference record of each
-/// security, in the log or in the load.
+/// Adds the number of dividends by assumed currency to the summary. The currency comes from the newest reference record
+/// of the security, in the log or in this load.
 async fn report_assumed_currencies(log: Option<&Log>, total: &LoadStats, summary: &mut LoadSummary) {
     if total.missing_currencies.is_empty() {
         return;

@@ -36,19 +36,20 @@ use crate::log::run_status::RunStatus;
 use crate::rejects::OpenRejects;
 
 pub(crate) struct LoadRun<'a> {
-    /// Id of the run: a hash of source and inputs. The same command therefore gives the same id.
+    /// Id of the run: a hash of the source and the inputs' digests. The same load therefore has the same id when it is
+    /// repeated.
     id: String,
     args: &'a LoadArgs,
     producer: Producer,
     shutdown: &'a Shutdown,
 }
 
-/// Inputs that were loaded. Their holdings are published later, after all inputs were read.
+/// Loaded inputs and their statistics. Holdings are collected here, and published after all inputs were read.
 #[derive(Default)]
 struct LoadedInputs<'a> {
     total: LoadStats,
     inputs: Vec<&'a LoadInput>,
-    /// Holdings of all files, and the inputs that contain holdings.
+    /// Holdings of all files. `holding_inputs` are the inputs that contain holdings.
     holdings: LoadHoldings,
     holding_inputs: Vec<&'a LoadInput>,
 }
@@ -78,7 +79,7 @@ impl<'a> LoadRun<'a> {
         Self { id, args, producer, shutdown }
     }
 
-    /// Reads all inputs and publishes nothing. The log is read if it is reachable.
+    /// Reads all inputs, but publishes nothing. If the log is reachable, it is read for the summary.
     pub(crate) async fn run_dry(
         self,
         settings: &StreamSettings,
@@ -93,7 +94,7 @@ impl<'a> LoadRun<'a> {
         let before = match manifests {
             Ok(manifests) => Some(EarlierCoverage::from_manifests(manifests.iter().map(|(_, run)| run))),
             Err(error) => {
-                tracing::warn!(%error, "cannot tell which symbols are new: the log was not read");
+                tracing::warn!(%error, "cannot determine which symbols are new: the log was not read");
                 None
             }
         };
@@ -113,7 +114,7 @@ impl<'a> LoadRun<'a> {
         check_rows(log.as_ref(), before.as_ref(), total, self.producer.options.today, summary).await
     }
 
-    /// Publishes the batches that the log does not have, between the start manifest and the completion manifest.
+    /// Publishes a start manifest, the batches that the log does not have, and a completion manifest.
     #[tracing::instrument(
         target = SPAN_TARGET,
         name = "load",
@@ -187,7 +188,7 @@ impl<'a> LoadRun<'a> {
         check_rows(Some(&log), Some(&before), total, self.producer.options.today, summary).await
     }
 
-    /// Manifest at the start of the run, without counts.
+    /// Start manifest of the run. It has no counts.
     fn manifest(&self, observed_at: DateTime<Utc>) -> Manifest {
         let format = self.args.map.as_ref().map_or(self.args.format.name(), |_| "map").to_owned();
         Manifest {
@@ -198,8 +199,8 @@ impl<'a> LoadRun<'a> {
         }
     }
 
-    /// Publishes the batches of all inputs. The holdings of all files are published as one input, with a digest of all
-    /// files with holdings.
+    /// Publishes the batches of all inputs. Holdings of all files are published together, as one additional input. Its
+    /// digest is computed from the digests of all files with holdings.
     async fn publish_inputs(
         &self,
         publication: &mut Publication<'_>,
@@ -274,9 +275,11 @@ impl<'a> LoadRun<'a> {
                 ProducerEvent::Failed(reason) => return Err(LoadError::Failed(reason)),
             }
         }
-        // Fewer reports than inputs: the producer panicked, and sent no event for the remaining inputs.
+        // If there are fewer reports than inputs, the producer panicked and sent no event for the remaining inputs.
         if summary.files.len() - files_before < self.producer.inputs.len() {
-            return Err(LoadError::Failed("reading stopped unexpectedly; what was read is kept".to_owned()));
+            return Err(LoadError::Failed(
+                "reading stopped unexpectedly; published rows are kept".to_owned(),
+            ));
         }
         Ok(found)
     }

@@ -1,8 +1,7 @@
-//! Publisher of record batches to the log, with a bounded number of unacknowledged messages. A message without
+//! Publisher of record batches to the log. The number of unacknowledged messages is limited. A message without
 //! acknowledgement is sent again until a timeout.
 //!
-//! A batch that is sent twice is stored once. The log detects duplicates by the message id, which is the id of the
-//! batch.
+//! A message that is sent twice is stored once, because the log detects duplicates by the message id.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +19,7 @@ use tokio::task::JoinSet;
 
 /// Maximum number of unacknowledged messages.
 const MAX_IN_FLIGHT: usize = 64;
-/// Time without acknowledgement after which the load fails.
+/// Maximum time for the acknowledgement of a message. After this time, the load fails.
 const ACK_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Errors of publishing a record batch.
@@ -50,7 +49,7 @@ pub(crate) struct OutgoingMessage {
 }
 
 /// Encodes a manifest as the headers and the body of a message. The message id is a hash of the manifest's source,
-/// `identity` and `number`. The log drops a manifest as a duplicate if another one has the same three values.
+/// `identity` and `number`. If the log already has a manifest with this id, it drops the new one as a duplicate.
 pub(crate) fn encode_manifest(
     manifest: RunManifest,
     identity: &str,
@@ -62,7 +61,7 @@ pub(crate) fn encode_manifest(
     RecordBatch { id, source, run, chunk, file: String::new(), line: 0, body }.encode()
 }
 
-/// Publisher that sends messages in order, with a window of unacknowledged messages.
+/// Publisher that sends messages in order, and waits if too many messages are unacknowledged.
 pub(crate) struct Publisher {
     context: Context,
     stream: Stream,
@@ -74,8 +73,8 @@ impl Publisher {
         Self { context, stream, in_flight: JoinSet::new() }
     }
 
-    /// Sends a message as soon as fewer than [`MAX_IN_FLIGHT`] messages are unacknowledged. Returns an error if an
-    /// earlier message failed.
+    /// Sends a message. If [`MAX_IN_FLIGHT`] messages are unacknowledged, first waits for an acknowledgement. Returns
+    /// an error if an earlier message failed.
     pub(crate) async fn send(&mut self, message: OutgoingMessage) -> Result<(), PublishFailure> {
         while let Some(settled) = self.in_flight.try_join_next() {
             settled.map_err(PublishFailure::Internal)??;

@@ -1,4 +1,4 @@
-//! Connection to the log for ingest: reads manifests, batch ids, rejects and single messages.
+//! Connection of ingest to the log: reads manifests, batch ids, rejects and single messages.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, PoisonError};
@@ -24,7 +24,7 @@ pub use error::LogError;
 
 use crate::log::publisher::{OutgoingMessage, PublishFailure, Publisher};
 
-/// Maximum number of checks for lagging replicas. The pause between two checks gives a cluster time to elect a leader.
+/// Maximum number of checks for lagging replicas. The pauses between the checks give a cluster time to elect a leader.
 const MAX_ATTEMPTS: usize = 5;
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
 
@@ -39,7 +39,7 @@ pub struct Log {
 }
 
 impl Log {
-    /// Connects and opens the stream. Creates it if it does not exist.
+    /// Connects to NATS and opens the stream of the log. Creates the stream if it does not exist.
     pub async fn open(settings: &StreamSettings) -> Result<Self, LogError> {
         let context = settings.connect("ingest").await?;
         let stream = settings.open(&context).await?;
@@ -47,8 +47,8 @@ impl Log {
         Ok(Self { context, stream, settings: settings.clone(), skipped: Mutex::default() })
     }
 
-    /// Connects and opens the stream. Fails if the stream does not exist, so that a lost log does not look like an
-    /// empty log.
+    /// Connects to NATS and opens the stream of the log. Fails if the stream does not exist, so that a lost log does
+    /// not look like an empty log.
     pub async fn open_existing(settings: &StreamSettings) -> Result<Self, LogError> {
         let context = settings.connect("ingest").await?;
         let stream = settings.open_existing(&context).await?;
@@ -60,8 +60,8 @@ impl Log {
         Publisher::new(self.context.clone(), self.stream.clone())
     }
 
-    /// Publishes a manifest and waits until it is on disk. With a sequence `after`, publishes only if the log has no
-    /// manifest at a later sequence, and returns false otherwise.
+    /// Publishes a manifest, waits until it is on disk, and returns true. If `after` is set and the log has a manifest
+    /// with a greater sequence, publishes nothing and returns false.
     pub(crate) async fn publish_manifest(
         &self,
         mut headers: HeaderMap,
@@ -83,7 +83,7 @@ impl Log {
         }
     }
 
-    /// Subject of the messages of a kind.
+    /// Subject of the messages with rows of a kind.
     pub fn subject(&self, kind: Kind) -> String {
         self.settings.subject(kind)
     }
@@ -95,8 +95,9 @@ impl Log {
         Ok(manifests)
     }
 
-    /// Calls `each` for every manifest from `from_sequence` on, in log order, with sequence and storage time. Returns
-    /// the sequence of the last message with a manifest, damaged or not; 0 without such a message.
+    /// Calls `each` for every manifest from `from_sequence` on, in log order. The arguments of `each` are sequence,
+    /// storage time and manifest. Returns the sequence of the last message on the subject of manifests, even if it is
+    /// damaged. Returns 0 if there is no such message.
     pub(crate) async fn each_manifest(
         &self,
         from_sequence: u64,
@@ -115,7 +116,7 @@ impl Log {
         Ok(last)
     }
 
-    /// Finds the stored record batches of `runs`, in messages from `from_sequence` on.
+    /// Finds the record batches of `runs` in the log, in messages from `from_sequence` on.
     pub(crate) async fn find_batches(
         &self,
         from_sequence: u64,
@@ -137,7 +138,8 @@ impl Log {
         Ok(found)
     }
 
-    /// Calls `each` for the envelope of every batch of `kinds`, in messages whose sequence is below `before_sequence`.
+    /// Calls `each` for the envelope of every batch of `kinds`. Only messages with a sequence below `before_sequence`
+    /// are read.
     pub(crate) async fn each_envelope(
         &self,
         kinds: &[Kind],
@@ -154,9 +156,9 @@ impl Log {
         .await
     }
 
-    /// Calls `each` for every batch of a kind that `wanted` accepts by its envelope, in messages below
-    /// `before_sequence`. A shared message is read or skipped as a whole. `wanted` may therefore use only run and
-    /// source, which are equal for all batches of a message.
+    /// Calls `each` for the batches of a kind. Only messages with a sequence below `before_sequence` are read. `wanted`
+    /// selects messages by the envelopes of their batches, and may check only run and source. These are equal in all
+    /// batches of a message.
     pub(crate) async fn each_batch(
         &self,
         kind: Kind,
@@ -174,14 +176,14 @@ impl Log {
         .await
     }
 
-    /// First and last sequence at the time when the log was opened; `None` if the log was empty.
+    /// First and last sequence in the log at the time when it was opened; `None` if it was empty.
     pub fn sequence_range(&self) -> Option<std::ops::RangeInclusive<u64>> {
         let state = &self.stream.cached_info().state;
         (state.messages > 0).then(|| state.first_sequence.max(1)..=state.last_sequence)
     }
 
-    /// Replicas that lag behind the leader, after several checks; empty if one of the checks finds all replicas
-    /// current.
+    /// Replicas that lag behind the leader. If there are some, the check is repeated several times. The result is empty
+    /// as soon as one check finds all replicas current.
     pub async fn lagging_replicas(&self) -> Result<Vec<LaggingReplica>, LogError> {
         let check = async || match self.stream.get_info().await {
             Ok(info) => Ok(find_lagging_replicas(&info)),
@@ -198,7 +200,7 @@ impl Log {
         found
     }
 
-    /// Calls `each` for every message in the log, in order, without decoding it.
+    /// Calls `each` for every message in the log, in order. The messages are not decoded.
     pub async fn each_message(
         &self,
         each: impl FnMut(&LogMessage) -> Result<(), LogError>,
@@ -225,8 +227,8 @@ impl Log {
         self.skip_damaged(message, message.decode_batches())
     }
 
-    /// Skips a damaged message with a warning. The projector stores such a message as a dead letter, so its rows affect
-    /// no figure. A message that only a newer program can read is an error.
+    /// Replaces the content of a damaged message by an empty list, with a warning. The projector does not use such a
+    /// message either: it stores the message as a dead letter. A message from a newer program version is an error.
     fn skip_damaged<T>(
         &self,
         message: &LogMessage,
@@ -246,27 +248,27 @@ impl Log {
     }
 }
 
-/// Record batches that the log already has, of the requested runs.
+/// Record batches of the requested runs that the log already has.
 #[derive(Debug, Default)]
 pub(crate) struct StoredBatches {
     pub ids: HashSet<BatchId>,
-    /// Number of messages that the log has, by run id.
+    /// Number of messages of each run in the log, by run id.
     pub messages: HashMap<String, u64>,
 }
 
-/// Earlier runs that had the same inputs as a load, found in the manifests.
+/// Earlier runs with at least one of the inputs of a load, found in the manifests.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct EarlierRuns {
     /// Manifest of a completed run that loaded all inputs of the load; `None` if no run did.
     pub completed: Option<RunManifest>,
     /// Start manifest that an earlier attempt of this load published; `None` at the first attempt.
     pub started: Option<RunManifest>,
-    /// Sequence from which the log may have batches of the load's inputs, and ids of the runs that may have published
-    /// these batches. `None` if no run had one of the inputs.
+    /// Start of the search for batches of the load's inputs: the first sequence that may have such a batch, and the ids
+    /// of the runs that may have published it. `None` if no run had one of the inputs.
     pub earlier: Option<(u64, HashSet<String>)>,
 }
 
-/// Finds the runs of a source that loaded or began to load any of the inputs. `run` is the id of the new load.
+/// Finds the runs of a source that completed or started a load of any of `inputs`. `run` is the id of the new load.
 pub fn find_earlier_runs(
     manifests: Vec<(u64, RunManifest)>,
     run: &str,

@@ -1,20 +1,20 @@
-//! Status of runs: undone runs, each with the run that undid it.
+//! Index of the runs that `ingest undo` has undone. An undo is a run too, so it can itself be undone.
 
 use std::collections::BTreeMap;
 
 use market::event::{RunManifest, RunState};
 
-/// Format name in the manifest of an undo.
+/// Format name in the manifest of an undo. It distinguishes an undo from a load.
 pub(crate) const UNDO_FORMAT: &str = "undo";
 
-/// Index of undone runs. Each undone run has the id of the run that undid it.
+/// Undone runs, each with the id of the undo.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct RunStatus {
     undone_by: BTreeMap<String, String>,
 }
 
 impl RunStatus {
-    /// Builds the index from all manifests of a log. If an undo was itself undone, its effect is ignored.
+    /// Builds the index from all manifests of a log. An undo has no effect if it was itself undone.
     pub(crate) fn from_manifests<'a>(manifests: impl DoubleEndedIterator<Item = &'a RunManifest>) -> Self {
         let mut status = Self::default();
         for undo in manifests.rev().filter(|run| run.state == RunState::Completed && is_undo(run)) {
@@ -26,13 +26,13 @@ impl RunStatus {
         status
     }
 
-    /// Id of the run that undid `run`; `None` if `run` was not undone.
+    /// Id of the undo that undid `run`; `None` if `run` was not undone.
     pub(crate) fn undone_by(&self, run: &str) -> Option<&str> {
         self.undone_by.get(run).map(String::as_str)
     }
 }
 
-/// True for the run of `ingest undo`.
+/// True if the run is an undo.
 pub(crate) fn is_undo(run: &RunManifest) -> bool {
     run.format == UNDO_FORMAT
 }

@@ -21,8 +21,8 @@ pub(crate) fn parse_date(text: &[u8]) -> Option<NaiveDate> {
     NaiveDate::from_ymd_opt(year, number(&[m1, m2])?, number(&[d1, d2])?)
 }
 
-/// Parses a date, optionally with a time of midnight. `2022-01-03 00:00:00+08:00` is 3 January, the local date of the
-/// exchange.
+/// Parses a date, or a date with the time 00:00:00. The UTC offset is ignored: `2022-01-03 00:00:00+08:00` is 3
+/// January, the local date of the exchange.
 fn parse_date_or_midnight(text: &[u8]) -> Option<NaiveDate> {
     let Some((day, time)) = text.split_at_checked(10).filter(|(_, time)| !time.is_empty()) else {
         return parse_date(text);
@@ -33,15 +33,15 @@ fn parse_date_or_midnight(text: &[u8]) -> Option<NaiveDate> {
     rest.iter().all(is_zone).then(|| parse_date(day))?
 }
 
-/// Parses a date, optionally with a time of midnight. With `zone`, also parses a UTC time that is midnight in this
-/// zone, and returns the local date.
+/// Parses a date, or a date with the time 00:00:00. If `zone` is set, also parses a UTC time that is midnight in this
+/// zone. The result is then the local date.
 pub(super) fn parse_day(text: &[u8], zone: Option<ExchangeZone>) -> Option<NaiveDate> {
     parse_date_or_midnight(text)
         .or_else(|| zone?.day_beginning_at(parse_utc_time(std::str::from_utf8(text).ok()?)?))
 }
 
-/// Parses the date of a price row. The text must be a single day: a time other than midnight, a week or a range is an
-/// error.
+/// Parses the date of a price row. The row must be for a single day, so a week, a range or a time other than midnight
+/// is an error.
 pub(crate) fn parse_session_date(
     column: &str,
     text: &[u8],
@@ -85,7 +85,7 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(expected)
 }
 
-/// Parses an RFC 3339 time, and truncates it to microseconds as in the log.
+/// Parses an RFC 3339 time. It is truncated to microseconds, which is the precision of the log.
 pub(crate) fn parse_time(text: &str) -> Option<DateTime<Utc>> {
     let time = DateTime::parse_from_rfc3339(text).ok()?.with_timezone(&Utc);
     DateTime::from_timestamp_micros(time.timestamp_micros())

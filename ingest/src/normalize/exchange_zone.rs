@@ -1,11 +1,10 @@
-//! Detection of the exchange's time zone, for columns that give dates as UTC times of local midnight.
+//! Detection of the exchange's time zone, for columns that give each date as the UTC time of local midnight.
 //!
 //! Tools that convert dates to UTC write `2021-06-30 22:00:00+00:00` for 1 July in Berlin. The local date is known only
 //! if all times of a column are midnights in one zone.
 //!
-//! East of Greenwich, the UTC date is one day before the local date. The file may mean either date. Two observations
-//! show that the file means the local date: the UTC times change with the daylight saving of the zone, or a UTC date is
-//! on a weekend.
+//! East of Greenwich, the UTC date is one day before the local date. The file may mean either date. It means the local
+//! date if its UTC times change with the daylight saving of the zone, or if a UTC date is on a weekend.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -13,8 +12,8 @@ use std::sync::LazyLock;
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime, Utc, Weekday};
 use chrono_tz::Tz;
 
-/// Time zones of exchanges, each with a flag that is true for sessions on Sunday. The first zone that fits the times is
-/// used, so one zone represents all zones with the same midnights.
+/// Time zones of exchanges. The flag is true if the exchange has sessions on Sunday. Some zones have the same
+/// midnights. The list has only one of them, and the first fitting zone is used.
 static ZONES: LazyLock<Vec<(ExchangeZone, bool)>> = LazyLock::new(|| {
     let zone = |line: &str| {
         let name = line.strip_suffix(" Sunday").unwrap_or(line);
@@ -33,14 +32,14 @@ impl fmt::Display for ExchangeZone {
     }
 }
 
-/// Interpretation of a column of UTC times.
+/// Meaning of a column of UTC times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UtcTimeInterpretation {
     /// Every time is midnight in UTC. The day is the written date.
     AsWritten,
-    /// Every time is midnight in this zone. The day is the local date in the zone.
+    /// Every time is midnight in this zone. The day is the local date.
     LocalDays(ExchangeZone),
-    /// Every time is midnight in this zone. The file may mean the local date or the UTC date.
+    /// Every time is midnight in this zone. The file may mean the local date or the UTC date, so the user must decide.
     Uncertain(ExchangeZone),
     /// The times are not midnights in any known zone, so the column has no dates.
     Times,
@@ -67,7 +66,7 @@ impl ExchangeZone {
         utc_time.and_utc().with_timezone(&self.0).naive_local()
     }
 
-    /// True if every time is midnight in this zone, at the start of a day of the week with sessions.
+    /// True if every time is midnight in this zone, and every local date is on a day of the week with sessions.
     fn fits(self, has_sunday_sessions: bool, times: &[NaiveDateTime]) -> bool {
         let has_session = |day: NaiveDate| match day.weekday() {
             Weekday::Sat => false,
@@ -78,7 +77,7 @@ impl ExchangeZone {
     }
 }
 
-/// Decides which days the UTC times of a column mean.
+/// Decides which dates the UTC times of a column mean.
 pub(crate) fn interpret_utc_times(times: &[NaiveDateTime]) -> UtcTimeInterpretation {
     if times.iter().all(|utc_time| utc_time.time() == NaiveTime::MIN) {
         return UtcTimeInterpretation::AsWritten;
@@ -165,7 +164,7 @@ mod tests {
     }
 
     proptest! {
-        /// Midnights of a zone always give the local days of that zone.
+        /// If midnights of a zone are interpreted as local days, the days are those of that zone.
         #[test]
         fn a_read_day_is_the_local_day(
             zone in select(ZONES.iter().map(|(zone, _)| zone.0).collect::<Vec<Tz>>()),

@@ -1,7 +1,7 @@
-//! Normalization of feed values: dates, numbers, currencies, symbols, and rules of a single row.
+//! Normalization of feed values: dates, numbers, currencies, symbols, and rules for a single row.
 //!
-//! All functions are pure. An invalid value gives a [`RowError`] with a stable reason code, and a message with the
-//! column and the cause.
+//! All functions are pure. The error of an invalid value is a [`RowError`]. It has a stable reason code, and a message
+//! with the column and the cause.
 
 mod cell_text;
 mod date;

@@ -29,12 +29,12 @@ impl<'a> RecordCells<'a> {
         Self { names, values: vec![None; names.len()], rounded: Cell::new(0), zone: None }
     }
 
-    /// Sets the time zone. A UTC time at midnight in this zone is then read as a date.
+    /// Sets the time zone of the exchange. A UTC time that is midnight in this zone is then read as the local date.
     pub(crate) fn set_zone(&mut self, zone: Option<ExchangeZone>) {
         self.zone = zone;
     }
 
-    /// Sets the cell at a column's index. Surrounding blanks are dropped, and an empty cell is absent.
+    /// Sets the cell of the column with this index. Surrounding blanks are dropped, and an empty cell is absent.
     pub(crate) fn set(&mut self, index: usize, value: Cow<'a, str>) {
         let trimmed = match value {
             Cow::Borrowed(text) => Cow::Borrowed(text.trim()),
@@ -48,7 +48,7 @@ impl<'a> RecordCells<'a> {
         self.rounded.get()
     }
 
-    /// Optional text. A word for an absent value, such as `N/A`, is returned as text.
+    /// Optional text, unchanged. Even a word for an absent value, such as `N/A`, is returned.
     pub(crate) fn text(&self, column: &str) -> Option<&str> {
         let index = self.names.iter().position(|known| *known == column)?;
         self.values[index].as_deref()
@@ -135,7 +135,7 @@ impl<'a> RecordCells<'a> {
         }
     }
 
-    /// Optional word of a fixed list.
+    /// Optional word from a fixed list, in upper or lower case.
     pub(crate) fn word<T: FromStr<Err = String>>(&self, column: &str) -> Result<Option<T>, RowError> {
         let Some(text) = self.value(column) else { return Ok(None) };
         let parsed = text.to_ascii_lowercase().parse().map(Some);

@@ -8,10 +8,10 @@ use market::metrics::currency::Currency;
 use market::metrics::merge::RowFault;
 use market::symbol::Symbol;
 
-/// Error of one row, with the reason code and the message of its reject.
+/// Error of an invalid row. The row becomes a reject with this reason code and message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RowError {
-    /// Stable reason code, which is part of the public interface.
+    /// Reason code, such as `bad_date`. The codes are part of the public interface and do not change.
     pub reason: &'static str,
     pub message: String,
 }

@@ -1,4 +1,5 @@
-//! Parser of one bar. It brings all prices of the bar to one scale, and checks the rules for a single bar (R28).
+//! Parser of one bar. It converts all prices of the bar to the same number of decimal places, and checks the rules for
+//! a single bar (rule R28).
 
 use market::bars::{Bar, MISSING};
 use market::decimal::DecimalError;
@@ -7,7 +8,7 @@ use market::metrics::merge::{PriceValues, price_fault};
 use crate::normalize::{RowError, is_absent_value};
 use crate::price::fixed_point::{FixedPoint, POW10, parse_count, parse_price};
 
-/// Values of the price columns, such as their cells in a row or their positions in a table.
+/// One value for each price column. The values may be the cells of a row, or the positions of the columns in a table.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct PriceFields<T> {
     pub(crate) open: T,
@@ -23,7 +24,7 @@ pub(crate) struct PriceFields<T> {
 pub(crate) type PriceCells<'a> = PriceFields<&'a [u8]>;
 
 impl<T> PriceFields<T> {
-    /// Calls `value` with the canonical name of each price column, and collects the values.
+    /// Calls `value` for each price column, with its canonical name, and collects the results.
     #[inline]
     pub(crate) fn from_columns(mut value: impl FnMut(&'static str) -> T) -> Self {
         Self {
@@ -98,8 +99,8 @@ impl ScaledBar {
         bar.check()
     }
 
-    /// Rejects an impossible bar. A fast integer check accepts most valid bars; the domain rule checks all other bars
-    /// and gives the error message.
+    /// Rejects an impossible bar, for example with a high below the low. A fast integer check accepts most valid bars.
+    /// The domain rule checks all other bars and gives the error message.
     fn check(self) -> Result<Self, RowError> {
         let Self { open, high, low, close, vwap, volume, trade_count, .. } = self;
         let negative = |value: i64| value < 0 && value != MISSING;
@@ -142,7 +143,8 @@ fn value(
     parse(cell).or_else(|_| value_slowly(column, cell.trim_ascii(), parse))
 }
 
-/// Slow path of [`value`], for cells with surrounding blanks or with a word for an absent value.
+/// Parses a cell with surrounding blanks, or with a word for an absent value. [`value`] calls it only if the fast
+/// parser fails.
 #[cold]
 fn value_slowly(
     column: &str,

@@ -15,7 +15,7 @@ pub(crate) const POW10: [i64; 19] = {
     powers
 };
 
-/// Number of fraction digits for a price that is too large for an `i64` with ten fraction digits. With eight fraction
+/// Number of fraction digits for a price that does not fit an `i64` with ten fraction digits. With eight fraction
 /// digits, every price of up to ten integer digits fits.
 pub(crate) const LARGE_PRICE_PLACES: u32 = 8;
 
@@ -79,8 +79,8 @@ fn fits_limit(mantissa: i64, scale: u8) -> bool {
     mantissa.abs() < LIMIT || mantissa.abs() / POW10[usize::from(scale)] < LIMIT
 }
 
-/// Drops trailing zeros after the second fraction digit. They would raise the number of fraction digits of all prices
-/// in the series.
+/// Drops trailing zeros after the second fraction digit. All prices of a series have the same number of fraction
+/// digits, so the zeros would lengthen the other prices too.
 fn trimmed(mut mantissa: i64, mut scale: u8) -> FixedPoint {
     while scale > 2 && mantissa % 10 == 0 {
         (mantissa, scale) = (mantissa / 10, scale - 1);

@@ -1,8 +1,8 @@
-//! Price batch: collects price rows, groups them by symbol, and cuts them into record batches, which store prices by
-//! column.
+//! Price batch: collects price rows, groups them by symbol, and cuts them into record batches. A record batch stores
+//! the values column by column.
 //!
-//! A price batch is far larger than a record batch. It therefore has long series per symbol, even for a file in date
-//! order. Grouping and cutting depend only on the rows, so that the same file gives the same record batches.
+//! A price batch is far larger than a record batch. Each symbol therefore has a long series, even if the file is in
+//! date order. Grouping and cutting depend only on the rows, so that the same file gives the same record batches.
 
 use std::collections::{HashMap, HashSet};
 
@@ -12,11 +12,11 @@ use market::symbol::Symbol;
 
 use crate::price::fixed_point::{LARGE_PRICE_PLACES, POW10};
 
-/// Maximum number of rows in a batch. It limits the memory to about 32 MiB.
+/// Maximum number of rows in a price batch. It limits the memory to about 32 MiB.
 pub(crate) const BATCH_ROWS: usize = 512 * 1024;
-/// Maximum number of versions in a batch. A version combines revision, observation time, retraction and share basis. A
-/// version index has 16 bits. If every row has a different observation time, this limit is reached before
-/// [`BATCH_ROWS`].
+/// Maximum number of different versions in a price batch, because the index of a version has 16 bits. A version
+/// combines revision, observation time, retraction and share basis. If every row has its own observation time, this
+/// limit is reached before [`BATCH_ROWS`].
 const BATCH_VERSIONS: usize = 60_000;
 /// Estimated overhead of a series in a record batch, in bytes.
 const SERIES_BYTES: usize = 80;
@@ -48,7 +48,7 @@ pub(crate) struct RareFields {
     pub trade_count: i64,
 }
 
-/// Rows of one file, in file order.
+/// Price rows of one file, in file order.
 #[derive(Debug, Default)]
 pub(crate) struct PriceBatch {
     rows: Vec<ScaledPriceRow>,
@@ -82,8 +82,8 @@ impl PriceBatch {
         [days().min(), days().max()]
     }
 
-    /// Ids of the symbols with a price row that is not a retraction. `None` if the batch has no retraction: every
-    /// symbol of the batch then has such a row.
+    /// Ids of the symbols with at least one row that is not a retraction. `None` if the batch has no retraction at all:
+    /// every symbol of the batch then has such a row.
     pub(crate) fn priced_symbols(&self) -> Option<HashSet<SymbolId>> {
         let retracted = |row: &&ScaledPriceRow| self.versions[usize::from(row.version)].retracted;
         let any = self.versions.iter().any(|version| version.retracted);
@@ -118,8 +118,8 @@ impl PriceBatch {
         index
     }
 
-    /// Sets the date of the share basis for split-adjusted rows, as a day number. Some formats state the date only at
-    /// the end of a file.
+    /// Sets the day to which the split-adjusted prices are adjusted, as a day number. In some formats, this day is
+    /// known only at the end of the file.
     pub(crate) fn set_basis_day(&mut self, day: i32) {
         for version in self.versions.iter_mut().filter(|version| version.basis_day.is_some()) {
             version.basis_day = Some(day);
@@ -174,8 +174,8 @@ impl PriceBatch {
 #[derive(Debug, Default)]
 pub(crate) struct SeriesBatches {
     pub batches: Vec<SeriesBatch>,
-    /// Number of prices that were rounded to the scale of their symbol's series. One very large price reduces the
-    /// number of decimal places of the whole series.
+    /// Number of rounded prices. All prices of a series have the same number of decimal places, and one very large
+    /// price reduces this number.
     pub rounded: u64,
 }
 
@@ -183,14 +183,14 @@ pub(crate) struct SeriesBatches {
 #[derive(Debug, Default)]
 pub(crate) struct SeriesBatch {
     pub series: Vec<SymbolSeries>,
-    /// Source line of the first row.
+    /// Line number of the first row in the file.
     pub line: u64,
     bytes: usize,
 }
 
 impl SeriesBatches {
-    /// Adds the rows of a symbol as one series. If the series does not fit into the last record batch, a new batch is
-    /// created.
+    /// Adds the rows with the indexes in `order` as one series. If the series does not fit into the last record batch,
+    /// a new batch is created.
     fn add(&mut self, batch: &PriceBatch, symbol: &Symbol, order: &[u32], bytes: usize) {
         let (bars, rounded) = series(batch, order);
         self.rounded += rounded;
@@ -206,8 +206,8 @@ impl SeriesBatches {
     }
 }
 
-/// Columns of the rows in `order`, and the number of rounded prices. The scale of the columns is the largest scale of a
-/// row. It is 8 if a price does not fit an `i64` at the largest scale.
+/// Columns of the rows with the indexes in `order`, and the number of rounded prices. The scale of the columns is the
+/// largest scale of these rows. If a price does not fit an `i64` at that scale, the scale is 8.
 fn series(batch: &PriceBatch, order: &[u32]) -> (Bars, u64) {
     let rows = || order.iter().map(|index| &batch.rows[*index as usize]);
     let finest = rows().map(|row| row.scale).max().unwrap_or(0);

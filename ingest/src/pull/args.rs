@@ -18,8 +18,9 @@ use crate::source::regular_file::{Links, read_small_text};
 /// schedule and the call budget of the vendor. It also
 /// names the environment variables with the credentials.
 ///
-/// The bookmark of each request is stored in the log. It advances only after the rows of the request are in the log.
-/// Each call is recorded in the log before it is made. A budget therefore counts across restarts and machines.
+/// The log stores a bookmark of each request: the last day that was fetched. The bookmark advances only after the rows
+/// of the request are in the log. Each call is recorded in the log before it is made. The call budget therefore
+/// includes the calls of earlier processes and of other machines.
 ///
 /// Example: TIINGO_TOKEN=… ingest pull tiingo --symbols KO,PEP --since 2020-01-01 --once
 ///
@@ -52,10 +53,11 @@ pub struct PullArgs {
     /// Folder for fetched responses until they are loaded, and for refused files
     #[arg(long, env = "INGEST_PULL_FOLDER", default_value = "pulled", value_name = "DIR")]
     pub folder: PathBuf,
-    /// Maximum wait for a budget or a vendor. Requests with a longer wait are left for the next pull
+    /// Maximum wait before a call until the budget or the vendor permits it. Requests that would wait longer are left
+    /// for the next pull
     #[arg(long, default_value = "2m", value_parser = parse_duration)]
     pub patience: Duration,
-    /// Maximum time without data during a response
+    /// Maximum time without new data while a response arrives
     #[arg(long, default_value = "60s", value_parser = parse_duration)]
     pub timeout: Duration,
     /// Maximum size of a response, in bytes
@@ -67,13 +69,14 @@ pub struct PullArgs {
     /// Print each pull report as one line of JSON
     #[arg(long)]
     pub json: bool,
-    /// Current date (YYYY-MM-DD), for historical data; default: the date in New York, until 17:00 the day before
+    /// Date (YYYY-MM-DD) to use as today, for historical data; default: the date in New York; before 17:00 New York
+    /// time, the day before
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
 }
 
 impl PullArgs {
-    /// Symbols of the command line.
+    /// Parses the symbols of the command line. A word such as `@FILE` is replaced by the lines of the file.
     pub(super) fn parse_symbols(&self) -> Result<Vec<Symbol>, String> {
         let mut texts = Vec::new();
         for word in &self.symbols {

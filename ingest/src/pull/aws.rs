@@ -1,7 +1,7 @@
 //! AWS Signature Version 4 of a GET request without a body, for S3 and compatible object stores.
 //!
-//! Source: "Authenticating Requests: Using the Authorization Header", Amazon S3 API Reference. Its example is the
-//! test case.
+//! Source: "Authenticating Requests: Using the Authorization Header", Amazon S3 API Reference. The tests use its
+//! examples.
 
 use chrono::{DateTime, Utc};
 use hmac::{Hmac, KeyInit, Mac};
@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 /// SHA-256 of an empty body.
 const NO_BODY: &str = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
-/// Access key and region of the signature.
+/// Signer of requests, with the access key of the user and the region of the object store.
 pub(super) struct RequestSigner<'a> {
     pub key_id: &'a str,
     pub secret: &'a str,
@@ -51,7 +51,7 @@ impl RequestSigner<'_> {
     }
 }
 
-/// Query parameters sorted by name, with blanks as `%20`.
+/// Query of a URL in the form that is signed: parameters sorted by name, blanks as `%20`.
 fn canonical_query(url: &Url) -> String {
     let mut pairs: Vec<&str> =
         url.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()).collect();
@@ -81,7 +81,7 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Signature of the documented request with the given headers.
+    /// Signature of the request in the Amazon documentation, for this URL and this `Range` header.
     fn signature(url: &str, range: Option<&str>) -> String {
         let signer = RequestSigner {
             key_id: "AKIAIOSFODNN7EXAMPLE",

@@ -1,8 +1,8 @@
 //! Batch of fetched responses. The responses stay on disk until their rows are in the log.
 //!
-//! Invariants: every complete response is recorded immediately, so that the next pull after a kill loads it without a
-//! second request. Rows that are already in the log are not published twice. Files are created below open folders,
-//! never through a link.
+//! Invariants: every complete response is recorded immediately. After a kill, the next pull therefore loads it without
+//! a second request, and publishes no row of it twice. Files are created in open folders, and never through a symbolic
+//! link.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -28,10 +28,10 @@ const MAX_BATCH_BYTES: u64 = 256 * 1024 * 1024;
 /// Part of a batch: responses whose rows are published in the same way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BatchPart {
-    /// First responses to their requests. A row that the log already has is not published.
+    /// First responses to their requests. Rows that the log already has are not published.
     New,
-    /// Responses that replace an earlier response. All their rows are published again, even rows that the log already
-    /// has.
+    /// Responses that replace an earlier response to the same request. All their rows are published, even rows that the
+    /// log already has.
     Replaced,
 }
 
@@ -61,42 +61,43 @@ pub(super) struct PageFile {
     name: String,
     /// Path of the written page, for reading.
     pub path: PathBuf,
-    /// Path of the page file (folder of the page, then file name), relative to the folder of the batch part.
+    /// Path of the page file, relative to the folder of the batch part: `NUMBER/FILE`.
     pub relative: String,
 }
 
 impl PageFile {
-    /// Creates the file. A file of an earlier attempt is replaced.
+    /// Creates the file. A file from an earlier attempt is replaced.
     pub(super) fn create(&self) -> io::Result<File> {
         self.folder.replace_file(OsStr::new(&self.name))
     }
 }
 
-/// Notes about the responses of a batch, stored in the folder of the batch.
+/// Notes about a batch and its responses. They are stored in the folder of the batch.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct BatchNotes {
     /// Name of the request in the manifest.
     pub request: String,
-    /// Options of `ingest load` for the responses: observation time, and pattern for the symbol in file names.
+    /// Options of `ingest load` for these responses: the observation time, and the pattern for the symbol in file
+    /// names.
     pub options: Vec<String>,
     #[serde(rename = "answers")]
     pub responses: Vec<FetchedResponse>,
 }
 
-/// Completely fetched response to a [`PlannedRequest`].
+/// Response to a [`PlannedRequest`], with all its pages.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct FetchedResponse {
     pub key: String,
     /// Paths of the page files, relative to the folder of the batch part; empty for a response without rows.
     pub files: Vec<String>,
     pub bookmark: Bookmark,
-    /// True if the vendor replaced an earlier response.
+    /// True if this response replaces an earlier response with other content.
     #[serde(default)]
     pub replaced: bool,
 }
 
 impl FetchedResponse {
-    /// Response that has no rows, or no rows that differ from the earlier response.
+    /// Response without rows to load: it is empty, or it equals the earlier response.
     pub(super) fn without_rows(request: &PlannedRequest, bookmark: Bookmark) -> Self {
         Self { key: request.key.clone(), files: Vec::new(), bookmark, replaced: false }
     }
@@ -122,7 +123,7 @@ impl ResponseBatch {
         Ok(Self { connector: connector.clone(), folder, notes, bytes: 0 })
     }
 
-    /// Opens the batch that an earlier pull left unfinished; `None` if no batch with notes exists.
+    /// Opens the batch that an earlier pull left unfinished. `None` if no such batch exists.
     pub(super) fn open_unfinished(connector: &Arc<FolderHandle>) -> io::Result<Option<Self>> {
         let folder = connector.open_folder(Path::new(BATCH));
         let opened = folder.and_then(|folder| Ok((folder.open_file(Path::new(NOTES))?, folder)));
@@ -169,7 +170,8 @@ impl ResponseBatch {
         Ok(PageFile { folder, name, path, relative: format!("{number}/{}", request.file) })
     }
 
-    /// Records a fetched response.
+    /// Records a fetched response in the notes on disk. If it replaces an earlier response, its pages are first moved
+    /// to the folder for such responses.
     pub(super) fn record_response(&mut self, response: FetchedResponse) -> io::Result<()> {
         for file in &response.files {
             let part = self.files_folder(response.part());

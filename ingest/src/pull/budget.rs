@@ -1,16 +1,16 @@
-//! Call budgets: maximum counts of calls to a vendor, in sliding windows.
+//! Call budgets: maximum number of calls to a vendor, in sliding windows of time.
 //!
-//! A vendor may count calls in fixed windows, whose start is unknown. A limit for every sliding window is also a limit
-//! for every fixed window.
+//! A vendor may count calls in fixed windows, for example per calendar day, but the start of such a window is unknown.
+//! A sliding window is safe: if no period of this length exceeds the limit, no fixed window does.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 
-/// Number of parts of a budget. Calls are charged to the log one part at a time. With more parts, the log gets more
-/// entries, but a kill loses fewer charged calls.
+/// Number of parts of a budget. Each entry in the log charges one part, before its calls are made. With more parts, the
+/// log gets more entries, but a kill wastes fewer calls that are charged and not made.
 const PARTS: u64 = 50;
 
-/// Maximum number of calls per period.
+/// Maximum number of calls to the vendor per period.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CallBudget {
@@ -52,14 +52,14 @@ impl BudgetPeriod {
     }
 }
 
-/// Number of calls that are charged to a budget, and must be made before `until`.
+/// Calls that are charged to a budget. They must be made before `until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BudgetCharge {
     pub calls: u64,
     pub until: DateTime<Utc>,
 }
 
-/// Number of calls that the budgets of a connector allow, or the time of the next allowed call.
+/// Number of calls that the budgets of a connector allow now. If they allow none, the time of the next call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BudgetAllowance {
     /// Number of calls allowed now.
@@ -68,8 +68,8 @@ pub(super) enum BudgetAllowance {
     From(DateTime<Utc>),
 }
 
-/// Number of calls to charge at once, for a request that costs `cost` calls. It is 1/[`PARTS`] of the smallest budget,
-/// but at least `cost`, and at most the calls left in the budgets.
+/// Number of calls to charge at once, for a request that costs `cost` calls. It is usually the smallest budget divided
+/// by [`PARTS`]. It is at least `cost`, and at most the number of calls left in the budgets.
 pub(super) fn compute_allowance(
     budgets: &[CallBudget],
     charges: &[BudgetCharge],
@@ -102,9 +102,9 @@ impl CallBudget {
     }
 }
 
-/// Duration of a charge's lease. All calls of the charge must be made before the end of its lease; unused calls are
+/// Duration of a charge's lease. The calls of the charge must be made before the end of the lease; unused calls are
 /// lost. The budget counts all calls as made at the end of the lease. The lease lasts at least twice `charge_duration`,
-/// the time that the previous charge needed to reach the log.
+/// which is the time that the previous charge needed to reach the log.
 pub(super) fn lease_duration(
     budgets: &[CallBudget],
     calls: u64,
@@ -123,7 +123,7 @@ pub(super) fn lease_duration(
     }
 }
 
-/// Longest period of the budgets. Charges older than this period no longer count.
+/// Longest period of the budgets. No budget counts charges that are older.
 pub(super) fn longest_period(budgets: &[CallBudget]) -> TimeDelta {
     budgets.iter().map(|budget| budget.per.length()).max().unwrap_or_default()
 }

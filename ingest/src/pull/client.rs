@@ -1,4 +1,4 @@
-//! Rate-limited client of a vendor: requests with retries, within the call budget and the maximum wait.
+//! Client of a vendor. It keeps to the call budget, and retries failed calls within the maximum wait.
 
 use std::time::Duration;
 
@@ -15,32 +15,32 @@ use super::http_client::{CallError, HttpClient, VendorResponse};
 use super::retry::{MAX_ATTEMPTS, retry_pause};
 use super::state_log::StateLog;
 
-/// Maximum number of redirects.
+/// Maximum number of redirects of one request.
 const MAX_REDIRECTS: u32 = 5;
 
-/// Client for the requests of a connector, which keeps to the call budget of the vendor.
+/// Client that sends the requests of a connector. It keeps to the call budget of the vendor.
 pub(super) struct VendorClient<'a> {
     pub args: &'a PullArgs,
     pub connector: &'a Connector,
     pub shutdown: &'a Shutdown,
     pub state_log: StateLog<'a>,
     pub http: HttpClient<'a>,
-    /// Number of calls made, weighted by their cost in the budget.
+    /// Number of calls made, as the budget counts them: a request may cost several calls.
     pub calls: u64,
 }
 
 /// Reason why a request has no response.
 pub(super) enum RequestError {
     Failed(String),
-    /// The vendor's server does not answer.
+    /// The server does not answer, or reports an error of its own, even after several attempts.
     NoResponse(String),
-    /// The sync run ends early. `wait` is the pause before the connector may send requests again; `None` if a pause
-    /// does not help.
+    /// No further requests may be sent in this sync run, which is one round of due requests. `wait` is the pause before
+    /// the next request; `None` if a pause does not help.
     Stop {
         reason: String,
         wait: Option<Duration>,
     },
-    /// The pull ends with an error.
+    /// The whole pull ends with this error.
     Pull(PullError),
 }
 
@@ -51,8 +51,8 @@ impl From<PullError> for RequestError {
 }
 
 impl VendorClient<'_> {
-    /// Sends the request for a page. Retries until a response arrives, or until the attempts, the maximum wait or the
-    /// budget are exhausted.
+    /// Sends the request for a page, and retries until a response arrives. Fails if the maximum number of attempts, the
+    /// maximum wait or the budget is exceeded.
     pub(super) async fn request_page(
         &mut self,
         template: &RequestTemplate,
@@ -102,8 +102,8 @@ impl VendorClient<'_> {
         }
     }
 
-    /// Charges the calls of a request to the budget, and waits until the budget allows them. Fails with an early stop
-    /// if this wait would be too long.
+    /// Charges the calls of a request to the budget, and waits until the budget allows them. If this wait would be too
+    /// long, fails with [`RequestError::Stop`].
     async fn charge_request(&mut self, template: &RequestTemplate) -> Result<(), RequestError> {
         let budgets = &self.connector.budgets;
         while !budgets.is_empty()

@@ -1,4 +1,4 @@
-//! Connector: TOML manifest of the requests to one vendor.
+//! Connector: the requests to one vendor, described in a TOML manifest.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,24 +26,24 @@ pub(super) const SHIPPED: [(&str, &str); 6] = [
     ("url", include_str!("../../connectors/url.toml")),
 ];
 
-/// Placeholders of a path or query. They are written in braces.
+/// Placeholders in a path or query, which are written in braces: `{symbol}`.
 const PLACEHOLDERS: [&str; 6] = ["symbol", "since", "until", "date", "year", "month"];
-/// File name endings from which `ingest load` recognizes the encoding.
+/// File name endings from which `ingest load` recognizes the format of the text.
 const ENDINGS: [&str; 3] = ["csv", "json", "ndjson"];
 
 /// Manifest of a connector.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Connector {
-    /// Name of the connector, under which its budget and bookmarks are stored.
+    /// Name of the connector. Its budget and bookmarks are stored under this name.
     pub name: String,
-    /// Name of the feed; default: the name of the connector.
+    /// Name of the feed to which the rows belong; default: the name of the connector.
     #[serde(default)]
     source: Option<String>,
     #[serde(deserialize_with = "address")]
     pub base_url: Url,
-    /// Hosts of the vendor in addition to that of `base_url`. The credential may be sent to these hosts, and their
-    /// addresses may be private.
+    /// Further hosts of the vendor, besides the host of `base_url`. The credential may be sent to these hosts. They may
+    /// have private addresses.
     #[serde(default)]
     pub hosts: Vec<String>,
     #[serde(default)]
@@ -58,17 +58,17 @@ pub(super) struct Connector {
     /// Symbols to fetch, if the command line has none.
     #[serde(default)]
     pub symbols: Vec<String>,
-    /// Separator of root and share class in the vendor's symbols; default: `.`.
+    /// Separator between root and share class in the vendor's symbols: `-` for `BRK-B`; default: `.`.
     #[serde(default = "default_separator")]
     pub separator: String,
-    /// Options of `ingest load` for the responses.
+    /// Options of `ingest load` for loading the responses.
     #[serde(default)]
     pub options: Vec<String>,
     #[serde(rename = "request")]
     pub requests: Vec<RequestTemplate>,
 }
 
-/// Request template of a manifest.
+/// Template of the requests for one sort of data, such as daily prices.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct RequestTemplate {
@@ -77,28 +77,30 @@ pub(super) struct RequestTemplate {
     pub path: String,
     #[serde(default)]
     pub query: BTreeMap<String, String>,
-    /// Ending of the response's file name, for encoding and packing: `csv`, `json`, `ndjson`, `csv.gz` …
+    /// Ending for the file name of the response. It shows the format and the compression: `csv`, `json`, `ndjson`,
+    /// `csv.gz` …
     #[serde(default = "default_ending")]
     pub ending: String,
-    /// Number of calls by which one request reduces the budget.
+    /// Number of calls that the vendor's budget counts for one request.
     #[serde(default = "default_cost")]
     pub cost: u64,
-    /// Number of days before the bookmark that are fetched again. A request by date counts sessions instead of days.
+    /// Number of days before the bookmark that are fetched again, because the vendor may still correct them. If a
+    /// request is for a single date, sessions are counted instead of calendar days.
     #[serde(default = "default_look_back")]
     pub look_back: u64,
     #[serde(default)]
     pub paging: Option<PagingMethod>,
 }
 
-/// Method of finding the next page of a response.
+/// Method of finding the next page of a response with several pages.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
 pub(super) enum PagingMethod {
     /// JSON pointer to the URL of the next page.
     NextUrl(String),
-    /// JSON pointer to a token, and the query parameter in which the next request sends the token.
+    /// JSON pointer to a token in the response. The next request sends the token in the query parameter `parameter`.
     Token { pointer: String, parameter: String },
-    /// Query parameter for the page number, from 1. The first page without records is the end.
+    /// Query parameter for the page number, from 1. The first page without records ends the response.
     Number(String),
 }
 
@@ -124,7 +126,7 @@ fn default_look_back() -> u64 {
 }
 
 impl Connector {
-    /// Reads a shipped manifest by its name, or else a manifest file.
+    /// Reads the shipped manifest with this name. If there is none, reads the manifest file with this path.
     pub(super) fn read(name: &str) -> Result<Self, PullError> {
         let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
         let text = match shipped {
@@ -162,7 +164,7 @@ impl Connector {
         host == self.base_url.host_str() || self.hosts.iter().any(|own| host == Some(own.as_str()))
     }
 
-    /// Error of a pull that cannot use this connector.
+    /// Error for a pull that cannot use this connector.
     pub(super) fn unusable(&self, reason: String) -> PullError {
         PullError::Unusable { connector: self.name.clone(), reason }
     }
@@ -201,7 +203,7 @@ impl Connector {
     }
 }
 
-/// Refuses options that a manifest must not set, such as paths or the observation time.
+/// Refuses options that a manifest must not set, because the pull itself sets them. An example is the observation time.
 fn check_options(args: &LoadArgs) -> Result<(), String> {
     let forbidden = [
         (args.paths.len() != 1, "a path"),
@@ -219,7 +221,7 @@ fn check_options(args: &LoadArgs) -> Result<(), String> {
 }
 
 impl RequestTemplate {
-    /// True if a template of the request contains this placeholder.
+    /// True if the path or the query of the request contains this placeholder.
     pub(super) fn has_placeholder(&self, name: &str) -> bool {
         let placeholder = format!("{{{name}}}");
         self.templates().any(|template| template.contains(&placeholder))

@@ -1,8 +1,9 @@
-//! Credentials of connectors. They are read from environment variables, sent only to the vendor, and redacted in all
-//! texts.
+//! Credentials of connectors, for example API keys. They are read from environment variables and sent only to the
+//! vendor. They never appear in printed texts.
 //!
-//! Invariant: code outside of this file gets a secret only as a part of a request. Every printed text is redacted by
-//! [`Credential::redact`], and every stored response by [`Credential::overwrite_secrets`].
+//! Invariant: code outside of this file gets a secret only inside a request. [`Credential::redact`] removes the secrets
+//! from every printed text. [`Credential::overwrite_secrets`] removes all but very short secrets from every stored
+//! response.
 
 use std::fs::File;
 use std::io;
@@ -15,9 +16,10 @@ use serde::Deserialize;
 
 use super::aws;
 
-/// Replacement of a secret in a text.
+/// Text that replaces a secret in printed messages.
 const REDACTED: &str = "***";
-/// Minimum length of a secret that is overwritten in downloaded files, in bytes.
+/// Minimum length in bytes of the secrets that are overwritten in downloaded files. A shorter secret could also occur
+/// in the data by chance.
 const MIN_MASKED_LENGTH: usize = 6;
 
 /// Authentication method of a vendor.
@@ -37,7 +39,7 @@ pub(super) enum CredentialSpec {
     Aws { key_id: String, secret: String, region: String },
 }
 
-/// Credential with its secrets.
+/// Credential of a connector, with the secrets from the environment variables.
 pub(super) enum Credential {
     Header { header: HeaderName, value: SecretString, secret: SecretString },
     Query { parameter: String, secret: SecretString },
@@ -103,12 +105,12 @@ impl Credential {
         Ok(())
     }
 
-    /// Replaces the secrets in a text.
+    /// Replaces every secret in a text by `***`.
     pub(super) fn redact(&self, text: &str) -> String {
         self.secrets().fold(text.to_owned(), |text, secret| text.replace(secret, REDACTED))
     }
 
-    /// Overwrites the secrets in a file with `*`. The positions of all other bytes do not change.
+    /// Overwrites the secrets in a file with `*`, byte by byte. The positions of all other bytes do not change.
     pub(super) fn overwrite_secrets(&self, file: &File) -> io::Result<()> {
         const PIECE: usize = 1 << 20;
         // Short secrets are not overwritten, because the same bytes could occur in data by chance.

@@ -10,7 +10,9 @@ use crate::log::reader::LogError;
 #[expect(missing_docs, reason = "the message of each says it")]
 #[derive(Debug, thiserror::Error)]
 pub enum PullError {
-    #[error("cannot use the manifest {name}: {source}; shipped are {shipped}, any other is a file")]
+    #[error(
+        "cannot use the manifest {name}: {source}; shipped manifests: {shipped}; any other name is a file"
+    )]
     ManifestFile { name: String, shipped: String, source: io::Error },
     #[error("cannot use the manifest {name}: {source}")]
     Manifest { name: String, source: ManifestError },
@@ -31,13 +33,13 @@ pub enum PullError {
     Interrupted,
 }
 
-/// Errors of the text of a manifest.
+/// Errors in the TOML text of a connector manifest.
 #[derive(Debug, thiserror::Error)]
 pub enum ManifestError {
-    /// The text is not TOML, or a field is missing, unknown or of another type.
+    /// The text is not TOML, or a field is missing, unknown or has the wrong type.
     #[error(transparent)]
     Toml(#[from] toml::de::Error),
-    /// A value breaks a rule of manifests. The text names the field and the rule.
+    /// The fields are complete, but a value is not allowed. The message names the field and the rule.
     #[error("{0}")]
     Invalid(String),
 }

@@ -1,8 +1,8 @@
 //! HTTP client of a connector. It sends one request and writes the response to a file.
 //!
 //! Invariants: every wait has a timeout, and responses have a maximum size and a minimum speed. The credential is sent
-//! only to the vendor's hosts, even after redirects. An address from a response must be public, or belong to the
-//! vendor's hosts.
+//! only to the vendor's hosts, even after redirects. If a response refers to another address, this address must be
+//! public or belong to the vendor's hosts.
 
 use std::fs::File;
 use std::io::Write;
@@ -29,9 +29,10 @@ use crate::format::{is_throttle_notice, parse_service_message};
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum duration of a whole response.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3600);
-/// Maximum size of a response that may be an error message instead of data, in bytes. A larger response is always data.
+/// Responses up to this size, in bytes, are checked for an error message. A larger response is always data.
 const MAX_NOTICE_BYTES: u64 = 64 * 1024;
-/// Minimum speed of a response that takes longer than [`PullArgs::timeout`], in bytes per second.
+/// Minimum average speed of a response, in bytes per second. It is checked if the response takes longer than
+/// [`PullArgs::timeout`].
 const MIN_BYTES_PER_SECOND: u64 = 1024;
 
 /// HTTP client of a connector.
@@ -47,30 +48,30 @@ pub(super) struct HttpClient<'a> {
 /// Result of a request to the vendor.
 #[derive(Debug)]
 pub(super) enum VendorResponse {
-    /// The data of the response are in the target file. `etag` and `last_modified` are validators for the next request;
-    /// `None` if the response has none.
+    /// The vendor sent data, which are now in the target file. `etag` and `last_modified` are the response headers
+    /// `ETag` and `Last-Modified`, for a conditional request next time. A missing header is `None`.
     Data { etag: Option<String>, last_modified: Option<String> },
-    /// 304 Not Modified: the data have not changed since the response that the bookmark records.
+    /// 304 Not Modified: the data are the same as at the previous request.
     NotModified,
-    /// 404 Not Found.
+    /// The vendor has no data: 404 Not Found, 410 Gone or 204 No Content.
     NotFound,
     /// Redirect to another address.
     Redirect(Url),
 }
 
-/// Errors of a call.
+/// Errors of one HTTP call.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum CallError {
-    /// Transient error: too many requests. `wait` is the pause that the vendor requests; `None` without a requested
+    /// Transient error: too many requests. `wait` is the pause that the vendor asks for; `None` if it asks for no
     /// pause.
     #[error("too many requests: {message}")]
     Throttled { message: String, wait: Option<Duration> },
     #[error("{0}")]
     Transient(String),
-    /// Permanent error: every call of this connector fails.
+    /// Permanent error: the vendor refuses the credential, so every call of this connector fails.
     #[error("the vendor refuses the credential: {0}")]
     Unauthorised(String),
-    /// Permanent error of this call.
+    /// Permanent error of this call. A retry does not help, but other calls may succeed.
     #[error("{0}")]
     Failed(String),
 }
@@ -181,7 +182,8 @@ impl<'a> HttpClient<'a> {
             .map_or(Ok(VendorResponse::Data { etag, last_modified }), Err)
     }
 
-    /// Error message that a small response contains instead of data; `None` if the response may contain data.
+    /// Error in a response with the status 200. Some vendors send an error message, such as a rate limit notice, in
+    /// place of data. Returns `None` if the response has no error message. Only small responses are checked.
     fn find_notice(&self, file: &File, bytes: u64) -> std::io::Result<Option<CallError>> {
         if bytes > MAX_NOTICE_BYTES {
             return Ok(None);

@@ -1,4 +1,5 @@
-//! `ingest pull`: fetches data from vendors according to manifests, once or on a schedule.
+//! `ingest pull`: fetches data from vendors, once or on a schedule. A connector is the TOML manifest of the requests to
+//! one vendor. A sync run sends the due requests of one connector and loads the responses.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -44,11 +45,11 @@ pub use report::PullReport;
 use state_log::StateLog;
 use sync::SyncRun;
 
-/// Minimum pause between sync runs, also after a sync run that cannot reach the log.
+/// Minimum pause between two sync runs of a connector. It also applies if a sync run could not reach the log.
 const MIN_SYNC_PAUSE: Duration = Duration::from_secs(5);
 
-/// Runs the pulls of the command line, and calls `report` at the end of each sync run. A sync run that cannot reach the
-/// log is reported and repeated. Returns the exit code of the program.
+/// Runs the connectors that the command line names. Calls `report` at the end of each sync run. If a scheduled sync run
+/// cannot reach the log, the error is reported and the sync run is repeated. Returns the exit code of the program.
 pub async fn pull(
     args: &PullArgs,
     settings: &StreamSettings,
@@ -142,7 +143,7 @@ fn symbols_to_fetch(args: &PullArgs, connector: &Connector) -> Result<Vec<Symbol
     symbols.map_err(|reason| connector.unusable(reason))
 }
 
-/// Connector with its credential and the inputs of its sync runs.
+/// Connector with its credential and all other inputs of its sync runs.
 struct ConnectorRun<'a> {
     args: &'a PullArgs,
     connector: &'a Connector,

@@ -10,11 +10,11 @@ use serde_json::{Map, Value};
 use super::connector::PagingMethod;
 use super::credential::set_parameter;
 
-/// Maximum size of a response without records, in bytes.
+/// Responses up to this size, in bytes, are checked for records. A larger response is assumed to have records.
 const MAX_EMPTY_PAGE_BYTES: u64 = 64 * 1024;
 /// Names of JSON members that contain the list of records. The readers of JSON feed files use the same names.
 const WRAPPERS: [&str; 2] = ["results", "data"];
-/// Names of JSON members that describe the page, and contain no record.
+/// Names of JSON members that describe the page. They contain no records.
 const ABOUT_PAGE: [&str; 4] = ["meta", "metadata", "pagination", "links"];
 /// Names of JSON members that contain an error message.
 const ERRORS: [&str; 4] = ["error", "errors", "message", "detail"];
@@ -35,7 +35,8 @@ pub(super) fn next_page_url(
         PagingMethod::Number(parameter) => Ok(Some(set_parameter(url, parameter, &(page + 1).to_string()))),
         PagingMethod::NextUrl(pointer) => {
             let Some(text) = text_at(body, pointer, is_empty)? else { return Ok(None) };
-            let next = url.join(&text).map_err(|error| format!("its next page has no address: {error}"))?;
+            let next =
+                url.join(&text).map_err(|error| format!("its next page has an invalid address: {error}"))?;
             if next == *url { Err("its next page is itself".to_owned()) } else { Ok(Some(next)) }
         }
         PagingMethod::Token { pointer, parameter } => {
@@ -71,8 +72,8 @@ pub(super) fn has_no_records(
     }
 }
 
-/// True if the list of records is empty, and no other member looks like a record or an error. The members that describe
-/// the page do not count.
+/// True if the list of records is empty, and no other member looks like a record or an error. Objects that describe the
+/// page, such as `meta`, are ignored.
 fn is_empty_page(members: &Map<String, Value>, paging: Option<&PagingMethod>) -> bool {
     let pointer = match paging {
         Some(PagingMethod::NextUrl(pointer) | PagingMethod::Token { pointer, .. }) => {
@@ -92,13 +93,13 @@ fn is_empty_page(members: &Map<String, Value>, paging: Option<&PagingMethod>) ->
     WRAPPERS.iter().any(list) && !members.iter().any(matters)
 }
 
-/// True if a page equals the previous page, because the vendor ignores the page number.
+/// True if a page has the same bytes as the previous page. The vendor then ignores the page number.
 pub(super) fn is_repeated_page(body: &Path, previous: &Path) -> io::Result<bool> {
     let length = |path: &Path| std::fs::metadata(path).map(|data| data.len());
     Ok(length(body)? == length(previous)? && content_hash([body])? == content_hash([previous])?)
 }
 
-/// Hash of the pages of a response, 64 hex digits.
+/// BLAKE3 hash of all pages of a response, as 64 hex digits.
 pub(super) fn content_hash<'a>(pages: impl IntoIterator<Item = &'a Path>) -> io::Result<String> {
     let mut hasher = blake3::Hasher::new();
     for page in pages {
@@ -113,14 +114,14 @@ fn first_line(path: &Path) -> io::Result<Vec<u8>> {
     Ok(line.trim_ascii().to_vec())
 }
 
-/// Text or number at a JSON pointer of a response. `None` if the value is absent, null or empty, or if the response has
-/// no records.
+/// Text or number at a JSON pointer of a response. `None` if the value is absent, empty, or neither text nor number. If
+/// the page has no records (`is_empty`), it need not be JSON, and the result is then `None`.
 fn text_at(body: &Path, pointer: &str, is_empty: bool) -> Result<Option<String>, String> {
     let file = File::open(body).map_err(|error| error.to_string())?;
     let response: Value = match serde_json::from_reader(BufReader::new(file)) {
         Ok(response) => response,
         Err(_) if is_empty => return Ok(None),
-        Err(error) => return Err(format!("is no JSON, which its paging needs: {error}")),
+        Err(error) => return Err(format!("is not JSON, but its paging needs JSON: {error}")),
     };
     Ok(match response.pointer(pointer) {
         Some(Value::String(text)) if !text.is_empty() => Some(text.clone()),

@@ -1,4 +1,5 @@
-//! Plan of a sync run: requests per symbol or session, each starting at the bookmark of its previous response.
+//! Plan of a sync run: one request per symbol or trading session. The bookmark of a request stores the last day that
+//! was fetched. The next request continues from this day.
 
 use std::collections::BTreeMap;
 
@@ -14,44 +15,45 @@ use super::args::PullArgs;
 use super::connector::{Connector, RequestTemplate};
 use super::error::PullError;
 
-/// Number of days to fetch if neither a bookmark nor a first day is set.
+/// Number of days to fetch for a request without a bookmark, if no first day is configured.
 const FIRST_DAYS: u64 = 30;
-/// Hour of the day in New York from which the data of a session can be fetched.
+/// Hour in New York (17:00) from which the data of today's session can be fetched.
 const AFTER_CLOSE: u32 = 17;
 
-/// Characters to encode in a path: all except the unreserved characters of RFC 3986, as signatures require.
+/// Characters that are percent-encoded in a path: all except the unreserved characters of RFC 3986. AWS signatures
+/// require this encoding.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// Scope of a sync run: symbols, days and bookmarks.
 pub(super) struct SyncScope<'a> {
     pub symbols: &'a [Symbol],
-    /// First day to fetch, instead of the day in the bookmarks; `None` to start at the bookmarks.
+    /// First day to fetch (`--since`). `None` to continue from the bookmarks.
     pub since: Option<NaiveDate>,
     pub today: NaiveDate,
     pub bookmarks: &'a BTreeMap<String, Bookmark>,
-    /// Time for which the current pull was scheduled. Requests with a response since this time are skipped, because an
-    /// earlier attempt at the same pull has sent them. `None` to send all requests.
+    /// Latest scheduled time of the pull. Requests that got a response after this time are skipped, because an earlier
+    /// sync run already sent them. `None` to send all requests.
     pub fresh_since: Option<DateTime<Utc>>,
 }
 
 /// One request with its parameters. Its response may have several pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct PlannedRequest {
-    /// Name under which the bookmark of the request is stored.
+    /// Name under which the bookmark of the request is stored, for example `eod/KO`.
     pub key: String,
     pub url: Url,
-    /// Name of the file in which each page of the response is stored.
+    /// File name of the stored response, for example `KO.json`. Each page has this file name, in a folder of its own.
     pub file: String,
     /// Last day that the response covers. The bookmark of the response stores this day.
     pub through: NaiveDate,
-    /// Bookmark of the previous response to this request; `None` for a first request. If the URL depends on the fetched
-    /// days, `etag` and `last_modified` are removed from the bookmark.
+    /// Bookmark of the previous response to this request; `None` for a first request. If the URL contains the first or
+    /// last day, `etag` and `last_modified` are removed from the bookmark, because they belong to a different URL.
     pub known: Option<Bookmark>,
     /// Meaning of a 404 response to this request.
     pub not_found: NotFoundMeaning,
 }
 
-/// Meaning of a 404 response.
+/// Meaning of a 404 response to a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NotFoundMeaning {
     /// The symbol or the path is wrong.
@@ -69,7 +71,7 @@ pub(super) fn newest_day(now: DateTime<Utc>) -> NaiveDate {
     if local.hour() >= AFTER_CLOSE { today } else { today.pred_opt().unwrap_or(today) }
 }
 
-/// Templates selected on the command line; all templates if none is selected.
+/// Request templates that the command line selects; all templates of the connector if it selects none.
 pub(super) fn select_templates<'a>(
     args: &PullArgs,
     connector: &'a Connector,
@@ -85,8 +87,8 @@ pub(super) fn select_templates<'a>(
     Ok(connector.requests.iter().filter(is_wanted).collect())
 }
 
-/// Plans the requests of a template for all symbols and sessions, sorted by the time of their last response, oldest
-/// first. If the budget does not cover all requests, the next sync run therefore begins with the remaining requests.
+/// Plans the requests of a template for all symbols and sessions. The request with the oldest response comes first. If
+/// the call budget does not suffice for all requests, the next sync run therefore begins with the remaining requests.
 pub(super) fn plan_requests(
     connector: &Connector,
     template: &RequestTemplate,
@@ -95,7 +97,7 @@ pub(super) fn plan_requests(
     if template.has_placeholder("symbol") && scope.symbols.is_empty() {
         let name = &template.name;
         return Err(connector.unusable(format!(
-            "request {name} asks symbol by symbol: name them with --symbols, or in the manifest"
+            "request {name} needs symbols: name them with --symbols, or in the manifest"
         )));
     }
     let symbols = scope.symbols.iter().map(Some).collect::<Vec<_>>();
@@ -120,8 +122,8 @@ pub(super) fn plan_requests(
     Ok(requests)
 }
 
-/// Sessions to fetch: sessions without a bookmark, and the newest sessions again, because vendors may replace recent
-/// data.
+/// Sessions to fetch. These are the sessions without a bookmark, and again the newest sessions, because vendors may
+/// replace recent data. With `--since`, they are all sessions from that day.
 fn days_to_fetch(
     connector: &Connector,
     template: &RequestTemplate,
@@ -144,7 +146,7 @@ fn days_to_fetch(
         .collect()
 }
 
-/// Newest session that is not fetched again. Vendors may still replace the data of later sessions.
+/// Newest session with final data. Vendors may still replace the data of later sessions, so these are fetched again.
 fn newest_settled_day(template: &RequestTemplate, last: NaiveDate) -> NaiveDate {
     (0..template.look_back).fold(last, |day, _| previous_session(day))
 }

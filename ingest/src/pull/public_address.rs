@@ -1,11 +1,12 @@
-//! Public addresses. A vendor's response must not direct a pull to the operator's own network.
+//! Check that an address belongs to the public internet. A vendor's response must not direct a pull to the operator's
+//! own network.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use reqwest::Url;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 
-/// Resolver that returns only public addresses.
+/// DNS resolver that returns only public addresses.
 pub(super) struct PublicResolver;
 
 impl Resolve for PublicResolver {
@@ -21,7 +22,7 @@ impl Resolve for PublicResolver {
     }
 }
 
-/// True if a URL has no host, or a host with an address that is not public. False for a name without an address.
+/// True if a URL has no host, or if an address of its host is not public. False if the host name cannot be resolved.
 pub(super) async fn leads_to_private_address(url: &Url) -> bool {
     match url.host_str().map(|host| host.trim_start_matches('[').trim_end_matches(']')) {
         None => true,

@@ -9,47 +9,48 @@ use serde::Serialize;
 use super::connector::Connector;
 use crate::load::report::LoadSummary;
 
-/// Maximum number of requests and reasons named in a report.
+/// Maximum number of failed requests in the text of a report. It also applies to refused files.
 const MAX_NAMED: usize = 10;
 
 /// Result of a sync run of a connector.
 #[derive(Debug, Default, Serialize)]
 pub struct PullReport {
-    /// Name of the connector, as in its manifest.
+    /// Name of the connector, from its manifest.
     pub connector: String,
     /// Name of the feed whose rows the responses contain.
     pub source: String,
     /// True if no call was made, and only the planned requests are listed.
     pub dry_run: bool,
-    /// Number of requests of the sync run, one per symbol or session.
+    /// Number of planned requests, one per symbol or session.
     pub requests: usize,
-    /// Number of responses with data.
+    /// Number of responses with new or changed data.
     pub fetched: usize,
     /// Number of responses whose content has not changed since the previous pull.
     pub unchanged: usize,
-    /// Number of requests for days whose data the vendor does not have, or does not have yet.
+    /// Number of requests for which the vendor has no data, or no data yet.
     pub missing: usize,
-    /// Requests without a usable response.
+    /// Requests that failed or got no usable response.
     pub failed: Vec<FailedItem>,
     /// Number of requests that were planned but not made.
     pub left: usize,
-    /// Reason why planned requests were not made; absent if all were made.
+    /// Reason why some planned requests were not made; absent if all were made.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stopped: Option<String>,
-    /// Time from which the requests that were not made are allowed; absent if it is unknown.
+    /// Earliest time at which the remaining requests can be made; absent if it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub again_at: Option<DateTime<Utc>>,
-    /// Number of calls made, weighted by their cost in the budget.
+    /// Number of calls made, as counted by the call budget. Some requests count as several calls (`cost` in the
+    /// manifest).
     pub calls: u64,
-    /// Ids of the runs that loaded the responses.
+    /// Ids of the load runs that loaded the responses.
     pub runs: Vec<String>,
     /// Number of loaded rows, by kind.
     pub rows: BTreeMap<String, u64>,
-    /// Number of rejects in the responses.
+    /// Number of rejected rows in the responses.
     pub rejects: u64,
-    /// Responses that were refused as a whole.
+    /// Response files that were refused as a whole.
     pub refused: Vec<FailedItem>,
-    /// Planned requests of a dry run.
+    /// Requests that would be made. Empty unless this is a dry run.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub planned: Vec<DryRunRequest>,
 }
@@ -57,12 +58,12 @@ pub struct PullReport {
 /// Failed request or refused file, with the reason.
 #[derive(Debug, Serialize)]
 pub struct FailedItem {
-    /// Name of the failed request's bookmark, or path of the refused file.
+    /// Name of the failed request, for example `eod/KO`, or path of the refused file.
     pub what: String,
     pub reason: String,
 }
 
-/// Planned request.
+/// Request in the plan of a dry run.
 #[derive(Debug, Serialize)]
 pub struct DryRunRequest {
     pub request: String,
@@ -77,7 +78,7 @@ impl PullReport {
         Self { connector, source, ..Self::default() }
     }
 
-    /// Adds the result of a load.
+    /// Adds the result of loading responses.
     pub(super) fn add_load(&mut self, summary: &LoadSummary) {
         // A load whose files were all refused before reading has no run.
         if summary.run.is_empty() {
@@ -92,7 +93,7 @@ impl PullReport {
         }
     }
 
-    /// Exit code: 0 all requests fetched and loaded, 1 only some, 2 none.
+    /// Exit code: 0 if all requests were fetched and all rows loaded, 1 if only some were, 2 if none were.
     pub fn exit_code(&self) -> u8 {
         let whole = self.failed.is_empty() && self.refused.is_empty() && self.stopped.is_none();
         let something = self.unchanged + self.missing + self.fetched.saturating_sub(self.refused.len()) > 0
@@ -121,7 +122,7 @@ impl Display for PullReport {
         }
         writeln!(
             text,
-            "{connector}: {requests} requests with {calls} calls: {fetched} answers, {unchanged} unchanged, {missing} not there (yet), {} failed",
+            "{connector}: {requests} requests with {calls} calls: {fetched} answers, {unchanged} unchanged, {missing} not available (yet), {} failed",
             self.failed.len()
         )?;
         write_failed(text, "failed", &self.failed)?;

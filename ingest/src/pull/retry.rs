@@ -6,10 +6,11 @@ use chrono::{DateTime, Utc};
 
 /// Maximum number of attempts per call.
 pub(super) const MAX_ATTEMPTS: u32 = 5;
-/// Pause after the first attempt. Each further pause is twice as long as the pause before it.
+/// Pause after the first failed attempt. Each further pause is twice as long as the previous one.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Delay in a `Retry-After` header: seconds or an HTTP date.
+/// Parses a `Retry-After` header, which contains seconds or an HTTP date. Returns the remaining delay; `None` if the
+/// value is invalid.
 pub(super) fn retry_after(value: &str, now: DateTime<Utc>) -> Option<Duration> {
     if let Ok(seconds) = value.trim().parse() {
         return Some(Duration::from_secs(seconds));
@@ -18,8 +19,8 @@ pub(super) fn retry_after(value: &str, now: DateTime<Utc>) -> Option<Duration> {
     Some((until.to_utc() - now).to_std().unwrap_or_default())
 }
 
-/// Pause after a failed attempt. `attempts` is the number of earlier attempts, 0 after the first attempt. If the vendor
-/// requests a delay, the pause is this delay, but at least [`FIRST_PAUSE`].
+/// Pause after a failed attempt. `attempts` is the number of attempts before the failed one: 0 if the first attempt
+/// failed. If the vendor asks for a delay, the pause is this delay, but at least [`FIRST_PAUSE`].
 pub(super) fn retry_pause(attempts: u32, vendor_delay: Option<Duration>) -> Duration {
     vendor_delay
         .map_or(FIRST_PAUSE * 2u32.saturating_pow(attempts), |vendor_delay| vendor_delay.max(FIRST_PAUSE))

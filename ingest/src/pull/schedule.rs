@@ -7,7 +7,7 @@ use chrono_tz::America::New_York;
 use croner::Cron;
 use serde::Deserialize;
 
-/// Schedule with minute, hour, day of the month, month, and day of the week.
+/// Cron schedule with minute, hour, day of the month, month, and day of the week.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(try_from = "String")]
 pub(super) struct PullSchedule(Cron);

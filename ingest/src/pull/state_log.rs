@@ -1,8 +1,11 @@
-//! State log of a connector: calls charged to its budget, and bookmarks of its requests.
+//! State log of a connector. It records the calls that were charged to the call budget, and the bookmarks of the
+//! requests.
 //!
-//! The state log is stored in the log, as manifests of runs without rows. A pull can therefore continue on another
-//! machine. Invariant: calls are charged before they are made. A charge is accepted only if no other manifest was
-//! published since the state log was last read. Pulls on several machines therefore share one budget.
+//! Each entry is stored in the message log as the manifest of a run without rows. A pull can therefore continue on
+//! another machine.
+//!
+//! Invariant: calls are charged before they are made. The log refuses a charge if another manifest was published since
+//! the state log was last read. Pulls on several machines therefore share one budget.
 
 use std::collections::BTreeMap;
 
@@ -19,25 +22,25 @@ use crate::load::error::LoadError;
 use crate::log::publisher::encode_manifest;
 use crate::log::reader::{Log, LogError};
 
-/// Maximum number of attempts to publish a charge. An attempt fails if another manifest is published first.
+/// Maximum number of attempts to publish a charge. An attempt fails if another process publishes a manifest first.
 const MAX_CONFLICTS: usize = 100;
-/// Number of late charges for one request after which the request fails. A charge is late if its lease ends before the
-/// charge is in the log.
+/// A request fails after this number of late charges. The calls of a charge must be made before its lease ends. A
+/// charge is late if its lease ends before the charge is in the log.
 const MAX_LATE_CHARGES: usize = 2;
-/// Format name in the manifest of a state log entry.
+/// Value of the field `format` in the manifest of a state log entry.
 const FORMAT: &str = "pull";
 
 pub(super) struct StateLog<'a> {
     log: Log,
     connector: &'a Connector,
-    /// Sequence up to which the manifests of the log were read.
+    /// Log sequence of the last manifest that was read.
     read_to: u64,
     charges: Vec<BudgetCharge>,
     bookmarks: BTreeMap<String, Bookmark>,
-    /// Charge that pays for calls which are not made yet; `None` if all paid calls were made. The calls must be made
-    /// before the lease of the charge ends.
+    /// Charge with calls that are not made yet; `None` if there are no such calls. They must be made before the time
+    /// `until`.
     current_charge: Option<BudgetCharge>,
-    /// Time from the beginning of the latest charge until the charge was in the log.
+    /// Time that the latest charge took until it was in the log.
     charge_duration: TimeDelta,
 }
 
@@ -60,7 +63,8 @@ impl<'a> StateLog<'a> {
         &self.bookmarks
     }
 
-    /// Charges the calls of a request. If no call is allowed now, returns the time of the next allowed call.
+    /// Charges the calls of a request to the budgets. Returns `None` if the request may be sent now. Otherwise returns
+    /// the time from which it may be sent.
     pub(super) async fn charge_calls(
         &mut self,
         budgets: &[CallBudget],
@@ -95,10 +99,11 @@ impl<'a> StateLog<'a> {
                 return Err(LogError::Read(reason.into()).into());
             }
         }
-        Err(LogError::Read("other loads come before every charge of the budget: try again".into()).into())
+        Err(LogError::Read("other runs wrote to the log before each charge of the budget: try again".into())
+            .into())
     }
 
-    /// Records the bookmarks of requests whose rows are in the log.
+    /// Records new bookmarks. The rows of their requests must already be in the log.
     pub(super) async fn record_bookmarks(
         &mut self,
         bookmarks: BTreeMap<String, Bookmark>,
@@ -110,8 +115,8 @@ impl<'a> StateLog<'a> {
         Ok(self.read_new_entries().await?)
     }
 
-    /// Publishes an entry. With `only_if_unchanged`, publishes only if the log has no manifest after the last read one,
-    /// and returns false otherwise.
+    /// Publishes an entry. If `only_if_unchanged` is set and the log has a manifest that was not read yet, publishes
+    /// nothing and returns false.
     async fn publish_entry(
         &self,
         calls: u64,

@@ -1,7 +1,8 @@
 //! Sync run of a connector: sends all due requests and loads the responses.
 //!
-//! The order of the steps makes a kill safe at any time. Calls are charged before they are made. A response is recorded
-//! before it is loaded. The bookmark advances after the rows are in the log, and then the response is removed.
+//! The process may be killed at any time without harm, because of the order of the steps. Calls are charged before they
+//! are made. A response is recorded on disk before it is loaded. The bookmark advances after the rows are in the log.
+//! Then the response is removed from disk.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -30,21 +31,21 @@ use crate::source::folder_handle::FolderHandle;
 
 /// Maximum number of pages of one response.
 const MAX_PAGES: usize = 10_000;
-/// Number of consecutive unanswered requests at which the sync run stops.
+/// The sync run stops after this number of consecutive requests without a response.
 const MAX_CONSECUTIVE_FAILURES: u32 = 3;
 
-/// Sync run of a connector, with client, symbols and report.
+/// Sync run of a connector, with its inputs and its report.
 pub(super) struct SyncRun<'a> {
     pub client: VendorClient<'a>,
     pub symbols: &'a [Symbol],
     pub settings: &'a StreamSettings,
-    /// Folder of the connector.
+    /// Folder for the fetched responses of the connector.
     pub folder: Arc<FolderHandle>,
     pub pulled: PullReport,
 }
 
 impl SyncRun<'_> {
-    /// Loads an unfinished batch of an earlier pull, and then sends all due requests.
+    /// Loads the responses that an interrupted pull left on disk, and then sends all due requests.
     pub(super) async fn run(mut self) -> Result<PullReport, PullError> {
         if let Some(batch) = ResponseBatch::open_unfinished(&self.folder).map_err(self.in_folder())? {
             self.load_batch(batch).await?;
@@ -129,7 +130,8 @@ impl SyncRun<'_> {
         self.pulled.stopped = Some(reason);
     }
 
-    /// Fetches all pages of a response into the batch's folder. `None` if the vendor does not have the data yet.
+    /// Fetches all pages of a response into the folder of the batch. Returns `None` if the vendor does not have the
+    /// data yet.
     async fn fetch_response(
         &mut self,
         template: &RequestTemplate,
@@ -268,8 +270,8 @@ impl SyncRun<'_> {
         batch.remove().map_err(self.in_folder())
     }
 
-    /// Loads the files of one part of a batch: first responses, or responses that replace earlier ones. Returns the
-    /// paths of the refused files, with the reasons.
+    /// Loads one part of a batch: either new responses, or responses that replace earlier ones. Returns the paths of
+    /// the refused files, with the reasons.
     async fn load_files(
         &mut self,
         batch: &ResponseBatch,

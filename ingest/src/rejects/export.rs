@@ -1,4 +1,5 @@
-//! Export of rejects to a feed file for correction. Each record has the original row, its reject id and the reason.
+//! Export of rejects (rows that could not be loaded) to a feed file for correction. Each record has the original row,
+//! its reject id and the reason.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -13,7 +14,8 @@ use crate::format::canonical::kind_of_file_name;
 use crate::format::find_repeated_member;
 use crate::source::csv_reader::detect_delimiter;
 
-/// Reject in the log, with its reject id and state. `run` and `source` are those of the load that rejected the row.
+/// Reject in the log. `run` and `source` belong to the load that rejected the row. `open` is false if the row was
+/// corrected or the run was undone.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct ListedReject {
     #[serde(flatten)]
@@ -57,7 +59,8 @@ pub(super) fn export_rejects(path: &Path, rows: &[ListedReject]) -> Result<(), R
     file.flush().map_err(failed)
 }
 
-/// Rejects as CSV lines below the header of their file. Fails if the rows have different headers.
+/// CSV lines of an export: the header of the original file, and below it one line per reject. Fails if the rejects come
+/// from files with different headers.
 fn csv_lines(rows: &[ListedReject]) -> Result<Vec<String>, RejectExportError> {
     let mut headers: Vec<&str> =
         rows.iter().map(|row| row.reject.columns.as_deref().unwrap_or_default()).collect();
@@ -76,8 +79,8 @@ fn csv_lines(rows: &[ListedReject]) -> Result<Vec<String>, RejectExportError> {
     Ok(lines)
 }
 
-/// Reject as a JSON object with the fields of its row. If the row cannot be split into fields, its text becomes the
-/// single field `row`.
+/// JSON object with the fields of the rejected row, its reject id and the reason. If the row cannot be split into
+/// fields, its whole text becomes the field `row`.
 fn json_record(row: &ListedReject) -> Value {
     let ListedReject { id, reject, .. } = row;
     let mut members = match (&reject.columns, serde_json::from_str::<Value>(&reject.row)) {
@@ -95,8 +98,8 @@ fn unsplit_row(reject: &Reject) -> Map<String, Value> {
     Map::from_iter([("row".to_owned(), json!(reject.row))])
 }
 
-/// Cells of a table row by column name. If the file name contains a kind, it is added as the cell `kind`. `None` if the
-/// row does not match its header.
+/// Cells of a table row by column name, without empty cells. If the file name contains a kind, such as `prices`, the
+/// cell `kind` is added. `None` if the row and its header have different numbers of cells.
 fn cells(columns: &str, reject: &Reject) -> Option<Map<String, Value>> {
     let sign = detect_delimiter(columns.as_bytes());
     let [columns, row] = [columns, reject.row.as_str()].map(|text| {

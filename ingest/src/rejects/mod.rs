@@ -40,7 +40,7 @@ pub struct RejectsArgs {
     /// Name of the feed; default: all feeds
     #[arg(long)]
     pub source: Option<String>,
-    /// Reason code; default: all reasons
+    /// Reason code, for example bad_date; default: all reasons
     #[arg(long)]
     pub reason: Option<String>,
     /// Open rejects only; this is the default
@@ -57,7 +57,7 @@ pub struct RejectsArgs {
     pub output: ListArgs,
 }
 
-/// Maximum length of a printed row, in characters. Exports and JSON output contain complete rows.
+/// Maximum length of a row in the printed table, in characters. Exports and JSON output contain complete rows.
 const PRINTED_ROW: usize = 500;
 
 /// Errors of listing or exporting rejects.
@@ -122,7 +122,7 @@ pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Resu
     if !json {
         let empty = match rejected {
             0 => {
-                "no rejects: every row of the loaded files was accepted; the message of a refused file has its rows"
+                "no rejects: every row of the loaded files was accepted; rejected rows of a refused file are in its message"
             }
             _ => {
                 "no rejects match: the others are closed, or of another run, source or reason; --all lists closed ones"

@@ -1,8 +1,7 @@
-//! Open rejects: rejects that are not corrected, of runs that are not undone.
+//! Open rejects. A reject is open if its row was not corrected and its run was not undone.
 //!
-//! A corrected row contains the id of its reject. The corrected row may be in a file of any format. The run that loads
-//! this row lists the reject id in its manifest, which closes the reject. If this run is undone, the reject is open
-//! again.
+//! The corrected row contains the reject id, and may be in a file of any format. A load of the corrected row lists the
+//! reject id in its manifest, which closes the reject. If this load is undone, the reject is open again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +10,7 @@ use memchr::memmem;
 
 use crate::log::run_status::RunStatus;
 
-/// Prefix of a reject id. After it come the run id, `-`, and a hash of file, line and error of the row.
+/// Prefix of a reject id. The whole id is `rj-`, the run id, `-`, and a hash of the row's file, line and error.
 const ID_PREFIX: &str = "rj-";
 const RUN_DIGITS: usize = 32;
 const HASH_DIGITS: usize = 16;
@@ -25,7 +24,7 @@ pub(crate) fn reject_id(run: &str, reject: &Reject) -> String {
     format!("{ID_PREFIX}{run}-{}", &blake3::hash(position.as_bytes()).to_hex()[..HASH_DIGITS])
 }
 
-/// Search for reject ids in a text that is read in pieces.
+/// Search for reject ids in a text that arrives in pieces. `ids` collects the found ids.
 #[derive(Debug, Default)]
 pub(crate) struct RejectIdSearch {
     pub ids: BTreeSet<String>,
@@ -34,7 +33,7 @@ pub(crate) struct RejectIdSearch {
 }
 
 impl RejectIdSearch {
-    /// Searches the next piece.
+    /// Searches the next piece of the text.
     pub(crate) fn search_piece(&mut self, piece: &[u8]) {
         self.overlap.extend_from_slice(&piece[..piece.len().min(ID_LENGTH)]);
         for text in [self.overlap.as_slice(), piece] {
@@ -55,9 +54,9 @@ fn parse_id_at(text: &[u8]) -> Option<String> {
 /// Index of rejects and their corrections, built from manifests.
 #[derive(Debug, Default)]
 pub(crate) struct OpenRejects {
-    /// Source and number of rejects of each completed run, by run id. Undone runs are excluded.
+    /// Source and number of rejects of each completed run. The key is the run id. Undone runs are excluded.
     refused: BTreeMap<String, (String, u64)>,
-    /// Ids of the corrected rejects, by the id of the run that rejected the row.
+    /// Ids of the corrected rejects. The key is the id of the run that rejected the rows.
     mended: BTreeMap<String, BTreeSet<String>>,
     status: RunStatus,
 }

@@ -23,8 +23,10 @@ pub struct ExportLogArgs {
     pub json: bool,
 }
 
-/// Imports an exported log into an empty stream, with the identity of the exported stream. Messages keep their sequence
-/// numbers, unless the exported stream had gaps. If the import is interrupted, the same command resumes it
+/// Imports an exported log into an empty stream
+///
+/// The stream gets the identity of the exported log, so projectors of this log accept the stream. Messages keep their
+/// sequence numbers, unless the exported log had gaps. If the import is interrupted, the same command resumes it.
 #[derive(Debug, Clone, Args)]
 pub struct ImportLogArgs {
     /// File written by `ingest export`
@@ -48,12 +50,12 @@ pub enum LogCopyError {
 /// Result of an export or import.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LogCopyReport {
-    /// Number of messages in the file, including messages that the stream already had.
+    /// Number of messages in the file. In an import, it includes messages that the stream already had.
     pub messages: u64,
-    /// Number of sequences that are missing in the exported stream. The messages after a gap get smaller sequences in
-    /// the copy.
+    /// Number of sequence numbers without a message in the exported stream. In an imported copy, the messages after
+    /// such a gap have smaller sequence numbers.
     pub gaps: u64,
-    /// Number of messages that an interrupted import had already published to the stream.
+    /// Number of messages that an earlier, interrupted import had already published to the stream.
     #[serde(rename = "there_before")]
     pub already_present: u64,
     /// Path of the file, as on the command line.
@@ -72,13 +74,13 @@ impl Display for LogCopyReport {
             (true, 0) => writeln!(text, "imported {new} from {file}"),
             (true, before) => {
                 let before = counted(before, "message");
-                writeln!(text, "imported {new} from {file}; the stream had {before} of it before")
+                writeln!(text, "imported {new} from {file}; already in the stream: {before}")
             }
         }?;
         if *gaps > 0 {
             writeln!(
                 text,
-                "{} missing in the original: later messages get smaller sequences in a copy, so facts must be rebuilt from it",
+                "{} missing in the original: a copy gives later messages smaller sequences; rebuild the facts from the copy",
                 counted(gaps, "sequence")
             )?;
         }

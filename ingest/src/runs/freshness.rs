@@ -21,9 +21,9 @@ use crate::normalize::parse_duration;
 
 /// Reports the age of the newest data of every feed.
 ///
-/// The age of prices and sessions is the age of their newest day. The age of other kinds is the age of their last load.
-/// Only hours of session days are included: a price of Friday has age 0 on Sunday, and 10 hours on Monday at 10:00 in
-/// New York. Undone runs are ignored.
+/// The age of prices and sessions is the time since the end of their newest day. The age of other kinds is the time
+/// since their last load. Only the hours of trading days count: a price of Friday has age 0 on Sunday, and 10 hours on
+/// Monday at 10:00 in New York. Undone runs are ignored.
 ///
 /// Exit codes: 0 all feeds are fresh; 1 some are older than --warn; 2 some are older than --error, or nothing was
 /// loaded; 3 NATS unreachable.
@@ -32,16 +32,16 @@ pub struct FreshnessArgs {
     /// Name of the feed; default: all feeds
     #[arg(long)]
     pub source: Option<String>,
-    /// Kinds that affect the exit code
+    /// Kinds of rows that decide the exit code
     #[arg(long = "kind", value_name = "KIND", default_values = ["price", "session"])]
     pub kinds: Vec<Kind>,
-    /// Age above which a feed gets a warning: 26h, 90m, 2d
+    /// Age above which a feed gets a warning, for example 26h, 90m or 2d
     #[arg(long, default_value = "26h", value_parser = parse_duration)]
     pub warn: Duration,
     /// Age above which a feed is an error
     #[arg(long, default_value = "50h", value_parser = parse_duration)]
     pub error: Duration,
-    /// Reference time (RFC 3339); default: now
+    /// Time at which the ages are measured (RFC 3339); default: now
     #[arg(long, value_parser = parse_observation_time)]
     pub at: Option<DateTime<Utc>>,
     /// Limit and format of the list.
@@ -66,31 +66,32 @@ pub enum FreshnessVerdict {
 pub struct FeedAge {
     /// Name of the source.
     pub source: String,
-    /// Kind of the rows. Rejects and evidence have no freshness.
+    /// Kind of the rows. Rejects and evidence are not listed.
     pub kind: Kind,
-    /// Newest day of the rows; absent for rows without a date.
+    /// Newest date in the rows; absent for rows without a date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newest: Option<NaiveDate>,
-    /// Time at which the log stored the last run of the source with rows of this kind.
+    /// Time at which the log stored the completion of the last load with such rows.
     pub loaded: DateTime<Utc>,
-    /// Age in hours of session days.
+    /// Age in hours. Only the hours of trading days are counted.
     pub age_hours: f64,
-    /// Number of sessions that began since the newest data.
+    /// Number of trading sessions after the newest data.
     pub age_sessions: i32,
-    /// Verdict by the age in hours, even for kinds that do not affect the exit code.
+    /// Comparison of the age with `--warn` and `--error`. It is also computed for kinds that do not affect the exit
+    /// code.
     pub verdict: FreshnessVerdict,
     /// True if the verdict of this feed affects the exit code.
     pub judged: bool,
 }
 
-/// Newest data of every feed.
+/// Ages of the newest data of all feeds.
 #[derive(Debug, Clone, Serialize)]
 pub struct FreshnessReport {
-    /// Reference time.
+    /// Time at which the ages are measured.
     pub at: DateTime<Utc>,
     /// Ages of the feeds, sorted by source and kind. Empty if no run matches the arguments.
     pub feeds: Vec<FeedAge>,
-    /// All sources of the log, if the requested source does not exist.
+    /// All sources of the log, if no feed matches the requested source; otherwise empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub known_sources: Vec<String>,
 }
@@ -98,7 +99,7 @@ pub struct FreshnessReport {
 /// Newest day of a feed's rows, and time of the feed's last run.
 type NewestData = (Option<NaiveDate>, DateTime<Utc>);
 
-/// Evaluates every feed of the log.
+/// Computes the age of every feed in the log.
 pub async fn check_freshness(
     args: &FreshnessArgs,
     settings: &StreamSettings,
@@ -176,7 +177,7 @@ impl FreshnessReport {
         judged.map(|feed| feed.verdict as u8).max().unwrap_or(FreshnessVerdict::Error as u8)
     }
 
-    /// Prints the feeds as a table. The verdicts that decide the exit code are in capitals.
+    /// Prints the feeds as a table. Verdicts that affect the exit code are in capitals.
     pub fn print_table(&self, max_rows: usize) {
         let columns = [
             Column::Text("source"),
@@ -218,7 +219,7 @@ impl FreshnessReport {
     }
 }
 
-/// Time between two times, without the days that are not session days. Zero if `from` is later than `to`.
+/// Time from `from` to `to`, counting only trading days in New York. Zero if `from` is later than `to`.
 fn session_time(from: DateTime<Utc>, to: DateTime<Utc>) -> TimeDelta {
     let last = new_york_date(to);
     let days = new_york_date(from).iter_days().take_while(|date| *date <= last);

@@ -1,4 +1,4 @@
-//! `ingest runs` and `ingest show`: runs, and any message of the log as JSON.
+//! `ingest runs` and `ingest show`: list of runs, and display of a log message as JSON.
 
 use std::collections::HashMap;
 
@@ -14,16 +14,18 @@ use telemetry::{counted, outln};
 use crate::log::reader::{Log, LogError};
 use crate::log::run_status::{RunStatus, is_undo};
 
-/// Number of characters of a shortened run id, in states such as `undone by 1a2b3c4d…`.
+/// Number of characters of a run id in a state such as `undone by 1a2b3c4d…`.
 const SHORT_ID: usize = 8;
 
 /// Lists the runs of the log, oldest first
 ///
-/// A run is a load, an undo or a pull. The table shows the newest runs. With --json, each line is a manifest. A
-/// completed run has two manifests: one from its start, one from its completion.
+/// A run is a load (also a load by `ingest watch` or `ingest pull`) or an undo. The table shows the newest runs. With
+/// --json, each line is a manifest, the record of a run in the log. A completed run has two manifests: one from its
+/// start, one from its completion.
 #[derive(Debug, Clone, Args)]
 pub struct RunsArgs {
-    /// Also list the records of `ingest pull`: calls charged to a budget, and bookmarks
+    /// Also list the records that `ingest pull` writes about its own work: API calls charged to a budget, and the
+    /// progress of each request
     #[arg(long)]
     pub all: bool,
     /// Limit and format of the list.
@@ -38,7 +40,7 @@ pub struct ShowArgs {
     pub sequence: u64,
 }
 
-/// Manifest with its sequence and storage time in the log.
+/// Log sequence of a manifest, time at which the log stored it, and the manifest.
 type StoredManifest = (u64, DateTime<Utc>, RunManifest);
 
 /// Prints the runs.
@@ -71,7 +73,7 @@ pub async fn list_runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(),
     Ok(())
 }
 
-/// Prints a table with one row per run. Each row shows the last manifest of its run, and the rows are in the order of
+/// Prints a table with one row per run. Each row shows the last manifest of its run. The rows are in the log order of
 /// these manifests.
 fn print_runs(manifests: &[StoredManifest], max_rows: usize, empty: &str) {
     let status = RunStatus::from_manifests(manifests.iter().map(|(_, _, run)| run));
@@ -100,7 +102,7 @@ fn print_runs(manifests: &[StoredManifest], max_rows: usize, empty: &str) {
     table.print(empty);
 }
 
-/// State of a run as text, with the numbers of its rejects and refused files.
+/// State of a run as text, with the numbers of rejects and of refused files.
 fn describe_state(run: &RunManifest, status: &RunStatus) -> String {
     if run.state == RunState::Started {
         return "started, not completed".to_owned();

@@ -1,4 +1,4 @@
-//! Commands over past runs: verify, undo, freshness, inspect, export and import.
+//! Commands for past runs: verify, undo, freshness, inspect, export and import.
 
 pub mod archive;
 pub mod freshness;

@@ -1,9 +1,9 @@
-//! `ingest verify` and `ingest resume`: both compare the log with the manifests of runs, and publish missing batches.
-//! `verify` treats completed runs, `resume` interrupted ones.
+//! `ingest verify` and `ingest resume`: both publish record batches that are missing in the log. `verify` repairs
+//! completed runs. `resume` completes interrupted runs.
 //!
-//! The manifest of a completed run has the number of record batches of each input and kind. The id of a batch follows
-//! from its source, input, kind and number, so the ids of all batches are known. A missing batch is read again from the
-//! same files, which are always cut into the same batches.
+//! The manifest of a completed run contains the number of record batches per input and kind. The id of a batch is
+//! computed from its source, input, kind and number, so the ids of all batches are known. To replace a missing batch,
+//! the original files are read again. The same files always give the same batches.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::{Display, Formatter};
@@ -23,11 +23,12 @@ use crate::log::reader::{Log, LogError};
 use crate::log::run_status::RunStatus;
 use crate::runs::undo::{UndoArgs, UndoReport, undo_run};
 
-/// Compares the log with the manifests of its runs, and republishes missing record batches.
+/// Checks that the log has all record batches of its runs, and republishes missing batches.
 ///
-/// Every message is read and decoded, so that damaged messages are found. Missing batches are read again from the files
-/// of the run, if the files are still at their paths. Interrupted runs are listed; `ingest resume` completes them.
-/// Messages are read from the leader of the stream. Replicas that are not current are listed.
+/// The manifest of a run says which batches the run published. Every message is read and decoded, so that damaged
+/// messages are found. Missing batches are read again from the files of the run, if the files are still at their paths.
+/// Interrupted runs are listed; `ingest resume` completes them. Messages are read from the leader of the stream.
+/// Replicas that are not current are listed.
 ///
 /// Exit codes: 0 the log is complete, or was repaired; 1 messages are missing or damaged, a replica is not current, or
 /// the log does not exist; 3 NATS unreachable.
@@ -58,7 +59,7 @@ pub struct ResumeArgs {
 pub struct VerifyReport {
     /// Number of messages read, including damaged messages.
     pub messages: u64,
-    /// Sequences that are missing in the stream.
+    /// Sequence numbers without a message in the stream.
     pub gaps: Vec<u64>,
     /// Messages that cannot be decoded.
     pub damaged: Vec<DamagedMessage>,
@@ -66,15 +67,15 @@ pub struct VerifyReport {
     pub incomplete: Vec<IncompleteRun>,
     /// Runs with a start manifest but without a completion manifest.
     pub interrupted: Vec<String>,
-    /// Number of missing messages that the completion manifests of the log do not explain. They may be messages of
-    /// interrupted runs, or of runs whose manifests are missing too.
+    /// Number of missing messages that cannot be assigned to a completed run. They may belong to interrupted runs, or
+    /// to runs whose manifests are missing too.
     pub unaccounted: u64,
     /// Replicas of the stream that are not current.
     pub lagging_replicas: Vec<LaggingReplica>,
-    /// True if nats-server compresses the stream. A kill can then damage the stream.
+    /// True if nats-server compresses the stream. If the server is then killed, the stream may be damaged.
     pub compressed: bool,
-    /// True if the log is complete after the repair: no damaged messages, missing batches, interrupted runs, lagging
-    /// replicas, or unaccounted missing messages. Gaps in the sequences may remain.
+    /// True if the log is complete after the repair. It then has no damaged messages, missing batches, interrupted runs
+    /// or lagging replicas, and `unaccounted` is 0. Sequence numbers without a message may remain.
     pub whole: bool,
 }
 
@@ -83,7 +84,7 @@ pub struct VerifyReport {
 pub struct DamagedMessage {
     /// Sequence in the stream.
     pub sequence: u64,
-    /// Cause, as text.
+    /// Error of decoding the message.
     pub reason: String,
 }
 
@@ -107,7 +108,7 @@ pub struct IncompleteRun {
     command: Vec<String>,
 }
 
-/// Result of completing an interrupted run.
+/// Result of a resumed or repaired run.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 pub enum ResumedRun {
@@ -255,8 +256,8 @@ pub async fn verify_log(
     Ok(findings)
 }
 
-/// Repeats the command in a manifest. Publishes the missing batches of an interrupted run. With `repair`, also
-/// publishes lost batches of a completed run.
+/// Repeats the command of a run, in order to publish its missing batches. `repair` must be true if the run is
+/// completed.
 async fn repeat_command(
     command: &[String],
     settings: &StreamSettings,
@@ -282,7 +283,7 @@ impl Display for VerifyReport {
         if let (Some(first), Some(last)) = (self.gaps.first(), self.gaps.last()) {
             writeln!(
                 text,
-                "{} missing, from {first} to {last}: the numbering keeps the gap; `ingest export` and `ingest import` make a log without it",
+                "{} missing, from {first} to {last}: the gap is permanent; `ingest export` and `ingest import` create a log without it",
                 counted(self.gaps.len(), "sequence")
             )?;
         }
@@ -305,7 +306,7 @@ impl Display for VerifyReport {
             let lost = counted(self.unaccounted, "lost message");
             writeln!(
                 text,
-                "{lost} of no known run: load the feeds of that time again, or import the second copy of the log"
+                "{lost} of unknown runs: load the feeds of that time again, or import the second copy of the log"
             )?;
         }
         for replica in &self.lagging_replicas {

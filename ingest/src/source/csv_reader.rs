@@ -1,17 +1,19 @@
-//! Lines and CSV records of a feed, as byte slices of one reused buffer.
+//! Reader of lines and CSV records from a feed. It returns byte slices of one reused buffer.
 //!
-//! The format is RFC 4180 with extensions for vendors' files. Lines may end in LF. A quote inside an unquoted field is
-//! an ordinary character. A header without commas may use semicolons, tabs or bars. Lines that begin with `#`, or a
-//! spreadsheet's `sep=;`, may precede the header. A header itself may begin with `#` if it has as many fields as the
-//! next line.
+//! The format is RFC 4180 with extensions for vendors' files. Lines may end in LF without CR. A quote inside an
+//! unquoted field is an ordinary character. The delimiter may also be a semicolon, a tab or `|`, if the header has no
+//! comma. Comment lines that begin with `#`, and a spreadsheet's line `sep=;`, may precede the header. The header
+//! itself may begin with `#` if it has as many fields as the next line.
 //!
-//! Invariant: a record uses at most [`MAX_RECORD`] bytes of memory.
+//! Invariant: the memory for a record is limited. A record that is much longer than [`MAX_RECORD`] bytes causes an
+//! error.
 
 use std::io::{self, Read};
 
 use memchr::{memchr, memchr_iter};
 
-/// Maximum length of a line or record, in bytes. A file with a longer line is not a feed.
+/// Approximate maximum length of a line or record, in bytes. Reading a longer line fails, because the file is probably
+/// not a feed.
 pub(crate) const MAX_RECORD: usize = 1024 * 1024;
 const CHUNK: usize = 256 * 1024;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -20,14 +22,15 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub(crate) struct LineReader<R> {
     reader: R,
     buffer: Vec<u8>,
-    /// Positions in the buffer: start of the current record, start of the next line, and end of the bytes read.
+    /// Start of the current record in the buffer. `next` is the start of the next line, and `end` is the end of the
+    /// bytes read.
     start: usize,
     next: usize,
     end: usize,
     finished: bool,
     line: u64,
     lines_read: u64,
-    /// True if the buffer contains a quotation mark. Without a quotation mark, records are split faster.
+    /// True if the buffer contains a quotation mark. Records without quotation marks are split faster.
     quotes: bool,
 }
 
@@ -89,8 +92,8 @@ impl<R: Read> LineReader<R> {
         Ok(true)
     }
 
-    /// Returns a copy of the first following line that `wanted` accepts; `None` if no line is accepted. All lines
-    /// remain unread.
+    /// Returns a copy of the first following line for which `wanted` returns true; `None` without such a line. All
+    /// lines remain unread.
     fn peek_line(&mut self, wanted: impl Fn(&[u8]) -> bool) -> io::Result<Option<Vec<u8>>> {
         /// Maximum number of lines examined.
         const MAX_LINES: usize = 100;
@@ -142,13 +145,13 @@ impl<R: Read> LineReader<R> {
 #[derive(Clone, Copy)]
 pub(crate) struct CsvRecord<'a> {
     pub line: u64,
-    /// Source text of the record.
+    /// Text of the record in the file.
     pub raw: &'a [u8],
     text: &'a [u8],
     fields: &'a [(u32, u32)],
     /// Delimiter of the fields.
     pub delimiter: u8,
-    /// True if a quoted field has no closing quote. The record is then rejected.
+    /// True if a quoted field has no closing quote. The record must then be rejected.
     pub unclosed: bool,
 }
 
@@ -174,9 +177,9 @@ impl<'a> CsvRecord<'a> {
 /// CSV records of a feed. Blank lines and rows of empty cells are skipped.
 pub(crate) struct CsvReader<R> {
     lines: LineReader<R>,
-    /// Delimiter of the fields; `None` until the first record is read, from which it is detected.
+    /// Delimiter of the fields; `None` until it is detected from the first record.
     delimiter: Option<u8>,
-    /// True after the first record was read. From then on, `#` does not mark a comment.
+    /// True after the first record was read. Comments are allowed only before it.
     begun: bool,
     /// True if comment lines may come before the header.
     comments: bool,
@@ -190,7 +193,8 @@ impl<R: Read> CsvReader<R> {
         Self::with_delimiter(reader, None)
     }
 
-    /// Creates a reader for a delimiter. With `None`, the delimiter is detected from the first record.
+    /// Creates a reader for files with the given delimiter. With `None`, the delimiter is detected from the first
+    /// record.
     pub(crate) fn with_delimiter(reader: R, delimiter: Option<u8>) -> io::Result<Self> {
         let (lines, fields, unquoted) = (LineReader::new(reader)?, Vec::new(), Vec::new());
         Ok(Self { lines, delimiter, begun: false, comments: true, fields, unquoted })
@@ -228,8 +232,9 @@ impl<R: Read> CsvReader<R> {
         Ok(Some(CsvRecord { line: self.lines.line, raw, text, fields: &self.fields, delimiter, unclosed }))
     }
 
-    /// True if the current line is a comment above the header. A line that begins with `#` is the header in two cases:
-    /// its first column is named `#`, or it has as many fields as the next line without `#`.
+    /// True if the current line is a comment above the header. A line that begins with `#` is not a comment but the
+    /// header in two cases. Either its first column is named `#`, or it has as many fields as the next line that does
+    /// not begin with `#`.
     fn is_comment(&mut self) -> io::Result<bool> {
         let line = self.lines.current();
         let marked =
@@ -248,11 +253,11 @@ impl<R: Read> CsvReader<R> {
         self.delimiter.unwrap_or(b',')
     }
 
-    /// Splits a record that contains quotation marks. While a quoted field is open, the record is extended by the next
-    /// line. Returns false if a quoted field is never closed.
+    /// Splits a record that contains quotation marks. If a quoted field is still open at the end of the line, the next
+    /// line is added to the record. Returns false if a quoted field is never closed.
     fn read_quoted(&mut self, delimiter: u8) -> io::Result<bool> {
-        /// Maximum number of lines in a record with quotes. In a longer record, the open quote counts as never closed,
-        /// and only the first line is rejected.
+        /// Maximum number of lines in a record. If a quoted field is still open after them, only the first line is
+        /// rejected. The other lines are read again as separate records.
         const MAX_LINES: usize = 1000;
         let (first_end, first_lines_read) = (self.lines.next - self.lines.start, self.lines.lines_read);
         for _ in 0..MAX_LINES {
@@ -283,7 +288,7 @@ fn width(line: &[u8], delimiter: u8) -> usize {
     fields.len()
 }
 
-/// Delimiter that a spreadsheet writes in the first line: `sep=;`.
+/// Delimiter from a line such as `sep=;`, which spreadsheets write above the header. `None` for other lines.
 fn separator(line: &[u8]) -> Option<u8> {
     let (word, sign) = line.split_at_checked(4)?;
     match sign {
@@ -292,7 +297,8 @@ fn separator(line: &[u8]) -> Option<u8> {
     }
 }
 
-/// Delimiter of a header: a comma, or another usual delimiter if the header has no comma.
+/// Detects the delimiter of a header. It is a comma if the header contains one. Otherwise, it is the most frequent of
+/// semicolon, tab and `|`.
 pub(crate) fn detect_delimiter(header: &[u8]) -> u8 {
     let count = |sign: u8| memchr_iter(sign, header).count();
     let other = [b';', b'\t', b'|'].into_iter().max_by_key(|sign| count(*sign));

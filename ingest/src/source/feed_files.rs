@@ -1,4 +1,4 @@
-//! Search for feed files in the paths of a command line.
+//! Search for feed files in the paths from the command line.
 //!
 //! Folders are read recursively in name order, without following links. Every entry of a zip archive is a separate
 //! file. The fixed order makes loads repeatable.
@@ -15,8 +15,8 @@ use crate::source::folder_handle::{FolderEntry, FolderHandle};
 use crate::source::standard_input::{self, StandardInput};
 use crate::source::zip_archive::ZipDirectory;
 
-/// Container of a feed file: none, or a zip archive. Compression is detected from the bytes of the file, and is not
-/// part of this type.
+/// Container of a feed file: none, or a zip archive. Compression such as gzip is not part of this type, because it is
+/// detected from the bytes of the file.
 #[derive(Debug, Clone)]
 pub enum Packing {
     Plain,
@@ -24,8 +24,8 @@ pub enum Packing {
     Zip(ZipDirectory, usize),
 }
 
-/// Encoding of the records in a file, detected from the bytes of the file. If the bytes are ambiguous, the file name
-/// decides.
+/// Encoding of the records in a file. The file name gives a first guess. The encoding is then detected from the bytes
+/// of the file, and the guess is used only if they are ambiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     Csv,
@@ -38,7 +38,8 @@ pub enum Encoding {
 pub struct FeedFile {
     /// Location of the file on disk, or of the archive that contains the file.
     pub location: FileLocation,
-    /// Name of the file for messages and provenance: path relative to the path on the command line.
+    /// Name of the file in messages and in the log, for example `2024/prices.csv` in a folder or `feeds.zip/prices.csv`
+    /// in an archive.
     pub label: String,
     pub packing: Packing,
     pub encoding: Encoding,
@@ -59,7 +60,7 @@ impl FeedFile {
         }
     }
 
-    /// File name without the endings for encoding and packing: `prices-2024` for `prices-2024.csv.gz`.
+    /// File name without folder and endings, for example `prices-2024` for `2024/prices-2024.csv.gz`.
     pub fn stem(&self) -> &str {
         let name = self.label.rsplit(['/', '\\']).next().unwrap_or(&self.label);
         let plain = strip_packing(name);
@@ -69,7 +70,7 @@ impl FeedFile {
 
 #[cfg(test)]
 impl FeedFile {
-    /// Test file with a name, without content on disk.
+    /// Feed file for tests, with a name but without content on disk.
     pub(crate) fn from_name(label: &str) -> Self {
         let encoding = encoding_of(strip_packing(label)).unwrap_or(Encoding::Csv);
         let location = PathBuf::new().into();
@@ -81,14 +82,14 @@ impl FeedFile {
 #[derive(Debug, Default)]
 pub(crate) struct FoundFiles {
     pub files: Vec<FeedFile>,
-    /// Files in folders that were skipped, because their names are not names of feed files.
+    /// Files in folders or archives that were skipped, because they are hidden or their names have no known ending.
     pub skipped: Vec<String>,
     /// Files that cannot be read, each with the reason.
     pub refused: Vec<(String, String)>,
 }
 
-/// Finds the files of all paths, in order. One path may be standard input. If `folder` is given, all paths are below
-/// this open folder.
+/// Finds the feed files in all paths, in order. A path may be `-` for standard input. If `folder` is given, all paths
+/// are this open folder or below it.
 pub(crate) fn find_feed_files(
     paths: &[PathBuf],
     folder: Option<&Arc<FolderHandle>>,
@@ -121,13 +122,13 @@ pub(crate) fn find_feed_files(
     found
 }
 
-/// Reason for refusing a file whose name is not UTF-8. File names in manifests are UTF-8 text.
+/// Reason for refusing a file whose name is not UTF-8. Such a name cannot be stored in a manifest.
 const NOT_UTF8: &str = "has a name that is not UTF-8: rename it";
 
 impl FoundFiles {
-    /// Adds a file to the feed files, the refused files or the skipped files, depending on its name. `path` is the path
-    /// of the file for messages. A file whose name is not a feed name gets the encoding `default`, or is skipped if
-    /// `default` is `None`.
+    /// Adds a file to the feed files, the refused files or the skipped files, depending on the ending of its name.
+    /// `path` is the path of the file for messages. A file with an unknown ending gets the encoding `default`. It is
+    /// skipped if `default` is `None`.
     fn add_file(
         &mut self,
         location: FileLocation,
@@ -182,7 +183,7 @@ fn add(location: FileLocation, label: String, named: bool, found: &mut FoundFile
     if label.to_ascii_lowercase().ends_with(".zip") {
         return add_archive(&location, &label, found);
     }
-    // A file on the command line is read even if its name is not a feed name.
+    // A file that the command line names is read even if the ending of its name is unknown.
     let (path, default) = (location.display_path(), named.then_some(Encoding::Csv));
     found.add_file(location, label, Packing::Plain, path, default);
 }
@@ -214,7 +215,8 @@ fn is_hidden(name: &str) -> bool {
     name.split('/').any(|part| part.starts_with('.') || part == "__MACOSX")
 }
 
-/// Reason for refusing a file that may have data in an unsupported format, with a hint. Only the name is checked.
+/// Reason for refusing a file in an unsupported format, such as `.rar` or `.xlsx`, with a hint for the user. Only the
+/// ending of the name is checked. `None` if the file is not refused.
 fn unsupported_packing(name: &str) -> Option<String> {
     let (_, ending) = name.rsplit_once('.')?;
     Some(match ending.to_ascii_lowercase().as_str() {
@@ -252,7 +254,7 @@ fn encoding_of(name: &str) -> Option<Encoding> {
     }
 }
 
-/// True for text files without data, such as a readme.
+/// True for the names of text files without data, such as `README`.
 fn is_prose(stem: &str) -> bool {
     const PROSE: [&str; 6] = ["readme", "license", "licence", "notice", "changelog", "requirements"];
     let name = stem.rsplit('/').next().unwrap_or(stem).to_ascii_lowercase();

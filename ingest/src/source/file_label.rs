@@ -1,6 +1,7 @@
 //! File names as text, for messages, manifests and logs.
 
-/// Escapes characters that could forge a log line or change the direction of text.
+/// Escapes control characters, line separators and characters that change the text direction. A file name with them
+/// could forge a log line.
 pub(crate) fn escape_name(name: &str) -> String {
     let mut escaped = String::with_capacity(name.len());
     for character in name.chars() {

@@ -9,7 +9,7 @@ use super::file_label::escape_name;
 use super::folder_handle::FolderHandle;
 use super::regular_file::{self, Links};
 
-/// Path of a file, and the open folder that contains the file. `folder` is `None` for a file from the command line.
+/// Path of a file. `folder` is the open folder that contains the file; `None` for a file that the command line names.
 #[derive(Debug, Clone)]
 pub struct FileLocation {
     /// Full path.

@@ -1,4 +1,4 @@
-//! Folder that stays open. Its entries are opened relative to the open folder, without following links.
+//! Handle of an open folder. The entries of the folder are opened relative to the handle, without following links.
 //!
 //! Invariant: if another user places a link below the folder, nothing is read or written through the link.
 
@@ -46,7 +46,7 @@ impl FolderHandle {
         &self.path
     }
 
-    /// True if the path still leads to the same folder.
+    /// True if the path still leads to the open folder. False if the folder was moved or deleted.
     pub(crate) fn is_at_its_path(&self) -> bool {
         let (at_path, open) = (rustix::fs::stat(&self.path), rustix::fs::fstat(&self.directory));
         let identity = |stat: Stat| (stat.st_dev, stat.st_ino);
@@ -75,8 +75,8 @@ impl FolderHandle {
         require_regular(File::from(file.map_err(describe_link)?))
     }
 
-    /// Locks the folder by a lock file `name` in the folder. The lock lasts until the returned file is dropped or the
-    /// process ends, even by a kill. Returns `None` if another process has the lock.
+    /// Locks the lock file `name` in this folder. The lock ends when the returned file is dropped or the process ends
+    /// or is killed. Returns `None` if another process has the lock.
     pub(crate) fn try_lock(&self, name: &str) -> io::Result<Option<File>> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = rustix::fs::openat(&self.directory, name, flags, Mode::from_raw_mode(0o666));
@@ -151,7 +151,7 @@ impl FolderHandle {
         Ok(entries)
     }
 
-    /// Opens a folder below this folder, one path component after the other.
+    /// Opens a folder below this folder, one path component after the other. Fails if a component is a link.
     fn descend(&self, relative: &Path) -> io::Result<OwnedFd> {
         let mut folder = open_part(self.directory.as_fd(), OsStr::new("."))?;
         for part in relative.components() {
@@ -174,7 +174,7 @@ fn folder_flags() -> OFlags {
     OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC
 }
 
-/// Error message for a folder that could not be opened without following links.
+/// Error for a folder that could not be opened because it is a link or a file.
 fn describe_folder(error: Errno) -> io::Error {
     match error {
         Errno::LOOP | Errno::NOTDIR => io::Error::other("is a link or a file: replace it with a folder"),

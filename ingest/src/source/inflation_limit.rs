@@ -9,7 +9,8 @@ use std::time::Duration;
 pub(super) const MAX_RATIO: u64 = 250;
 /// Unpacked size below which every ratio is accepted, in bytes.
 const MIN_CHECKED_BYTES: u64 = 64 * 1024 * 1024;
-/// Fixed part of the maximum time to unpack an archive. Each [`BYTES_PER_SECOND`] bytes of the archive add one second.
+/// Base of the maximum time to unpack an archive. For each [`BYTES_PER_SECOND`] bytes of the archive, one second is
+/// added.
 const UNPACK_TIME: Duration = Duration::from_secs(60);
 const BYTES_PER_SECOND: u64 = 1024 * 1024;
 
@@ -18,13 +19,13 @@ pub(super) fn exceeds_ratio(unpacked: u64, packed: u64) -> bool {
     unpacked > MIN_CHECKED_BYTES && unpacked / packed.max(1) > MAX_RATIO
 }
 
-/// Limits that all entries of an archive share. The bytes of an entry count once, even if the entry is read several
-/// times.
+/// Limits of unpacked bytes and time that all entries of an archive share. The bytes of an entry count once, even if
+/// the entry is read several times.
 #[derive(Debug)]
 pub(crate) struct ArchiveBudget {
     /// Size of the archive, in bytes.
     packed: u64,
-    /// Largest position read in each entry, in unpacked bytes.
+    /// Farthest position that was read in each entry, in unpacked bytes.
     entries: Vec<AtomicU64>,
     unpacked: AtomicU64,
     nanos: AtomicU64,
@@ -37,7 +38,7 @@ impl ArchiveBudget {
         Self { packed, entries, unpacked: AtomicU64::new(0), nanos: AtomicU64::new(0) }
     }
 
-    /// Adds a read to the totals of the archive. The read ended at `position` in the entry and took the duration
+    /// Adds one read to the totals of the archive. The read ended at `position` in the entry `entry`, and took the time
     /// `time`. Fails if a limit of the archive is exceeded.
     pub(crate) fn charge(&self, entry: usize, position: u64, time: Duration) -> io::Result<()> {
         let before = self.entries.get(entry).map_or(0, |read| read.fetch_max(position, Ordering::Relaxed));

@@ -1,4 +1,4 @@
-//! Sources: feed files on disk, in archives or on standard input, as decoded text and raw records.
+//! Access to feed files: search on disk and in archives, standard input, unpacking to text, and splitting into records.
 
 pub(crate) mod csv_reader;
 pub(crate) mod feed_files;

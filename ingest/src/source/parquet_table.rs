@@ -1,7 +1,8 @@
-//! Conversion of a Parquet file to CSV text, which every format can read.
+//! Conversion of a Parquet file to CSV text. The file is then loaded like a CSV file.
 //!
-//! Decimals keep their digits. A binary double is written as the shortest decimal for this double, usually the vendor's
-//! original number. Invariant: the columns of a row group are read page by page, never whole.
+//! Decimals keep their digits. A binary double is written as the shortest decimal that gives the same double, which is
+//! usually the vendor's original number. Invariant: a row group is read page by page, so that it need not fit in
+//! memory.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -14,20 +15,20 @@ use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
 use parquet::schema::types::SchemaDescriptor;
 
-/// Size of a piece of converted CSV text, in bytes.
+/// Minimum size of a converted piece of CSV text, in bytes.
 const PIECE: usize = 64 * 1024;
 
-/// Reader of the file's rows as text.
+/// Reader that returns the rows of a Parquet file as CSV text.
 pub(crate) struct ParquetTable {
     rows: RowIter<'static>,
-    /// One flag per column: true if the column has times in nanoseconds since 1970, as pandas writes them.
+    /// One flag per column: true if its values are times in nanoseconds since 1970, as pandas writes them.
     nanoseconds: Vec<bool>,
     text: Vec<u8>,
     read: usize,
 }
 
 impl ParquetTable {
-    /// Opens a file and writes the table's header.
+    /// Opens a Parquet file. The first line of the text is the header with the column names.
     pub(crate) fn open(file: File) -> io::Result<Self> {
         let reader = SerializedFileReader::new(file).map_err(unreadable)?;
         let schema = reader.metadata().file_metadata().schema_descr_ptr();
@@ -64,7 +65,7 @@ impl Read for ParquetTable {
     }
 }
 
-/// Names of the columns with binary doubles or floats.
+/// Names of the columns whose type is a binary double or float.
 pub(crate) fn double_columns(file: File) -> io::Result<Vec<String>> {
     let reader = SerializedFileReader::new(file).map_err(unreadable)?;
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
@@ -73,7 +74,7 @@ pub(crate) fn double_columns(file: File) -> io::Result<Vec<String>> {
     Ok(doubles.map(|column| column.name().to_owned()).collect())
 }
 
-/// Names of the columns. Fails for nested rows.
+/// Names of the columns. Fails if a column is nested, that is, a group of other columns.
 fn names(schema: &SchemaDescriptor) -> io::Result<Vec<String>> {
     let fields = schema.root_schema().get_fields();
     match fields.iter().find(|field| field.is_group()) {
@@ -114,7 +115,7 @@ fn moment(name: &str, moment: Option<DateTime<Utc>>) -> io::Result<DateTime<Utc>
     moment.ok_or_else(|| beyond(name))
 }
 
-/// Formats a time. A time at midnight is written as a date only.
+/// Formats a time. A time at midnight UTC is written as a date only.
 fn time(moment: DateTime<Utc>) -> String {
     let time = moment.time();
     if time == chrono::NaiveTime::MIN { moment.date_naive().to_string() } else { moment.to_rfc3339() }

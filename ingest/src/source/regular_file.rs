@@ -1,4 +1,5 @@
-//! Access to regular files. A FIFO, a socket or a device is refused before it is read. Small texts have a maximum size.
+//! Opening of regular files. A FIFO, a socket or a device is refused before it is read. Small text files, such as
+//! manifests, have a maximum size.
 
 use std::fs::{File, FileType};
 use std::io::{self, Read};
@@ -7,10 +8,10 @@ use std::path::Path;
 
 use rustix::fs::{Mode, OFlags};
 
-/// Maximum size of a map, a manifest or a list of symbols, in bytes.
+/// Maximum size of a column map, a connector manifest or a list of symbols, in bytes.
 const MAX_TEXT: u64 = 16 * 1024 * 1024;
 
-/// Treatment of a link in the last component of a path.
+/// Treatment of a path whose last component is a symbolic link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Links {
     Followed,
@@ -26,7 +27,7 @@ pub(crate) fn open_regular_file(path: &Path, links: Links) -> io::Result<File> {
     require_regular(File::from(rustix::fs::open(path, flags, Mode::empty()).map_err(describe_link)?))
 }
 
-/// Reads a small text from a regular file.
+/// Reads a small text file. Fails if it is larger than [`MAX_TEXT`] bytes or not a regular file.
 pub(crate) fn read_small_text(path: &Path, links: Links) -> io::Result<String> {
     let (file, mut text) = (open_regular_file(path, links)?, String::new());
     if file.take(MAX_TEXT + 1).read_to_string(&mut text)? as u64 > MAX_TEXT {
@@ -35,19 +36,18 @@ pub(crate) fn read_small_text(path: &Path, links: Links) -> io::Result<String> {
     Ok(text)
 }
 
-/// Flags for opening a file to read. Opening a FIFO does not wait for a writer, and opening a device does not wait for
-/// the device.
+/// Flags for opening a file to read. With these flags, opening a FIFO or a device does not block.
 pub(super) fn read_flags() -> OFlags {
     OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC
 }
 
-/// Refuses an open file that is not regular.
+/// Fails if the open file is not a regular file.
 pub(super) fn require_regular(file: File) -> io::Result<File> {
     let kind = file.metadata()?.file_type();
     if kind.is_file() { Ok(file) } else { Err(io::Error::other(describe_kind(kind))) }
 }
 
-/// Error message for a file that could not be opened without following links.
+/// Error for a file that could not be opened, for example because it is a link.
 pub(super) fn describe_link(error: rustix::io::Errno) -> io::Error {
     match error {
         rustix::io::Errno::LOOP => io::Error::other(LINK),

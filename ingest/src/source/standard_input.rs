@@ -1,7 +1,7 @@
 //! `ingest load -`: standard input as a feed file.
 //!
-//! A load reads every file twice, for identification and for loading. Standard input is therefore copied to a temporary
-//! file.
+//! A load reads every file twice: first to compute its hash, then to load the rows. Standard input is therefore copied
+//! to a temporary file.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -31,7 +31,7 @@ pub enum StandardInputError {
     NotReadAgain(io::Error),
 }
 
-/// Copy of standard input, with the file name for the load. The copy is deleted on drop.
+/// Copy of standard input in a temporary file. `label` is its file name in the load. The copy is deleted on drop.
 #[derive(Debug)]
 pub(crate) struct StandardInput {
     pub path: PathBuf,
@@ -39,8 +39,8 @@ pub(crate) struct StandardInput {
 }
 
 impl StandardInput {
-    /// Copies standard input up to its end. The label, which is the file name for the load, is `name`. Without `name`,
-    /// the label is made from `kind` and the detected encoding.
+    /// Copies standard input up to its end. The label of the copy is `name`. Without `name`, the label is made from
+    /// `kind` and the detected encoding, for example `price.csv`.
     pub(crate) async fn copy_to_file(
         name: Option<&str>,
         kind: Option<Kind>,
@@ -63,7 +63,7 @@ impl StandardInput {
         Ok(input)
     }
 
-    /// File name that contains the kind and the encoding.
+    /// File name from the kind and the detected encoding, for example `price.csv`.
     fn label_of(&self, kind: Option<Kind>) -> io::Result<String> {
         let mut head = Vec::new();
         File::open(&self.path)?.take(4096).read_to_end(&mut head)?;

@@ -1,4 +1,4 @@
-//! Converter of texts in other encodings to UTF-8.
+//! Conversion of text in other encodings to UTF-8.
 
 use std::io::{self, Read};
 

@@ -1,6 +1,7 @@
-//! Conversion of a feed file to UTF-8 text. The first bytes determine how the file is unpacked.
+//! Conversion of a feed file to UTF-8 text. The first bytes of the file determine how it is unpacked.
 //!
-//! Invariant: no file is inflated whole in memory. A zip bomb ends in an error after a bounded amount of work.
+//! Invariant: a file is unpacked piece by piece, never completely in memory. A zip bomb causes an error after a limited
+//! amount of work.
 
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;
@@ -18,8 +19,8 @@ use crate::source::transcoder::Transcoder;
 
 const BUFFER: usize = 256 * 1024;
 
-/// Calls `body` with the text of a file. Gzip and zstd are inflated, UTF-16 is converted to UTF-8, and Parquet is
-/// converted to a table.
+/// Calls `body` with a reader of the file's text. Gzip and zstd are unpacked, UTF-16 is converted to UTF-8, and Parquet
+/// is converted to CSV.
 pub(crate) fn read_text<T>(
     file: &FeedFile,
     body: impl FnOnce(&mut dyn Read) -> io::Result<T>,
@@ -40,7 +41,8 @@ pub(crate) fn read_text<T>(
     }
 }
 
-/// Names of the columns with binary doubles. Empty for files that are not Parquet, and for builds without Parquet.
+/// Names of the columns in a Parquet file whose type is a binary double or float. Empty for other files, and in builds
+/// without Parquet.
 pub(crate) fn double_columns(file: &FeedFile) -> io::Result<Vec<String>> {
     #[cfg(feature = "parquet")]
     if matches!(file.packing, Packing::Plain) && is_parquet(&file.location)? {
@@ -50,7 +52,7 @@ pub(crate) fn double_columns(file: &FeedFile) -> io::Result<Vec<String>> {
     Ok(Vec::new())
 }
 
-/// Opens a Parquet file as a table; `None` for other files.
+/// Opens a Parquet file as CSV text; `None` for other files.
 #[cfg(feature = "parquet")]
 fn parquet(location: &FileLocation) -> io::Result<Option<impl Read>> {
     if !is_parquet(location)? {
@@ -62,7 +64,7 @@ fn parquet(location: &FileLocation) -> io::Result<Option<impl Read>> {
     Ok(Some(Bounded { inner, packed, unpacked: 0 }))
 }
 
-/// Variant for builds without Parquet: no file is opened as a table.
+/// Variant for builds without Parquet: always returns `None`.
 #[cfg(not(feature = "parquet"))]
 fn parquet(_location: &FileLocation) -> io::Result<Option<io::Empty>> {
     Ok(None)
@@ -93,7 +95,7 @@ fn unpacked<T>(
     }
 }
 
-/// Calls `body` with a text. A text with a UTF-16 byte-order mark is converted to UTF-8.
+/// Calls `body` with a reader of UTF-8 text. If `reader` begins with a UTF-16 byte-order mark, its text is converted.
 fn in_utf8<R: Read, T>(reader: R, body: impl FnOnce(&mut dyn Read) -> io::Result<T>) -> io::Result<T> {
     let (start, mut reader) = peek::<2, _>(reader)?;
     match start.as_slice() {
@@ -124,7 +126,7 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Reader that fails if the compression ratio is too high.
+/// Reader that fails if the ratio of unpacked to packed bytes is too high.
 struct Bounded<R> {
     inner: R,
     packed: Arc<AtomicU64>,
@@ -146,7 +148,8 @@ impl<R: Read> Read for Bounded<R> {
     }
 }
 
-/// Reader that charges the bytes of an archive entry to the budget of the archive.
+/// Reader that counts the bytes and the reading time of an archive entry against the limits of its archive. Without an
+/// archive, nothing is counted.
 struct Metered<'a, R> {
     inner: R,
     archive: Option<(&'a ArchiveBudget, usize)>,

@@ -1,6 +1,6 @@
-//! Zip archive that is opened once. Its entries, often thousands, share one central directory in memory.
+//! Zip archive whose central directory is read once. Its entries, often thousands, share this directory in memory.
 //!
-//! Invariant: all entries together share one limit of inflated bytes and one limit of time. Entries do not overlap.
+//! Invariant: one limit of unpacked bytes and one limit of time apply to all entries together. Entries do not overlap.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,7 +13,7 @@ use zip::result::{ZipError, ZipResult};
 use super::file_location::FileLocation;
 use super::inflation_limit::ArchiveBudget;
 
-/// Buffer size in bytes.
+/// Size of the read buffer, in bytes.
 const BUFFER: usize = 64 * 1024;
 /// Central directory of an archive. Clones share the directory, and each clone has its own reader.
 #[derive(Debug, Clone)]
@@ -46,7 +46,7 @@ impl ZipDirectory {
         names.map(|(index, name)| Ok((index, name?.into_owned()))).collect()
     }
 
-    /// Reader for an entry of the archive.
+    /// Copy of the archive for reading an entry. The copy has its own file position.
     pub(crate) fn reader(&self) -> ZipArchive<impl Read + Seek> {
         self.archive.clone()
     }
@@ -64,7 +64,7 @@ struct ReopeningReader {
     file: Option<File>,
     at: u64,
     buffer: Vec<u8>,
-    /// File position of the buffer's start.
+    /// Position in the file of the first byte in the buffer.
     buffered_at: u64,
 }
 
@@ -76,7 +76,7 @@ impl Clone for ReopeningReader {
 }
 
 impl ReopeningReader {
-    /// Fills the buffer from the reader's position. Returns the index of this position in the buffer: 0.
+    /// Fills the buffer from the reader's position. Always returns 0, the index of this position in the buffer.
     fn fill_buffer(&mut self) -> io::Result<usize> {
         self.buffer.resize(BUFFER, 0);
         let file = match &mut self.file {

@@ -27,19 +27,19 @@ use watched_folder::{DONE, REFUSED, WatchedFolder};
 
 /// Pause after a load that could not reach the log.
 const RECONNECT_PAUSE: Duration = Duration::from_secs(5);
-/// Text that replaces the report of a file with several hard links. A user can link a file of another user into the
-/// folder, and the report would then disclose contents of that file.
+/// Text that replaces the report of a file with several hard links. A user can create a hard link in the folder to a
+/// file of another user. The report would then disclose contents of that file.
 const WITHHELD_REPORT: &str = "the report is withheld: the file has several names (hard links), so its contents may not be the sender's; ingest load prints the report\n";
 
 /// Loads every file that arrives in a folder.
 ///
 /// A file is loaded after it was unchanged for --settle. The file is then moved to done/, or to refused/ with a second
-/// file for the reason. Files whose names begin with a dot are ignored. A sender can write such a file, and rename it
-/// when it is complete. Only one process can watch a folder. While the log is unreachable, the files stay in the
-/// folder.
+/// file that contains the reason. Files whose names begin with a dot are ignored. A sender can write such a file, and
+/// rename it when it is complete. Only one process can watch a folder. While the log is unreachable, the files stay in
+/// the folder.
 ///
 /// Links are refused and never followed. A file that cannot be moved stays in the folder, with a warning, and is
-/// processed again after a minute. The name of a processed file is shortened if it leaves no room for `.reason.txt`.
+/// processed again after a minute. A file name that would be too long with the ending `.reason.txt` is shortened.
 ///
 /// Options of `ingest load` follow `--`: ingest watch in --source eod -- --format yahoo
 ///
@@ -53,13 +53,13 @@ pub struct WatchArgs {
     /// Name of the feed
     #[arg(long, value_parser = parse_source_name)]
     pub source: String,
-    /// Time without a change after which a file is loaded
+    /// Time for which a file must be unchanged before it is loaded
     #[arg(long, default_value = "5s", value_parser = parse_duration)]
     pub settle: Duration,
-    /// Interval of polling the folder
+    /// Interval between two checks of the folder for new files
     #[arg(long, default_value = "1s", value_parser = parse_duration)]
     pub every: Duration,
-    /// Exit after every file was processed
+    /// Exit after all files in the folder were processed
     #[arg(long)]
     pub once: bool,
     /// Address of metrics and health.
@@ -123,7 +123,7 @@ pub async fn watch_folder(
 /// Outcome of processing a file.
 enum FileResult {
     Moved,
-    /// The file changed during the load, and is not moved.
+    /// The file changed during the load. It is not moved, and is loaded again later.
     Changed,
     /// The file could not be moved, and stays in the folder.
     NotMoved,
@@ -131,7 +131,7 @@ enum FileResult {
     LogUnreachable,
 }
 
-/// Running watch.
+/// Inputs of a running watch.
 struct Watch<'a> {
     args: &'a WatchArgs,
     load_args: LoadArgs,
@@ -142,7 +142,7 @@ struct Watch<'a> {
 }
 
 impl Watch<'_> {
-    /// Loads a file and moves it.
+    /// Loads a file and moves it to a subfolder. `settled` is the state of the file at the last poll.
     async fn process_file(&self, name: &OsStr, settled: Option<EntryState>) -> FileResult {
         let mut load_args = self.load_args.clone();
         load_args.paths = vec![self.args.folder.join(name)];

@@ -1,4 +1,4 @@
-//! Files of a watched folder that are not yet processed.
+//! Pending files: files in a watched folder that are not yet processed.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -11,18 +11,19 @@ use rustix::fs::FileType;
 
 use crate::source::folder_handle::FolderHandle;
 
-/// Time after which a file is processed again, if it could not be moved out of the folder after processing.
+/// If a processed file could not be moved out of the folder, it is processed again after this time.
 const RETRY: Duration = Duration::from_secs(60);
 
-/// State of an entry: inode, type, size and change time. An equal state means an unchanged file.
+/// State of a folder entry: inode, mode, size, modification time and number of links. While the state stays equal, the
+/// file counts as unchanged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct EntryState {
     inode: u64,
     mode: u32,
     size: i64,
     modified: (i64, u64),
-    /// Number of hard links of the file. The contents of a file with several links may belong to a user other than the
-    /// sender. The report about such a file is therefore withheld.
+    /// Number of hard links of the file. A file with several links may belong to another user than the sender. The
+    /// report about such a file is therefore withheld.
     pub links: u64,
 }
 
@@ -43,13 +44,14 @@ impl EntryState {
 #[derive(Debug, Clone, Copy)]
 struct PendingFile {
     state: EntryState,
-    /// Start of the settle time: first poll that found this state of the file, or a later restart.
+    /// Start of the settle time. It is the first poll that found this state of the file, or a later restart.
     since: Instant,
-    /// Earliest time at which the file is processed again; `None` unless the file could not be moved out of the folder.
+    /// Set if the file was processed but could not be moved out of the folder. It is the earliest time at which the
+    /// file is processed again.
     retry_at: Option<Instant>,
 }
 
-/// Files that arrived and are not yet processed.
+/// Files in the folder that are not yet processed, by name.
 #[derive(Debug, Default)]
 pub(super) struct PendingFiles {
     files: HashMap<OsString, PendingFile>,
@@ -103,7 +105,8 @@ impl PendingFiles {
         }
     }
 
-    /// Number of pending files, if moving has failed for all of them; otherwise `None`.
+    /// Number of pending files, if all of them were processed but could not be moved. `None` if other files are
+    /// pending. `Some(0)` if no file is pending.
     pub(super) fn only_postponed(&self) -> Option<usize> {
         self.files.values().all(|file| file.retry_at.is_some()).then_some(self.files.len())
     }

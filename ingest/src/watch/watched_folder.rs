@@ -1,6 +1,7 @@
 //! Watched folder, with its subfolders `done` and `refused` for processed files.
 //!
-//! Invariant: files are moved, and reports created, relative to open folders. Symbolic links are never followed.
+//! Invariant: all files are moved, and all reports are created, relative to open folder handles. Symbolic links are
+//! never followed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -11,17 +12,17 @@ use std::sync::Arc;
 
 use crate::source::folder_handle::FolderHandle;
 
-/// Lock file of the watching process.
+/// Name of the lock file. The process that watches the folder locks this file.
 const LOCK: &str = ".ingest-watch.lock";
 const REPORT_ENDING: &str = ".reason.txt";
 /// Maximum length of a file name on common file systems, in bytes.
 const MAX_NAME_BYTES: usize = 255;
-/// Maximum number that is appended to a file name to make it unique in the subfolder.
+/// Maximum number that is appended to a file name to make it unique in the subfolder, as in `prices.csv.2`.
 const MAX_NAME_NUMBER: usize = 99_999;
-/// Maximum length of a file name in a subfolder, in bytes. It leaves room for the number and for the ending of the
-/// report.
+/// Maximum length of a file name in a subfolder, in bytes, before a number is appended. The limit leaves room for the
+/// number and for the ending of the report.
 const MAX_STORED_NAME_BYTES: usize = MAX_NAME_BYTES - REPORT_ENDING.len() - ".99999".len();
-/// Maximum length of the ending that a shortened file name keeps, in bytes.
+/// Maximum length in bytes of a file name ending that is preserved when the name is shortened.
 const MAX_ENDING_BYTES: usize = 16;
 
 /// Errors that prevent watching a folder.
@@ -38,7 +39,7 @@ pub enum WatchError {
     Options(#[from] clap::Error),
 }
 
-/// Subfolders for processed files.
+/// Subfolder for loaded files. [`REFUSED`] is the subfolder for refused files.
 pub(super) const DONE: &str = "done";
 pub(super) const REFUSED: &str = "refused";
 
@@ -62,8 +63,8 @@ impl WatchedFolder {
         Ok(Self { folder: Arc::new(folder), _lock: lock })
     }
 
-    /// Moves a file to a subfolder, under an unused name. The report is written first, so that every refused file has
-    /// its report.
+    /// Moves a file to a subfolder, under an unused name. A report is written before the file is moved, so that no
+    /// refused file lacks its report.
     pub(super) fn move_file(&self, name: &OsStr, subfolder: &str, report: Option<&str>) -> io::Result<()> {
         let folder = &self.folder.create_folder(subfolder)?;
         let stored = shorten_name(name);
@@ -85,7 +86,8 @@ impl WatchedFolder {
     }
 }
 
-/// First of the candidates `name`, `name.2`, `name.3` … that no file and no report in the folder uses.
+/// First unused name of `name`, `name.2`, `name.3` and so on. A name is used if the folder contains this file or its
+/// report.
 fn find_unused_name(folder: &FolderHandle, name: &OsStr) -> io::Result<OsString> {
     let numbered = (2..=MAX_NAME_NUMBER).map(|number| with_ending(name, &format!(".{number}")));
     for name in std::iter::once(name.to_owned()).chain(numbered) {
@@ -102,8 +104,8 @@ fn with_ending(name: &OsStr, ending: &str) -> OsString {
     name
 }
 
-/// Shortens a name that leaves no room for a number and the ending of the report. The shortened name has the ending and
-/// a hash of the original name.
+/// Shortens a name that is longer than [`MAX_STORED_NAME_BYTES`]. The shortened name contains a hash of the original
+/// name, and has the same ending.
 fn shorten_name(name: &OsStr) -> OsString {
     let bytes = name.as_bytes();
     if bytes.len() <= MAX_STORED_NAME_BYTES {

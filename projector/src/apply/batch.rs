@@ -1,8 +1,9 @@
-//! Application of a batch of log messages in one transaction: facts, dead letters, dirty symbols and the checkpoint.
+//! Application of a batch of log messages to the facts. Facts, dead letters, dirty symbols (symbols to derive again)
+//! and the checkpoint are written in one transaction.
 //!
-//! If Postgres refuses a group of record batches, a savepoint is rolled back. Each half of the group is then applied
-//! separately. A single refused record batch is split in the same way, down to the refused row. The refused row becomes
-//! a dead letter; all other rows are applied.
+//! Record batches are applied in groups, each under a savepoint. If a group is refused, for example by Postgres, its
+//! savepoint is rolled back. Each half of the group is then applied separately. A single refused record batch is split
+//! in the same way, down to the refused row. The refused row becomes a dead letter; all other rows are applied.
 
 use std::collections::HashSet;
 
@@ -32,14 +33,14 @@ struct SequencedBatch {
     batch: RecordBatch,
 }
 
-/// Applies messages to the facts, and updates the cache of facts.
+/// Applies messages to the facts in Postgres, and updates `cache`.
 ///
 /// The caller commits the transaction together with the checkpoint. If the transaction rolls back, the caller must
 /// discard `cache`.
 ///
-/// A row becomes a dead letter if its error has an [`ApplyError::dead_letter_code`]. The caller sets `repeated` if
-/// these messages have failed several times. A row then also becomes a dead letter if its error has an
-/// [`ApplyError::repeated_code`].
+/// A row becomes a dead letter if applying it fails with an error that has an [`ApplyError::dead_letter_code`]. If
+/// these messages have already failed several times, the caller sets `repeated`. A row with an
+/// [`ApplyError::repeated_code`] then becomes a dead letter too.
 pub async fn apply_messages(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -96,11 +97,11 @@ async fn apply_batches(
     Ok(letters)
 }
 
-/// Applies a group of record batches under a savepoint.
+/// Applies a group of record batches under a savepoint. Rolls the savepoint back if the group is refused.
 ///
-/// Returns `None` on success. If the error has an [`ApplyError::dead_letter_code`], rolls the savepoint back and
-/// returns the error and its code. If `repeated` is true, does the same for an error with an
-/// [`ApplyError::repeated_code`]. Fails with any other error.
+/// Returns `None` on success, and the error with its dead-letter code if the group is refused. A group is refused if
+/// the error has an [`ApplyError::dead_letter_code`]. If `repeated` is true, an [`ApplyError::repeated_code`] is also
+/// enough. Fails with any other error.
 async fn apply_or_undo(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -142,8 +143,8 @@ async fn apply_group(
     Ok((records, years))
 }
 
-/// Decodes messages in parallel. A damaged message becomes a dead letter. A message that a newer program version
-/// published is an error.
+/// Decodes messages in parallel. A damaged message becomes a dead letter. Fails if a newer program version published a
+/// message, because this version cannot read it.
 fn decode_messages(
     fact_set: &str,
     messages: &[LogMessage],
@@ -200,7 +201,8 @@ fn undecodable_letter(fact_set: &str, message: &LogMessage, error: &BatchError) 
     }
 }
 
-/// Drops record batches that were applied before. Of several record batches with the same id, only the first is kept.
+/// Drops record batches that were already applied in an earlier transaction. If several record batches have the same
+/// id, drops all but the first.
 async fn drop_applied(
     transaction: &Transaction<'_>,
     batches: Vec<SequencedBatch>,

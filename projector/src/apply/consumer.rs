@@ -1,4 +1,4 @@
-//! Log reader: one ordered JetStream consumer that reads every message after the checkpoint. If the server does not
+//! Log reader. It reads every message after the checkpoint with one ordered JetStream consumer. If the server does not
 //! deliver a message to the consumer, the reader fetches the message by its sequence number.
 
 use std::time::{Duration, Instant};
@@ -16,20 +16,21 @@ use crate::error::ConsumeError;
 
 /// Largest number of messages in a batch.
 const MAX_MESSAGES: usize = 2_000;
-/// Maximum wait for the next message of a load. After this wait, the batch is returned as it is.
+/// Maximum wait for the next message while a load is in progress. After this wait, the batch is returned without
+/// further messages.
 const LINGER: Duration = Duration::from_millis(250);
-/// Time without a delivery after which the reader asks the server if the log has an undelivered message. The time
+/// If no message arrives for this time, the reader asks the server for an undelivered message in the log. The time
 /// starts again after each such check.
 const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum time for which a message may stay undelivered after a check found it in the log. The reader then stops using
 /// the consumer and fetches the message by its sequence.
 const STALL_TIMEOUT: Duration = Duration::from_secs(15);
-/// Interval at which a waiting reader tests if [`STALL_CHECK_INTERVAL`] has passed without a delivery.
+/// Interval at which [`LogReader::next_checked_batch`] tests if [`STALL_CHECK_INTERVAL`] has passed.
 const DELIVERY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of messages that are fetched by sequence before a new consumer is created.
 const MAX_BY_SEQUENCE: usize = 256;
 
-/// Consecutive messages of the log.
+/// Batch of consecutive messages of the log.
 #[derive(Debug, Default)]
 pub struct MessageBatch {
     /// Messages in log order, without a gap.
@@ -41,17 +42,18 @@ pub struct MessageBatch {
 }
 
 impl MessageBatch {
-    /// Size of the messages in bytes, decompressed.
+    /// Total size of the message payloads after decompression, in bytes.
     pub fn bytes(&self) -> usize {
         self.messages.iter().map(|message| unpacked_length(&message.payload)).sum()
     }
 
-    /// `true` if no log message follows the batch and `unfinished` is false. Read tables are then derived at once.
+    /// `true` if the log has no message after the batch, and `unfinished` is false. The caller then derives the read
+    /// tables without further wait.
     pub fn is_last(&self) -> bool {
         self.pending == 0 && !self.unfinished
     }
 
-    /// Drops the messages after the sequence `end`. If the batch reaches `end`, no further batch is expected.
+    /// Drops the messages after the sequence `end`. If the batch reaches `end`, it counts as the last batch.
     pub fn truncate_after(mut self, end: Option<Sequence>) -> Self {
         let Some(end) = end else { return self };
         if self.messages.last().is_some_and(|last| last.sequence >= end) {
@@ -68,8 +70,8 @@ pub struct LogReader {
     stream: Stream,
     /// Consumer that receives messages from the server; `None` while messages are fetched by sequence.
     messages: Option<pull::Ordered>,
-    /// Set if the consumer failed to deliver the next message. The value is the sequence of this message, or of the
-    /// later message that the consumer delivered instead. The reader then fetches the next message by its sequence.
+    /// Set if the consumer failed to deliver the next message. The reader then fetches this message by its sequence.
+    /// The value is the sequence of this message, or of the later message that the consumer delivered instead.
     gap: Option<u64>,
     after: Sequence,
     batch_bytes: u64,
@@ -92,7 +94,8 @@ enum DeliveryState {
 }
 
 impl DeliveryState {
-    /// State after a check that found an undelivered message. A stall that an earlier check found keeps its start time.
+    /// New state after a check found an undelivered message. If an earlier check already found the stall, its start
+    /// time does not change.
     fn after_stalled_check(self, now: Instant) -> Self {
         Self::Stalled { since: if let Self::Stalled { since } = self { since } else { now } }
     }
@@ -106,7 +109,7 @@ impl DeliveryState {
 impl LogReader {
     /// Opens a reader whose first message is the one after `after`.
     ///
-    /// A malformed message would end the connection of a consumer. If the first message is malformed, messages are
+    /// A consumer loses its connection if it receives a malformed message. If the first message is malformed, it is
     /// therefore fetched by sequence before a consumer is created.
     pub async fn open(
         context: &Context,
@@ -147,11 +150,11 @@ impl LogReader {
         Ok(())
     }
 
-    /// Waits for the next batch: the available messages, and the next messages of a load in progress, up to the size
-    /// limit.
+    /// Waits for the next batch. It contains all available messages, up to the size limit. If a load is in progress,
+    /// the reader also waits for its next messages.
     ///
-    /// After a batch that reached the size limit during a load, the next batch may be empty. Cancel safe: messages that
-    /// were read stay buffered.
+    /// If the previous batch was `unfinished`, the batch may be empty. Cancel safe: messages that were read stay
+    /// buffered.
     pub async fn next_batch(&mut self) -> Result<MessageBatch, ConsumeError> {
         while !self.is_batch_full() {
             if self.buffered.messages.is_empty() && !self.buffered.unfinished {
@@ -170,8 +173,8 @@ impl LogReader {
         Ok(MessageBatch { unfinished, ..batch })
     }
 
-    /// Buffers messages for the next batch, up to the size limit, and then waits forever. Returns only an error. Cancel
-    /// safe.
+    /// Reads messages of the next batch into the buffer, up to the size limit. Then waits until it is cancelled.
+    /// Returns only if an error occurs. Cancel safe.
     pub async fn read_ahead(&mut self) -> ConsumeError {
         while self.has_room() {
             if let Err(error) = self.buffer_next().await {
@@ -181,7 +184,7 @@ impl LogReader {
         std::future::pending().await
     }
 
-    /// `true` unless the log has a next message that the server has not delivered.
+    /// `false` if the log has a next message, but the server has not delivered it yet.
     pub fn is_delivering(&self) -> bool {
         self.delivery == DeliveryState::Current
     }
@@ -191,7 +194,7 @@ impl LogReader {
         self.after.to_u64() + 1
     }
 
-    /// Restarts the time limit for the next delivery. A paused projector calls this, because it reads no messages.
+    /// Restarts the time limit for the next delivery. A paused projector reads no messages, so it calls this regularly.
     pub fn restart_delivery_timeout(&mut self) {
         (self.last_progress, self.delivery) = (Instant::now(), DeliveryState::Current);
     }
@@ -208,11 +211,10 @@ impl LogReader {
 
     /// Checks that the server still delivers messages.
     ///
-    /// Messages are fetched by sequence if the next message is malformed, or if it stays undelivered for
-    /// `STALL_TIMEOUT`. A damaged replica of the stream can stop the delivery.
+    /// If the next message is malformed or stays undelivered for `STALL_TIMEOUT`, messages are fetched by sequence. A
+    /// possible cause is a damaged replica of the stream.
     ///
-    /// Fails if the log has later messages, but lacks the next message. In this case the server stops delivering
-    /// without reporting an error.
+    /// Fails if the log has later messages, but lacks the next message. The server does not report this error itself.
     pub async fn check_delivery(&mut self) -> Result<(), ConsumeError> {
         if self.gap.is_none() && self.last_progress.elapsed() < STALL_CHECK_INTERVAL {
             return Ok(());

@@ -1,5 +1,5 @@
-//! Dead letters: messages and rows that could not be applied, stored with reason and provenance. A dead letter commits
-//! in the same transaction as the other rows of its batch.
+//! Dead letters: messages and rows that could not be applied. They are stored with the reason and the origin of the
+//! row. A dead letter commits in the same transaction as the other rows of its batch.
 
 use event_log::sequence::Sequence;
 use store::copy::copy_into;
@@ -31,7 +31,7 @@ copy_row! {
         file: Option<String>,
         /// Line of the row in its file; `None` for a whole message or an unknown line.
         line: Option<i64>,
-        /// Refused content, as text from [`to_printable`].
+        /// Content of the refused row or message, converted by [`to_printable`].
         payload: String,
     }
 }
@@ -60,7 +60,7 @@ pub fn to_printable(payload: &[u8]) -> String {
 }
 
 sql_row! {
-    /// Dead letter as `projector dead-letters` prints it.
+    /// Stored dead letter, with the fields that `projector dead-letters` prints.
     #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
     pub struct DeadLetterEntry {
         /// Fact set to which the row could not be applied.
@@ -86,7 +86,7 @@ sql_row! {
         pub line: Option<i64>,
         /// Status: `held` (not yet decided), `discarded` or `applied`.
         pub status: String,
-        /// Refused content, as text from [`to_printable`].
+        /// Content of the refused row or message, converted by [`to_printable`].
         pub payload: String,
     }
 }
@@ -94,8 +94,8 @@ sql_row! {
 const LIST: &str = include_str!("../../queries/dead_letters_list.sql");
 const DISCARD: &str = include_str!("../../queries/dead_letters_discard.sql");
 
-/// Dead letters of one message, or all dead letters with status `held` if `sequence` is `None`. Sorted by fact set,
-/// sequence and item.
+/// Dead letters of the message `sequence`. If `sequence` is `None`, all dead letters with the status `held`. Sorted by
+/// fact set, sequence and item.
 pub async fn list_dead_letters(
     client: &tokio_postgres::Client,
     sequence: Option<Sequence>,

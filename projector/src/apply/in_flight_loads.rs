@@ -1,5 +1,6 @@
-//! Loads in progress. Read tables that are derived during a load lack its later messages. They must be derived again
-//! after the last message of the load.
+//! Loads in progress, found from the run manifests in the log. Read tables that are derived during a load lack its
+//! later rows, and must be derived again after its end. While a load is in progress, the log reader therefore waits for
+//! more messages.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -8,7 +9,7 @@ use event_log::message::LogMessage;
 use event_log::record_batch::{Body, Envelope};
 use market::event::{Kind, RunState};
 
-/// Time without messages after which a load counts as ended, because the process of the load may have been killed.
+/// A load without a message for this time counts as ended. Its process may have been killed.
 const IDLE_TIMEOUT: Duration = Duration::from_millis(500);
 
 /// Ids of runs that have started but not completed, each with the time of its latest message.
@@ -16,7 +17,7 @@ const IDLE_TIMEOUT: Duration = Duration::from_millis(500);
 pub(crate) struct InFlightLoads(HashMap<String, Instant>);
 
 impl InFlightLoads {
-    /// Updates the runs in progress from a message of the log.
+    /// Updates the loads in progress from a message of the log.
     pub(crate) fn observe(&mut self, message: &LogMessage, now: Instant) {
         let Ok(envelope) = Envelope::from_headers(message.headers.as_ref()) else { return };
         if envelope.kind == Kind::Run {

@@ -1,4 +1,5 @@
-//! `projector dead-letters retry` and `export`. Both read the messages of dead letters from the log again.
+//! `projector dead-letters retry` and `projector dead-letters export`. Both read the messages of dead letters from the
+//! log again.
 
 use std::collections::BTreeSet;
 
@@ -23,7 +24,7 @@ const RECOMPUTE: &str = include_str!("../../queries/recompute.sql");
 
 /// Applies the messages of dead letters again. Returns the number of dead letters that were applied.
 ///
-/// The affected securities are marked dirty; the running projector derives them.
+/// The affected securities are marked as dirty. The running projector then derives their read tables again.
 pub async fn retry_dead_letters(
     database: &DatabaseArgs,
     log: &StreamSettings,
@@ -51,9 +52,10 @@ pub async fn retry_dead_letters(
     Ok(applied)
 }
 
-/// Exports the rows of dead letters as canonical NDJSON records, for repair and a new load.
+/// Reads the rows of dead letters as records in the canonical feed format. They can be exported, corrected and loaded
+/// again.
 ///
-/// Also returns the dead letters whose messages cannot be decoded, because they have no rows.
+/// The second list has the dead letters without rows, because their messages cannot be decoded.
 pub async fn export_rows<'a>(
     log: &StreamSettings,
     letters: &'a [DeadLetterEntry],
@@ -72,8 +74,8 @@ pub async fn export_rows<'a>(
     Ok((records, unreadable))
 }
 
-/// Finds the record batch that contains an item of a message. `item` is the index of the item in the message. Also
-/// returns the index of the item in the record batch. Both indexes start at 0.
+/// Finds the record batch that contains an item of a message. `item` is the index of the item in the message. Returns
+/// the body of the record batch, and the index of the item in it. Both indexes start at 0.
 fn locate_item(batches: &[RecordBatch], item: usize) -> Option<(&Body, usize)> {
     let mut before = 0;
     batches.iter().find_map(|batch| {
@@ -83,7 +85,7 @@ fn locate_item(batches: &[RecordBatch], item: usize) -> Option<(&Body, usize)> {
     })
 }
 
-/// Canonical records of an item. An item is one row, or all bars of one symbol.
+/// Records of an item in the canonical feed format. An item is one row, or all bars of one symbol.
 fn item_rows(body: &Body, item: usize) -> Result<Vec<Value>, BatchError> {
     let kind = body.kind();
     let rows = match body {
@@ -93,8 +95,8 @@ fn item_rows(body: &Body, item: usize) -> Result<Vec<Value>, BatchError> {
     Ok(rows.as_array().into_iter().flatten().map(|row| canonical_record(kind.as_str(), row)).collect())
 }
 
-/// Converts a row to the canonical feed format. The fields of `record` move to the top level; `line` and nulls are
-/// omitted.
+/// Converts a row to the canonical feed format. The fields inside `record` move to the top level. The field `line` and
+/// null values are omitted.
 fn canonical_record(kind: &str, row: &Value) -> Value {
     let mut record = Map::from_iter([("kind".to_owned(), Value::from(kind))]);
     for (name, value) in row.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null()) {

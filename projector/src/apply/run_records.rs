@@ -1,4 +1,4 @@
-//! Tables that record, for operators, the record batches, rejects and runs that were applied.
+//! Operators' tables that list the applied record batches, the rejected input rows and the ingest runs.
 
 use std::collections::HashSet;
 
@@ -45,7 +45,7 @@ copy_row! {
     }
 }
 
-/// Loads the ids of record batches that were applied before.
+/// Selects from `ids` the ids of record batches that were already applied.
 pub async fn load_applied_batches(
     transaction: &Transaction<'_>,
     ids: &[&[u8]],
@@ -54,7 +54,7 @@ pub async fn load_applied_batches(
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
-/// Inserts applied record batches with their provenance.
+/// Inserts the applied record batches, each with its provenance (source, run, file and line).
 pub async fn insert_batches(
     transaction: &Transaction<'_>,
     batches: &[(Sequence, &RecordBatch)],
@@ -78,7 +78,7 @@ fn batch_row<'a>((sequence, batch): &(Sequence, &'a RecordBatch)) -> Result<Batc
     })
 }
 
-/// Inserts rejects and run manifests.
+/// Inserts the rejected rows and the run manifests that `batches` contain.
 pub async fn insert_run_records(
     transaction: &Transaction<'_>,
     batches: &[(Sequence, &RecordBatch)],
@@ -119,7 +119,7 @@ fn line_number(line: u64) -> Result<i64, ApplyError> {
     i64::try_from(line).map_err(|_| too_large_error("a line number exceeds the range of bigint"))
 }
 
-/// Converts a number of rows, or the number of a row in its batch, to `integer` of Postgres.
+/// Converts a row count or an item number to a Postgres `integer`. Fails if the number is too large.
 pub(super) fn row_number(rows: usize) -> Result<i32, ApplyError> {
     i32::try_from(rows).map_err(|_| too_large_error("it has more than 2147483647 rows"))
 }

@@ -1,4 +1,5 @@
-//! Creation of a backup: one database snapshot, and the log up to the checkpoint of the snapshot.
+//! Creation of a backup. The tables come from one database snapshot. The log ends with the last message that this
+//! snapshot has applied.
 
 use std::path::Path;
 use std::time::Duration;
@@ -23,9 +24,10 @@ use crate::settings::ProjectorSettings;
 
 const POSITION: &str = include_str!("../../queries/backup/position.sql");
 const DISCARDED: &str = include_str!("../../queries/backup/discarded.sql");
-/// Maximum wait for a state in which the served tables contain all applied facts.
+/// Maximum time to wait until the served tables contain all applied facts. It is also the maximum wait for the next
+/// messages when the log is exported.
 const CATCH_UP_TIMEOUT: Duration = Duration::from_secs(60);
-/// Interval between two checks whether the served tables contain all applied facts.
+/// Interval at which a backup checks if the served tables contain all applied facts.
 const POSITION_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Summary of a backup.
@@ -37,7 +39,7 @@ pub struct BackupReport {
     pub sequence: Sequence,
     /// Number of log messages in the backup; 0 if the projector never applied a message.
     pub messages: u64,
-    /// Number of exported rows of all account and policy tables.
+    /// Number of exported rows in all tables of the backup.
     pub rows: u64,
     /// Number of messages that were in the log at the start of the backup, but are not in the backup. The projector had
     /// not applied them in time.
@@ -45,7 +47,7 @@ pub struct BackupReport {
 }
 
 impl BackupReport {
-    /// Lines of the summary in text form.
+    /// Formats the summary as text lines.
     pub fn summary(&self) -> String {
         let Self { folder, sequence, rows, missing_messages, .. } = self;
         let mut text = format!(
@@ -127,10 +129,11 @@ async fn open_log(settings: &ProjectorSettings) -> Result<Option<(Context, Strea
     }
 }
 
-/// Begins a database snapshot in which the served tables contain all applied facts. Returns a row with the served
+/// Begins a read-only transaction as soon as the served tables contain all applied facts. Returns a row with the served
 /// generation and its checkpoint.
 ///
-/// If a projector is running, first waits until it has applied the log up to `last`, at most [`CATCH_UP_TIMEOUT`].
+/// If a projector is running, first waits until it has applied the log up to sequence `last`. After
+/// [`CATCH_UP_TIMEOUT`], the backup is made without the messages that are not applied.
 async fn begin_caught_up_snapshot(client: &Client, last: u64) -> Result<Row, BackupError> {
     let begun = Instant::now();
     while begun.elapsed() < CATCH_UP_TIMEOUT {

@@ -1,4 +1,4 @@
-//! Layout of a backup folder, whose files only the owner can read.
+//! Layout of a backup folder. Only the owner can read its files.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};

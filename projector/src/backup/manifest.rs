@@ -22,7 +22,7 @@ pub(super) struct BackupManifest {
     pub schema: i64,
     /// Sequence of the last log message that the backup contains.
     pub sequence: Sequence,
-    /// Identity of the log; `None` if nothing was loaded yet.
+    /// Identity of the log stream; `None` if the projector never opened the log.
     pub genesis: Option<String>,
     /// Number of the served generation. A restore keeps the number, because API responses contain it.
     pub generation: GenerationId,
@@ -30,8 +30,8 @@ pub(super) struct BackupManifest {
     pub method_version: String,
     /// Source policy that belongs only to this generation, as JSON; `None` if the generation uses the live policy.
     pub own_policy: Option<String>,
-    /// Live policy before a pending change, as JSON. The generation still uses this policy. `None` if no change of the
-    /// live policy is pending.
+    /// Live policy before a pending change, as JSON. The generation uses this policy until the change takes effect.
+    /// `None` if no change is pending.
     pub held_policy: Option<String>,
     /// Rule parameters that differ from their defaults, as JSON.
     pub rules: String,
@@ -39,14 +39,14 @@ pub(super) struct BackupManifest {
     pub note: Option<String>,
     /// Market date at which the generation is frozen; `None` if it follows the newest session.
     pub as_of: Option<NaiveDate>,
-    /// Tables of accounts and policy, in the order in which a restore imports them.
+    /// Exported tables, in the order in which a restore imports them.
     pub tables: Vec<BackupTable>,
     /// Discarded dead letters: sequence of the message, and number of the item in the message (0 for the whole
     /// message).
     pub discarded: Vec<(Sequence, i32)>,
     /// Checksums of the read tables, by table name.
     pub read_tables: Checksums,
-    /// BLAKE3 digest of the log file, in hexadecimal; `None` if nothing was loaded yet.
+    /// BLAKE3 digest of the log file, in hexadecimal; `None` if the projector never opened the log.
     pub log: Option<String>,
 }
 

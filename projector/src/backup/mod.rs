@@ -1,17 +1,18 @@
-//! `projector backup` and `projector restore` of all data that cannot be derived again, at one position of the log.
+//! `projector backup` and `projector restore`. They save and restore all data that cannot be derived again, at one
+//! position of the log.
 //!
-//! A backup contains the log, accounts with key hashes, plans and audit, the source policy, and decisions on
-//! dead letters. It contains only the checksums of the read tables. A restore derives the tables again and
-//! compares the checksums.
+//! A backup contains the log, the accounts (with key hashes, plans and audit log), the source policy, the list of
+//! served data versions, and the discarded dead letters. It does not contain the read tables, only their checksums. A
+//! restore derives the tables again and compares the checksums.
 //!
 //! The tables are copied by the projector and not by `pg_dump`:
 //!
 //! - The projector also runs on machines without Postgres's client programs, and `pg_dump` refuses a server that is
 //!   newer than itself.
-//! - Tables, checkpoint and checksums are read in one database snapshot. For `pg_dump`, the snapshot would have to be
-//!   exported.
-//! - The program and database schema of the restore may be newer than those of the backup. The restore therefore names
-//!   the columns, and replaces rows that a migration inserted, such as plans.
+//! - Tables, checkpoint and checksums come from one database snapshot. To use `pg_dump`, the projector would have to
+//!   export this snapshot.
+//! - A restore may use a newer program and a newer database schema than the backup. It therefore names the columns in
+//!   `copy`, and replaces rows that a migration inserted, such as plans.
 //! - The manifest contains a digest of every file. A damaged backup is refused before anything is written.
 
 mod create;

@@ -27,8 +27,8 @@ const HOLDS: &str = include_str!("../../queries/backup/holds.sql");
 const STUDIED: &str = include_str!("../../queries/backup/studied.sql");
 const END_SESSIONS: &str = "delete from accounts.sessions";
 const END_LINKS: &str = "update accounts.links set used_at = now() where used_at is null";
-/// Sets the counter of journal positions to the highest position of the restored data versions. New positions are then
-/// higher.
+/// Sets the Postgres sequence `control.positions` to the highest position of the restored data versions. All later
+/// positions are then higher.
 const POSITIONS: &str = "select setval('control.positions', max(position)) from control.versions";
 const RESTORED: &str = include_str!("../../queries/backup/restored_accounts.sql");
 const DISCARD: &str = include_str!("../../queries/backup/discard.sql");
@@ -62,9 +62,9 @@ pub struct RestoredAccounts {
     pub keys: i64,
     /// Number of passwords, including passwords that were changed after the backup.
     pub passwords: i64,
-    /// Number of dashboard sessions of the backup, all of which were ended.
+    /// Number of dashboard sessions in the backup. The restore ended all of them.
     pub ended_sessions: u64,
-    /// Number of unused one-time links of the backup, all of which were ended.
+    /// Number of unused one-time links in the backup. The restore ended all of them.
     pub ended_links: u64,
 }
 
@@ -103,7 +103,7 @@ impl RestoreReport {
         self.differing.is_empty()
     }
 
-    /// Lines of the summary in text form.
+    /// Formats the summary as text lines.
     pub fn summary(&self) -> String {
         let mut text = format!("the log is applied up to {}", self.sequence);
         if let Some(rules) = &self.other_rules {

@@ -1,4 +1,5 @@
-//! Export of the accounts and policy tables into files, and their import. Checksums of the read tables.
+//! Export and import of the tables that cannot be derived again: accounts, source policy and served data versions. Also
+//! computes the checksums of the read tables.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -20,7 +21,7 @@ const TABLES: &str = include_str!("../../queries/backup/tables.sql");
 const READ_TABLES: &str = include_str!("../../queries/backup/read_tables.sql");
 const COUNTERS: &str = include_str!("../../queries/backup/counters.sql");
 
-/// Table of the backup, stored in its own file in the text format of `copy`.
+/// Table in the backup. Its rows are in a separate file, in the text format of Postgres `copy`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct BackupTable {
     pub name: String,
@@ -110,12 +111,13 @@ async fn import_table(
 }
 
 sql_row! {
-    /// Checksum of a read table: the sum of its row digests, independent of the order of rows.
+    /// Checksum of a read table: the sum of its row digests. It does not depend on the order of the rows.
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     pub(super) struct TableChecksum {
         pub(super) rows: i64,
-        /// Two sums over all rows: one of the first half and one of the second half of each row's MD5. The sums detect
-        /// accidental changes, but not forgery.
+        /// Two numbers, joined by a dot. The MD5 of each row is cut in two halves, and 60 bits of each half are used.
+        /// The first number is the sum of all first halves, and the second number is the sum of all second halves. They
+        /// detect accidental changes, but not forgery.
         pub(super) sum: String,
     }
 }

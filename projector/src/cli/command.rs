@@ -20,7 +20,7 @@ use store::ids::GenerationId;
 use telemetry::listener::{MetricsSettings, parse_listen_address};
 use telemetry::table::ListArgs;
 
-/// Applies the market log to facts and derives read tables
+/// Applies the market log to Postgres and derives the tables that the API reads
 ///
 /// Exit codes: 0 success or stopped on request, 1 failed, 2 halted (an operator must act), 3 Postgres or NATS
 /// unreachable, 4 an audit, a backup or a restore has findings.
@@ -36,7 +36,7 @@ pub(crate) struct Arguments {
 /// Address at which the running projector serves its metrics.
 #[derive(Debug, clap::Args)]
 pub(crate) struct HealthArgs {
-    /// Metrics address of the running projector, if METRICS_LISTEN belongs to another program
+    /// Metrics address of the running projector; default: the address in METRICS_LISTEN
     #[arg(long, env = "PROJECTOR_METRICS", value_name = "[ADDRESS:]PORT", value_parser = parse_listen_address)]
     pub(crate) address: Option<SocketAddr>,
     #[command(flatten)]
@@ -45,7 +45,8 @@ pub(crate) struct HealthArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Migrate the database to the newest schema, with roles and the first generation (needs DATABASE_URL)
+    /// Migrate the database to the newest schema; create the roles and the first generation if needed (needs
+    /// DATABASE_URL)
     Migrate(BenchmarkArgs),
     /// Follow the log and keep the read tables up to date
     Run {
@@ -63,9 +64,9 @@ pub(crate) enum Command {
     Health(HealthArgs),
     /// Back up all data that cannot be derived again, at one position of the log (needs DATABASE_URL)
     ///
-    /// The backup contains the log, the accounts (with key hashes, plans and audit log), the source policy, and the
-    /// decisions on dead letters. It contains checksums of the read tables. The service keeps running. Protect the
-    /// folder, because it contains customers' addresses.
+    /// The backup contains the log, the accounts (with key hashes, plans and audit log), the source policy, the
+    /// decisions on dead letters, and checksums of the read tables. The service keeps running. Protect the folder,
+    /// because it contains customers' email addresses.
     ///
     /// Exit codes: 0 the backup has all messages that were in the log at its start, 4 the last messages are missing,
     /// because the projector has not applied them.
@@ -95,7 +96,7 @@ pub(crate) enum Command {
     },
     /// Print the state of the projector and of the log
     ///
-    /// Exit codes: 0 both servers answered, 3 at least one server did not answer; available state is printed.
+    /// Exit codes: 0 Postgres and NATS answered, 3 at least one of them did not answer; available state is printed.
     Status {
         #[command(flatten)]
         stream: StreamSettings,
@@ -113,8 +114,8 @@ pub(crate) enum Command {
     List(ListArgs),
     /// Compare two generations and print the differences
     ///
-    /// The summary ranks securities, statuses, list memberships, streaks and yields, largest change first.
-    /// Ctrl-C also cancels the queries in Postgres.
+    /// The summary lists the differences by topic: securities, dividend statuses, list memberships, streaks, yields and
+    /// prices. Each topic begins with its largest changes. Ctrl-C also cancels the queries in Postgres.
     Diff(DiffArgs),
     /// Write a generation as Parquet files: every read table and the unpacked prices, with a manifest
     #[cfg(feature = "parquet")]
@@ -131,7 +132,7 @@ pub(crate) enum Command {
         symbol: Symbol,
         /// Field of the metrics, for example increase_streak_years; default: all fields
         metric: Option<String>,
-        /// Generation; default: the served generation
+        /// Number of the generation; default: the served generation
         #[arg(long, value_name = "N")]
         generation: Option<GenerationId>,
         /// Instant (RFC 3339) or data_version of a response; only the facts, the policy and the rules of that time are
@@ -144,13 +145,14 @@ pub(crate) enum Command {
         #[command(flatten)]
         output: JsonArgs,
     },
-    /// Check the served data and print findings with next steps; or report on a load or on the sources
+    /// Check the served data and print findings with next steps; or report on a load (--since) or on the sources
+    /// (--quality)
     ///
     /// Exit codes: 0 no findings, 4 findings. A report exits with 0.
     Audit(Box<AuditArgs>),
     /// List the rule parameters for `rebuild --rule`: name, default, range, meaning
     Rules(ListArgs),
-    /// Serve a generation whose differences were reviewed
+    /// Serve a generation whose differences were reviewed with `projector diff`
     Promote {
         #[command(flatten)]
         args: PromoteArgs,
@@ -219,7 +221,7 @@ pub(crate) enum PolicyCommand {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DeadLetterCommand {
-    /// List the dead letters that are not retried successfully or discarded (status `held`)
+    /// List the open dead letters, which were neither applied by a retry nor discarded (status `held`)
     List(ListArgs),
     /// Print the dead letters of one message with their payloads
     Show {
@@ -233,9 +235,9 @@ pub(crate) enum DeadLetterCommand {
         #[command(flatten)]
         stream: StreamSettings,
     },
-    /// Discard a dead letter; its row stays in the table
+    /// Mark a dead letter as discarded; its row stays in the table `dead_letters`
     Discard { sequence: Sequence, item: i32 },
-    /// Print the rows of all dead letters as canonical NDJSON, for repair and a new load
+    /// Print the rows of all open dead letters as canonical NDJSON, for repair and a new load
     Export {
         #[command(flatten)]
         stream: StreamSettings,

@@ -32,7 +32,7 @@ use crate::review::{diff, effect, quality};
 use crate::settings::{DatabaseArgs, LIVE_FACTS, ProjectorSettings};
 use crate::{policy, report};
 
-/// Global options that the help of some commands hides, because these commands ignore them.
+/// Global options that some commands ignore. The help of these commands hides the options.
 const HIDDEN: [HiddenOptions; 2] = [
     HiddenOptions { commands: &["rules", "health"], options: &["database_url", "projector_database_url"] },
     // These commands never create the stream, so they ignore its number of replicas.

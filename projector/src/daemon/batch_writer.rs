@@ -1,4 +1,4 @@
-//! Batch writer: commits the facts of a batch with the checkpoint, then derives the read tables.
+//! Batch writer: commits the facts of a batch together with the new checkpoint, and derives the read tables.
 //!
 //! Invariant: every commit first checks that the writer's lease has the newest epoch.
 
@@ -31,12 +31,12 @@ pub(crate) const ANALYZE: &str = "analyze records; analyze bars";
 const NOTIFY: &str = "select pg_notify('projection', $1)";
 
 const FACTS_BYTES: &str = "select pg_table_size('records') + pg_table_size('bars')";
-/// Minimum number of applied log bytes between two updates of the planner statistics. The number must also exceed
-/// 1/[`ANALYZE_FRACTION`] of the size of all facts.
+/// Minimum size of the applied log messages, in bytes, before the planner statistics are updated again. The size must
+/// also exceed 1/[`ANALYZE_FRACTION`] of the size of all facts.
 const ANALYZE_MIN_BYTES: usize = 4 << 20;
 const ANALYZE_FRACTION: i64 = 8;
-/// Maximum time without a derivation during a backlog of log messages. If the backlog is estimated to end within this
-/// time, the read tables are derived at its end.
+/// Time between two derivations during a backlog of log messages. If the backlog will probably end within this time,
+/// the read tables are derived at its end instead.
 const MAX_DERIVE_DELAY: Duration = Duration::from_secs(60);
 /// Factor that limits the cost of derivations during a backlog. The time between two derivations is at least this
 /// factor times the duration of the last one.
@@ -59,15 +59,15 @@ pub(crate) struct BatchWriter<'a> {
     unanalyzed: usize,
     /// Second connection, which reads committed facts while the batch's transaction writes read tables.
     reader: Client,
-    /// `true` if a row of the next batch becomes a dead letter when the row itself may be the cause of its error.
+    /// `true` if the same messages failed several times. Rows of the next batch that fail again then become dead
+    /// letters.
     sets_aside_repeated: bool,
     metrics: &'a ProjectorMetrics,
 }
 
 impl<'a> BatchWriter<'a> {
-    /// Creates a writer. `lease_length` is the time after which the lease expires without renewal. `reader` is a second
-    /// connection. If `sets_aside_repeated` is true, a row of the next batch becomes a dead letter if the row itself
-    /// may be the cause of its error.
+    /// Creates a writer. The lease expires after `lease_length` without renewal. `reader` is a second connection. If
+    /// `sets_aside_repeated` is true, rows of the next batch that fail again become dead letters.
     pub(crate) fn new(
         lease: Lease,
         genesis: String,
@@ -117,7 +117,8 @@ impl<'a> BatchWriter<'a> {
         Ok(transaction.commit().await?)
     }
 
-    /// Applies a batch. Derives the read tables if the batch is the last one, or if a backlog lasts too long.
+    /// Applies a batch. Then derives the read tables if no further message follows, or if the backlog of messages lasts
+    /// too long.
     pub(crate) async fn write_batch(
         &mut self,
         client: &mut Client,
@@ -185,7 +186,7 @@ impl<'a> BatchWriter<'a> {
         Ok(())
     }
 
-    /// Updates the planner statistics of the facts after a large load. After daily changes, autovacuum updates them.
+    /// Updates the planner statistics of the facts after a large load. Small daily changes are left to autovacuum.
     async fn analyze_facts(&mut self) -> Result<(), RunError> {
         if self.unanalyzed > ANALYZE_MIN_BYTES {
             let bytes: i64 = self.reader.query_one(FACTS_BYTES, &[]).await?.try_get(0)?;
@@ -197,7 +198,7 @@ impl<'a> BatchWriter<'a> {
         Ok(())
     }
 
-    /// `true` if the last derivation is too long ago and the backlog of `pending` messages will not end soon.
+    /// `true` if the last derivation is too long ago and the `pending` messages will not be applied soon.
     fn is_derivation_overdue(&self, pending: u64) -> bool {
         let waited = self.derived.elapsed();
         let ahead = waited.as_secs_f64() * pending as f64 / self.underived.max(1) as f64;
@@ -260,7 +261,7 @@ struct DerivationPlan {
 }
 
 impl DerivationPlan {
-    /// Adds the securities that the plans `before` list for the same generation.
+    /// Adds the securities from the earlier plan for the same generation.
     fn merge(mut self, before: &[DerivationPlan]) -> Self {
         let same = before.iter().filter(|plan| plan.generation.id == self.generation.id);
         self.touched.extend(same.flat_map(|plan| plan.touched.iter().cloned()));

@@ -23,9 +23,10 @@ const CONFIRM: &str = include_str!("../../queries/lease_confirm.sql");
 pub struct Lease {
     /// Fact set that the holder may write.
     pub fact_set: String,
-    /// Epoch of the lease. A take-over raises the epoch of the fact set; a holder with an older epoch cannot write.
+    /// Epoch of the lease. Every acquisition raises the epoch of the fact set. A holder with an older epoch cannot
+    /// write.
     pub epoch: i64,
-    /// Sequence of the last applied message at the acquisition.
+    /// Sequence of the last message that was applied before the acquisition.
     pub checkpoint: Sequence,
     /// Id of the log message at the checkpoint; `None` if unknown.
     pub message: Option<String>,
@@ -33,7 +34,7 @@ pub struct Lease {
     pub genesis_id: Option<String>,
 }
 
-/// Acquires the lease; `None` while another instance holds it.
+/// Acquires the lease. Returns `None` if another instance has it.
 pub async fn acquire_lease(
     client: &Client,
     fact_set: &str,
@@ -65,8 +66,8 @@ pub async fn confirm_epoch(transaction: &Transaction<'_>, lease: &Lease) -> Resu
 
 /// Releases the lease, so that a standby can acquire it at once.
 ///
-/// `ends` is true if the process ends. The name of the holder is then removed from the fact set. A process that
-/// continues keeps its name, so that `projector status` still shows it.
+/// `ends` is true if the process ends. Its name is then removed from the fact set. Otherwise the name stays there, so
+/// that `projector status` still shows the process.
 pub async fn release_lease(client: &Client, lease: &Lease, ends: bool) -> Result<(), DbError> {
     client.execute(RELEASE, &[&lease.fact_set, &lease.epoch, &ends]).await?;
     Ok(())

@@ -1,5 +1,5 @@
-//! Identity check of the log: the facts were built from this stream, and the stream has all messages after their
-//! checkpoint.
+//! Identity check of the log. The facts must come from this stream, and the stream must have all messages after the
+//! checkpoint of the facts.
 
 use std::sync::atomic::Ordering;
 
@@ -39,14 +39,16 @@ pub(super) fn check_log(stream: &Stream, lease: &Lease) -> Result<String, RunErr
     Ok(genesis)
 }
 
-/// Number of connections made to the NATS server.
+/// Number of times that the client has connected to the NATS server. It rises with each reconnect.
 pub(super) fn connect_count(context: &Context) -> u64 {
     context.client().statistics().connects.load(Ordering::Relaxed)
 }
 
-/// Compares the log's message at the checkpoint `sequence` with the message that was applied there. Fails if their ids
-/// differ. `message` is the id of the applied message. The check passes if `message` is `None`, or if the log has no
-/// message at `sequence`.
+/// Fails if the message at the checkpoint is not the message that was applied there. The server then lost the end of
+/// the log and gave its sequences to new messages.
+///
+/// `sequence` is the checkpoint, and `message` is the id of the applied message. The check passes if `message` is
+/// `None`, or if the log has no message at `sequence`.
 pub(super) async fn check_position(
     context: &Context,
     settings: &ProjectorSettings,

@@ -39,13 +39,14 @@ const HALT: &str = include_str!("../../queries/halt.sql");
 const MAX_APPLY_ATTEMPTS: u32 = 5;
 /// Interval at which an idle daemon checks for a pause or a policy change.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Interval between two searches for fact sets that were created after the start of the daemon.
+/// Interval at which the daemon searches for new fact sets.
 const FACT_SETS_INTERVAL: Duration = Duration::from_secs(2);
-/// Maximum wait for Postgres in statements that do not belong to a session. Statements of a session have no such limit,
-/// because `watch_server` ends the session if the server is frozen.
+/// Maximum wait for Postgres in a statement outside a session. Statements within a session need no such limit: if the
+/// server is frozen, `watch_server` ends the session.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Follows the log until shutdown, for every fact set that has a generation with this program's rules.
+/// Follows the log until shutdown, for the fact set of the served generation and for every other fact set that has a
+/// generation with this program's rules.
 ///
 /// With `until_caught_up`, stops when all messages that were in the log at the start are served.
 pub async fn run_projector(
@@ -130,7 +131,7 @@ async fn warn_of_older_method(settings: &ProjectorSettings) -> Result<(), DbErro
     Ok(())
 }
 
-/// Runs sessions one after the other, with backoff after transient errors.
+/// Follows the log for one fact set. Runs one session after the other, with backoff after transient errors.
 async fn follow_fact_set(
     settings: &ProjectorSettings,
     fact_set: &str,
@@ -351,7 +352,7 @@ async fn apply_batches(
     }
 }
 
-/// Tracing span of a batch: application of the facts, derivation and commit.
+/// Tracing span of a batch. It covers the application of the facts, the derivation and the commit.
 fn batch_span(batch: &MessageBatch, sequence: Sequence) -> Span {
     // OTLP has no unsigned integers, so both values become signed.
     let (sequence, messages) = (sequence.to_i64(), i64::try_from(batch.messages.len()).ok());

@@ -1,4 +1,4 @@
-//! Input of a derivation: the security, the fingerprints of its published rows, and the facts that must be loaded.
+//! Inputs of a derivation: the market data, the security, and the fingerprints (digests) of its published rows.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
@@ -27,7 +27,7 @@ pub(crate) struct MarketContext {
     pub rules: Rules,
 }
 
-/// Cache of the fingerprints of a generation's published rows.
+/// Cached state of one generation, for example the fingerprints (digests) of its published rows.
 #[derive(Debug, Default)]
 pub(crate) struct GenerationCache {
     /// `true` if the generation had no rows when this cache was created. A security that is not in the cache then has
@@ -35,29 +35,36 @@ pub(crate) struct GenerationCache {
     pub is_new: bool,
     pub served: HashMap<Symbol, PublishedFingerprints>,
     pub sectors: SectorMembers,
-    /// Securities whose bars must be loaded with all columns, for example because they have several price sources.
+    /// Securities for which all columns of the bars must be loaded, for example because they have several price
+    /// sources.
     pub full_bars: HashSet<Symbol>,
 }
 
-/// Security to derive, with the fingerprints of its published rows.
+/// Security to derive, with the fingerprints (digests) of its published rows.
 pub(crate) struct DerivationTarget {
     pub identity: Identity,
     pub served: PublishedFingerprints,
-    /// Calendar years for which the closes may be loaded without the other columns of bars. A year qualifies only if
-    /// its stored bars equal the published bars.
+    /// Calendar years for which a derivation may load only the close prices. It does so only if the stored bars of the
+    /// year equal the published bars.
     pub closes: Range<i32>,
 }
 
 impl DerivationTarget {
-    /// `true` if a derivation needs only the closes of a year. The year must be within `closes`, and `digest`, the
-    /// digest of the stored bars, must equal the digest of the published year.
+    /// `true` if a derivation needs only the close prices of a year. The year must be in `closes`. `digest` is the
+    /// digest of the stored bars, and must equal the digest of the published bars.
     pub(crate) fn closes_suffice_for(&self, year: i32, digest: i64) -> bool {
         self.closes.contains(&year) && self.served.years.get(&year) == Some(&digest)
     }
 
+<<<<<<< HEAD
     /// Removes the columns that later derivations do not need from the facts of the security's own symbol. `years` has
     /// the digest of each published price year.
     pub(crate) fn shrink_facts(
+=======
+    /// Caches the facts of the security's symbols. If the close prices suffice for a year, the other columns of its
+    /// bars are not cached.
+    pub(crate) fn cache_facts(
+>>>>>>> main
         &self,
         facts: &mut Arc<SymbolFacts>,
         years: &BTreeMap<i32, i64>,
@@ -89,7 +96,8 @@ impl DerivationTarget {
 }
 
 impl GenerationCache {
-    /// Calendar years of a security of which a derivation may need only the closes, not the other columns of bars.
+    /// Calendar years for which a derivation of the security may need only the close prices, not the other columns of
+    /// the bars.
     pub(crate) fn close_only_years(&self, identity: &Identity, market: &MarketContext) -> Range<i32> {
         if self.full_bars.contains(&identity.symbol) {
             return 0..0;
@@ -99,7 +107,7 @@ impl GenerationCache {
 }
 
 impl MarketContext {
-    /// Input of the derivation functions in `market`, borrowed from this context.
+    /// Returns the input of the derivation functions in crate `market`, borrowed from this context.
     pub(crate) fn derivation_context(&self) -> DerivationContext<'_> {
         DerivationContext {
             as_of: self.as_of,

@@ -183,10 +183,10 @@ impl DerivedChunk {
     }
 }
 
-/// Derives a chunk. If closes are not sufficient for a security, loads its facts again with all columns and derives it
-/// again.
+/// Derives a chunk. If the close prices are not sufficient for a security, loads its facts again with all columns and
+/// derives it again.
 ///
-/// Also returns the symbols of securities that always need all columns of bars.
+/// Also returns the symbols of the securities that need all columns of bars in every derivation.
 async fn derive_chunk(
     reader: &impl GenericClient,
     chunk: InputChunk,
@@ -212,8 +212,8 @@ async fn derive_chunk(
     Ok((derived, symbols))
 }
 
-/// Derives a chunk on all cores. Also returns the securities that must be derived again with all columns of bars. The
-/// flag of a security is `true` if its later derivations need all columns too.
+/// Derives a chunk on all cores. Also returns the securities that must be derived again with all columns of bars. Each
+/// of them has a flag, which is `true` if its later derivations need all columns too.
 async fn derive_in_parallel(
     chunk: InputChunk,
     market: &Arc<MarketContext>,
@@ -290,14 +290,15 @@ fn derive_and_encode(
     Ok(EncodeOutcome::Encoded(Box::new(built)))
 }
 
-/// Derived rows of one security. `dividends` maps each year with ex-dates to a hash of the year's dividends.
+/// Derived rows of one security. `dividends` maps a calendar year to a hash of all dividends with an ex-date in that
+/// year.
 struct DerivedSecurity {
     derived: metrics::DerivedRows,
     dividends: BTreeMap<i32, u64>,
     fund: Option<FundRows>,
 }
 
-/// Derives one security; `None` if the closes are not sufficient and all columns of bars are needed.
+/// Derives one security. Returns `None` if the close prices are not sufficient and all columns of bars are needed.
 ///
 /// Dividend rows are not built if they equal the published rows. A panic in a metric becomes an error with the symbol
 /// of the security.

@@ -1,4 +1,5 @@
-//! Sector statistics. A derivation updates the sectors of the derived securities, and the sectors that they have left.
+//! Sector statistics. A derivation updates the sectors of the derived securities. If a security has changed its sector,
+//! the former sector is updated too.
 //!
 //! The statistics of a sector depend on the figures of all its securities (members). The members are therefore loaded
 //! from the read tables once, and then updated from derived rows.
@@ -21,7 +22,8 @@ const DELETE: &str = "delete from sectors where slug = any ($1)";
 /// Securities (members) of all sectors of a generation, with the figures that the statistics need.
 #[derive(Debug, Default)]
 pub(crate) struct SectorMembers {
-    /// Members by slug of the sector, then by symbol. The slug is the same for all spellings of a sector's name.
+    /// Members by sector, then by symbol. The key of a sector is the slug of its name (lower case, with hyphens).
+    /// Different spellings of the name therefore count as one sector.
     sectors: HashMap<String, BTreeMap<String, SectorMember>>,
     /// Slug of each member's sector, by symbol.
     slugs: HashMap<String, String>,
@@ -46,7 +48,7 @@ impl SectorMembers {
         Ok(())
     }
 
-    /// Replaces the figures of a security in its sector; `None` removes the security.
+    /// Replaces the figures of a security in its sector. If `member` is `None`, removes the security.
     pub(crate) fn replace_member(&mut self, symbol: &Symbol, member: Option<SectorMember>) {
         if let Some(slug) = self.slugs.remove(symbol.as_str()) {
             self.sectors.get_mut(&slug).and_then(|members| members.remove(symbol.as_str()));
@@ -74,7 +76,7 @@ impl SectorMembers {
         Ok(())
     }
 
-    /// Inserts a member into its sector. Returns the slug of the sector; `None` if the security has no sector.
+    /// Inserts a member into its sector. Returns the slug of the sector, or `None` if the security has no sector.
     fn insert_into_sector(&mut self, member: SectorMember) -> Option<String> {
         let slug = slug(member.sector.as_deref()?);
         self.slugs.insert(member.symbol.clone(), slug.clone());

@@ -38,11 +38,11 @@ const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
 /// other rows.
 const UNTOUCHED: &str = "select not exists (select from digests) as untouched";
 
-/// Derivation state of one generation, kept in memory between batches. A new deriver loads it from the tables.
+/// Derivation state of one generation, kept in memory between batches. A new deriver loads this state from the tables.
 #[derive(Debug, Default)]
 pub struct Deriver {
     directory: Option<SecurityDirectory>,
-    /// All security records. The directory of identities is built from `records` and `known`.
+    /// All security records. `directory` is built from these records and from `known`, the symbols of all facts.
     records: Vec<Observation<Security>>,
     known: BTreeSet<Symbol>,
     as_of: Option<NaiveDate>,
@@ -60,7 +60,8 @@ pub struct Deriver {
 pub struct DerivationSummary {
     /// Number of derived securities.
     pub securities: usize,
-    /// Number of changes of published rows: one for each table of a security, and one for each year of its prices.
+    /// Number of changes to published rows. Each changed table of a security counts as one change, and so does each
+    /// changed year of its prices.
     pub changes: usize,
 }
 
@@ -69,8 +70,8 @@ impl Deriver {
     /// `sequence`.
     ///
     /// The schema of the generation must be first in the `search_path` of `transaction` and `reader`. `reader` must see
-    /// the same facts as `transaction`; if these are not committed yet, `reader` is `transaction` itself. After an
-    /// error the deriver must be dropped, because its state may not match the tables.
+    /// the same facts as `transaction`. If the facts are not committed yet, pass `transaction` itself as `reader`.
+    /// After an error the deriver must be dropped, because its state may not match the tables.
     pub async fn derive(
         mut self,
         transaction: &Transaction<'_>,
@@ -118,7 +119,7 @@ impl Deriver {
 
     /// Loads the inputs of a derivation and stores them in the generation's table `version`. Derives no security.
     ///
-    /// Returns all securities, and `true` if market date and policy equal those of the last derivation.
+    /// Returns the symbols of all securities, and `true` if market date and policy equal those of the last derivation.
     pub async fn prepare(
         &mut self,
         transaction: &Transaction<'_>,
@@ -141,7 +142,8 @@ impl Deriver {
         Ok((symbols, same))
     }
 
-    /// Derives the securities with these canonical symbols. If a symbol has no security anymore, its rows are deleted.
+    /// Derives the securities with these canonical symbols. If a symbol does not belong to a security anymore, deletes
+    /// its rows.
     pub async fn derive_symbols(
         &mut self,
         transaction: &Transaction<'_>,
@@ -183,8 +185,8 @@ impl Deriver {
         Ok(DerivationSummary { securities: identities.len(), changes })
     }
 
-    /// Updates the inputs of the deriver from the dirty symbols. Returns the canonical symbols of the securities to
-    /// derive or delete.
+    /// Finds the securities that the dirty symbols affect, and updates the inputs of the deriver. Returns the canonical
+    /// symbols of the securities to derive or delete.
     ///
     /// After an error the deriver must be dropped.
     pub async fn find_touched(
@@ -246,7 +248,8 @@ impl Deriver {
         Ok((self, touched))
     }
 
-    /// Loads the inputs of the generation's last derivation into a new deriver. Returns the published identities.
+    /// Loads the inputs of the generation's last derivation into a new deriver. Returns the directory of the published
+    /// securities.
     async fn load_version(
         &mut self,
         transaction: &Transaction<'_>,
@@ -276,7 +279,8 @@ impl Deriver {
     }
 }
 
-/// Canonical symbols of the identities that were added, removed or changed.
+/// Canonical symbols of the securities that were added, removed or changed. A security is changed if its symbols or its
+/// reference record differ.
 fn changed_identities(
     before: &BTreeMap<Symbol, Identity>,
     after: &BTreeMap<Symbol, Identity>,

@@ -17,7 +17,7 @@ use tokio_postgres::types::{FromSql, Type};
 use super::column_type::{ColumnType, DECIMAL_BYTES};
 use super::error::ExportError;
 
-/// 1970-01-01 as a day number.
+/// Day number of 1970-01-01. Day 1 is 0001-01-01.
 const UNIX_EPOCH_DAY: i32 = 719_163;
 
 /// Column with the buffered values of the next row group.
@@ -68,7 +68,7 @@ impl ParquetColumn {
         self.present.len()
     }
 
-    /// Appends the value at the column `index` of a row.
+    /// Appends the value of column `index` of a Postgres row.
     pub(super) fn push(&mut self, row: &Row, index: usize) -> Result<(), ExportError> {
         match self.kind {
             ColumnType::Text => {
@@ -92,7 +92,7 @@ impl ParquetColumn {
         Ok(())
     }
 
-    /// Converts a decimal to an integer multiple of 10^-`scale`.
+    /// Converts a decimal to an integer in units of 10^-`scale`. For example, 1.25 with scale 3 becomes 1250.
     fn units(&self, value: Decimal, scale: u32) -> Result<i128, ExportError> {
         let value = if value.scale() > scale { value.normalize() } else { value };
         let power = scale.checked_sub(value.scale()).map(|places| 10i128.pow(places));
@@ -111,7 +111,7 @@ impl ParquetColumn {
         push_value!(self, Text, text);
     }
 
-    /// Appends a day number, counted from 0001-01-01.
+    /// Appends a day number. Day 1 is 0001-01-01.
     pub(super) fn push_day(&mut self, day: Option<i32>) {
         push_value!(self, Narrow, day.map(|day| day - UNIX_EPOCH_DAY));
     }
@@ -120,7 +120,8 @@ impl ParquetColumn {
         push_value!(self, Wide, value);
     }
 
-    /// Appends a decimal, given as an integer in units of the column's last decimal place.
+    /// Appends a decimal, given as an integer in units of the column's last decimal place. For example, 125 is 1.25 in
+    /// a column with two places.
     pub(super) fn push_units(&mut self, units: Option<i128>) {
         self.present.push(i16::from(units.is_some()));
         if let ColumnValues::Decimals(values) = &mut self.values {
@@ -170,7 +171,7 @@ fn write_values<T: DataType>(
     Ok(())
 }
 
-/// Text of a text or JSON column.
+/// Value of a Postgres column of type `text` or `json`.
 struct TextValue<'a>(&'a str);
 
 impl<'a> FromSql<'a> for TextValue<'a> {

@@ -3,10 +3,10 @@
 use tokio_postgres::Column;
 use tokio_postgres::types::Type;
 
-/// Number of decimal places of a numeric column that declares none. It suffices for amounts (6), percentages (4),
-/// prices (at most 10) and factors (12).
+/// Number of decimal places of a numeric column that is declared without a scale. It suffices for amounts (6),
+/// percentages (4), prices (at most 10) and factors (12).
 pub(super) const SCALE: u32 = 12;
-/// Postgres stores the type modifier of a numeric column increased by this number.
+/// Offset that Postgres adds to the type modifier of a numeric column.
 const MODIFIER: i32 = 4;
 /// Number of bytes of a decimal with 38 digits.
 pub(super) const DECIMAL_BYTES: usize = 16;
@@ -24,7 +24,7 @@ pub(crate) enum ColumnType {
 }
 
 impl ColumnType {
-    /// Type for a Postgres column. Nested values become JSON text. `None` for a type that cannot be exported.
+    /// Type for a Postgres column. JSON values become text. `None` for a column type that cannot be exported.
     pub(super) fn from_postgres(column: &Column) -> Option<Self> {
         Some(match *column.type_() {
             Type::TEXT | Type::JSON => Self::Text,

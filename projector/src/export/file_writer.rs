@@ -38,7 +38,7 @@ pub(crate) struct ParquetFileWriter {
 }
 
 impl ParquetFileWriter {
-    /// Creates the file `path` under `folder`.
+    /// Creates a file and its writer. `path` is relative to `folder`.
     fn create(folder: &Path, path: PathBuf, columns: Vec<ParquetColumn>) -> Result<Self, ExportError> {
         let whole = folder.join(&path);
         let file = || -> std::io::Result<File> {
@@ -49,7 +49,7 @@ impl ParquetFileWriter {
         Self::open(file, folder, path, columns)
     }
 
-    /// Creates a writer for a new file, `path` under `folder`.
+    /// Creates the writer of an empty file. `path` is relative to `folder`.
     pub(crate) fn open(
         file: File,
         folder: &Path,
@@ -61,7 +61,7 @@ impl ParquetFileWriter {
         Ok(Self { writer, columns, folder: folder.to_owned(), path, rows: 0 })
     }
 
-    /// Columns of the next rows. Every row appends one value to each column.
+    /// Buffers of the columns. For each row, the caller appends one value to every column.
     pub(crate) fn columns(&mut self) -> &mut [ParquetColumn] {
         &mut self.columns
     }
@@ -106,7 +106,7 @@ impl ParquetFileWriter {
 pub(super) struct TableFiles<'a> {
     table: &'static str,
     folder: &'a Path,
-    /// File of the last row, with its year.
+    /// File that is being written, with its year.
     open: Option<(Option<i32>, ParquetFileWriter)>,
     finished: Vec<ExportedFile>,
 }
@@ -116,7 +116,7 @@ impl<'a> TableFiles<'a> {
         Self { table, folder, open: None, finished: Vec::new() }
     }
 
-    /// Writer of the file for a year. A new year finishes the file of the previous year.
+    /// Returns the writer of the file for a year. If the open file has another year, finishes that file first.
     pub(super) fn writer(
         &mut self,
         year: Option<i32>,

@@ -29,7 +29,7 @@ pub struct ExportManifest {
     pub sequence: Sequence,
     /// Market date of the tables; `None` if nothing was derived yet.
     pub as_of: Option<NaiveDate>,
-    /// Version of the rules by which the tables were derived.
+    /// Version of the rules that derived the tables.
     pub method_version: String,
     /// Rule parameters that differ from their defaults.
     pub rules: BTreeMap<String, String>,
@@ -46,7 +46,7 @@ pub struct TableManifest {
     pub name: &'static str,
     /// Partition of the rows into folders, for example `year of date`; `None` if the table is one file.
     pub partitioned_by: Option<&'static str>,
-    /// Columns, in the order of the columns of every file.
+    /// Columns, in the same order as in the files.
     pub columns: Vec<ColumnManifest>,
     /// Number of rows in all files.
     pub rows: u64,

@@ -50,7 +50,7 @@ pub struct ExportArgs {
     /// Folder to create; an existing folder must be empty
     #[arg(long, value_name = "DIR")]
     pub parquet: PathBuf,
-    /// Generation; default: the served generation
+    /// Number of the generation; default: the served generation
     #[arg(long, value_name = "N")]
     pub generation: Option<GenerationId>,
     /// Print the manifest as JSON
@@ -128,7 +128,8 @@ async fn write_tables(
     Ok(manifest)
 }
 
-/// Loads the manifest without its list of tables. Also returns the number of packed price years.
+/// Loads the manifest without its list of tables. Also returns the number of price rows. Each of them contains one
+/// packed year of a security's bars.
 async fn load_manifest(client: &Client, id: GenerationId) -> Result<(ExportManifest, u64), ExportError> {
     if client.query_opt("select from generations where id = $1", &[&id]).await?.is_none() {
         return Err(ExportError::NoGeneration(id));

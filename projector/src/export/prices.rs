@@ -34,8 +34,8 @@ pub(super) fn price_columns() -> Vec<ParquetColumn> {
     .into()
 }
 
-/// Writes the files of the years that are assigned to one of several parallel readers. `reader` is the reader's number,
-/// `readers` the count of all readers.
+/// Writes the price files of one of several parallel readers. Each reader exports a part of the calendar years.
+/// `reader` is its number from 0, and `readers` is the number of readers.
 ///
 /// Calls `wrote` after each packed year of a security.
 pub(super) async fn write_prices(
@@ -91,7 +91,7 @@ fn add_year(part: &mut ParquetFileWriter, row: &Row, year: i32) -> Result<(), Ex
     part.flush_full_group()
 }
 
-/// Factor that converts an encoded price to an integer with [`SCALE`] decimal places.
+/// Factor that scales the integer prices of `bars` to [`SCALE`] decimal places.
 fn decimal_factor(bars: &Bars, symbol: &str) -> Result<i128, ExportError> {
     let places = SCALE.checked_sub(bars.scale).ok_or_else(|| ExportError::Decimal {
         column: "close".to_owned(),

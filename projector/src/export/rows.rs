@@ -41,7 +41,7 @@ pub(super) const TABLES: &[TableQuery] = tables![
     "sectors",
 ];
 
-/// Name of the first column if the rows are divided into folders by year. The column contains the year.
+/// Name of the query column with the year, if the rows are written to one folder per year. It is the first column.
 const PARTITION: &str = "partition";
 
 /// Exports a table of the generation that is first in the client's search path.

@@ -1,4 +1,4 @@
-//! Rows of facts that a batch wrote. The fact cache is updated with these rows.
+//! Rows of the fact tables that a batch wrote. They are used to update the fact cache.
 
 use codec::bars::PackedBars;
 use market::event::Kind;
@@ -10,11 +10,11 @@ pub struct RecordsKey {
     pub symbol: String,
     /// Kind of the row's observations.
     pub kind: Kind,
-    /// Feed of the row's observations.
+    /// Source (feed) of the row's observations.
     pub source: String,
 }
 
-/// Row of table `records` to which a batch added observations.
+/// Row of table `records` that a batch changed.
 #[derive(Debug)]
 pub struct AppliedRecords {
     /// Key of the row.
@@ -23,20 +23,20 @@ pub struct AppliedRecords {
     pub packed: Vec<u8>,
     /// `true` if the table already had a row with this key.
     pub replaces: bool,
-    /// Observations that the merge dropped, packed. For each one, the new row has an observation with equal content and
-    /// later provenance.
+    /// Packed observations that the merge dropped. For each of them, the new row has an observation with the same
+    /// content and later provenance.
     pub superseded: Vec<Vec<u8>>,
 }
 
 /// Key of a row of table `bars`: symbol, source, calendar year.
 pub type BarsKey = (String, String, i32);
 
-/// Row of table `bars` whose bars a batch changed.
+/// Row of table `bars` that a batch changed.
 #[derive(Debug)]
 pub struct AppliedBars {
     /// Key of the row.
     pub key: BarsKey,
-    /// 64-bit digest of the price columns, without the versions of the bars.
+    /// 64-bit digest of the days, prices and volumes. It does not cover the revision and provenance of the bars.
     pub digest: i64,
     /// All bars of the year, including those from earlier batches.
     pub packed: PackedBars,
@@ -44,6 +44,7 @@ pub struct AppliedBars {
     pub replaces: bool,
     /// Day number of the newest bar that is not retracted, counted from 0001-01-01; `None` if all bars are retracted.
     pub last_day: Option<i32>,
-    /// Bars that the merge replaced by another version of the same day, packed.
+    /// Packed bars that the merge replaced. For each of them, the new row has another version of the same day's bar,
+    /// which ranks higher (for example a later revision).
     pub superseded: Vec<Vec<u8>>,
 }

@@ -1,6 +1,7 @@
-//! Years in which each source has a dividend of any security. In these years and the adjacent years, the source carries
-//! dividends. If a source that carries dividends covers a security without dividends, the security pays none. Without
-//! such a source, the dividends of the security are unknown (R38).
+//! Calendar years in which a source has at least one dividend, of any security.
+//!
+//! These years show that the source carries dividends at all. If such a source covers a security but has no dividend
+//! for it, the security pays none. If no such source covers the security, its dividends are unknown (R38).
 //!
 //! Years are added only by dividend rows in the log, and are never removed. A new year of a source can change the
 //! dividend status of every security that the source covers.
@@ -21,15 +22,16 @@ use crate::error::ApplyError;
 
 const INSERT: &str = include_str!("../../queries/dividend_feeds_insert.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/dividend_feeds_mark_dirty.sql");
-/// Selects all stored dividends, if the fact set has no dividend years. An older program version stored no years.
+/// Selects all stored dividends if the fact set has no dividend years. Older program versions did not store the years.
 const STORED_DIVIDENDS: &str = "select symbol, source, packed from records
     where kind = 'dividend' and not exists (select from dividend_feeds)";
 
-/// Sequence of the first log message with a dividend, by source and year; 0 if unknown.
+/// Maps (source, year) to the sequence of the first log message with a dividend of this source in this year; 0 if
+/// unknown.
 type FeedYears = BTreeMap<(String, i32), i64>;
 
-/// Stores the years of the dividends in record batches. If a year is new for a source, all symbols of the source become
-/// dirty.
+/// Stores the sources and years of the dividends in record batches. If a year is new for a source, marks all symbols of
+/// the source dirty, so that they are derived again.
 pub(crate) async fn apply_dividend_feeds(
     transaction: &Transaction<'_>,
     fact_set: &str,
@@ -47,7 +49,7 @@ pub(crate) async fn apply_dividend_feeds(
     insert_years(transaction, fact_set, &years).await
 }
 
-/// Adds the years to a fact set that an older program version wrote without years.
+/// Adds the dividend years to a fact set that an older program version wrote without them.
 pub(crate) async fn fill_dividend_feeds(
     transaction: &Transaction<'_>,
     fact_set: &str,

@@ -3,9 +3,9 @@
 //! Cached facts always equal the tables: only the projector with the lease writes facts, and a projector that loses the
 //! lease drops its cache.
 //!
-//! Cached facts are never evicted to make room for others. Every day, all symbols are read in the same order. The facts
-//! that were read longest ago are therefore needed next. Sizes are estimates. If the process uses most of the budget,
-//! the cache stops growing.
+//! Cached facts are never evicted to make room for others. All symbols are read every day in the same order. An
+//! eviction of the least recently read facts would therefore remove the facts that are needed next. Sizes are
+//! estimates. If the process uses most of the budget, the cache stops growing.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,11 +14,11 @@ use store::symbol_facts::{PackedColumns, SymbolFacts};
 
 use crate::facts::applied_facts::{AppliedBars, AppliedRecords};
 
-/// Memory of the process, in bytes, below which the cache may always grow. Connections, fingerprints and chunks need
-/// about this much.
+/// Memory use of the process, in bytes. The cache may always grow below this limit, because connections, fingerprints
+/// and chunks alone need about this much.
 const MIN_PROCESS_BYTES: usize = 128 << 20;
 
-/// Facts of the cached symbols. A cached symbol has all its facts in the cache.
+/// Cache of facts by symbol. If a symbol is cached, all its facts are in the cache.
 #[derive(Debug, Default)]
 pub struct FactCache {
     symbols: HashMap<String, Arc<SymbolFacts>>,
@@ -54,18 +54,17 @@ impl FactCache {
         self.bytes
     }
 
-    /// Adjusts the limit to the resident memory of the process, in bytes; `None` means that the memory is unknown.
+    /// Adjusts the limit to the resident memory of the process, in bytes. `None` means that the memory is unknown.
     ///
     /// If the process uses more than 7/8 of the budget, and more than `MIN_PROCESS_BYTES`, the cache stops growing. The
-    /// rest of the budget is for derivation and merging.
+    /// rest of the budget is left for derivations and merges.
     pub fn limit_by_resident_bytes(&mut self, resident_bytes: Option<usize>) {
         let is_over = resident_bytes
             .is_some_and(|bytes| bytes > (self.budget - self.budget / 8).max(MIN_PROCESS_BYTES));
         self.limit = if is_over { self.limit.min(self.bytes) } else { self.budget };
     }
 
-    /// Replaces the cached facts of a symbol. If the limit leaves no room for the new facts, the symbol is not cached
-    /// anymore.
+    /// Replaces the cached facts of a symbol. If the new facts exceed the limit, the symbol is removed from the cache.
     pub fn insert(&mut self, symbol: &str, facts: Arc<SymbolFacts>) {
         self.remove(symbol);
         let bytes = symbol.len() + facts.size_bytes();
@@ -87,8 +86,8 @@ impl FactCache {
         }
     }
 
-    /// Updates cached symbols with rows that were written to table `bars`. A row has one year. If the cache has this
-    /// year packed together with other years, the symbol is removed from the cache.
+    /// Updates cached symbols with rows that were written to table `bars`. Each row has one year. If the cache has
+    /// packed this year together with other years, the symbol is removed from the cache.
     pub fn update_years(&mut self, written: Vec<AppliedBars>) {
         for row in written {
             let (symbol, source, year) = row.key;

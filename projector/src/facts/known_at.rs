@@ -1,4 +1,4 @@
-//! Selection of an earlier data version by instant or name, and the inputs from which the version is derived.
+//! Lookup of an earlier data version, by instant or by name, with its source policy and rules.
 
 use std::str::FromStr;
 
@@ -19,7 +19,7 @@ const ACTIVE: &str = "select generation from control.active";
 pub enum KnownAt {
     /// The version that was served at this instant.
     Instant(DateTime<Utc>),
-    /// The version with this `data_version` in responses.
+    /// The version with this name. Responses contain the name in `data_version`.
     Version(VersionName),
 }
 
@@ -36,7 +36,7 @@ impl FromStr for KnownAt {
     }
 }
 
-/// Finds the served data version. Fails if no such version was served.
+/// Finds a data version that was served. Fails if there is none.
 pub async fn find_version(client: &mut Client, known_at: KnownAt) -> anyhow::Result<ServedVersion> {
     let transaction = client.transaction().await?;
     let active: GenerationId = transaction.query_one(ACTIVE, &[]).await?.try_get(0)?;
@@ -56,7 +56,8 @@ pub async fn find_version(client: &mut Client, known_at: KnownAt) -> anyhow::Res
     Ok(ServedVersion::from_row(&row)?)
 }
 
-/// Source policy and rules of a served data version. Fails if its method version is not that of this program.
+/// Source policy and rules of a served data version. Fails if this program cannot derive the data version, for example
+/// because the rule versions differ.
 pub fn derivation_inputs(version: &ServedVersion) -> anyhow::Result<&(SourcePolicy, Rules)> {
     let Some(inputs) = version.derivable() else {
         let ServedVersion { generation, sequence, method_version, program_version, .. } = version;

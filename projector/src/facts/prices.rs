@@ -148,7 +148,8 @@ async fn write_years(transaction: &Transaction<'_>, merged: &MergedYears) -> Res
     Ok(())
 }
 
-/// For each new row of table `bars`, stores the links between the spellings of its symbol.
+/// Stores links between the spellings of a symbol, for example `BAC.A` and `BAC.PRA`. Only the symbols of new rows of
+/// table `bars` are linked.
 async fn store_spellings(transaction: &Transaction<'_>, written: &[AppliedBars]) -> Result<(), ApplyError> {
     let mut links = SymbolLinks::default();
     for new in written.iter().filter(|written| !written.replaces) {
@@ -204,7 +205,7 @@ async fn load_existing(
     Ok(existing)
 }
 
-/// Symbols, sources and years of some rows, as parallel arrays.
+/// Splits the keys of rows into three parallel arrays: symbols, sources and years.
 fn key_columns<'a>(keys: impl IntoIterator<Item = &'a BarsKey>) -> (Vec<&'a str>, Vec<&'a str>, Vec<i32>) {
     keys.into_iter().map(|(symbol, source, year)| (symbol.as_str(), source.as_str(), *year)).collect()
 }

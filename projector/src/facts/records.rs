@@ -1,9 +1,9 @@
-//! Application of records. All observations of one symbol, kind and source are packed in one row, and no observation is
-//! ever removed.
+//! Application of records: all facts except prices. An observation is one version of a record, as a source reported it.
+//! All observations of one symbol, kind and source are packed in one row, and no observation is ever removed.
 //!
 //! A vendor may correct the symbol of a record that has an id. The observations with this id are then stored under
-//! every symbol that the record ever had. The derivation of a symbol therefore reads no rows of other symbols. The
-//! order of the messages does not matter.
+//! every symbol that the record ever had. A derivation therefore needs only the rows of its own symbols, and the order
+//! of the messages does not matter.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -65,7 +65,7 @@ pub async fn apply_records(
     Ok(changed)
 }
 
-/// Collects the observations of record batches by row. Fails if an observation cannot be stored.
+/// Groups the observations of record batches by row of table `records`. Fails if an observation cannot be stored.
 fn collect_observations(batches: &[&RecordBatch]) -> Result<ObservationsByRow, ApplyError> {
     let observed = |batch: &&RecordBatch| {
         let observed = batch.body.observations(batch.id)?;
@@ -99,8 +99,8 @@ fn check_storable(symbol: &str, raw: &RawObservation) -> Result<(), ApplyError> 
     Ok(())
 }
 
-/// Finds the record ids whose symbol was corrected. Copies all observations of such an id to every symbol that the id
-/// ever had.
+/// Finds the record ids that have several symbols after a correction. Copies all observations of such an id to each of
+/// these symbols.
 async fn copy_to_moved_symbols(
     transaction: &Transaction<'_>,
     by_row: &mut ObservationsByRow,
@@ -139,8 +139,8 @@ async fn copy_to_moved_symbols(
     Ok(())
 }
 
-/// Maps each record id with a corrected symbol to the rows that may contain its observations. The key is (kind, source,
-/// id).
+/// Maps each record id with a corrected symbol to the rows that may contain its observations. The key of the map is
+/// (kind, source, id).
 fn rows_of_moved_ids(
     by_row: &ObservationsByRow,
     symbols: &HashMap<i64, Vec<String>>,
@@ -228,7 +228,7 @@ async fn write_records(transaction: &Transaction<'_>, changed: &[AppliedRecords]
 }
 
 /// Stores links between symbols. Each changed security record links its current and former symbols. Each new row links
-/// the spellings of its symbol.
+/// the spellings of its symbol, for example `BAC.A` and `BAC.PRA`.
 async fn store_links(transaction: &Transaction<'_>, changed: &[AppliedRecords]) -> Result<(), ApplyError> {
     let mut links = SymbolLinks::default();
     for AppliedRecords { key, packed, replaces, .. } in changed {

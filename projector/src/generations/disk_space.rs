@@ -16,9 +16,8 @@ const DATA_DIRECTORY: &str = "select control.data_directory()";
 
 /// Logs the estimated size of a new generation. Fails if the disk has less free space than estimated.
 ///
-/// The estimate is the size of the served generation. `second_fact_set` is given if the new generation needs another
-/// fact set; it names the current fact set. The size of the current fact set is then added, as the estimate for the
-/// other.
+/// The estimate is the size of the served generation. If the new generation needs its own fact set, `second_fact_set`
+/// is the name of the current fact set, and its size is added to the estimate.
 pub(crate) async fn check_disk_space(
     client: &Client,
     config: &Config,
@@ -60,8 +59,8 @@ fn is_local(config: &Config) -> bool {
     })
 }
 
-/// Path of a folder, and the bytes on its file system that unprivileged processes may use; `None` if the folder cannot
-/// be read.
+/// Returns the folder and the free bytes of its file system that unprivileged processes may use. `None` if the folder
+/// cannot be read.
 fn free_bytes_at(folder: String) -> Option<(String, u64)> {
     let volume = statvfs(&folder).ok()?;
     Some((folder, volume.f_bavail.saturating_mul(volume.f_frsize)))

@@ -29,7 +29,7 @@ use crate::write::table::JOURNALED_VALUES;
 
 const LOCK: &str = include_str!("../../queries/fact_set_lock.sql");
 /// Locks the rows of all fact sets. Must run before the row that names the served generation is locked. The projector
-/// daemon also locks the row of its fact set first, and another order could cause a deadlock.
+/// daemon also locks the row of its fact set first. Another order could cause a deadlock.
 const STOP_WRITERS: &str = include_str!("../../queries/fact_sets_lock.sql");
 const ACTIVE: &str = "select generation, previous from active for update";
 const FLIP: &str = "update active set generation = $1, previous = $2";
@@ -161,7 +161,7 @@ async fn switch_served(
     Ok(())
 }
 
-/// Serves the previous generation again. `stale_ok` accepts a generation whose tables are behind the log.
+/// Serves the previous generation again. If `stale_ok` is true, its tables may be behind the log.
 pub async fn rollback_generation(client: &mut Client, stale_ok: bool) -> anyhow::Result<Switchover> {
     let transaction = client.transaction().await?;
     transaction.query(STOP_WRITERS, &[]).await?;
@@ -189,8 +189,8 @@ pub async fn rollback_generation(client: &mut Client, stale_ok: bool) -> anyhow:
 /// Limits the wait for a table lock to 5 s. A statement that waits for the lock blocks all later readers of the table.
 pub(crate) const LOCK_TIMEOUT: &str = "set local lock_timeout = '5s'";
 
-/// Converts the error of a statement. If the statement exceeded [`LOCK_TIMEOUT`], the text names the tables of
-/// generation `id` as the cause.
+/// Converts the error of a statement. If the statement exceeded [`LOCK_TIMEOUT`], the error text says that a client
+/// reads the tables of generation `id`.
 pub(crate) fn lock_timeout_error(error: tokio_postgres::Error, id: GenerationId) -> anyhow::Error {
     if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) {
         return anyhow!(
@@ -241,7 +241,7 @@ pub struct GenerationSummary {
     pub previous: bool,
     /// State: `building`, `tailing` (follows the log) or `frozen`.
     pub state: String,
-    /// Version of the rules by which the generation is derived.
+    /// Rule version of the generation.
     pub method_version: String,
     /// Schema of the facts from which the generation is derived.
     pub fact_set: String,

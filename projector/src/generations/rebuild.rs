@@ -92,8 +92,8 @@ pub async fn rebuild_generation(
     Ok(id)
 }
 
-/// Name of the first requested setting that differs from the setting of the interrupted rebuild; `None` if all settings
-/// are equal.
+/// Compares the requested settings with those of the interrupted rebuild. Returns the name of the first setting that
+/// differs, or `None` if none differs. Omitted settings are not compared.
 async fn find_conflicting_setting(
     client: &Client,
     args: &RebuildArgs,
@@ -221,7 +221,8 @@ async fn derive_securities(
     Ok(left.len())
 }
 
-/// Derives the symbols that are dirty at the end of the rebuild. Then the generation follows the log, or is frozen.
+/// Derives the symbols that are dirty at the end of the rebuild, and copies the tables that were not rebuilt. Then the
+/// generation follows the log, or is frozen.
 async fn finish_rebuild(client: &mut Client, generation: &Generation) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     let row = transaction.query_one(LOCK, &[&generation.fact_set]).await?;
@@ -239,7 +240,8 @@ async fn finish_rebuild(client: &mut Client, generation: &Generation) -> anyhow:
     Ok(())
 }
 
-/// Copies tables of the served generation into generation `id`: all tables that were not selected for the rebuild.
+/// Copies tables of the served generation into generation `id`. These are the tables that were not selected for the
+/// rebuild.
 async fn copy_served_tables(
     transaction: &Transaction<'_>,
     id: GenerationId,

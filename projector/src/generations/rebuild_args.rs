@@ -30,10 +30,10 @@ pub enum FactSource {
 /// Arguments of `projector rebuild`.
 #[derive(Debug, Clone, Args)]
 pub struct RebuildArgs {
-    /// Read tables to rebuild; all other tables are copied from the served generation, with its rules
+    /// Read tables to rebuild, with the rules of the served generation; all other tables are copied from it
     #[arg(long, value_name = "NAME", num_args = 1..)]
     pub only: Vec<String>,
-    /// Input: the current facts, or the whole log applied again
+    /// Facts from which the generation is derived
     #[arg(long, value_enum, default_value = "facts")]
     pub from: FactSource,
     /// Last sequence of the log to apply; the generation is frozen at this sequence (implies --from log)
@@ -43,7 +43,7 @@ pub struct RebuildArgs {
     /// --from log)
     #[arg(long, value_name = "TIME")]
     pub until_time: Option<DateTime<Utc>>,
-    /// Market date of the frozen generation; default: the newest session
+    /// Fixed market date of the new generation; default: the newest session
     #[arg(long, value_name = "DATE")]
     pub as_of: Option<NaiveDate>,
     /// Instant (RFC 3339) or data_version of a response; the generation serves the market as it was known then, with
@@ -134,8 +134,8 @@ fn read_policy(path: &Path) -> anyhow::Result<SourcePolicy> {
     serde_json::from_str(&text).with_context(|| format!("cannot parse {} as a source policy", path.display()))
 }
 
-/// Last sequence that was published before an instant. Binary search finds it, because publication times rise with the
-/// sequence.
+/// Sequence of the last message that was published before an instant. Binary search finds it, because publication times
+/// rise with the sequence.
 async fn sequence_before(settings: &ProjectorSettings, time: DateTime<Utc>) -> anyhow::Result<Sequence> {
     let context = settings.applying.stream.connect("projector-rebuild").await?;
     let stream = settings.applying.stream.open(&context).await?;

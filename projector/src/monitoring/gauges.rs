@@ -1,7 +1,7 @@
 //! Gauges and counters that are polled from Postgres and the log: applied position, quarantined rows, age of every
 //! feed.
 //!
-//! Invariant: the values describe the servers and not this process, so that a standby reports the same values.
+//! Invariant: the values describe the servers and not this process. A standby therefore reports the same values.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use prometheus::{
@@ -93,7 +93,8 @@ impl Gauges {
         })
     }
 
-    /// Sets the age, the row count and the reject count of one kind of a feed. `labels` are its source and kind.
+    /// Sets the metrics of one source and kind: the row count, the time of the newest load and the newest day. `labels`
+    /// are the source and the kind. For kind `reject`, `rows` is the number of rejected rows.
     pub(crate) fn set_feed(
         &self,
         labels: [&str; 2],

@@ -20,9 +20,10 @@ use crate::settings::LIVE_FACTS;
 /// Upper bounds of the histogram buckets, in seconds. The small ones are for daily batches, the large ones for
 /// backlogs.
 const DURATION_BUCKETS_S: [f64; 12] = [0.005, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0, 60.0, 300.0];
-/// Time for which the application of a fact set may fail before the health check fails.
+/// Time for which a fact set may fail, or make no progress, before the health check fails.
 const UNHEALTHY_AFTER: Duration = Duration::from_secs(30);
-/// Maximum age of the last answer from Postgres before the health check fails. One poll may take 30 s.
+/// Maximum time without an answer from Postgres before the health check fails. It is longer than the 30 s that one poll
+/// may take.
 const UNANSWERED_AFTER: Duration = Duration::from_secs(45);
 
 /// Registry and metrics of the projector.
@@ -41,19 +42,19 @@ pub struct ProjectorMetrics {
     lease_held: IntGaugeVec,
     failing: Mutex<BTreeMap<String, (Instant, String)>>,
     progress: Mutex<ServedProgress>,
-    /// Sentences about the log's replicas that lack messages or are offline.
+    /// Warnings about replicas of the log: one sentence for each replica that lacks messages or is offline.
     lagging_replicas: Mutex<Vec<String>>,
 }
 
-/// Progress of the fact set of the served generation, and time of the last answer from Postgres.
+/// Progress of the served generation's fact set, and the time of the last answer from Postgres.
 #[derive(Debug)]
 struct ServedProgress {
     fact_set: String,
     checkpoint: i64,
     /// Number of log messages that are not applied to the fact set.
     pending: i64,
-    /// Start of the stall timeout: the last time at which the checkpoint changed, no message was pending, or the fact
-    /// set was paused.
+    /// Start of the stall timeout. It is the last time at which the checkpoint changed, a batch was written, no message
+    /// was pending, or the fact set was paused.
     at: Instant,
     /// Number of batches that are being written.
     writing: u32,
@@ -137,7 +138,7 @@ impl ProjectorMetrics {
         failing.entry(fact_set.to_owned()).or_insert_with(|| (Instant::now(), String::new())).1 = reason;
     }
 
-    /// Records that Postgres answered, with the fact set of the served generation and its checkpoint.
+    /// Records the fact set of the served generation and its checkpoint. Also records that Postgres has just answered.
     pub(crate) fn set_checkpoint(&self, fact_set: &str, checkpoint: i64) {
         let mut progress = lock(&self.progress);
         progress.answered = Instant::now();
@@ -147,7 +148,7 @@ impl ProjectorMetrics {
         }
     }
 
-    /// Records the number of log messages that are not applied.
+    /// Records the number of log messages that are not applied yet.
     pub(crate) fn set_pending(&self, pending: i64) {
         let mut progress = lock(&self.progress);
         progress.pending = pending;
@@ -172,8 +173,8 @@ impl ProjectorMetrics {
         WriteInProgress(self, counts)
     }
 
-    /// Reason why the health check fails; `None` if it passes. It fails if log messages stay unapplied without
-    /// progress, or if Postgres does not answer.
+    /// Reason for a stall: log messages stay unapplied without progress, or Postgres does not answer. `None` if there
+    /// is no stall.
     fn find_stall(&self) -> Option<String> {
         let progress = lock(&self.progress);
         let unanswered = progress.answered.elapsed();

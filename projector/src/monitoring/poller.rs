@@ -73,7 +73,7 @@ async fn poll_postgres_connection(
 struct PollState {
     /// Served generation, log sequence of its read tables, and checkpoint of its fact set.
     state: Option<(GenerationId, i64, i64)>,
-    /// Label values of the generations in the exported gauge: number, rule version and state of each generation.
+    /// Exported labels of the generation gauge: number, rule version and state of each generation.
     generations: BTreeSet<[String; 3]>,
 }
 
@@ -126,7 +126,7 @@ impl PollState {
     }
 }
 
-/// Sets a gauge for each of `labels`. The query selects a label and a count; a label without a row gets 0.
+/// Sets a gauge for each of `labels`. Each row of the query has a label and a count. A label without a row is set to 0.
 async fn poll_counts(
     client: &Client,
     query: &str,
@@ -180,7 +180,7 @@ async fn poll_log_connection(
     }
 }
 
-/// Converts a sequence or count of JetStream, which is below 2^63, to the integer of a gauge.
+/// Converts a JetStream sequence or count to a gauge value. Such numbers are below 2^63.
 fn gauge_value(number: u64) -> i64 {
     let level = number.cast_signed();
     debug_assert!(level >= 0, "{number}");

@@ -1,7 +1,7 @@
-//! Effect of a policy change: the securities whose published rows would differ under the new policy.
+//! Effect of a policy change: finds the securities that would get other published rows under the new policy.
 //!
-//! Only securities with several sources can differ, unless the change affects identities or the returns of the
-//! benchmark.
+//! Only securities with several sources can differ. Exceptions: the change affects identities (the symbols of a
+//! security), or the returns of the benchmark.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,10 +25,11 @@ use crate::progress::ProgressReport;
 const RECORDS: &str = include_str!("../../queries/records_sources.sql");
 const BARS: &str = include_str!("../../queries/bars_sources.sql");
 
-/// Maximum number of securities whose histories are in memory at the same time.
+/// Maximum number of securities with their histories in memory at the same time.
 const CHUNK_HISTORIES: usize = 100;
 
-/// Securities of the served generation whose published rows would differ under the policy `after`, sorted by symbol.
+/// Finds the securities of the served generation that would get other published rows under the policy `after`. The
+/// result is sorted by symbol.
 pub(super) async fn find_changed_securities(
     client: &mut Client,
     after: &SourcePolicy,
@@ -44,7 +45,7 @@ pub(super) async fn find_changed_securities(
         .await
 }
 
-/// Policies before and after the change, with the market data for their comparison.
+/// Policies before and after the change, with the rules and the market date for their comparison.
 struct PolicyComparison<'a> {
     before: &'a SourcePolicy,
     after: &'a SourcePolicy,

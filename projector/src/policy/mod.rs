@@ -1,7 +1,8 @@
-//! Source policy: ranks of the sources. The policy is not part of the log, so that it can change without a new load.
+//! Source policy: ranks that decide which source is preferred. The policy is not part of the log, so that it can change
+//! without a new load.
 //!
 //! Invariant: all rows of a generation follow one policy. A change takes effect with the next generation, or at once
-//! with `--now`. With `--now`, every generation that follows the log is derived again, each in one transaction.
+//! with `--now`. With `--now`, every generation that follows the log is derived again, each in its own transaction.
 
 mod effect;
 
@@ -37,17 +38,17 @@ pub struct PolicyRuleArgs {
     pub kind: Kind,
     /// Source, as in ingest load --source
     pub source: String,
-    /// First day; default: unlimited
+    /// First day for which the rule applies; default: no limit
     #[arg(long)]
     pub from: Option<NaiveDate>,
-    /// Last day; default: unlimited
+    /// Last day for which the rule applies; default: no limit
     #[arg(long)]
     pub to: Option<NaiveDate>,
 }
 
 impl PolicyRuleArgs {
-    /// Policy in which this rule has the rank `rank`. If `rank` is `None`, the rule is removed. Returns `None` if the
-    /// rule to remove does not exist.
+    /// Returns a copy of the policy in which this rule has rank `rank`. If `rank` is `None`, removes the rule from the
+    /// copy. Returns `None` if the rule to remove does not exist.
     fn change_rule(&self, policy: &SourcePolicy, rank: Option<i32>) -> Option<SourcePolicy> {
         let is_other = |rule: &&PolicyRule| {
             (rule.kind, &rule.source, rule.from, rule.to) != (self.kind, &self.source, self.from, self.to)
@@ -68,7 +69,8 @@ impl PolicyRuleArgs {
 /// Arguments that decide when a policy change takes effect.
 #[derive(Debug, Clone, Args)]
 pub struct ApplyMode {
-    /// Apply this change and all pending changes to the live policy. The running projector then derives the rows
+    /// Let this change and all pending changes take effect at once: the running projector derives the affected rows
+    /// again
     #[arg(long, conflicts_with = "dry_run")]
     pub now: bool,
     /// Print the securities that would change; change nothing
@@ -84,8 +86,8 @@ pub struct ApplyMode {
 pub struct PolicyChange {
     /// Securities whose published rows change, or would change in a dry run.
     pub securities: Vec<Symbol>,
-    /// `true` if the change is in the live policy, and the running projector derives the affected rows again; `false`
-    /// if it takes effect with the next generation.
+    /// `true` if the change takes effect at once: the running projector derives the affected rows again. `false` if it
+    /// takes effect with the next generation, or if this is a dry run.
     pub applied: bool,
     /// `true` for a dry run, which changes nothing.
     pub dry_run: bool,
@@ -152,7 +154,7 @@ async fn write_change(
     Ok(())
 }
 
-/// Fails unless the served generation follows the live policy and this program can derive it again.
+/// Fails if the served generation does not follow the live policy, or if this program cannot derive it again.
 async fn check_served_follows(transaction: &Transaction<'_>) -> anyhow::Result<()> {
     let row = transaction.query_one(SERVED, &[]).await?;
     let (id, version): (GenerationId, String) = (row.try_get("id")?, row.try_get("method_version")?);

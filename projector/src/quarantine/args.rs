@@ -26,10 +26,10 @@ pub enum QuarantineCommand {
 
 #[derive(Debug, Args)]
 pub struct ListQuarantineArgs {
-    /// Security
+    /// Symbol of the security; default: all securities
     #[arg(long, value_parser = Symbol::parse)]
     pub symbol: Option<Symbol>,
-    /// Reason, for example amount_outlier
+    /// Reason for the quarantine, for example amount_outlier; default: all reasons
     #[arg(long)]
     pub reason: Option<QuarantineReason>,
     /// Print CSV with all rows
@@ -43,7 +43,7 @@ pub struct ListQuarantineArgs {
 /// Filter that selects quarantined rows of one security.
 #[derive(Debug, Args)]
 pub struct RowSelector {
-    /// Security
+    /// Symbol of the security
     #[arg(value_parser = Symbol::parse)]
     pub symbol: Symbol,
     /// Kind: price, dividend or split

@@ -79,7 +79,7 @@ pub(super) async fn revoke_decisions(
     Ok(decided)
 }
 
-/// Publishes decisions as one record batch, with the current time as their observation time. NATS acknowledges the batch
+/// Publishes decisions as one record batch. Their observation time is the current time. NATS acknowledges the batch
 /// after it is on disk.
 async fn publish_decisions(log: &StreamSettings, decided: &[DecisionReport]) -> anyhow::Result<()> {
     let context = log.connect("projector-quarantine").await?;

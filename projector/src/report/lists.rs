@@ -15,8 +15,8 @@ use crate::policy::{ListedRule, RuleState};
 /// Column of a table, and the function that formats its cell for one entry of the list.
 type ListColumn<T> = (Column, fn(&T) -> String);
 
-/// Prints a list as JSON, or as a table. `nouns` are the singular and the plural of an entry. `details` returns the lines
-/// that are printed below an entry.
+/// Prints a list as JSON, or as a table. `nouns` are the singular and the plural name of an entry. `details` returns
+/// the lines that are printed below an entry.
 fn print_list<T: Serialize>(
     listed: &[T],
     output: &ListArgs,
@@ -41,7 +41,7 @@ fn date_text(date: Option<NaiveDate>) -> String {
     date.map_or_else(|| "-".to_owned(), |date| date.to_string())
 }
 
-/// Prints `projector list`.
+/// Prints the output of `projector list`.
 pub fn print_generations(listed: &[GenerationSummary], output: &ListArgs) -> anyhow::Result<()> {
     let columns: [ListColumn<GenerationSummary>; 8] = [
         (Number("generation"), |one| one.generation.to_string()),
@@ -63,7 +63,7 @@ pub fn print_generations(listed: &[GenerationSummary], output: &ListArgs) -> any
     })
 }
 
-/// Prints `projector rules`.
+/// Prints the output of `projector rules`.
 pub fn print_rules(parameters: &[RuleParameter], output: &ListArgs) -> anyhow::Result<()> {
     let columns: [ListColumn<RuleParameter>; 5] = [
         (Text("parameter"), |one| one.name.to_owned()),
@@ -75,7 +75,7 @@ pub fn print_rules(parameters: &[RuleParameter], output: &ListArgs) -> anyhow::R
     print_list(parameters, output, ["parameter", "parameters"], &columns, "no parameters", |_| Vec::new())
 }
 
-/// Prints `projector policy list`.
+/// Prints the output of `projector policy list`.
 pub fn print_policy(listed: &[ListedRule], output: &ListArgs) -> anyhow::Result<()> {
     let columns: [ListColumn<ListedRule>; 6] = [
         (Text("kind"), |one| one.rule.kind.to_string()),
@@ -96,7 +96,7 @@ pub fn print_policy(listed: &[ListedRule], output: &ListArgs) -> anyhow::Result<
     print_list(listed, output, ["rule", "rules"], &columns, empty, |_| Vec::new())
 }
 
-/// Prints `projector dead-letters list` and `show`. If `whole` is true, the payloads are printed too.
+/// Prints the output of `projector dead-letters list` and `show`. If `whole` is true, the payloads are printed too.
 pub fn print_dead_letters(letters: &[DeadLetterEntry], whole: bool, output: &ListArgs) -> anyhow::Result<()> {
     let columns: [ListColumn<DeadLetterEntry>; 6] = [
         (Text("letter"), |one| format!("{}/{}", one.sequence, one.item)),
@@ -121,7 +121,7 @@ pub fn print_dead_letters(letters: &[DeadLetterEntry], whole: bool, output: &Lis
     })
 }
 
-/// Prints `projector quarantine list`.
+/// Prints the output of `projector quarantine list`.
 pub fn print_quarantine(rows: &[Quarantined], output: &ListArgs) -> anyhow::Result<()> {
     let columns: [ListColumn<Quarantined>; 7] = [
         (Text("symbol"), |row| row.symbol.to_string()),

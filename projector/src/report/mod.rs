@@ -16,8 +16,8 @@ use crate::review::audit::{AuditFinding, AuditReport, FindingExample, SourceAgre
 /// Maximum number of securities that one line names.
 const MAX_NAMED_SECURITIES: usize = 12;
 
-/// Up to this number of similar unused observations, all are printed. If there are more, only the first and the last
-/// are printed. Observations are similar if kind, source and outcome are equal.
+/// Maximum number of similar unused observations that are printed completely. If there are more, only the first and the
+/// last are printed. Observations are similar if kind, source and outcome are equal.
 const MAX_SIMILAR_ROWS: usize = 3;
 
 /// Prints a value as JSON.
@@ -26,7 +26,7 @@ pub fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints a result as JSON, or as text with `print_text`.
+/// Prints a result: as JSON if `json` is true, otherwise as text by calling `print_text`.
 pub fn print_result<T: Serialize>(json: bool, result: &T, print_text: impl FnOnce(&T)) -> anyhow::Result<()> {
     if json {
         return print_json(result);
@@ -145,8 +145,8 @@ fn print_decision(decision: &ExplainedDecision) {
     outln!("    {verdict} {kind} {date} {value} from {source}{id}, quarantined as {reason}{revoked}: {note}");
 }
 
-/// Prints unused observations of one kind, source and outcome. If there are more than [`MAX_SIMILAR_ROWS`], only the
-/// first and the last are printed.
+/// Prints unused observations of the same kind, source and outcome. If there are more than [`MAX_SIMILAR_ROWS`], only
+/// the first and the last are printed.
 fn print_unused(group: &[&ExplainedObservation]) {
     let (first, last) = match group.len() {
         0..=MAX_SIMILAR_ROWS => (group, &[][..]),

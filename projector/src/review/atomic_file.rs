@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
-/// File that has a temporary name until it is complete. Dropping this value removes the temporary file.
+/// File with a temporary name until it is complete. If this value is dropped before [`AtomicFile::finish`], the
+/// temporary file is removed.
 #[derive(Debug)]
 pub(crate) struct AtomicFile {
     wanted: PathBuf,
@@ -14,7 +15,7 @@ pub(crate) struct AtomicFile {
 }
 
 impl AtomicFile {
-    /// Creates the temporary file for the path `wanted`.
+    /// Creates the temporary file. `wanted` is the path that the complete file gets.
     pub(crate) fn create(wanted: &Path) -> anyhow::Result<(File, Self)> {
         let name = wanted
             .file_name()

@@ -1,8 +1,7 @@
-//! `projector explain SYMBOL METRIC`: explanation of a metric by its observations, the chosen source with the reason
-//! for the choice, and the formula with values.
+//! `projector explain SYMBOL METRIC`: explanation of a metric. It lists the observations, the chosen source with the
+//! reason for the choice, and the formula with its values.
 //!
-//! The explanation is computed again from the facts, with the market date, policy and rule parameters of the
-//! generation.
+//! The metric is computed again from the facts, with the market date, policy and rules of its generation.
 
 use anyhow::bail;
 use chrono::NaiveDate;
@@ -28,12 +27,12 @@ pub struct ExplainRequest<'a> {
     pub session: Option<NaiveDate>,
     /// Generation to explain; `None` for the served generation.
     pub generation: Option<GenerationId>,
-    /// Earlier instant or data version. The explanation then uses the facts, policy and rules of that time. `None`
-    /// explains the figures of a generation as it is now.
+    /// Instant in the past, or an earlier data version. The explanation then uses the facts, policy and rules of that
+    /// time. `None` explains the current figures of the generation.
     pub known_at: Option<KnownAt>,
 }
 
-/// Explains metrics of a security.
+/// Explains one or all metrics of a security, or one close.
 pub async fn explain_security(
     client: &mut Client,
     symbol: &Symbol,
@@ -60,7 +59,7 @@ pub async fn explain_security(
     Ok(explanation)
 }
 
-/// Loads a security from a generation; `None` means the served generation.
+/// Loads a security from a generation. If `generation` is `None`, loads it from the served generation.
 async fn load_of_generation(
     transaction: &Transaction<'_>,
     symbol: &Symbol,

@@ -12,14 +12,14 @@ use super::atomic_file::AtomicFile;
 const STYLE: &str = include_str!("../../assets/diff.css");
 const SORT: &str = include_str!("../../assets/diff.js");
 
-/// Height of a bar including its gap, in pixels.
+/// Height of a chart bar, including the gap to the next bar, in pixels.
 const ROW_HEIGHT_PX: usize = 18;
-/// Distance of the bars from the left edge of the chart, in pixels.
+/// Distance of the bars from the left edge of their chart, in pixels.
 const BARS_LEFT_PX: usize = 130;
 /// Width of the longest bar, in pixels.
 const BARS_WIDTH_PX: usize = 240;
 
-/// HTML file that exists under a temporary name and gets its content later.
+/// HTML file that is created empty, under a temporary name. [`HtmlFile::write`] fills it and renames it.
 #[derive(Debug)]
 pub(crate) struct HtmlFile {
     created: File,
@@ -27,13 +27,14 @@ pub(crate) struct HtmlFile {
 }
 
 impl HtmlFile {
-    /// Creates the file before the report is computed, so that a file error is reported early.
+    /// Creates the file. Callers create it before they compute the report, so that a file error is reported early.
     pub(crate) fn create(path: &Path) -> anyhow::Result<Self> {
         let (created, file) = AtomicFile::create(path)?;
         Ok(Self { created, file })
     }
 
-    /// Writes the page. `heading` is its title; `write_body` writes the content below the title.
+    /// Writes the page and gives the file its final name. `heading` is the title of the page. `write_body` writes the
+    /// content below the title.
     pub(crate) fn write(
         self,
         heading: &str,
@@ -51,7 +52,7 @@ impl HtmlFile {
     }
 }
 
-/// Writes a list of sentences. A sentence can wrap after each comma and plus sign.
+/// Writes a list of sentences. Lines can also break inside lists of rule parameters such as `a=1,b=2`.
 pub(crate) fn write_list(page: &mut String, lines: &[String]) -> fmt::Result {
     if lines.is_empty() {
         return Ok(());
@@ -61,7 +62,7 @@ pub(crate) fn write_list(page: &mut String, lines: &[String]) -> fmt::Result {
     writeln!(page, "</ul>")
 }
 
-/// Text that may wrap at the commas between rule parameters (`a=1,b=2`).
+/// Allows a line break after each comma or plus sign that is followed by a letter, for example in `a=1,b=2`.
 fn breakable(text: &str) -> String {
     let mut breakable = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();
@@ -94,7 +95,7 @@ pub(crate) fn write_table(
     writeln!(page, "</tbody></table>")
 }
 
-/// Replaces the characters that have a meaning in HTML.
+/// Escapes the characters that have a special meaning in HTML.
 pub(crate) fn escape_html(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for character in text.chars() {
@@ -133,7 +134,8 @@ pub(crate) fn write_bars(page: &mut String, title: &str, counts: &[(String, u64)
     writeln!(page, "</svg></figure>")
 }
 
-/// Width of the bar of `count`, in pixels. `most` is the largest count of the chart. At least 1 if the count is not 0.
+/// Width of the chart bar for `count`, in pixels. `most` is the largest count in the chart. If `count` is not 0, the
+/// width is at least 1.
 fn bar_length(count: u64, most: u64) -> usize {
     let pixels = u128::from(count) * BARS_WIDTH_PX as u128 / u128::from(most.max(1));
     let drawn = usize::try_from(pixels).unwrap_or(BARS_WIDTH_PX);

@@ -1,4 +1,4 @@
-//! One security of a generation, with all inputs of its derivation.
+//! One security of a generation, with all inputs from which its rows are derived.
 
 use anyhow::Context;
 use chrono::NaiveDate;
@@ -18,7 +18,7 @@ use crate::generation::{Generation, load_last_inputs};
 
 const IDENTITY: &str = include_str!("../../queries/identity_of_symbol.sql");
 
-/// History of a security, with the other inputs of the derivation in its generation.
+/// History of one security, with the other inputs of its derivation: market date, benchmark, policy and rules.
 pub(crate) struct SecurityContext {
     pub(crate) history: History,
     as_of: NaiveDate,
@@ -28,7 +28,7 @@ pub(crate) struct SecurityContext {
 }
 
 impl SecurityContext {
-    /// Loads a security of the generation that is first in the transaction's search path.
+    /// Loads a security of `generation`, which must be first in the search path of the transaction.
     pub(crate) async fn load(
         transaction: &Transaction<'_>,
         symbol: &Symbol,
@@ -47,7 +47,8 @@ impl SecurityContext {
         Ok(Self { history, as_of, benchmark, policy, rules })
     }
 
-    /// Loads a security with the facts of a served data version. Sets the search path to the fact set of this version.
+    /// Loads a security as it was in a served data version, with the facts, policy and rules of this version. Sets the
+    /// search path to the fact set of the version.
     pub(crate) async fn load_known(
         transaction: &Transaction<'_>,
         symbol: &Symbol,
@@ -70,7 +71,7 @@ impl SecurityContext {
         Ok(Self { history: facts.history(own)?, as_of, benchmark, policy: policy.clone(), rules: *rules })
     }
 
-    /// Input of the derivation functions in `market`, borrowed from this context.
+    /// Input of the derivation functions in crate `market`, borrowed from this context.
     pub(crate) fn market(&self) -> DerivationContext<'_> {
         let benchmark = self.benchmark.as_ref();
         let (policy, rules) = (&self.policy, &self.rules);

@@ -1,4 +1,4 @@
-//! Rows of a security, encoded for COPY, with digests that detect changed rows.
+//! Rows of one security, encoded for COPY, with digests that show which rows changed.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -25,24 +25,24 @@ use crate::error::DeriveError;
 use crate::write::fingerprints::{InputHashes, PublishedFingerprints};
 use crate::write::table::{DIVIDENDS, FACTORS, IDENTITIES, JOURNALED_VALUES, ReadTable, TABLES};
 
-/// Rows of a security, ready to be written.
+/// Encoded rows of one security, ready to be written to the read tables.
 pub(crate) struct EncodedSecurity {
     pub(crate) symbol: Symbol,
     /// Encoded rows of each table, in the order of [`TABLES`].
     pub(crate) tables: [EncodedRows; TABLES.len()],
-    /// Digest of each journaled value, in the order of [`JOURNALED_VALUES`].
+    /// Digest of each journaled value (such as the dividend status), in the order of [`JOURNALED_VALUES`].
     pub(crate) values: [i64; JOURNALED_VALUES.len()],
-    /// Encoded dividend rows by year of the ex-date; empty if no dividend changed.
+    /// Encoded dividend rows, by the year of their ex-dates. Empty if no dividend changed.
     dividends: BTreeMap<i32, Bytes>,
     input_hashes: InputHashes,
-    /// Figures of the security for the sector statistics; `None` if the security is not listed.
+    /// Figures of the security that the sector statistics use; `None` if the security is not listed.
     pub(crate) member: Option<SectorMember>,
     pub(crate) years: Vec<EncodedYear>,
-    /// Price years whose published rows stay unchanged.
+    /// Calendar years with unchanged prices. Their published rows stay as they are.
     unchanged_years: Vec<i32>,
 }
 
-/// Encoded rows of one table and their digest. For unchanged rows, `encoded` is empty.
+/// Encoded rows of one table, with their digest. If the rows are unchanged, `encoded` is empty.
 pub(crate) struct EncodedRows {
     pub(crate) encoded: Bytes,
     pub(crate) digest: i64,
@@ -53,8 +53,8 @@ impl EncodedRows {
         Self { digest: digest([encoded.as_ref()]), encoded }
     }
 
-    /// Encodes the rows of one table and computes their digest. If the rows are unchanged, `served` is the digest of
-    /// the published rows, and nothing is encoded.
+    /// Encodes the rows of one table and computes their digest. If the rows are unchanged, `served` has the digest of
+    /// the published rows, and `encode` is not called.
     fn encode_unless(
         served: Option<i64>,
         encode: impl FnOnce() -> Result<Bytes, EncodeError>,
@@ -66,7 +66,7 @@ impl EncodedRows {
     }
 }
 
-/// One packed year of prices, encoded.
+/// Encoded prices of one calendar year.
 pub(crate) struct EncodedYear {
     pub(crate) year: i32,
     pub(crate) digest: i64,
@@ -74,10 +74,11 @@ pub(crate) struct EncodedYear {
 }
 
 impl EncodedSecurity {
-    /// Encodes the derived rows of a security, except the unchanged ones.
+    /// Encodes the derived rows of a security. Rows that are known to be unchanged are not encoded.
     ///
-    /// `dividends` has one hash per year; each hash covers all dividends with an ex-date in that year.
-    /// `unchanged_years` are the price years that are known to be unchanged.
+    /// `dividends` has one hash per year, which covers all dividends with an ex-date in that year. `unchanged_years`
+    /// are the calendar years with prices that are known to be unchanged. `served` are the fingerprints of the
+    /// published rows.
     pub(crate) fn encode(
         identity: &Identity,
         (derived, dividends): (&DerivedRows, BTreeMap<i32, u64>),
@@ -136,7 +137,7 @@ impl EncodedSecurity {
         Ok(Self { symbol, tables, values, dividends, input_hashes, member, years, unchanged_years })
     }
 
-    /// Security that is not listed and has no row in any table.
+    /// Returns the encoding of a security that is not listed. It has no rows in any table.
     pub(crate) fn unlisted(identity: &Identity) -> Self {
         let tables = std::array::from_fn(|_| EncodedRows::new(Bytes::new()));
         let (dividends, input_hashes, member, years, unchanged_years) = Default::default();
@@ -152,8 +153,8 @@ impl EncodedSecurity {
         }
     }
 
-    /// Encoded rows of the table at `table_index`. `first_year` limits dividends to ex-dates from this year on; `None`
-    /// for all rows.
+    /// Encoded rows of the table at `table_index`. If `first_year` has a value, only dividend rows with an ex-date in
+    /// this year or later are returned.
     pub(crate) fn rows(&self, table_index: usize, first_year: Option<i32>) -> Vec<Bytes> {
         match first_year {
             Some(year) => self.dividends.range(year..).map(|(_, rows)| rows.clone()).collect(),
@@ -181,8 +182,8 @@ impl EncodedSecurity {
         self.tables.iter().map(|rows| rows.digest).chain(self.values).collect()
     }
 
-    /// Fingerprints of the published rows after this security is written. `before` are the fingerprints before the
-    /// write.
+    /// Returns the fingerprints of the rows that are published after this security was written. `before` are the
+    /// fingerprints of the rows that were published before.
     pub(crate) fn into_fingerprints(
         self,
         before: &PublishedFingerprints,
@@ -206,10 +207,11 @@ impl EncodedSecurity {
     }
 }
 
-/// Encoding of an absent journaled value.
+/// Encoding of a journaled value that a security does not have, for example if it has no ticker events.
 pub(crate) const NOTHING: &[u8] = b"";
 
-/// Digest of each journaled value. A security without ticker events or lists has the digest of [`NOTHING`] for them.
+/// Computes the digest of each journaled value. If a security has no ticker events or is in no dividend list, the
+/// digest is that of [`NOTHING`].
 fn digest_values(
     identity: &Identity,
     derived: &DerivedRows,

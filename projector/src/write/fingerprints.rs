@@ -1,4 +1,5 @@
-//! Fingerprints of published rows. They are loaded from the tables once, and then updated with every write.
+//! Fingerprints (digests) of the published rows of a security. They are loaded from the database once. After every
+//! write, they are updated in memory.
 
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasher, Hasher};
@@ -22,36 +23,37 @@ const YEARS: &str = include_str!("../../queries/prices_digests.sql");
 /// Digests of the published rows of one security in one generation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PublishedFingerprints {
-    /// `true` if the generation had no rows when the projector created its cache of the generation. The security then
-    /// has no published row to delete.
+    /// `true` if the generation had no rows when the projector started to derive it. There are then no published rows
+    /// of the security to delete.
     pub is_new: bool,
-    /// Digest of the security's rows in each table, followed by the digests of the journaled values. Empty if the
-    /// security was never written.
+    /// Digest of the security's rows in each table, in the order of `TABLES`. The digests of the journaled values (such
+    /// as the dividend status) follow. Empty if the security was never written.
     pub tables: Vec<i64>,
-    /// Digest of each published price year, by calendar year.
+    /// Digest of the published prices, by calendar year.
     pub years: BTreeMap<i32, i64>,
-    /// Hashes of the values from which the published rows were encoded. `None` if this process did not derive these
+    /// Hashes of the derived values that were encoded as the published rows. `None` if another process derived these
     /// values.
     pub input_hashes: Option<InputHashes>,
 }
 
-/// Hashes of derived values before encoding. They change with the program version, so they are compared only within one
-/// process.
+/// Hashes of derived values, before they are encoded. They are compared only within one process, because they may
+/// change with the program version.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InputHashes {
     /// Hash of the identity.
     pub identity: u64,
     /// Hash of all adjustment factors.
     pub factors: u64,
-    /// Hash of the dividends of each year, by year of the ex-date.
+    /// Hash of all dividends with an ex-date in one year, by year.
     pub dividends: BTreeMap<i32, u64>,
-    /// Hash of the bars of each calendar year. Years of which only the closes were loaded are absent.
+    /// Hash of the bars, by calendar year. A year is absent if its bars were not hashed, for example because only its
+    /// closes were loaded.
     pub years: BTreeMap<i32, u64>,
 }
 
 impl InputHashes {
-    /// Computes the hashes of derived values. `dividends` has the hash of the dividends of each year, by ex-date.
-    /// `years` are the years whose bars are hashed, each with the index range of its bars.
+    /// Computes the hashes of derived values. `dividends` has one hash per year, which covers all dividends with an
+    /// ex-date in that year. `years` are the calendar years to hash, each with the index range of its bars.
     pub fn compute(
         identity: &Identity,
         derived: &DerivedRows,
@@ -74,17 +76,17 @@ impl InputHashes {
     }
 }
 
-/// Hasher of all values whose hashes are compared. Its seed is fixed, so that equal values have equal hashes.
+/// Hasher of all compared hashes. It has a fixed seed, so equal values always have equal hashes.
 pub const HASHER: FixedState = FixedState::with_seed(0);
 
 impl PublishedFingerprints {
-    /// Digest of the security's rows in a table, or of a journaled value; `None` if the security was never written.
+    /// Digest of the rows in a table, or of a journaled value, by its name; `None` if the security was never written.
     pub fn digest(&self, table: &str) -> Option<i64> {
         self.tables.get(digest_index(table)?).copied()
     }
 
-    /// Digest of the published dividend rows; `None` if the dividends have changed since these rows were encoded.
-    /// `input_hashes` has the hash of the current dividends of each year. Unknown published hashes count as a change.
+    /// Digest of the published dividend rows. `None` if the dividends changed since these rows were encoded, or if the
+    /// hashes of the published dividends are unknown. `input_hashes` has the hashes of the current dividends, by year.
     pub fn unchanged_dividends(&self, input_hashes: &BTreeMap<i32, u64>) -> Option<i64> {
         self.input_hashes
             .as_ref()
@@ -92,21 +94,21 @@ impl PublishedFingerprints {
             .and_then(|_| self.digest(DIVIDENDS))
     }
 
-    /// `true` if the published bars of a year have the hash `hash`; `false` if a hash is missing.
+    /// `true` if the published bars of a year have the hash `hash`. `false` if one of the two hashes is unknown.
     pub fn is_year_unchanged(&self, year: i32, hash: Option<&u64>) -> bool {
         let served = self.input_hashes.as_ref().and_then(|input_hashes| input_hashes.years.get(&year));
         served.is_some() && served == hash && self.years.contains_key(&year)
     }
 
-    /// `false` if the security was last written as not listed: without a row in any table. Otherwise `true`, also for a
-    /// security that was never written.
+    /// `false` if the security was last written without any row, because it was not listed. Otherwise `true`, also if
+    /// the security was never written.
     pub fn is_listed(&self) -> bool {
         let nothing = digest([b""]);
         self.tables.is_empty() || self.tables.iter().any(|of_table| *of_table != nothing)
     }
 }
 
-/// Loads the fingerprints of some securities. A security without published rows has an entry without digests.
+/// Loads the fingerprints of some securities. A security without published rows gets fingerprints without digests.
 pub async fn load_fingerprints(
     client: &impl GenericClient,
     symbols: &[Symbol],

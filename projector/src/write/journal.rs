@@ -1,9 +1,9 @@
-//! Journal of published rows: list of the rows that changed or were removed, for clients that keep a copy.
+//! Journal of published rows: a list of changed and removed rows. Clients read it to update their copies of the rows.
 //!
 //! Invariants:
-//! - Only rows of the served generation are journaled, in the transaction that writes them.
-//! - Positions are in commit order.
-//! - Projected dividends are not journaled, because they have no id.
+//! - Only rows of the served generation are journaled, in the same transaction that writes them.
+//! - Positions in the journal increase in commit order.
+//! - Projected (estimated) dividends are not journaled, because they have no id.
 
 use std::collections::HashSet;
 
@@ -30,28 +30,27 @@ const PROMOTE: &str = include_str!("../../queries/version_promote.sql");
 const ADVANCE: &str = include_str!("../../queries/version_advance.sql");
 const INPUTS: &str = include_str!("../../queries/version_inputs_insert.sql");
 const VERSION: &str = include_str!("../../queries/versions_insert.sql");
-/// Release of this program, stored with each data version. A program of the same release can derive the data version
-/// again.
+/// Release of this program. It is stored with each data version, because a program of the same release can derive the
+/// version again.
 const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 
-/// Names of the journaled read tables. The values named by [`crate::write::table::JOURNALED_VALUES`] are journaled too.
+/// Names of the journaled read tables. Apart from tables, the derived values in
+/// [`crate::write::table::JOURNALED_VALUES`] are journaled too.
 pub(crate) const JOURNALED_TABLES: [&str; 3] = [DIVIDENDS, SPLITS, FACTORS];
-/// Names of the read tables with one journal entry per differing row. Other journaled tables have one entry per
-/// security.
+/// Names of the tables that have one journal entry per changed row. Other journaled tables have one entry per security.
 const COMPARED_TABLES: [&str; 2] = [DIVIDENDS, SPLITS];
 
-/// Journal of one transaction. Its entries share one position in the change journal.
+/// Journal of one transaction. All its entries have the same position.
 #[derive(Debug)]
 pub struct Journal {
-    /// Position of the transaction's entries in the journal. Transactions that committed earlier have smaller
-    /// positions.
+    /// Position of the entries. Transactions that committed earlier have smaller positions.
     position: JournalPosition,
     /// `true` if the transaction writes the served generation. Rows of other generations are not journaled.
     served: bool,
 }
 
 impl Journal {
-    /// Takes the next journal position for a transaction that will write rows of a generation.
+    /// Takes the next position for a transaction that will write rows of `generation`.
     pub async fn open(transaction: &Transaction<'_>, generation: GenerationId) -> Result<Self, DbError> {
         let served = transaction.query_opt(SERVED, &[&generation]).await?.is_some();
         if served {
@@ -60,7 +59,8 @@ impl Journal {
         Ok(Self { position: transaction.query_one(NEXT, &[]).await?.try_get(0)?, served })
     }
 
-    /// Copies the rows that will be replaced into a temporary table, for a comparison with the new rows.
+    /// Copies the rows that will be replaced into a temporary table. [`Journal::record_changes`] later compares them
+    /// with the new rows.
     pub(crate) async fn save_rows(
         &self,
         statements: &PreparedStatements<'_>,
@@ -83,7 +83,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Compares the saved rows with the new rows of a table, and journals the rows that differ.
+    /// Journals the changes of a table after its rows were replaced. If each changed row has its own entry, compares
+    /// the saved rows with the new rows. Otherwise, writes one entry per security.
     pub(crate) async fn record_changes(
         &self,
         statements: &PreparedStatements<'_>,
@@ -98,8 +99,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Writes one journal entry for each security in `symbols`. `kind` names the table or the journaled value that
-    /// changed.
+    /// Writes one journal entry for each security in `symbols`. `kind` is the name of the changed table or journaled
+    /// value.
     pub(crate) async fn record_symbols(
         &self,
         statements: &PreparedStatements<'_>,
@@ -112,8 +113,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Journals the symbols that no longer name their former security. All rows of each security that gained or lost a
-    /// symbol are journaled as changed.
+    /// Journals each symbol that no longer names its former security. If a security gained or lost a symbol, all its
+    /// rows are journaled as changed.
     pub(crate) async fn record_renamed(
         &self,
         statements: &PreparedStatements<'_>,
@@ -135,9 +136,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Records the differences between two generations in a table, for a promotion.
+    /// Journals the differences between the served generation and the generation that is promoted, in one table.
     ///
-    /// The new generation must be first in the search path. Only the rows of `symbols` can differ.
+    /// The promoted generation must be first in the search path. `before` is the generation that was served until now.
+    /// `symbols` are the securities with differing rows.
     pub(crate) async fn record_promotion(
         &self,
         statements: &PreparedStatements<'_>,
@@ -154,9 +156,9 @@ impl Journal {
     }
 
     /// Stores the inputs of a derivation in table `version`. `changed` is true if securities were derived. Returns the
-    /// id of the writing transaction.
+    /// id of the current transaction.
     ///
-    /// If the served generation has a new data version afterwards, adds this version to the list of served versions.
+    /// If this creates a new data version of the served generation, adds the version to the list of served versions.
     pub(crate) async fn advance_version(
         &self,
         transaction: &Transaction<'_>,
@@ -171,8 +173,8 @@ impl Journal {
         Ok(row.try_get("writer")?)
     }
 
-    /// Stores the journal position of the promoted generation, and adds its data version to the list of served
-    /// versions.
+    /// Stores the journal position in table `version` of the promoted generation, and adds its data version to the list
+    /// of served versions.
     pub(crate) async fn promote_version(&self, transaction: &Transaction<'_>) -> Result<(), DbError> {
         transaction.execute(PROMOTE, &[&self.position]).await?;
         list_version(transaction).await
@@ -212,13 +214,13 @@ async fn list_version(transaction: &Transaction<'_>) -> Result<(), DbError> {
     Ok(())
 }
 
-/// Name of the temporary table with the rows that are replaced.
+/// Name of the temporary table for the rows that will be replaced.
 fn saved_name(table: &ReadTable) -> String {
     format!("kept_{}", table.name)
 }
 
-/// Replaces the placeholders in an SQL text: the names of both tables, and the columns. The columns are named, because
-/// generations may have them in different orders.
+/// Replaces the placeholders in an SQL text by the names of both tables and by their columns. Each column is named,
+/// because the order of columns may differ between generations.
 fn statement_text(text: &str, table: &ReadTable, before: &str) -> String {
     let of = |side: &str| {
         let columns: Vec<String> = table.columns.iter().map(|column| format!("{side}.{column}")).collect();

@@ -1,4 +1,4 @@
-//! Statements that a transaction prepares once and runs for many chunks of securities.
+//! Statements of a transaction. Each is prepared once and executed for many chunks of securities.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -1,7 +1,7 @@
-//! Writes of read tables. If one row of a security differs in a table, all rows of the security in this table are
-//! replaced.
+//! Functions that write derived rows to the read tables. If one row of a security changed in a table, all rows of the
+//! security in this table are replaced.
 //!
-//! Exception: dividend rows before the first changed year are not replaced.
+//! Exception: dividend rows with an ex-date before the first changed year are not replaced.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,10 +35,10 @@ const SYMBOLS: &str = include_str!("../../queries/symbols_of.sql");
 const COPY_SYMBOLS: &str = "copy symbols (symbol, canonical) from stdin binary";
 const DELETE_SYMBOLS: &str = include_str!("../../queries/symbols_delete.sql");
 
-/// Update of a security: fingerprints of its published rows, and its new rows.
+/// Update of one security: the fingerprints of its published rows, and its new rows.
 type SecurityUpdate<'a> = (&'a PublishedFingerprints, &'a EncodedSecurity);
 
-/// Deletes all rows of securities that do not exist anymore. Returns the number of changes.
+/// Deletes all rows of the securities in `gone`, which do not exist anymore. Returns the number of changes.
 pub(crate) async fn delete_securities(
     statements: &PreparedStatements<'_>,
     journal: &Journal,
@@ -62,8 +62,8 @@ pub(crate) async fn delete_securities(
     Ok((TABLES.len() + 1) * gone.len())
 }
 
-/// Replaces the changed rows of a chunk of securities. Returns the number of changes. Each changed table of a security
-/// is one change, and so is each changed year of its prices.
+/// Replaces the changed rows of some securities. Returns the number of changes. Each changed table of a security counts
+/// as one change. Each changed year of its prices counts as one too.
 pub(crate) async fn replace_securities(
     statements: &PreparedStatements<'_>,
     journal: &Journal,
@@ -100,10 +100,10 @@ pub(crate) async fn replace_securities(
 }
 
 /// Splits changed securities into two groups. In the first group, all rows of a security are replaced. In the second
-/// group, only the rows from a common first year on are replaced.
+/// group, only the rows from a first year on are replaced.
 ///
-/// All securities of the second group have the same first year, so that one statement suffices for the group. It is the
-/// earliest year in which any of their rows changed.
+/// The first year is the same for all securities of the second group, so that one statement can replace their rows. It
+/// is the earliest year in which a dividend of any of them changed.
 fn split_by_first_year<'a>(
     table: &ReadTable,
     changed: &[&SecurityUpdate<'a>],
@@ -121,8 +121,8 @@ fn split_by_first_year<'a>(
     [(None, whole), (since, later)]
 }
 
-/// Replaces the rows of some securities in the table `TABLES[place]`: the rows from the year `since` on, or all rows if
-/// `since` is `None`.
+/// Replaces the rows of some securities in the table `TABLES[place]`. If `since` has a year, only dividend rows with an
+/// ex-date in this year or later are replaced.
 async fn replace_rows(
     statements: &PreparedStatements<'_>,
     journal: &Journal,
@@ -175,7 +175,7 @@ async fn replace_digests(
     Ok(())
 }
 
-/// Replaces the changed price years. Returns the number of written and removed years.
+/// Replaces the changed years of prices. Returns the number of written and removed years.
 async fn replace_prices(
     statements: &PreparedStatements<'_>,
     securities: &[SecurityUpdate<'_>],
@@ -208,8 +208,8 @@ async fn replace_prices(
     Ok(changes)
 }
 
-/// Symbols of securities whose rows in `table` differ from their rows in the generation `before`. `table` is the name
-/// of a read table or of a journaled value.
+/// Finds securities with rows in `table` that differ from their rows in the generation `before`. `table` is the name of
+/// a read table or of a journaled value.
 pub async fn find_differing(
     transaction: &Transaction<'_>,
     before: GenerationId,
@@ -222,7 +222,7 @@ pub async fn find_differing(
     rows.iter().map(|row| Ok(row.try_get("symbol")?)).collect()
 }
 
-/// Loads the identities that the last derivation published, by canonical symbol.
+/// Loads the identities of all published securities, by canonical symbol.
 pub async fn load_identities(
     transaction: &Transaction<'_>,
 ) -> Result<BTreeMap<Symbol, Identity>, DeriveError> {
@@ -235,10 +235,11 @@ pub async fn load_identities(
         .collect()
 }
 
-/// Replaces the rows of table `symbols` (spelling, canonical symbol) for the securities in `touched`.
+/// Replaces the rows of the securities in `touched` in table `symbols`. Each row maps a symbol (current or former) to
+/// the canonical symbol of its security.
 ///
-/// Securities for which `unlisted` is true get no rows. Returns the number of securities whose spellings changed.
-/// Journals the renamed securities.
+/// A security gets no rows if `unlisted` is true for it. Securities that gained or lost a symbol are journaled. Returns
+/// the number of securities with changed rows.
 pub(crate) async fn replace_symbols(
     statements: &PreparedStatements<'_>,
     journal: &Journal,

@@ -1,8 +1,8 @@
-//! Symbols that name another security than before: renames, and their corrections.
+//! Symbols that name another security than before, because of a rename or the correction of a rename.
 //!
-//! A client follows the changes of a symbol. When the symbol names a new security, the client must delete the rows of
-//! the former security and fetch the rows of the new one. All rows of both securities are therefore journaled as
-//! changed.
+//! A client follows the changes of a symbol. If the symbol now names another security, the client must delete the rows
+//! of the former security. It must also fetch the rows of the new one. Therefore, all rows of both securities are
+//! journaled as changed.
 
 use std::collections::BTreeSet;
 
@@ -15,14 +15,14 @@ const DIFFERING: &str = include_str!("../../queries/symbols_differing.sql");
 /// Symbols that name another security than before.
 #[derive(Debug, Default)]
 pub(crate) struct RenamedSymbols {
-    /// Symbols, each with a security that it no longer names.
+    /// Pairs of a symbol and a security that it no longer names.
     former: BTreeSet<(String, String)>,
-    /// Securities that gained or lost a symbol other than their own canonical symbol.
+    /// Securities that gained or lost a symbol. Changes of the security's own canonical symbol do not count.
     securities: BTreeSet<String>,
 }
 
 impl RenamedSymbols {
-    /// Compares symbols with their securities, before and after a change.
+    /// Compares two sets of pairs (symbol, security): the pairs before a change, and the pairs after it.
     pub(crate) fn between(before: &BTreeSet<(&str, &str)>, after: &BTreeSet<(&str, &str)>) -> Self {
         let former = before.difference(after);
         // Leave out the canonical symbol of a security. If it was added or removed, the whole security was added or
@@ -34,7 +34,8 @@ impl RenamedSymbols {
         }
     }
 
-    /// Compares the symbols of the generation `before` with those of the generation that is first in the search path.
+    /// Compares the symbols of the generation `before` with the symbols of the generation that is first in the search
+    /// path.
     pub(crate) async fn since_generation(
         transaction: &Transaction<'_>,
         before: GenerationId,
@@ -50,12 +51,12 @@ impl RenamedSymbols {
         Ok(Self::between(&earlier, &later))
     }
 
-    /// Symbols and the securities that they no longer name, as parallel arrays.
+    /// Returns the pairs of a symbol and a security that it no longer names, as two arrays of equal length.
     pub(crate) fn former_columns(&self) -> (Vec<&str>, Vec<&str>) {
         self.former.iter().map(|(symbol, security)| (symbol.as_str(), security.as_str())).unzip()
     }
 
-    /// Securities that gained or lost a symbol other than their own canonical symbol.
+    /// Securities that gained or lost a symbol. Changes of the security's own canonical symbol do not count.
     pub(crate) fn securities(&self) -> Vec<&str> {
         self.securities.iter().map(String::as_str).collect()
     }

@@ -1,4 +1,4 @@
-//! Read tables whose rows belong to securities, and the statements that delete and write these rows.
+//! Read tables with rows of securities, and the statements that delete and write these rows.
 
 use bytes::Bytes;
 use chrono::NaiveDate;
@@ -11,7 +11,7 @@ use crate::write::prepared_statements::PreparedStatements;
 
 const DELETE_SINCE: &str = include_str!("../../queries/delete_since.sql");
 
-/// Name of the table of dividends, whose rows are compared year by year.
+/// Name of the table of dividends. Only its rows are compared by year.
 pub(crate) const DIVIDENDS: &str = "dividends";
 /// Name of the table of splits.
 pub(crate) const SPLITS: &str = "splits";
@@ -20,7 +20,7 @@ pub(crate) const IDENTITIES: &str = "identities";
 /// Name of the table with the adjustment factors of each security, as JSON.
 pub(crate) const FACTORS: &str = "factors";
 
-/// Read table whose rows each belong to one security.
+/// Read table. Each of its rows belongs to one security.
 #[derive(Debug)]
 pub(crate) struct ReadTable {
     pub(crate) name: &'static str,
@@ -48,21 +48,21 @@ pub(crate) const TABLES: [ReadTable; 11] = [
     table(FACTORS, &["symbol", "factors"]),
 ];
 
-/// Names of derived values that are journaled but have no table: ticker events, dividend status, and the dividend lists
-/// that contain the security.
+/// Names of derived values that are journaled although they have no table of their own. These are the ticker events,
+/// the dividend status, and the dividend lists that contain the security.
 pub(crate) const JOURNALED_VALUES: [&str; 3] = ["events", "statuses", "lists"];
 
-/// Index of a table or journaled value in the stored digests of a security; `None` for an unknown name. The values come
-/// after the tables.
+/// Index of the digest of a table or journaled value in the stored digests of a security; `None` for an unknown name.
+/// The journaled values come after the tables.
 pub(crate) fn digest_index(name: &str) -> Option<usize> {
     TABLES.iter().map(|table| table.name).chain(JOURNALED_VALUES).position(|known| known == name)
 }
 
-/// Selection of the rows of a read table that new rows replace.
+/// Rows of a read table that are replaced by new rows.
 #[derive(Debug, Clone)]
 pub(crate) struct ReplacedRows<'a> {
     pub symbols: Vec<&'a str>,
-    /// First ex-date of the replaced dividend rows; `None` to replace all rows of the securities.
+    /// First ex-date of the replaced dividend rows. `None` replaces all rows of the securities.
     pub since: Option<NaiveDate>,
 }
 

@@ -1,11 +1,12 @@
 //! Binary formats of stored facts and read tables: packed price bars and packed record sets.
 //!
-//! Invariant: equal values have equal bytes, so stored bytes are compared instead of decoded values.
+//! Invariant: equal values have equal bytes. Two stored values can therefore be compared without decoding them.
 
 pub mod bars;
 pub mod records;
 
-/// 64-bit digest of several byte strings. Different divisions into strings give different digests.
+/// 64-bit digest of a list of byte strings. The boundaries between the strings count: `(ab, c)` and `(a, bc)` have
+/// different digests.
 pub fn digest<const N: usize>(parts: [&[u8]; N]) -> i64 {
     let mut hasher = blake3::Hasher::new();
     for part in parts {

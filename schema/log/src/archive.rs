@@ -1,10 +1,10 @@
 //! Log archive: a copy of the whole log in one file.
 //!
-//! The file is one zstd stream of records. A record is a length of 4 bytes and a body in postcard's encoding. The first
-//! record has the identity of the stream. The last record has the number of messages and a digest. All other records
-//! are log messages.
+//! The file is one zstd stream of records. Every record has a length of 4 bytes and a body in postcard's encoding. The
+//! first record has the identity of the stream, a unique id. The last record has the number of messages and a digest.
+//! All other records are log messages.
 //!
-//! An imported log has the identity of the original log. If no sequence number is missing in the original log, its
+//! An imported log has the same identity as the original log. If no sequence number is missing in the original log, its
 //! messages keep their sequence numbers. Facts and read tables that were derived from the original log then stay valid.
 
 use std::fs::File;
@@ -55,9 +55,9 @@ const MAX_RECORD_BYTES: usize = 64 << 20;
 /// One log message in the archive file.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct ArchivedMessage {
-    /// Sequence in the original log.
+    /// Sequence number in the original log.
     pub sequence: u64,
-    /// Last token of the message's subject: the kind of its rows.
+    /// Kind of the message's rows: the last token of its subject.
     pub kind: String,
     /// Headers of the message, as names and values in order.
     pub headers: Vec<(String, String)>,
@@ -76,7 +76,7 @@ pub struct ArchiveWriter {
 
 impl ArchiveWriter {
     /// Creates an archive for the log with the identity `genesis`. Fails if a file or link at `path` exists. Only the
-    /// owner can read the file.
+    /// owner of the new file can read it.
     pub fn create(path: &Path, genesis: String) -> Result<Self, ArchiveError> {
         if path.symlink_metadata().is_ok() {
             let path = path.display();
@@ -101,9 +101,9 @@ impl ArchiveWriter {
 
     /// Appends a message of the log.
     ///
-    /// A message of the log may have a malformed header block. An import could not publish such a block with the NATS
-    /// client. The archive therefore stores the block as the text of one valid header. The import can then publish the
-    /// message, and the sequences of later messages stay the same.
+    /// The NATS client cannot publish a message with a malformed header block. The archive therefore stores such a
+    /// block as the text of one valid header. The import can then publish the message, and later messages keep their
+    /// sequence numbers.
     pub fn append_message(&mut self, message: &LogMessage) -> Result<(), ArchiveError> {
         self.write(&ArchiveRecord::Message(ArchivedMessage {
             sequence: message.sequence.to_u64(),
@@ -157,7 +157,7 @@ pub struct ArchiveReader {
 }
 
 impl ArchiveReader {
-    /// Opens an archive. First reads the whole file, and fails if it is incomplete or damaged.
+    /// Reads the whole file, and fails if it is incomplete or damaged. Then opens the archive at its first message.
     pub fn open_verified(path: &Path) -> Result<Self, ArchiveError> {
         let mut reader = Self::open(path)?;
         let (mut messages, mut digest) = (0, blake3::Hasher::new());

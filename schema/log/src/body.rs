@@ -14,7 +14,8 @@ use crate::columns::{SymbolSeries, bars_json, decode_columns, encode_columns};
 use crate::error::{BatchError, RecordError};
 use crate::id::BatchId;
 
-/// Declares the enum `Body`: prices, the manifest of a run, and one variant per kind whose rows are JSON objects.
+/// Declares the enum `Body`. It has a variant for prices, a variant for the manifest of a run, and one variant for each
+/// kind with JSON rows.
 macro_rules! bodies {
     ($($kind:ident => $body:ident($row:ty)),* $(,)?) => {
         /// Rows of a record batch, by kind.
@@ -23,7 +24,7 @@ macro_rules! bodies {
             /// Rows of the kind `Price`.
             Prices(Vec<SymbolSeries>),
             $(#[doc = concat!("Rows of the kind `", stringify!($kind), "`.")] $body(Vec<$row>),)*
-            /// Manifest, the only row of the kind `Run`.
+            /// Manifest of a run. It is the only row of a batch of the kind `Run`.
             Run(Box<RunManifest>),
         }
 
@@ -55,7 +56,8 @@ macro_rules! bodies {
                 })
             }
 
-            /// Rows as JSON array, in order, for display. For prices, one object per bar. A manifest is one object.
+            /// Rows as JSON for display, in order. The result is an array with one object per row or bar. For a
+            /// manifest, the result is one object.
             pub fn rows_json(&self) -> Result<Value, BatchError> {
                 Ok(match self {
                     Self::Prices(series) => series.iter().flat_map(bars_json).collect(),
@@ -64,8 +66,8 @@ macro_rules! bodies {
                 })
             }
 
-            /// Number of items. An item is a part of the batch that can become a dead letter: one row, or all bars of
-            /// one symbol.
+            /// Number of items in the batch. An item is one row, or all bars of one symbol. If an item cannot be
+            /// applied to the facts, it becomes a dead letter.
             pub fn item_count(&self) -> usize {
                 match self {
                     Self::Prices(series) => series.len(),
@@ -74,7 +76,8 @@ macro_rules! bodies {
                 }
             }
 
-            /// Observations of the rows, each with its symbol. The symbol is empty for records of the whole market.
+            /// Converts the rows to observations. Each observation is returned with the symbol of its row. The symbol
+            /// is empty for a record of the whole market.
             ///
             /// Prices, rejects and manifests have no observations.
             pub fn observations(&self, batch: BatchId) -> Result<Vec<(String, RawObservation)>, RecordError> {
@@ -86,7 +89,7 @@ macro_rules! bodies {
                 }
             }
 
-            /// Number of the line of the first row in the feed's file; `None` for a kind whose rows have no lines.
+            /// Line number of the first row in the feed's file; `None` for prices and manifests.
             pub fn first_line(&self) -> Option<u64> {
                 match self {
                     $(Self::$body(rows) => rows.first().map(|row| row.line),)*
@@ -94,7 +97,7 @@ macro_rules! bodies {
                 }
             }
 
-            /// Splits the rows into two halves; `None` for a single row or symbol. All bars of a symbol stay together.
+            /// Splits the rows into two halves; `None` if there is only one item. All bars of a symbol stay together.
             pub fn split_in_halves(&self) -> Option<(Self, Self)> {
                 match self {
                     Self::Prices(series) => split_rows(series, Self::Prices),
@@ -129,9 +132,9 @@ impl Body {
     }
 }
 
-/// Row of a record batch: an event row, which is an observation, or a reject, which is not.
+/// Row of a record batch: an event row or a reject. Only an event row can be converted to an observation.
 trait ObservedRow {
-    /// Observation of the row, with its symbol; `None` if rows of this kind are not observations.
+    /// Converts the row to an observation, and returns it with the row's symbol; `None` for a reject.
     fn observation(&self, batch: BatchId) -> Result<Option<(String, RawObservation)>, RecordError>;
 }
 
@@ -160,7 +163,7 @@ impl ObservedRow for Reject {
     }
 }
 
-/// Bodies with the two halves of the rows; `None` for a single row.
+/// Splits rows into two halves, and builds a body from each half; `None` for a single row.
 fn split_rows<T: Clone>(rows: &[T], body: impl Fn(Vec<T>) -> Body) -> Option<(Body, Body)> {
     let (left, right) = rows.split_at(rows.len() / 2);
     (!left.is_empty()).then(|| (body(left.to_vec()), body(right.to_vec())))

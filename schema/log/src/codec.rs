@@ -7,10 +7,10 @@ use serde::de::DeserializeOwned;
 use crate::error::BatchError;
 use crate::limits::MAX_BYTES;
 
-/// Name of the header that has the codec of a body.
+/// Name of the header that states the codec of a body.
 pub(crate) const CODEC: &str = "Dds-Codec";
 
-/// Size from which JSON is compressed, in bytes.
+/// JSON of this size or more, in bytes, is compressed.
 const COMPRESSED_FROM: usize = 4096;
 
 /// Encoding of a body.
@@ -65,8 +65,8 @@ pub(crate) fn decode_json<T: DeserializeOwned>(codec: Codec, bytes: &[u8]) -> Re
     }
 }
 
-/// Size of a body after decompression, in bytes. The size is read from the header of the zstd frame, without
-/// decompression.
+/// Size of a body after decompression, in bytes. For a body in zstd, the size is read from the header of the zstd frame
+/// and limited to `MAX_BYTES`. For any other body, it is the length of `payload`.
 pub fn unpacked_length(payload: &[u8]) -> usize {
     let noted = zstd::zstd_safe::get_frame_content_size(payload).ok().flatten();
     let noted = noted.and_then(|length| usize::try_from(length).ok());

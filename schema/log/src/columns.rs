@@ -1,4 +1,5 @@
-//! Price batches: packed columns for each symbol. For display and repair, the bars can be converted to JSON rows.
+//! Rows of a price batch: packed columns for each symbol. For display and repair, the bars can be converted to JSON
+//! rows.
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};

@@ -37,9 +37,9 @@ pub struct Envelope {
     pub kind: Kind,
     /// Version of the format of the rows.
     pub version: u32,
-    /// Codec with which the rows are encoded.
+    /// Codec of the encoded rows.
     pub codec: Codec,
-    /// Feed of the rows.
+    /// Name of the feed that the rows are from.
     pub source: String,
     /// Id of the run that published the batch.
     pub run: String,
@@ -47,9 +47,9 @@ pub struct Envelope {
     pub chunk: u64,
     /// Number of rows in the batch.
     pub rows: u64,
-    /// Name of the feed's file from which the rows were read, for display.
+    /// Name of the file from which the rows were read, for display.
     pub file: String,
-    /// Number of the first row's line in the feed's file.
+    /// Line number of the first row in this file.
     pub line: u64,
 }
 

@@ -41,8 +41,8 @@ pub struct RecordError {
 }
 
 impl BatchError {
-    /// True if a newer program version wrote the message. The reader must then stop. For a damaged message, it
-    /// continues.
+    /// True if a newer program version wrote the message; the reader must then stop. False if the message is damaged;
+    /// the reader can then continue with the next message.
     pub fn stops_reader(&self) -> bool {
         matches!(self, Self::NewerVersion { .. } | Self::UnknownCodec(_))
     }

@@ -1,20 +1,20 @@
-//! Id of a record batch: a hash of the provenance of its rows. Loading the same feed again gives the same ids.
+//! Id of a record batch. It is a hash of the provenance of the rows, so loading the same feed again gives the same ids.
 
 use std::fmt;
 
 use crate::error::BatchError;
 
-/// Name of the header with the message id. JetStream drops a message whose id it has stored within the deduplication
-/// window.
+/// Name of the header with the message id. JetStream drops a message if it stored another message with the same id
+/// within the deduplication window.
 pub(crate) const MESSAGE_ID: &str = "Nats-Msg-Id";
 
-/// Id of a record batch: hash of the source, the digest of the input, the number of the batch and the schema name.
+/// Id of a record batch: a hash of the source, the digest of the input, the batch number and the schema name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct BatchId(pub [u8; 16]);
 
 impl BatchId {
-    /// Id of the batch with the number `chunk` of an input. `input_digest` is the digest of the whole input; `schema`
-    /// is the schema name of the rows.
+    /// Computes the id of a batch. `input_digest` is the digest of the whole input. `chunk` is the number of the batch
+    /// among the batches of one kind from this input. `schema` is the schema name of the rows.
     pub fn from_provenance(source: &str, input_digest: &str, chunk: u64, schema: &str) -> Self {
         let mut hasher = blake3::Hasher::new();
         for part in [source.as_bytes(), input_digest.as_bytes(), &chunk.to_be_bytes(), schema.as_bytes()] {

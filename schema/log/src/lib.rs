@@ -1,7 +1,7 @@
 //! Event log: encoding of rows as JetStream messages, and the JetStream stream.
 //!
-//! Invariant: a stored record batch is never edited. Every reader can decode every batch that its own or an older
-//! version wrote.
+//! Invariant: a stored record batch is never edited. A reader can decode all batches that were written by its own
+//! program version or an older one.
 
 pub mod archive;
 mod body;

@@ -1,10 +1,10 @@
-//! Message of the log, delivered by a consumer or read by its sequence.
+//! Message of the log. A reader gets it from a consumer, or requests it by its sequence number.
 //!
-//! Two kinds of messages never reach a consumer, because of the NATS client. If a header block is malformed, the client
-//! drops its connection. If a header block has a status, the client hides the message.
+//! Two kinds of messages cannot be received from a consumer, because of the NATS client. If a message has a malformed
+//! header block, the client drops its connection. If the header block has a status, the client hides the message.
 //!
-//! Messages of both kinds can be read by their sequence, because the server then sends the header block as data. They
-//! are treated as messages without headers, which no reader can decode.
+//! Messages of both kinds can be requested by their sequence number, because the server then sends the header block as
+//! data. They are treated as messages without headers. Such messages cannot be decoded.
 
 use std::str::FromStr;
 
@@ -28,7 +28,7 @@ use crate::sequence::{Sequence, SequenceError};
 
 /// First line of a header block that has no status.
 const VERSION_LINE: &str = "NATS/1.0";
-/// Maximum length of a malformed header block in output and exports, in bytes.
+/// Maximum number of bytes of a malformed header block in output and exports. The rest of a longer block is left out.
 const MAX_SHOWN_BYTES: usize = 8 * 1024;
 
 /// One message of the log.
@@ -40,9 +40,9 @@ pub struct LogMessage {
     pub subject: String,
     /// Headers; `None` if absent or malformed.
     pub headers: Option<HeaderMap>,
-    /// Malformed header block, which a NATS client cannot read; `None` if the header block is readable.
+    /// Header block that a NATS client cannot read; `None` if the message has readable headers or no headers.
     pub malformed_headers: Option<Bytes>,
-    /// Encoded bodies of the message's record batches, compressed or not.
+    /// Encoded rows of the message's record batches, compressed or not.
     pub payload: Bytes,
     /// Time at which the log stored the message.
     pub stored_at: DateTime<Utc>,
@@ -83,7 +83,7 @@ impl LogMessage {
     /// Converts a message that a consumer delivered.
     ///
     /// # Errors
-    /// No consumer delivered the message.
+    /// The message does not come from a consumer.
     pub fn from_delivery(message: jetstream::Message) -> Result<(Self, Delivery), async_nats::Error> {
         let info = message.info()?;
         let (sequence, seconds) = (info.stream_sequence, info.published.unix_timestamp());
@@ -95,7 +95,7 @@ impl LogMessage {
         Ok((Self { sequence, subject, headers, malformed_headers: None, payload, stored_at }, delivery))
     }
 
-    /// Reads the message at a sequence; `None` if the log has no message at this sequence.
+    /// Reads the message with the sequence number `sequence`; `None` if the log has no such message.
     pub async fn fetch(context: &Context, stream: &str, sequence: u64) -> Result<Option<Self>, FetchError> {
         let request = json!({ "seq": sequence });
         let response = context.request(format!("STREAM.MSG.GET.{stream}"), &request).await;
@@ -126,13 +126,13 @@ impl LogMessage {
         })
     }
 
-    /// Message id, from the header `Nats-Msg-Id`; empty if the message has none.
+    /// Message id from the header `Nats-Msg-Id`; empty without this header.
     pub fn id(&self) -> String {
         let id = self.headers.as_ref().and_then(|headers| headers.get(NATS_MESSAGE_ID));
         id.map(ToString::to_string).unwrap_or_default()
     }
 
-    /// True if the header block is malformed or has a status, so that no consumer can deliver the message.
+    /// True if the header block is malformed or has a status. No consumer can deliver such a message.
     pub fn is_malformed(&self) -> bool {
         self.malformed_headers.is_some()
     }

@@ -1,8 +1,8 @@
 //! Record batch: rows of one kind with their provenance. A log message has one or more batches (`shared.rs`).
 //!
-//! An input is always divided into the same batches, and a batch id is a hash of the rows' provenance. Loading a feed
-//! again therefore gives the same ids. A stored batch is never edited. A reader stops at a batch that a newer version
-//! wrote.
+//! The same input is always divided into the same batches, and a batch id is a hash of the rows' provenance. Loading a
+//! feed again therefore gives the same ids. A stored batch is never edited. A reader stops at a batch that a newer
+//! program version wrote.
 
 use async_nats::HeaderMap;
 use bytes::Bytes;
@@ -15,10 +15,10 @@ pub use crate::error::{BatchError, RecordError};
 pub use crate::id::BatchId;
 pub use crate::limits::{MAX_BYTES, TARGET_BYTES};
 
-/// Rows of one kind with their provenance. A log message has one batch; a shared message has several.
+/// Rows of one kind with their provenance. A log message usually has one batch. A shared message has several.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordBatch {
-    /// Id of the batch. A repeated load gives the batch the same id.
+    /// Id of the batch. If the same feed is loaded again, the id stays the same.
     pub id: BatchId,
     /// Feed of the rows, from the option `--source`.
     pub source: String,
@@ -26,9 +26,9 @@ pub struct RecordBatch {
     pub run: String,
     /// Number of the batch within its run, from 0.
     pub chunk: u64,
-    /// Name of the feed's file from which the rows were read, for display.
+    /// Name of the file from which the rows were read, for display.
     pub file: String,
-    /// Number of the first row's line in the feed's file.
+    /// Line number of the first row in this file.
     pub line: u64,
     /// Rows of the batch.
     pub body: Body,

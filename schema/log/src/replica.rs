@@ -8,11 +8,11 @@ use serde::Serialize;
 /// Replica that lacks messages of the stream, or does not report its state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LaggingReplica {
-    /// Name of the replica's server; `None` if no server stores the replica.
+    /// Name of the server that stores the replica; `None` if no server stores it.
     pub node: Option<String>,
     /// True if the leader has no contact with the server.
     pub offline: bool,
-    /// Number of operations on the leader's copy that the replica has not applied yet.
+    /// Number of operations on the leader's copy that this replica has not applied yet.
     pub lag: u64,
 }
 

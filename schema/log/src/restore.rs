@@ -23,8 +23,8 @@ const WINDOW: usize = 64;
 pub struct ImportReport {
     /// Number of messages in the imported file.
     pub messages: u64,
-    /// Number of sequences without a message in the original log. An import leaves no gaps, so messages after the first
-    /// missing sequence get lower sequences than in the original log.
+    /// Number of missing sequence numbers (gaps) in the original log. The import leaves no gaps. Messages after the
+    /// first gap therefore get lower sequence numbers than in the original log.
     pub gaps: u64,
     /// Number of messages that an earlier, interrupted import had already written.
     pub already_present: u64,
@@ -70,8 +70,8 @@ pub fn is_storage_full(error: &PublishError) -> bool {
 struct ArchiveImport<'a> {
     context: Context,
     settings: &'a StreamSettings,
-    /// Time at which each message was sent, by message id. The next message with the same id must wait until the
-    /// deduplication window is over; otherwise the server drops it.
+    /// Time at which each message was sent, by message id. A second message with the same id is sent only after the
+    /// deduplication window. Otherwise, the server would drop it.
     sent: HashMap<String, Instant>,
     position: u64,
     waiting: Vec<(u64, PublishAckFuture)>,

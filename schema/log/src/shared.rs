@@ -1,8 +1,8 @@
 //! Shared message: several small record batches of one kind and run in one log message.
 //!
-//! Each batch has the same id, file and line as in a message that contains only this batch. A repeated load may combine
-//! the batches differently, and each batch is still recognized by its id. One header has the envelopes of all batches,
-//! so that ids can be read without the bodies.
+//! A batch has the same id, file and line in a shared message as in a message of its own. A repeated load may combine
+//! the batches differently; it still recognizes each batch by its id. One header has the envelopes of all batches, so
+//! the ids can be read without the bodies.
 
 use async_nats::HeaderMap;
 use bytes::{Bytes, BytesMut};
@@ -17,11 +17,11 @@ use crate::record_batch::RecordBatch;
 
 /// Name of the header that has the envelopes of all batches, as a JSON array.
 const FRAMES: &str = "Dds-Frames";
-/// Total size of the bodies before compression, in bytes, from which a message is full. A message below this size can
-/// take one more batch, even one of the target size.
+/// Body size, in bytes before compression, at which a message is full. A message below this size can take one more
+/// batch, even a batch of the target size.
 const ENOUGH_BYTES: usize = TARGET_BYTES / 2;
-/// Total size of the envelopes, in bytes, from which a message is full. nats-server accepts 64 KiB of headers. The
-/// other half leaves room for one more envelope with a long file name.
+/// Total size of the envelopes, in bytes, at which a message is full. nats-server accepts 64 KiB of headers. The other
+/// half leaves room for one more envelope with a long file name.
 const ENOUGH_HEADERS: usize = 32 * 1024;
 
 /// Envelope of one batch in a shared message, and the length of the batch's body in bytes.
@@ -63,13 +63,13 @@ impl SharedMessageBuilder {
         Ok(())
     }
 
-    /// True if the message must be sent before another batch is added.
+    /// True if the message must be sent before another batch can be added.
     pub fn is_full(&self) -> bool {
         self.unpacked >= ENOUGH_BYTES || self.headers >= ENOUGH_HEADERS
     }
 
-    /// Returns headers and body of the message and empties the builder. If only one batch was added, the message is not
-    /// shared. `None` if no batch was added.
+    /// Returns the headers and the body of the message, and empties the builder. With only one batch, the message is an
+    /// ordinary message, not a shared one. `None` if no batch was added.
     pub fn take_message(&mut self) -> Option<(HeaderMap, Bytes)> {
         let Self { mut batches, members, .. } = std::mem::take(self);
         if batches.len() < 2 {
@@ -103,8 +103,8 @@ fn member(envelope: &Envelope, body: &Bytes) -> SharedMember {
     }
 }
 
-/// Envelope and body length of each batch in a shared message. `whole` is the envelope of the message: it has the
-/// fields that are equal in all batches.
+/// Envelope and body length of each batch in a shared message. `whole` is the envelope of the message. It has the
+/// fields that are equal in all batches, for example kind and run.
 fn members(whole: &Envelope, headers: Option<&HeaderMap>) -> Result<Vec<(Envelope, usize)>, BatchError> {
     let text = headers.and_then(|headers| headers.get(FRAMES)).ok_or(BatchError::Header(FRAMES))?;
     let members: Vec<SharedMember> =

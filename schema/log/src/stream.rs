@@ -42,17 +42,17 @@ pub struct StreamSettings {
 
 /// Oldest supported version of the NATS server.
 pub const MINIMUM_SERVER: (u64, u64) = (2, 10);
-/// Attempts to open the stream after an unanswered request.
+/// Retry policy for opening the stream if the server does not answer the request.
 const RETRIES: ConstantBuilder =
     ConstantBuilder::new().with_delay(Duration::from_millis(500)).with_max_times(4);
-/// Time within which JetStream drops a message with a repeated id.
+/// Deduplication window: the time within which JetStream drops a message with a repeated id.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
-/// Shorter deduplication window during an import, because a log may contain an id twice.
+/// Deduplication window during an import. It is short, because a log may contain the same message id twice.
 pub const RESTORE_WINDOW: Duration = Duration::from_millis(100);
-/// Hint for the operator of a stream with compression.
+/// Hint for the operator if the stream is compressed.
 pub const COPY_HINT: &str = "copy the log into an uncompressed stream with ingest export, then ingest import \
      --nats-stream OTHER --nats-subject-prefix other";
-/// Name of the stream's metadata entry that has the identity of the log.
+/// Key of the stream's metadata entry with the identity of the log.
 pub const GENESIS: &str = "genesis_id";
 
 /// Errors of opening and configuring the stream.
@@ -102,7 +102,7 @@ impl StreamSettings {
         format!("{}.{kind}", self.nats_subject_prefix)
     }
 
-    /// Subjects of all kinds.
+    /// Subject pattern that matches the messages of all kinds.
     fn all_subjects(&self) -> String {
         format!("{}.*", self.nats_subject_prefix)
     }
@@ -193,8 +193,8 @@ impl StreamSettings {
         }
     }
 
-    /// Error of creating or updating the stream. If the subjects overlap with another stream, the error names this
-    /// stream.
+    /// Converts an error of creating or updating the stream. If the subjects overlap with another stream, the result
+    /// names the other stream.
     async fn refusal(&self, context: &jetstream::Context, error: CreateStreamError) -> StreamError {
         match error.kind() {
             CreateStreamErrorKind::JetStream(cause)
@@ -215,8 +215,8 @@ impl StreamSettings {
     /// An existing stream must be empty or have the identity of the imported log. An empty stream gets this identity,
     /// because nothing was derived from the stream yet.
     ///
-    /// Until [`StreamSettings::end_import`], the deduplication window is short, because a log may contain a message id
-    /// twice.
+    /// The deduplication window is short until [`StreamSettings::end_import`], because a log may contain the same
+    /// message id twice.
     pub async fn open_for_import(
         &self,
         context: &jetstream::Context,
@@ -283,7 +283,7 @@ impl StreamSettings {
     }
 }
 
-/// Identity of the stream. A stream that is deleted and created again has a new identity.
+/// Identity of the stream: a unique id. If a stream is deleted and created again, its identity changes.
 pub fn stream_identity(stream: &stream::Stream) -> Result<String, StreamError> {
     let config = &stream.cached_info().config;
     config.metadata.get(GENESIS).cloned().ok_or_else(|| StreamError::NotOurs { stream: config.name.clone() })
@@ -309,7 +309,7 @@ fn warn_of_compression(stream: &stream::Stream) {
     }
 }
 
-/// Logs a lost or restored connection to the server. `lost` stores the current state.
+/// Logs a lost or restored connection to the server. `lost` is true while the connection is lost.
 fn log_connection_event(url: &str, lost: &AtomicBool, event: &async_nats::Event) {
     match event {
         async_nats::Event::Disconnected if !lost.swap(true, Ordering::Relaxed) => {
@@ -327,7 +327,7 @@ fn version_of(text: &str) -> Option<(u64, u64)> {
     Some((parts.next()??, parts.next()??))
 }
 
-/// Removes the credentials from a NATS URL, so that output can contain the URL.
+/// Removes user names and passwords from NATS URLs, so that the URLs can be logged.
 fn redact(url: &str) -> String {
     url.split(',')
         .map(|one| match one.rsplit_once('@') {

@@ -1,11 +1,11 @@
-//! Deriving every measure of a whole market from facts in memory, on all cores.
+//! Benchmark: derives all metrics of a whole market from facts in memory, on all cores.
 //!
 //! ```sh
 //! cargo bench -p market --bench derive -- --symbols 10000 --years 30
 //! ```
 //!
-//! The market repeats a few hundred distinct histories, so that it fits in memory and still misses every cache. It
-//! prints figures and judges nothing.
+//! The market consists of copies of a few hundred distinct histories. They fit in memory, but not in the CPU caches.
+//! The program prints its measurements and checks no limits.
 
 #![expect(clippy::print_stdout, reason = "the figures are the program's output")]
 
@@ -41,7 +41,7 @@ struct Arguments {
     bench: bool,
 }
 
-/// A small generator, so that every run has the same market.
+/// Pseudorandom numbers from a fixed seed, so that every run has the same market.
 struct Random(u64);
 
 impl Random {
@@ -69,7 +69,7 @@ fn observed<T: DeserializeOwned>(
     })
 }
 
-/// Closes that change by at most 0.8 % a day, with a 2:1 split every ten years.
+/// Builds bars. The close changes by about 0.8 % a day at most, and is halved at each date of `splits`.
 fn bars(random: &mut Random, sessions: &[NaiveDate], splits: &[NaiveDate]) -> Bars {
     let mut bars = Bars { scale: 2, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
     let mut close = 40_000 + random.below(80_000);

@@ -1,4 +1,5 @@
-//! Types of table columns: the Postgres type of each, and the hash of its values, by which changed rows are found.
+//! Rust types of table columns: their Postgres types, and hashes of their values. Changed rows are found by these
+//! hashes.
 
 use std::hash::{Hash, Hasher};
 
@@ -10,16 +11,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::decimal::ExactDecimal;
 
-/// Rust type of a column.
+/// Rust type of a table column.
 pub trait ColumnType: ToSql + Sync + Fingerprint {
     /// Postgres type of the column.
     const TYPE: Type;
 }
 
-/// Fingerprint of a value, computed without encoding the value. Unlike [`Hash`], it distinguishes decimals with
-/// different trailing zeros.
+/// Value that can be hashed to detect changes. Unlike [`Hash`], decimals with different trailing zeros (1.1 and 1.10)
+/// have different hashes.
 pub trait Fingerprint {
-    /// Adds the fingerprint of the value to a hash.
+    /// Adds the value to a hash.
     fn hash_into(&self, state: &mut impl Hasher);
 }
 

@@ -14,18 +14,18 @@ pub fn date_of(day: i32) -> NaiveDate {
     NaiveDate::from_num_days_from_ce_opt(day).unwrap_or(if day < 0 { NaiveDate::MIN } else { NaiveDate::MAX })
 }
 
-/// Day after a date. The last day of the calendar is followed by itself.
+/// Day after a date. For the last day of the calendar, it is the same day.
 pub(crate) fn next_day(date: NaiveDate) -> NaiveDate {
     date.succ_opt().unwrap_or(NaiveDate::MAX)
 }
 
-/// Day before a date. The first day of the calendar is preceded by itself.
+/// Day before a date. For the first day of the calendar, it is the same day.
 pub(crate) fn previous_day(date: NaiveDate) -> NaiveDate {
     date.pred_opt().unwrap_or(NaiveDate::MIN)
 }
 
-/// Index of the first day on or after `day` in the sorted `days`. Sessions are evenly spread, so interpolation search
-/// reads far fewer days than binary search.
+/// Index of the first element of the sorted `days` that is not before `day`; `days.len()` if all are before. Sessions
+/// are evenly spread, so interpolation search reads far fewer elements than binary search.
 pub(crate) fn position_on_or_after(days: &[i32], day: i32) -> usize {
     let (Some(first), Some(last)) = (days.first(), days.last()) else { return 0 };
     if day <= *first {
@@ -49,7 +49,7 @@ pub(crate) fn position_on_or_after(days: &[i32], day: i32) -> usize {
     low + days[low..high].partition_point(|at| *at < day)
 }
 
-/// First to last day number of the calendar year that contains a date.
+/// Day numbers of the calendar year that contains a date.
 pub(crate) fn days_of_year(date: NaiveDate) -> RangeInclusive<i32> {
     let first = day_number(date) - date.ordinal0().cast_signed();
     first..=first + if date.leap_year() { 365 } else { 364 }

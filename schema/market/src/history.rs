@@ -1,7 +1,8 @@
-//! History of one security: all facts from which its rows are derived.
+//! History of one security: all facts about it, from all sources.
 //!
-//! A history contains every distinct observation of every source, because only `metrics` chooses between them. The
-//! unused observations stay available: `metrics` can explain its choice, and a new source policy needs no new load.
+//! A history contains every distinct observation of every source. The module `metrics` chooses between them, and can
+//! list the unused ones in an explanation. A new source policy needs no new load, because all observations are already
+//! present.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,8 +31,8 @@ pub struct SourceBars {
     pub closes_only: Vec<i32>,
 }
 
-/// Source policy: the rank of each source by kind and date range. A lower rank is preferred; sources without a rule
-/// come last.
+/// Source policy: the rank of each source by kind of row and date range. A lower rank is preferred. Sources without a
+/// rule come last.
 #[derive(Debug, Clone, Eq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct SourcePolicy {
@@ -47,7 +48,7 @@ impl PartialEq for SourcePolicy {
     }
 }
 
-/// Rule of the source policy: the rank of one feed for a kind and a date range.
+/// Rule of the source policy: the rank of one feed for a kind of row and a date range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PolicyRule {
     /// Kind of the rows that the rule ranks.
@@ -62,7 +63,8 @@ pub struct PolicyRule {
     pub rank: i32,
 }
 
-/// Calendar years in which a source has at least one dividend, of any security (R38).
+/// Calendar years with dividends, by source. A year counts if the source has at least one dividend of any security in
+/// it (R38).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DividendFeeds(Arc<BTreeMap<String, BTreeSet<i32>>>);
 
@@ -95,7 +97,8 @@ pub struct History {
     pub symbol: Symbol,
     /// Former symbols with the days of their use.
     pub former_symbols: Vec<FormerSymbol>,
-    /// Reference record that the source policy prefers; `None` for a provisional security.
+    /// Reference record that the source policy prefers; `None` for a provisional security, which has no reference
+    /// record.
     pub security: Option<Observation<Security>>,
     /// Dividends of all sources, all revisions.
     pub dividends: Vec<Observation<Dividend>>,
@@ -107,9 +110,9 @@ pub struct History {
     pub etf: Vec<Observation<Etf>>,
     /// Holdings snapshots of all sources.
     pub holdings: Vec<Observation<HoldingSnapshot>>,
-    /// Review decisions.
+    /// Decisions of operators about quarantined rows.
     pub decisions: Vec<Observation<Decision>>,
-    /// Evidence about the security's dividends, found in price files.
+    /// Evidence of the security's dividends in price files: a dividend column, or adjusted closes that imply a payment.
     pub evidence: Vec<Observation<DividendEvidence>>,
     /// Calendar years in which each source has a dividend, of any security.
     pub dividend_feeds: DividendFeeds,
@@ -117,8 +120,7 @@ pub struct History {
     pub prices: Vec<SourceBars>,
 }
 
-/// Newest session that is not retracted, from the market session records. The greatest version of each date decides
-/// whether the session is retracted.
+/// Date of the newest market session. A session is ignored if its newest version is a retraction.
 pub fn newest_session(observations: &[Observation<MarketSession>]) -> Option<NaiveDate> {
     let newest = newest_by_key(observations.iter().map(|session| (session.record.date, session)));
     newest.into_iter().rev().find(|(_, session)| session.action == Action::Put).map(|(date, _)| date)

@@ -1,4 +1,4 @@
-//! Domain of the market data service: events, security identity, metric rules and served rows.
+//! Domain of the market data service: events, security identity, metric rules and rows of the read tables.
 //!
 //! Invariants: this crate and its dependencies do no I/O. [`metrics`] is pure: no clock, files or sockets. Every
 //! decimal is exact.

@@ -1,4 +1,4 @@
-//! Observation of a record in a feed, and the rank by which versions of a record are compared (R29).
+//! Observations: records as feeds reported them. A version rank decides which version of a record is used (R29).
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::Action;
 
-/// Record as one feed reported it, with its provenance and version.
+/// Record as one feed reported it, with its origin (feed, batch and line) and its version.
 #[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
 pub struct Observation<T> {
-    /// Feed (`--source`).
+    /// Name of the feed, as set with `--source` at ingest.
     pub source: CompactString,
     /// Vendor's record id.
     pub id: Option<String>,
@@ -19,13 +19,13 @@ pub struct Observation<T> {
     pub security_ref: Option<String>,
     /// Vendor's revision of the record. A higher revision replaces a lower one.
     pub revision: i64,
-    /// Action of the row: put or retraction.
+    /// Action of the row: put the record, or retract it.
     pub action: Action,
     /// Time at which the feed observed the record.
     pub observed_at: DateTime<Utc>,
-    /// Line of the row in the feed's file.
+    /// Line number of the row in the feed's file.
     pub line: u64,
-    /// Id of the record batch in the log; 32 hex digits in JSON.
+    /// Id of the record batch that contains the row in the log. In JSON, it is written as 32 hex digits.
     #[serde(with = "frame_digits")]
     pub frame: [u8; 16],
     /// Content of the row.
@@ -33,7 +33,8 @@ pub struct Observation<T> {
 }
 
 impl<T> Observation<T> {
-    /// Rank of the observation among the versions of its record (R29). For `preference`, see [`VersionRank`].
+    /// Rank of the observation among the versions of its record (R29). [`VersionRank::preference`] describes the
+    /// argument.
     pub fn version(&self, preference: u32) -> VersionRank<'_> {
         VersionRank {
             revision: self.revision,
@@ -46,8 +47,7 @@ impl<T> Observation<T> {
     }
 }
 
-/// Observation with the greatest version rank of each key. The field `preference` is not used for this comparison; it
-/// is 0 in every rank.
+/// For each key, the observation with the greatest version rank. All ranks are compared with preference 0.
 pub(crate) fn newest_by_key<'a, T, K: Ord>(
     keyed: impl IntoIterator<Item = (K, &'a Observation<T>)>,
 ) -> BTreeMap<K, &'a Observation<T>> {
@@ -68,20 +68,20 @@ pub(crate) fn newest_by_key<'a, T, K: Ord>(
 pub struct VersionRank<'a> {
     /// Vendor's revision of the record.
     pub revision: i64,
-    /// Preference of the row, 0 without a vendor's id (R29). For a put with an id, it is a rank by the completeness of
-    /// the dates. A retraction with an id has a higher preference than all puts.
+    /// Preference between rows with the same vendor's id and revision (R29). A put has a higher preference if its dates
+    /// are more complete. A retraction has a higher preference than every put. Rows without an id have preference 0.
     pub preference: u32,
     /// Observation time, microseconds since 1970, UTC.
     pub observed_at: i64,
     /// True for a retraction. A retraction wins over a put that is equal in all fields above.
     pub retracted: bool,
-    /// Line of the row in the feed's file. Within a file, the later line wins.
+    /// Line number of the row in the feed's file. Within a file, the later line wins.
     pub line: u64,
-    /// Id of the record batch.
+    /// Id of the record batch. It decides if all other fields are equal.
     pub frame: &'a [u8; 16],
 }
 
-/// Id of a record batch as 32 hex digits.
+/// Serde format of the id of a record batch: 32 hex digits.
 mod frame_digits {
     use serde::de::{Deserialize, Deserializer, Error, Unexpected};
     use serde::ser::Serializer;

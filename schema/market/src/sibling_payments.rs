@@ -18,11 +18,11 @@ const FACTOR: Decimal = Decimal::from_parts(15, 0, 0, false, 1);
 #[derive(Debug, Default)]
 pub struct SiblingDetector {
     seen: Vec<FilePayment>,
-    /// Index in `seen` of the last row with each hash of symbol, ex-date, type and currency.
+    /// For each hash of symbol, ex-date, type and currency, the index in `seen` of the last row with this hash.
     last: HashMap<HalfHash, usize>,
 }
 
-/// First 16 bytes of a hash. They are enough to tell the values in one file apart.
+/// First 16 bytes of a hash. They are enough to distinguish the values in one file.
 type HalfHash = [u8; 16];
 
 /// Properties of a row that distinguish payments of one day.
@@ -112,7 +112,7 @@ fn hash<const N: usize>(parts: [&[u8]; N]) -> HalfHash {
 mod tests {
     use super::*;
 
-    /// `id revision amount [frequency [payment date [type text]]]`; `-` is an absent value.
+    /// Parses a row in the form `id revision amount [frequency [payment date [type text]]]`. `-` is an absent value.
     fn row(text: &str) -> (EventRow<Dividend>, String) {
         let words: Vec<Option<&str>> =
             text.split_whitespace().map(|word| Some(word).filter(|word| *word != "-")).collect();

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 /// Ticker in canonical spelling: upper case, trimmed, one `.` between root and suffix.
 ///
-/// Parsing needs no list of securities. It therefore cannot unify the four spellings that vendors have for a preferred
+/// Parsing needs no list of securities. It therefore cannot unify the four spellings that vendors use for a preferred
 /// share. [`Symbol::spellings`] returns the candidates for a look-up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Symbol(CompactString);
 
-/// Maximum length of a symbol, characters.
+/// Maximum length of a symbol, in characters.
 const LONGEST: usize = 24;
 
 /// Error for a text that is not a symbol.
@@ -47,7 +47,8 @@ impl Symbol {
         }
     }
 
-    /// Symbol from a text of the database. The text must already be in canonical spelling; it is not validated.
+    /// Creates a symbol from a text that the database stores. The text must already be in canonical spelling; it is not
+    /// validated.
     pub fn from_stored(text: &str) -> Self {
         Self(text.into())
     }
@@ -57,9 +58,9 @@ impl Symbol {
         &self.0
     }
 
-    /// Candidates with which a symbol is looked up, best first: the symbol itself, then its form as a preferred share.
+    /// Candidates for the look-up of a symbol, best first: the symbol itself, then its spelling as a preferred share.
     ///
-    /// The form of `ROOT.x` and `ROOT.Px` as a preferred share is `ROOT.PRx`.
+    /// The spelling of `ROOT.x` and of `ROOT.Px` as a preferred share is `ROOT.PRx`.
     pub fn spellings(&self) -> impl Iterator<Item = Symbol> {
         let preferred = || {
             let (root, suffix) = self.0.rsplit_once('.')?;

@@ -83,7 +83,7 @@ macro_rules! text_enum {
     };
 }
 
-/// Line about one value in the OpenAPI description; empty if the value has no documentation.
+/// Line about one enum value in the OpenAPI description. The line is empty if the value has no documentation.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! said {

@@ -1,7 +1,8 @@
-//! The worked cases of the domain rules, run through the measures and compared exactly as their conventions say.
+//! Tests on worked cases of the domain rules. Derived figures are compared with the expected values of each case.
 //!
-//! Those of the fixtures explore each rule's bounds. The published ones lie next to the workspace; without them their
-//! test is recorded as skipped. The integration tests run the same cases from a feed to the API's answer.
+//! The cases of the fixture file test the limits of each rule. The published cases are in a folder next to the
+//! workspace. If this folder is missing, their test is recorded as skipped. The integration tests run the same cases
+//! from a feed file to the API response.
 
 mod golden_cases;
 
@@ -38,7 +39,7 @@ fn hold(cases: &[Value]) {
     assert!(failures.is_empty(), "{} of {} cases:\n{}", failures.len(), cases.len(), failures.join("\n"));
 }
 
-/// Every expectation of a case that does not hold.
+/// Describes each expectation of a case that does not match the derived figures.
 fn check(case: &Value) -> Vec<String> {
     let id = case["id"].as_str().unwrap_or("?");
     let tolerance = case["tolerance"].as_str().unwrap_or("0");

@@ -1,4 +1,5 @@
-//! What a client upserts by: ids that are unique and stay, whatever becomes known in which order.
+//! Tests for the ids of dividends and splits. Clients upsert rows by these ids. The ids must be unique, and must not
+//! change when further facts arrive.
 
 use std::collections::BTreeSet;
 
@@ -41,7 +42,7 @@ fn a_corrected_ex_date_cancels_the_id_it_had() {
             "TEST/test/dividend@2024-06-07.regular.USD 0.5 paid"
         ]
     );
-    // With an id it is the same record on another day.
+    // If both rows have the vendor's id, they are versions of one record.
     let derived = on("2024-06-28", &history("stock", &["2024-06-06 - 0.5 q2", "2024-06-07 - 0.5 q2"], &[]));
     assert_eq!(ids(&derived), ["TEST/test/dividend/q2 0.5 paid"]);
 }
@@ -50,7 +51,7 @@ fn symbol(text: &str) -> Symbol {
     Symbol::parse(text).expect("a symbol")
 }
 
-/// A payment of June 2024 as filed under a ticker.
+/// Payment of 2024-06-06 under a ticker.
 fn filed_under(ticker: &str) -> Observation<Dividend> {
     let mut row = dividend(1, "2024-06-06 - 0.5");
     row.record.symbol = symbol(ticker);
@@ -76,16 +77,16 @@ fn a_new_ticker_renames_no_payment() {
     };
     let former = [("MID", Some(day("2024-06-10"))), ("FIRST", Some(day("2010-01-03")))];
     check(&["MID"], &former, "MID");
-    // The vendor files the past under the new ticker as well, or does so from the beginning.
+    // The vendor repeats past payments under the new ticker, or has them only under the new ticker.
     check(&["MID", "NEW"], &former, "MID");
     check(&["NEW", "MID"], &former, "MID");
     check(&["NEW"], &former, "NEW");
-    // A ticker from before the payment is learned of.
+    // The id is the same before a former ticker becomes known.
     check(&["NEW"], &[], "NEW");
     check(&["MID"], &former[..1], "MID");
 }
 
-/// The payments of a day that one file has, in its order, each naming those before it.
+/// Payments of one day from one file, in file order. Each row lists the amounts of the sibling payments above it.
 fn file(seen: NaiveDate, amounts: &[Decimal]) -> Vec<Observation<Dividend>> {
     let mut same_day = SiblingDetector::default();
     let row = |(line, amount): (u64, &Decimal)| {
@@ -107,7 +108,8 @@ fn file(seen: NaiveDate, amounts: &[Decimal]) -> Vec<Observation<Dividend>> {
 }
 
 proptest! {
-    /// Two or three payments of a day, sent together and in any other cuts, are told apart by the same ids.
+    /// Once one file contains all payments of a day, the ids of these payments no longer change. Earlier and later
+    /// files may contain any of these payments, in any order.
     #[test]
     fn payments_of_one_day_keep_their_ids(
         count in 2usize..4,

@@ -1,5 +1,5 @@
-//! The measures against a slow reference in exact rationals written apart from them, on random histories; and what
-//! holds for any facts: the order of observations never matters, and nothing makes deriving fail.
+//! Property tests on random histories. Derived figures are compared with a slow reference model in exact rationals. The
+//! order of observations must not matter, and deriving must never fail.
 
 mod reference_model;
 
@@ -37,7 +37,7 @@ proptest! {
         let policy = SourcePolicy::default();
         let derived = derive(&case.history(), &DerivationContext { as_of: as_of(), newest: as_of(), benchmark: None, policy: &policy, rules: &Rules::DEFAULT });
         let metrics = &derived.metrics;
-        // Random amounts may have the shape of a special or a dip, which the model does not know.
+        // Random amounts may look like a special or a dip. The reference model does not detect these.
         let readings = ["boundary_shift", "amount_dip", "inferred_special", "near_duplicate", "payment_gap"];
         let is_face_value = !metrics.flags.0.iter().any(|flag| readings.contains(&flag.as_str()));
         prop_assume!(is_face_value);
@@ -54,7 +54,7 @@ proptest! {
                 prop_assert!(exact::is_growth(&case, span, growth.0), "{span} years: {growth}");
             }
         }
-        // Equal amounts around a split by chance make their share basis suspect.
+        // Amounts around a split may be equal by chance. Their share basis is then suspect.
         if !metrics.flags.0.contains(&"amount_basis_suspect".to_owned()) {
             prop_assert_eq!(metrics.increase_streak_years, exact::streak(&case));
         }
@@ -127,7 +127,8 @@ proptest! {
     }
 }
 
-/// The history as facts keep it: each year's prices in the one form they have.
+/// The history with its bars in canonical form by year, as the store has them. `stretch` multiplies the age of each
+/// bar, so that the bars cover more years.
 fn as_stored(mut history: History, stretch: i32) -> History {
     for prices in &mut history.prices {
         let newest = day_number(as_of());
@@ -141,7 +142,7 @@ fn as_stored(mut history: History, stretch: i32) -> History {
     history
 }
 
-/// Bars of each year without their versions, in canonical form.
+/// Bars of each year, in canonical form and without versions.
 fn years_of(bars: &Bars) -> BTreeMap<i32, Bars> {
     let years = bars.by_year().into_iter().map(|(year, mut bars)| {
         bars.canonicalize();
@@ -150,7 +151,8 @@ fn years_of(bars: &Bars) -> BTreeMap<i32, Bars> {
     years.collect()
 }
 
-/// The history without anything but closes in years that were served as they are, the newest aside.
+/// The history with only the closes of each year that was served unchanged. The newest `newest_years` years keep all
+/// columns.
 fn with_closes_only(history: &History, served: &BTreeMap<i32, Bars>, newest_years: i32) -> History {
     let mut brief = history.clone();
     let [prices] = brief.prices.as_mut_slice() else { return brief };
@@ -172,13 +174,13 @@ fn with_closes_only(history: &History, served: &BTreeMap<i32, Bars>, newest_year
     brief
 }
 
-/// Closes without cents, while highs and lows have them.
+/// Removes the cents from the closes. Highs and lows still have cents.
 fn of_whole_closes(mut case: Case) -> Case {
     case.bars.iter_mut().for_each(|bar| bar.close -= bar.close % 100);
     case
 }
 
-/// Everything derived but the bars, told with every digit.
+/// All derived rows except the bars, as debug text.
 fn told(derived: &DerivedRows) -> String {
     format!("{:?}", DerivedRows { bars: Bars::default(), ..derived.clone() })
 }
@@ -201,7 +203,7 @@ proptest! {
         let history = as_stored(history, stretch);
         let policy = SourcePolicy::default();
         let market = DerivationContext { as_of: today, newest: today, benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
-        // What was served on an earlier date, when other events were known.
+        // Bars that were served on another date, when other dividends and splits were known.
         let known = History { dividends: before.dividends, splits: before.splits, ..history.clone() };
         let earlier = DerivationContext { as_of: today - TimeDelta::days(moved), ..market };
         let served = years_of(&derive(&known, &earlier).bars);
@@ -219,7 +221,7 @@ proptest! {
     }
 }
 
-/// The rows of dividends, told year by year.
+/// Dividend rows of each year, as debug text.
 fn dividends_told(derived: &DerivedRows) -> BTreeMap<i32, String> {
     let years = derived.dividends.chunk_by(|row, next| row.ex_date.year() == next.ex_date.year());
     years.map(|rows| (rows[0].ex_date.year(), format!("{rows:?}"))).collect()
@@ -279,7 +281,7 @@ fn long_calm_histories_need_only_closes() {
         (brief.prices[0].closes_only.clone(), Derivation::new(&brief, &market).closes_suffice())
     };
     assert_eq!(brief(10), (vec![2020, 2021, 2022], true));
-    // So few bars a year that the average volume reaches beyond the newest two.
+    // With so few bars a year, the average volume needs bars from more than the newest two years.
     assert_eq!(brief(20), ((2016..=2022).collect(), false));
 }
 

@@ -1,4 +1,4 @@
-//! The index of the rules names every rule once, in order, and only files that are there.
+//! Test for the index of the rules: every rule is listed once, in order, and every named file mentions its rule.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ fn every_rule_is_somewhere() {
     for cells in &rows {
         for path in cells[3].split(", ").map(|path| path.trim_matches('`')) {
             let text = std::fs::read_to_string(folder.join(path)).unwrap_or_default();
-            // Each file says at its head, or beside the code, which rule it holds.
+            // Each file mentions its rule, in the module documentation or next to the code.
             let mentions = text
                 .match_indices(cells[1])
                 .any(|(at, found)| !text[at + found.len()..].starts_with(|next: char| next.is_ascii_digit()));

@@ -1,4 +1,4 @@
-//! A year of expected payments that adds up (R19).
+//! Tests for projected payments: the payments of one year add up to the forward dividend (R19).
 
 use market::metrics::DerivedRows;
 use market::row::{AmountStatus, DividendRow, DividendStatus};
@@ -11,7 +11,7 @@ fn projected(derived: &DerivedRows) -> Vec<&DividendRow> {
     derived.dividends.iter().filter(|row| row.status == DividendStatus::Projected).collect()
 }
 
-/// The projected rows as `ex-date payment-date amount`.
+/// Checks the projected rows, each written as `ex-date payment-date amount`.
 #[track_caller]
 fn check(derived: &DerivedRows, wanted: &[&str]) {
     let told = |row: &&DividendRow| {
@@ -34,7 +34,8 @@ const QUARTERLY: [&str; 4] = [
 #[test]
 fn a_year_of_projections_is_the_indicated_dividend() {
     let derived = on("2024-06-28", &history("stock", &QUARTERLY, &[]));
-    // Lags of 25, 40 and 25 days; 2025-01-18 is a Saturday and the Monday after it a holiday.
+    // The payments are 25, 40 and 25 days after their ex-dates. 2025-01-18 is a Saturday, and the next Monday is a
+    // holiday.
     check(
         &derived,
         &[

@@ -1,4 +1,4 @@
-//! Connections to a list of hosts, with a time limit per host for connecting and signing in.
+//! Connections to the hosts of a URL. Each host has a time limit for connecting and signing in.
 //!
 //! A frozen server accepts connections and never replies. A host that did not reply in time is tried last and with a
 //! shorter limit. After `UNRESPONSIVE_FOR` it is tried normally again.
@@ -21,10 +21,10 @@ use crate::tls::{self, MakeRustlsConnect};
 const ONLY_HOST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit for each host if the URL has several hosts and no `connect_timeout`.
 const HOST_TIMEOUT: Duration = Duration::from_secs(3);
-/// Time limit for a host that failed to reply less than [`UNRESPONSIVE_FOR`] ago, if the URL has several hosts and no
-/// `connect_timeout`.
+/// Time limit for a host that did not reply less than [`UNRESPONSIVE_FOR`] ago. It applies if the URL has several hosts
+/// and no `connect_timeout`.
 const UNRESPONSIVE_HOST_TIMEOUT: Duration = Duration::from_secs(1);
-/// Time for which a host that did not reply is tried last: only after every other host.
+/// Time for which a host that did not reply is tried only after all other hosts.
 const UNRESPONSIVE_FOR: Duration = Duration::from_secs(30);
 /// Interval between two checks of [`watch_server`].
 const WATCH_INTERVAL: Duration = Duration::from_secs(2);

@@ -32,8 +32,8 @@ const BARS_OF_YEAR: usize = 252;
 /// Facts of some symbols. A symbol that has no facts has an entry without facts.
 pub type FactsBySymbol = BTreeMap<String, Arc<SymbolFacts>>;
 
-/// Year of bars of which only the closes are needed if the bars are unchanged: symbol, calendar year and digest of the
-/// published bars.
+/// Symbol, calendar year and digest of a published year of bars. If the stored bars still have this digest, only their
+/// closes are needed.
 pub type ServedYear<'a> = (&'a str, i32, i64);
 
 /// Fetches the facts of some symbols.
@@ -114,8 +114,8 @@ pub fn symbols_of_identities<'a>(identities: impl IntoIterator<Item = &'a Identi
     symbols.into_iter().collect()
 }
 
-/// Calendar years for which the closes of a security may be sufficient. In each of these years, the security had its
-/// current symbol all year. The year of `as_of` and the year before it are left out.
+/// Calendar years for which the metrics of a security may need only closes. In each of these years, the security had
+/// its current symbol all year. The year of `as_of` and the year before it are left out.
 pub fn close_only_years(identity: &Identity, as_of: NaiveDate) -> Range<i32> {
     let mut spans = identity.spans.iter().filter(|span| span.symbol == identity.symbol);
     let (Some(span), None) = (spans.next(), spans.next()) else { return 0..0 };
@@ -144,8 +144,8 @@ pub async fn load_histories(
 /// returns true, only the closes of the year are unpacked.
 ///
 /// # Errors
-/// The facts are damaged. [`FactsError::ClosesOnly`]: all columns of a year are needed, but only its closes were
-/// loaded, or `closes` returned true.
+/// The facts are damaged. [`FactsError::ClosesOnly`] if the history needs all columns of a year, but only its closes
+/// were loaded or unpacked.
 pub fn build_history(
     identity: &Identity,
     facts: &FactsBySymbol,

@@ -35,7 +35,7 @@ type RecordsKey = (String, Kind, String);
 /// Symbol, source and calendar year of a row of packed bars.
 type BarsKey = (String, String, i32);
 
-/// Facts of some symbols as known at a sequence, with the identities of the securities at that time.
+/// Facts of some symbols as known at a sequence, and the securities that these symbols named at that time.
 #[derive(Debug)]
 pub struct PastFacts {
     facts: FactsBySymbol,
@@ -59,7 +59,7 @@ impl PastFacts {
     }
 
     /// History of a security, from the facts known at that time. For the years of [`close_only_years`], only the closes
-    /// are read. `None` if the closes of one of these years are not sufficient.
+    /// are read. Returns `None` if one of these years needs all columns.
     ///
     /// # Errors
     /// The facts are damaged.
@@ -245,8 +245,8 @@ fn damaged_bars(symbol: &str) -> impl Fn(PackedBarsError) -> FactsError {
     move |source| FactsError::Bars { symbol: symbol.to_owned(), source }
 }
 
-/// Packed records whose record batches satisfy `known`; `None` if there are none. `parts` are the current and the
-/// superseded records of one symbol, kind and source.
+/// Records of one symbol, kind and source from the record batches that satisfy `known`, packed again. `None` if there
+/// are none. `parts` are the current and the superseded records.
 fn records_at(
     symbol: &str,
     kind: Kind,
@@ -271,7 +271,8 @@ impl StoredYear {
         self.current.iter().map(|(_, packed)| packed).chain(&self.superseded)
     }
 
-    /// Digest and bars of the year, from the record batches that satisfy `known`; `None` if there are none.
+    /// Digest and bars of the year. Only bars from record batches that satisfy `known` are used; `None` if there are
+    /// none.
     fn at(&self, known: impl Fn(&BatchId) -> bool) -> Result<Option<(i64, PackedBars)>, PackedBarsError> {
         let (mut is_complete, mut parts) = (self.superseded.is_empty(), Vec::new());
         for packed in self.parts() {
@@ -309,7 +310,7 @@ mod tests {
 
     const SYMBOL: &str = "AAA";
 
-    /// Observation of a vendor's record, which may have another symbol.
+    /// Split observation with the given id, observation time and ratio. If `is_own` is false, its symbol is `BBB`.
     fn observation(
         (id, observed_at, ratio, is_own): (Option<u8>, i64, u8, bool),
         batch: BatchId,
@@ -346,7 +347,8 @@ mod tests {
         rows.iter().map(of_row).collect()
     }
 
-    /// Batches of a log: each with records and with bars of one year.
+    /// Record batches of a log. Each has split records (id, observation time, ratio, `is_own`), and bars of one year
+    /// (day, close, observation time).
     type Batches = Vec<(Vec<(Option<u8>, i64, u8, bool)>, Vec<(i32, i64, i64)>)>;
 
     fn log() -> impl Strategy<Value = Batches> {

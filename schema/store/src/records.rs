@@ -1,4 +1,5 @@
-//! Rows of packed records, and the index from a vendor's record id to all symbols that records with this id have had.
+//! Rows of packed records, and the table `record_ids`. The table maps a vendor's record id to all symbols that records
+//! with this id have had.
 
 use codec::digest;
 use codec::records::RawObservation;

@@ -18,7 +18,7 @@ pub struct SymbolFacts {
     bars: BTreeMap<(Arc<str>, i32), PackedYears>,
 }
 
-/// Bars of consecutive calendar years from one source: one stored year, or several years packed together.
+/// Bars of one source and of one calendar year, or of consecutive calendar years that are packed together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PackedYears {
     range: Range<i32>,
@@ -141,7 +141,7 @@ impl SymbolFacts {
     }
 }
 
-/// Packs the closes of `first` and of the years after it together.
+/// Packs the closes of `first` and of the following years together.
 fn pack_closes_together<'a>(
     first: &PackedYears,
     more: impl Iterator<Item = &'a PackedYears>,
@@ -231,7 +231,7 @@ mod tests {
 
     use super::*;
 
-    /// Some sessions of a year, of two versions.
+    /// Packed bars of a year, one every three days. Closes with even and odd numbers have different versions.
     fn packed(year: i32, scale: u32, closes: &[i64]) -> PackedBars {
         let versions =
             vec![BarVersion::UNKNOWN, BarVersion { revision: i64::from(year), ..BarVersion::UNKNOWN }];
@@ -248,7 +248,7 @@ mod tests {
         PackedBars::pack(&bars).expect("bars")
     }
 
-    /// All closes of a source, in the form of a history.
+    /// All closes of a source, appended in chronological order.
     fn closes(facts: &SymbolFacts, source: &str) -> Bars {
         let parts = facts.years().filter(|(of, _)| *of == source);
         parts.fold(Bars::default(), |bars, (_, years)| {

@@ -15,7 +15,7 @@ use tokio_postgres::{Error, GenericClient};
 use crate::facts::{FactsError, load_known_symbols, load_securities};
 
 const INSERT: &str = include_str!("../queries/symbol_links_insert.sql");
-/// Selects `true` if the fact set has no links. Older program versions did not store links.
+/// Selects true if the fact set has no links. Older program versions did not store links.
 const IS_UNLINKED: &str = "select not exists (select from symbol_links) as unlinked";
 
 /// Links to store, as pairs (digest of the link, symbol). All symbols with the same digest are linked.

@@ -1,4 +1,4 @@
-//! Served data versions, each with the inputs of its derivation.
+//! Data versions that are or were served, each with the inputs of its derivation.
 
 use std::str::FromStr;
 
@@ -72,7 +72,7 @@ pub struct ServedVersion {
     pub at: DateTime<Utc>,
     /// Name of the fact set, which is also the schema of its tables.
     pub fact_set: String,
-    /// Version of the rules by which the data was derived.
+    /// Version of the rules for deriving the data.
     pub method_version: String,
     /// Version of the program that derived the data; empty in a row of [`CURRENT_VERSION`].
     pub program_version: String,

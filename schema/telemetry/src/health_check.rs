@@ -1,4 +1,4 @@
-//! Client of a running program's health check, for the `health` commands that containers run.
+//! Client for the health check of a running program. Containers run it with the `health` commands.
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};

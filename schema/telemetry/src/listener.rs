@@ -1,4 +1,4 @@
-//! Monitoring listener, on another port than the service. It serves `/metrics` in the Prometheus text format, and
+//! Monitoring listener, separate from the port of the service. It serves `/metrics` in the Prometheus text format, and
 //! `/health`.
 //!
 //! Invariant: the number of connections is limited, and each has at most one response text in memory.
@@ -42,7 +42,7 @@ pub trait MetricsSource: Send + Sync + 'static {
     /// Current values of all metrics.
     fn metrics(&self) -> Vec<MetricFamily>;
 
-    /// Health of the program. The error is a sentence: the reason why the program cannot do its work.
+    /// Health of the program. The error is a sentence with the reason why the program cannot do its work.
     fn health(&self) -> Result<(), String>;
 
     /// Sentences about conditions that an operator must resolve, although the program is healthy.

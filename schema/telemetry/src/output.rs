@@ -12,13 +12,13 @@ pub fn write_out(text: std::fmt::Arguments<'_>) {
     std::process::exit(1);
 }
 
-/// `print!` through [`write_out`](crate::write_out).
+/// Like `print!`, but writes with [`write_out`](crate::write_out).
 #[macro_export]
 macro_rules! out {
     ($($text:tt)*) => { $crate::write_out(format_args!($($text)*)) };
 }
 
-/// `println!` through [`write_out`](crate::write_out).
+/// Like `println!`, but writes with [`write_out`](crate::write_out).
 #[macro_export]
 macro_rules! outln {
     ($($text:tt)*) => { $crate::write_out(format_args!("{}\n", format_args!($($text)*))) };

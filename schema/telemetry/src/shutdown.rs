@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 
-/// Handle on which code can wait for SIGINT or SIGTERM.
+/// Handle for waiting for SIGINT or SIGTERM.
 #[derive(Debug, Clone)]
 pub struct Shutdown(watch::Receiver<bool>);
 

@@ -20,8 +20,7 @@ pub fn set_parent_from_headers(span: &Span, headers: &HeaderMap) {
     let _ = (span, headers);
 }
 
-/// Renames an open span. The final name may be unknown when a span begins: the name of a request's span includes the
-/// route.
+/// Renames an open span. The name of a request's span includes the route, which is unknown when the span begins.
 pub fn rename_span(span: &Span, name: String) {
     #[cfg(feature = "otlp")]
     crate::otlp::rename_span(span, name);

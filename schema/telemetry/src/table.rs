@@ -1,4 +1,4 @@
-//! Table of a command that prints a list: a header, aligned columns, a limited number of rows and a total.
+//! Table that a command prints for a list: a header, aligned columns, a limited number of rows and a total.
 
 use std::collections::VecDeque;
 use std::io::IsTerminal;
@@ -75,8 +75,8 @@ struct TableRow {
 }
 
 impl Table {
-    /// Creates an empty table that prints at most `max_rows` rows. `nouns` are the singular and the plural of a row,
-    /// for the total.
+    /// Creates an empty table that prints at most `max_rows` rows. `nouns` are the singular and plural noun for the
+    /// rows in the total, for example `symbol` and `symbols`.
     pub fn new(nouns: [&'static str; 2], columns: &[Column], max_rows: usize) -> Self {
         Self {
             nouns,
@@ -124,7 +124,7 @@ impl Table {
         self.note = format!("; {note}");
     }
 
-    /// Prints the table and the total; for a table without rows, the sentence `empty`.
+    /// Prints the table and the total. For a table without rows, prints only the sentence `empty`.
     pub fn print(&self, empty: &str) {
         if self.total == 0 {
             return outln!("{empty}");

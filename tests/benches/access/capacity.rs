@@ -1,4 +1,4 @@
-//! Figures that decide how far one machine goes: processor time of a call, and memory of open connections.
+//! Measurements of the capacity of one machine: processor time per call, and memory of open connections.
 
 use anyhow::{Context, Result};
 use harness::Api;
@@ -6,12 +6,12 @@ use harness::Api;
 use crate::Bench;
 use crate::load::{Load, OpenConnections};
 
-/// Ticks of the kernel's accounting of processor time in a second.
+/// Clock ticks per second. `/proc` gives processor time in clock ticks.
 const TICKS: u64 = 100;
 const OPEN_CONNECTIONS: usize = 8_000;
 
 impl Bench {
-    /// Processor time of a call in the API and in Postgres, with all keys in turn.
+    /// Measures the processor time per call in the API and in Postgres. The calls use all keys in turn.
     pub(crate) async fn processor_time(&mut self) -> Result<()> {
         if !self.asked("processor time") {
             return Ok(());
@@ -36,18 +36,18 @@ impl Bench {
         Ok(())
     }
 
-    /// Ticks of processor time that the API and Postgres have used.
+    /// Processor time that the API and Postgres have used so far, each in clock ticks.
     async fn ticks(&self, api: &Api) -> Result<[u64; 2]> {
         let mut of_postgres = 0;
         for row in self.app.sql("select pid from pg_stat_activity", &[]).await? {
             let pid: i32 = row.try_get(0)?;
-            // A session may have ended since.
+            // A session may have ended since the query.
             of_postgres += ticks_of(pid.unsigned_abs()).unwrap_or_default();
         }
         Ok([ticks_of(api.process.pid())?, of_postgres])
     }
 
-    /// Memory of idle connections of many clients, and a load on other connections meanwhile.
+    /// Measures the memory of many idle connections, and the rate of a load on other connections with and without them.
     pub(crate) async fn open_connections(&mut self) -> Result<()> {
         if !self.asked("open connections") {
             return Ok(());
@@ -80,7 +80,7 @@ fn microseconds(ticks: u64, calls: usize) -> f64 {
     (ticks * 1_000_000 / TICKS) as f64 / calls as f64
 }
 
-/// Ticks in user space and in the kernel.
+/// Clock ticks that a process has used in user space and in the kernel.
 fn ticks_of(pid: u32) -> Result<u64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let (_, after_name) = stat.rsplit_once(") ").context("no name")?;

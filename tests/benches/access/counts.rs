@@ -1,5 +1,5 @@
-//! Cost of a call that other work on the machine does not change: instructions counted by callgrind, system calls counted
-//! by strace.
+//! Cost of a call as a count: instructions (by callgrind) or system calls (by strace). Unlike times, these counts do
+//! not depend on other work on the machine.
 
 use std::path::Path;
 use std::time::Duration;
@@ -21,7 +21,8 @@ pub(crate) enum Count {
 }
 
 impl Count {
-    /// Counts what a process does for so many calls of a load; gives the share of one call.
+    /// Number of instructions or system calls of a process per call. It is the average over at least `calls` calls of a
+    /// load.
     #[expect(clippy::cast_precision_loss, reason = "a figure for people")]
     pub(crate) async fn of(self, process: u32, folder: &Path, load: &Load, calls: usize) -> Result<f64> {
         load.calls(calls / 4).await?;
@@ -33,7 +34,7 @@ impl Count {
     }
 }
 
-/// Runs a program under callgrind, whose counts go to this folder.
+/// Command and arguments that run a program under callgrind. Callgrind writes its counts to `folder`.
 pub(crate) fn callgrind(folder: &Path) -> Vec<String> {
     let out = folder.join("callgrind.%p").display().to_string();
     vec!["valgrind".to_owned(), "--tool=callgrind".to_owned(), format!("--callgrind-out-file={out}")]

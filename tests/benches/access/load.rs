@@ -1,4 +1,5 @@
-//! A load of keep-alive connections, each with one request in flight, and what came of it.
+//! Load generator with keep-alive connections. Each connection has one request in flight. The results are rates and
+//! latencies.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,33 +10,34 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Interval, interval_at};
 
-/// Requests to send, over connections to one or more servers.
+/// Requests for one or more servers, and the connections that send them.
 pub(crate) struct Load {
     addresses: Vec<String>,
     pub(crate) connections: usize,
-    /// Whole requests; each connection begins at another one.
+    /// Complete HTTP requests. Each connection begins at another position in the list.
     requests: Arc<Vec<Vec<u8>>>,
     /// True if every answered request counts against a quota.
     pub(crate) is_counted: bool,
-    /// Requests a second of all connections; else each sends the next as soon as it has the last one's answer.
+    /// Requests per second of all connections together. With `None`, each connection sends a request as soon as it has
+    /// the previous response.
     pace: Option<u32>,
 }
 
 /// Measured throughput and latency of a load.
 pub(crate) struct Figures {
-    /// Of answered requests, in microseconds, sorted.
+    /// Latencies of the successful requests in microseconds, ascending.
     times: Vec<u32>,
     seconds: f64,
-    /// Requests that were answered, those of the short run before included.
+    /// Number of successful requests, including those of the warm-up.
     pub(crate) answered: usize,
-    /// Requests that failed on the server's side.
+    /// Number of requests with a server error (5xx), including those of the warm-up.
     pub(crate) failed: usize,
 }
 
-/// Counts and latencies of some requests.
+/// Results of some requests.
 #[derive(Default)]
 struct Outcome {
-    /// Microseconds.
+    /// Latencies of the successful requests, in microseconds.
     times: Vec<u32>,
     failed: usize,
 }
@@ -46,7 +48,7 @@ impl Figures {
         self.times.len() as f64 / self.seconds
     }
 
-    /// Milliseconds within which this share of the requests was answered.
+    /// Latency quantile in milliseconds. For example, the median has the `share` 0.5.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -66,31 +68,33 @@ impl Load {
         Load { addresses, connections, requests, is_counted: true, pace: None }
     }
 
-    /// This load at so many requests a second; the time of each is counted from the moment it is due.
+    /// The same load at a fixed number of requests per second. The latency of a request counts from the time at which
+    /// it is due.
     pub(crate) fn paced(self, pace: u32) -> Load {
         Load { pace: Some(pace), ..self }
     }
 
-    /// A load of a server that keeps no account.
+    /// Load for a server that does not count calls against quotas.
     pub(crate) fn uncounted(address: &String, connections: usize, requests: Arc<Vec<Vec<u8>>>) -> Load {
         Load { is_counted: false, ..Load::new(&[address], connections, requests) }
     }
 
-    /// Sends every request once, so that whatever is kept is kept.
+    /// Sends every request at least once, to fill the caches of the server.
     pub(crate) async fn once(&self) -> Result<()> {
         let share = self.requests.len().div_ceil(self.connections);
         self.drive(share, None).await?;
         Ok(())
     }
 
-    /// Sends so many requests, or a few more; gives how many were answered.
+    /// Sends at least `calls` requests and returns the number of successful ones. Any server error is returned as an
+    /// error.
     pub(crate) async fn calls(&self, calls: usize) -> Result<usize> {
         let outcome = self.drive(calls.div_ceil(self.connections), None).await?;
         ensure!(outcome.failed == 0, "{} failed", outcome.failed);
         Ok(outcome.times.len())
     }
 
-    /// Sends requests for so long, after a short run that is not counted.
+    /// Sends requests for `duration`, after a warm-up. The warm-up does not count for rate and latencies.
     pub(crate) async fn run(&self, duration: Duration) -> Result<Figures> {
         let before = self.drive(usize::MAX, Some(duration / 5)).await?;
         let started = Instant::now();
@@ -124,7 +128,7 @@ impl Load {
     }
 }
 
-/// Connections that got one answer each and stay open.
+/// Connections that stay open after one response each.
 pub(crate) struct OpenConnections(Vec<TcpStream>);
 
 impl OpenConnections {
@@ -174,7 +178,7 @@ async fn connection(
     Ok(outcome)
 }
 
-/// Reads one answer to its end; `false` when the server failed.
+/// Reads one response to its end. Returns `false` for a server error (5xx).
 async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<bool> {
     buffer.clear();
     let mut end = None;
@@ -187,16 +191,16 @@ async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<bool> {
     Ok(buffer.starts_with(b"HTTP/1.1 2"))
 }
 
-/// End of an answer in the received bytes.
+/// End of a response in the received bytes.
 enum End {
-    /// At this length, its head included.
+    /// The response ends at this length in bytes, including the head.
     Length(usize),
-    /// With the last chunk; the JSON of a chunk never looks like it.
+    /// The response ends with the last chunk. The mark of the last chunk never occurs in the JSON of another chunk.
     LastChunk,
 }
 
 impl End {
-    /// Reads it from the head, once that is there.
+    /// Determines the end from the head of the response. `None` if the head is not complete yet.
     fn of(buffer: &[u8]) -> Result<Option<End>> {
         let Some(head) = buffer.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
         let text = std::str::from_utf8(&buffer[..head])?.to_ascii_lowercase();

@@ -1,6 +1,7 @@
-//! The API under load, beside what bounds it and what it replaces: axum answering a static body of the same size, and
-//! the naive design with a key look-up, a counter update and a data query per request, in Rust and, where Node and Python
-//! are there, with Fastify and FastAPI.
+//! Benchmark of the API under load, and of simple servers for comparison. One of these servers is axum with a static
+//! body of the same size, an upper bound. The others use the naive design with three statements per request: key
+//! look-up, counter update and data query. The naive design is in Rust and, if Node and Python are installed, in
+//! Fastify and FastAPI.
 //!
 //! ```sh
 //! cargo bench -p tests --bench access -- --symbols 10000 --accounts 2000 --seconds 3
@@ -8,10 +9,10 @@
 //! cargo bench -p tests --bench access -- --symbols 1000 --streams 1000
 //! ```
 //!
-//! Everything runs in one go on one machine, the generator of the load included, so the ratios hold although absolute
-//! figures drift. Rates, quotas and address limits are raised by configuration; a refusal stops the run, failures are
-//! counted, and after each line what is stored of the accounts' use is compared with what was answered. It prints figures
-//! and judges nothing else.
+//! All servers and the load generator run on the same machine in one run. The ratios are therefore comparable, although
+//! absolute figures vary between runs. Rate limits, quotas and address limits are raised by configuration. A refused
+//! call ends the run; failed calls are counted. After each line, the benchmark checks that the stored usage of the
+//! accounts matches the number of answered calls. It does not judge the figures.
 
 #![expect(clippy::print_stdout, reason = "the figures are the program's output")]
 
@@ -85,11 +86,11 @@ struct Bench {
     arguments: Arguments,
     app: TestApp,
     seeded: Seeded,
-    /// Requests a second of the static body, by connections.
+    /// Rates of the static body in requests per second, each with its number of connections.
     limits: Vec<(usize, f64)>,
 }
 
-/// Connections and calls of a count.
+/// Number of connections for counting instructions or system calls.
 const COUNTED_CONNECTIONS: usize = 64;
 const COUNTED_CALLS: usize = 8_192;
 
@@ -159,7 +160,8 @@ impl Bench {
         self.arguments.only.as_ref().is_none_or(|only| name.contains(only.as_str()))
     }
 
-    /// Measures and prints one line, with its share of the static body's.
+    /// Measures a load and prints its figures as one line. The line includes the rate as a share of the rate of the
+    /// static body. Returns `None` if the arguments do not select the line.
     async fn line(&mut self, name: &str, load: &Load) -> Result<Option<Figures>> {
         if !self.asked(name) && !name.starts_with("static") {
             return Ok(None);
@@ -202,7 +204,8 @@ impl Bench {
         self.app.api_serve_with(&[&UNLIMITED, settings].concat()).await
     }
 
-    /// Prints what a call of the static body, of a cached quote and of one that is not cached costs the server's process.
+    /// Prints the instructions or system calls per call: for the static body, for a cached quote and for an uncached
+    /// quote.
     async fn count(&self, count: Count, folder: &Path) -> Result<()> {
         let requests = self.seeded.requests("quote");
         let under = if count == Count::Instructions { counts::callgrind(folder) } else { vec![] };
@@ -257,7 +260,7 @@ impl Bench {
         }
         println!("{:44} {} MB at most", "  memory of the process", one.memory_kilobytes("VmHWM")? / 1024);
         drop(one);
-        // Beside each other each has its share of the cores.
+        // The three instances share the processor cores, so each gets a third of them.
         let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
         let workers = cores.div_ceil(3).to_string();
         let settings = [("API_CACHE_MIB", "64"), ("API_WORKERS", &workers)];
@@ -286,8 +289,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Small answers alone, and beside lists and bulk answers: of 64 connections 51 ask for small ones, 10 for lists, 3 for
-    /// bulk.
+    /// Measures small responses alone, then together with lists and bulk responses. Of 64 connections, 51 request small
+    /// responses, 10 lists and 3 bulk responses.
     async fn mixed(&mut self) -> Result<()> {
         if !self.asked("mixed") {
             return Ok(());
@@ -314,7 +317,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Small answers at a fixed pace, alone and beside a flood of sign-ins, whose passwords cost 19 MiB and some 20 ms each.
+    /// Measures small responses at a fixed pace, alone and during a flood of sign-ins. Each password check costs 19 MiB
+    /// and about 20 ms.
     async fn sign_ins(&mut self) -> Result<()> {
         if !self.asked("sign-ins") {
             return Ok(());
@@ -343,7 +347,7 @@ impl Bench {
         Ok(())
     }
 
-    /// Calls that are counted against the quotas of all accounts.
+    /// Number of calls that are counted against the quotas of all accounts.
     async fn used(&self) -> Result<i64> {
         self.app.sql_value("select coalesce(sum(used), 0)::bigint from accounts.limiter").await
     }

@@ -1,18 +1,18 @@
-//! Pages of securities: uncached, from the cache, and as a flood while accounts call the API.
+//! Benchmark of the public pages of securities: uncached, cached, and as a flood during API calls.
 
 use anyhow::Result;
 
 use super::load::Load;
 use super::{Bench, UNLIMITED};
 
-/// Settings of public pages without a limit by address.
+/// Settings that make the pages public, without a limit per client address.
 const PUBLIC: [(&str, &str); 3] =
     [("PAGES", "public"), ("PAGES_PER_MINUTE", "60000000"), ("PAGES_BURST", "60000000")];
-/// API calls a second while pages are read.
+/// API calls per second during the flood of page views.
 const PACE: u32 = 500;
-/// Connections of the flood.
+/// Number of connections of the flood.
 const FLOOD: usize = 64;
-/// Parameters of the page with five years of prices, which a visitor sees first.
+/// Query parameters of the page that a visitor sees first. It has five years of prices.
 const FIVE_YEARS: &str = "?range=5y&prices=split";
 
 impl Bench {
@@ -26,7 +26,7 @@ impl Bench {
         self.flood_of_pages("cached pages", "512", None).await
     }
 
-    /// Pages one after another, and as many as possible from the cache.
+    /// Measures uncached pages one after another, then cached pages on 1 and on 64 connections.
     async fn single_pages(&mut self) -> Result<()> {
         let settings = [&UNLIMITED[..], &PUBLIC].concat();
         let deep = [("PAGES_TIER", "professional"), ("API_CACHE_MIB", "0")];
@@ -52,8 +52,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Quotes at a fixed pace, alone and during a flood of page views. `pace` is the number of page views a second;
-    /// `None`: as many as possible.
+    /// Measures quotes at a fixed pace, alone and during a flood of page views. `pace` is the number of page views per
+    /// second; with `None`, there are as many as possible.
     async fn flood_of_pages(&self, name: &str, cache_mib: &str, pace: Option<u32>) -> Result<()> {
         let settings = [("PAGES_TIER", "professional"), ("API_CACHE_MIB", cache_mib)];
         let api = self.app.api_serve_with(&[&UNLIMITED[..], &PUBLIC, &settings].concat()).await?;

@@ -1,5 +1,5 @@
-//! The same call in what people commonly build such services with: Fastify on Node, FastAPI on Python, each with two
-//! processes for the two cores of the machine.
+//! Peers: the naive design in common web frameworks, Fastify on Node and FastAPI on Python. Each peer has two
+//! processes.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use tokio::process::{Child, Command};
 
 const INSTALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers/install");
 
-/// A running peer; it ends when this is dropped, with the processes that it started.
+/// Running peer. When the value is dropped, the peer and all processes that it started are killed.
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
     pub(crate) address: String,
@@ -30,7 +30,7 @@ impl Drop for Peer {
     }
 }
 
-/// Installs the peers and starts those that this machine can run, one after the other as they are asked for.
+/// Installs the peers in a subfolder of `folder`. Returns those that this machine can run; they are not started yet.
 pub(crate) async fn installed(folder: &Path) -> Result<Vec<Starting>> {
     let into = folder.join("peers");
     let status = Command::new(INSTALL).arg(&into).status().await.context("installing the peers")?;
@@ -50,7 +50,7 @@ pub(crate) async fn installed(folder: &Path) -> Result<Vec<Starting>> {
     Ok(peers.into_iter().filter(Starting::is_there).collect())
 }
 
-/// A peer that can be started.
+/// Installed peer that is not started yet.
 pub(crate) struct Starting {
     name: &'static str,
     program: PathBuf,

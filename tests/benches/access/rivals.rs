@@ -1,4 +1,4 @@
-//! The designs the service is measured beside, each a process of its own: this program, started again.
+//! Rivals: simple servers for comparison with the API. Each runs as another process of this benchmark program.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -18,9 +18,9 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use tokio_postgres::NoTls;
 
-/// Connections of the naive design.
+/// Number of database connections of the naive design.
 const POOL: usize = 16;
-/// As many connections may wait to be accepted as at the API.
+/// Maximum number of connections that wait to be accepted. It is the same as in the API.
 const BACKLOG: u32 = 4_096;
 
 /// Arguments that serve a rival instead of measuring.
@@ -40,7 +40,7 @@ impl RivalArguments {
     }
 }
 
-/// A running rival; it ends when this is dropped.
+/// Running rival. When the value is dropped, the process is killed.
 pub(crate) struct Rival {
     pub(crate) address: String,
     process: Child,
@@ -51,7 +51,8 @@ impl Rival {
         Rival::start_under(&[], app, arguments).await
     }
 
-    /// As [`Rival::start`], run by another program.
+    /// Starts a rival as [`Rival::start`] does, but under another program such as callgrind. `runner` is the command of
+    /// this program.
     pub(crate) async fn start_under(runner: &[String], app: &TestApp, arguments: &[&str]) -> Result<Rival> {
         let port_file = app.folder().join("rival-port");
         let _ = std::fs::remove_file(&port_file);
@@ -122,7 +123,7 @@ impl IntoResponse for Failure {
     }
 }
 
-/// Authenticates, authorizes and answers a request, one statement after the other.
+/// Answers a request with three statements: look-up of the key, update of the usage counter, and query of the quote.
 async fn quote(
     State(pool): State<Pool>,
     Path(symbol): Path<String>,

@@ -1,4 +1,4 @@
-//! The market and the accounts under the load.
+//! Test data of the benchmark: a synthetic market, accounts and keys.
 
 use std::sync::Arc;
 
@@ -15,14 +15,15 @@ const UNTIL: &str = "2024-06-28";
 /// Symbols and keys of the seeded service.
 pub(crate) struct Seeded {
     pub(crate) symbols: Vec<String>,
-    /// One per account; the fourth is the first of the highest tier.
+    /// API key of each account. The tiers of the accounts alternate, and `keys[3]` is the first key of the highest
+    /// tier.
     pub(crate) keys: Vec<String>,
-    /// A symbol with more than ten years of bars.
+    /// Symbol with more than ten years of bars.
     pub(crate) long: String,
 }
 
 impl Seeded {
-    /// Requests with every symbol and every key, each with the next account's key.
+    /// Requests that use every symbol and every key. Each request has the key of the next account.
     pub(crate) fn requests(&self, endpoint: &str) -> Arc<Vec<Vec<u8>>> {
         let pairs = self.symbols.iter().cycle().zip(self.keys.iter().cycle());
         let path = |symbol: &String| format!("/v1/stocks/{symbol}/{endpoint}");
@@ -30,12 +31,12 @@ impl Seeded {
         Arc::new(pairs.take(count).map(|(symbol, key)| request(&path(symbol), key)).collect())
     }
 
-    /// One request for the same thing with each key of the highest tier.
+    /// Requests for one path, with each key of the highest tier.
     pub(crate) fn same(&self, path: &str) -> Arc<Vec<Vec<u8>>> {
         Arc::new(self.keys.iter().skip(3).step_by(4).map(|key| request(path, key)).collect())
     }
 
-    /// Pages of all securities, with these parameters.
+    /// Requests for the public pages of all securities. `parameters` is the query string.
     pub(crate) fn pages(&self, parameters: &str) -> Arc<Vec<Vec<u8>>> {
         let page = |symbol: &String| {
             format!("GET /s/{symbol}{parameters} HTTP/1.1\r\nhost: bench\r\naccept: text/html\r\n\r\n")
@@ -44,14 +45,14 @@ impl Seeded {
         Arc::new(self.symbols.iter().map(page).collect())
     }
 
-    /// Screens of a hundred rows, each another one.
+    /// Screener requests for 100 rows, each with another minimum yield.
     pub(crate) fn lists(&self) -> Arc<Vec<Vec<u8>>> {
         let path = |n: usize| format!("/v1/screener?limit=100&min_yield={}.{:03}", n / 1_000, n % 1_000);
         let keys = self.keys.iter().cycle();
         Arc::new((0..5_000).zip(keys).map(|(n, key)| request(&path(n), key)).collect())
     }
 
-    /// Dividends of 300 symbols, each time others, all with the same key.
+    /// Bulk requests for the dividends of 300 symbols. The symbols vary, and the key is always the same.
     pub(crate) fn bulk(&self) -> Arc<Vec<Vec<u8>>> {
         let path = |n: usize| {
             let first = n * 7 % self.symbols.len().saturating_sub(300).max(1);
@@ -80,7 +81,8 @@ pub(crate) async fn seed(app: &TestApp, symbols: u32, years: u32, accounts: u32)
     Ok(Seeded { symbols, keys, long })
 }
 
-/// So many years of every symbol, and more than ten of a few.
+/// Loads a synthetic market: `years` years of every symbol, and 11 years of 20 symbols. Returns a symbol with more than
+/// ten years of bars.
 async fn market(app: &TestApp, symbols: u32, years: u32) -> Result<String> {
     let (all, years) = (symbols.to_string(), years.to_string());
     for (folder, symbols, years) in [("all", all.as_str(), years.as_str()), ("few", "20", "11")] {
@@ -108,7 +110,8 @@ async fn market(app: &TestApp, symbols: u32, years: u32) -> Result<String> {
     Ok(rows.first().context("a symbol with ten years")?.try_get(0)?)
 }
 
-/// Accounts of all tiers with a key each, and limits nobody reaches.
+/// Creates accounts of all tiers with one key each, and raises the limits of the tiers so that no call reaches them.
+/// Returns the keys.
 async fn keys(app: &TestApp, accounts: u32) -> Result<Vec<String>> {
     let keys: Vec<String> = (0..accounts).map(|_| draw()).collect();
     let hashes: Vec<Vec<u8>> = keys.iter().map(|key| Sha256::digest(key.as_bytes()).to_vec()).collect();
@@ -124,7 +127,7 @@ async fn keys(app: &TestApp, accounts: u32) -> Result<Vec<String>> {
     Ok(keys)
 }
 
-/// A key of the published form: a prefix, thirty random characters, their checksum.
+/// Random API key in the documented form: a prefix, 30 random characters and their checksum.
 fn draw() -> String {
     let mut generator = rand::rng();
     let random: String =

@@ -1,14 +1,14 @@
-//! A flood of sign-ins with wrong passwords, each from another address and for another account.
+//! Flood of sign-ins with wrong passwords, each from another address and for another account.
 
 use anyhow::{Result, ensure};
 use futures::future::try_join_all;
 use harness::Api;
 use reqwest::Client;
 
-/// Connections of the flood.
+/// Number of connections of the flood.
 const CONNECTIONS: usize = 64;
 
-/// Guesses until it is dropped; ends only with an error.
+/// Sends sign-ins until the future is dropped. Returns only on an error.
 pub(crate) async fn flood(api: &Api) -> Result<()> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     try_join_all((0..CONNECTIONS).map(|number| guesses(api, number))).await?;

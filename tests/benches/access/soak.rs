@@ -1,4 +1,4 @@
-//! A long load of everything at once, after which the server is as it was before.
+//! Soak test: a long load of all kinds of requests, and a check that the server releases its resources afterwards.
 
 use std::time::Duration;
 
@@ -11,12 +11,13 @@ use tokio::net::TcpStream;
 use crate::load::Load;
 use crate::seed::Seeded;
 
-/// Growth that is no leak: buffers of the allocator and of connections.
+/// Growth of memory that does not count as a leak, in kilobytes. It allows for buffers of the allocator and of
+/// connections.
 const SLACK_KB: u64 = 32 * 1024;
-/// Open files that come and go beside the clients'.
+/// Increase of open files that does not count as a leak.
 const SLACK_FILES: usize = 8;
 
-/// Resources of a process.
+/// Memory, open files and threads of a process.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     memory_kb: u64,
@@ -33,7 +34,8 @@ impl Held {
     }
 }
 
-/// Loads the server for so long; an error when it holds more afterwards than it did after a tenth of the time.
+/// Loads the server for a tenth of `duration`, then for `duration`. Returns an error if the second load leaves clearly
+/// more memory or open files than the first, or more threads.
 pub(crate) async fn soak(api: &Api, seeded: &Seeded, duration: Duration) -> Result<String> {
     round(api, seeded, duration / 10).await?;
     let before = settled(api).await?;
@@ -45,7 +47,8 @@ pub(crate) async fn soak(api: &Api, seeded: &Seeded, duration: Duration) -> Resu
     Ok(format!("{before:?} before, {after:?} after"))
 }
 
-/// Small answers, lists and bulk answers, and clients that break off in the middle of everything.
+/// Sends requests for small responses, lists and bulk responses. Other clients disconnect in the middle of requests and
+/// responses.
 async fn round(api: &Api, seeded: &Seeded, duration: Duration) -> Result<()> {
     let small = Load::new(&[&api.base_url], 26, seeded.requests("quote"));
     let lists = Load::new(&[&api.base_url], 4, seeded.lists());
@@ -64,7 +67,8 @@ async fn round(api: &Api, seeded: &Seeded, duration: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Clients that ask for much, take nothing and go.
+/// Opens 16 connections. Half of them send part of a bulk request. The others send a whole one and do not read the
+/// response. All disconnect after 200 ms.
 async fn break_off(api: &Api, seeded: &Seeded) -> Result<()> {
     let requests = seeded.bulk();
     let address = api.base_url.trim_start_matches("http://");
@@ -80,7 +84,8 @@ async fn break_off(api: &Api, seeded: &Seeded) -> Result<()> {
     Ok(())
 }
 
-/// Resources of the server after it released all clients and render threads.
+/// Waits until open files and threads are the same at two checks, so the server has closed old connections and ended
+/// idle threads. Returns its resources.
 async fn settled(api: &Api) -> Result<Held> {
     let mut last = Held::by(api)?;
     eventually(Duration::from_secs(60), async || {

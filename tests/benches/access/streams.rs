@@ -1,4 +1,4 @@
-//! Open change streams: time from the end of a load to the arrival of its event, and memory of a stream.
+//! Benchmark of open change streams: time from the end of a load to the arrival of its event, and memory per stream.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -12,15 +12,16 @@ use tokio::time::timeout;
 
 use crate::seed::Seeded;
 
-/// Number of loads.
+/// Number of loads. Each load has one dividend.
 const LOADS: u32 = 30;
 /// Longest wait for the events of a load.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Figures of one run.
+/// Results of one run.
 pub(crate) struct StreamFigures {
     streams: usize,
-    /// From the end of a load to the arrival of its first event at each stream, ascending. An event may arrive earlier.
+    /// Times from the end of a load to the arrival of its first event at each stream, ascending. The time is 0 if the
+    /// event arrived before the end of the load.
     times: Vec<Duration>,
     kilobytes: f64,
 }
@@ -43,7 +44,8 @@ impl fmt::Display for StreamFigures {
     }
 }
 
-/// Opens streams, loads one dividend at a time, and waits until every stream has its event.
+/// Opens `streams` change streams and loads one dividend at a time. After each load, waits until every stream has
+/// received the event.
 pub(crate) async fn measure(
     app: &TestApp,
     api: &Api,
@@ -53,7 +55,7 @@ pub(crate) async fn measure(
     let _projector = app.spawn(Program::Projector, &["run"]).await?;
     let keys = seeded.keys.iter().skip(3).step_by(4).cycle().take(streams);
     let (arrived, mut arrivals) = mpsc::unbounded_channel();
-    // The first stream starts the reader and its buffers.
+    // For its first stream, the API starts a reader with buffers. They must not count as memory of a stream.
     let mut open =
         vec![tokio::spawn(follow(connect(api, &seeded.keys[3]).await?, usize::MAX, arrived.clone()))];
     load(app, seeded, 0).await?;
@@ -77,7 +79,7 @@ pub(crate) async fn measure(
                 times.push(at.saturating_duration_since(loaded));
             }
         }
-        // Further events of the load arrive before the next one.
+        // Discard further events of this load before the next load.
         tokio::time::sleep(Duration::from_millis(200)).await;
         while arrivals.try_recv().is_ok() {}
     }
@@ -94,7 +96,7 @@ async fn load(app: &TestApp, seeded: &Seeded, number: u32) -> Result<()> {
     app.feed(&format!("dividends-{number}.csv"), row).source("bench").today("2024-07-01").load().await
 }
 
-/// Opens a stream, and reads its first event.
+/// Opens a change stream and reads its first event.
 async fn connect(api: &Api, key: &str) -> Result<TcpStream> {
     let mut stream = TcpStream::connect(api.base_url.trim_start_matches("http://")).await?;
     let head = format!("GET /v1/changes?kinds=dividends HTTP/1.1\r\nhost: bench\r\nx-api-key: {key}\r\n\r\n");
@@ -106,7 +108,7 @@ async fn connect(api: &Api, key: &str) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// Reports each arrival of changes.
+/// Sends `number` and the time to `arrived` each time the stream receives changes.
 async fn follow(
     mut stream: TcpStream,
     number: usize,

@@ -1,4 +1,4 @@
-//! Cost of a comparison of two generations and of an export, relative to reading both once.
+//! Benchmark of `projector diff` and of an export, relative to the time for reading two generations once.
 
 use std::time::Instant;
 
@@ -8,7 +8,7 @@ use harness::{Program, TestApp};
 
 use super::{Timed, timed};
 
-/// The read tables, as COPY reads them.
+/// Read tables of a generation, which are read with COPY.
 const TABLES: [&str; 13] = [
     "stocks",
     "quotes",
@@ -25,7 +25,8 @@ const TABLES: [&str; 13] = [
     "sectors",
 ];
 
-/// Compares equal generations by their digests and whole, and the served one with one of the day before.
+/// Compares two equal generations, first by digests and then completely (`--whole`). Then compares the served
+/// generation with a generation of the day before.
 pub(crate) async fn compare(app: &TestApp, equal: &str, day_before: &str) -> Result<()> {
     let other = timed(app, Program::Projector, &["rebuild", "--as-of", day_before]).await?;
     println!("{:32} {:>8.1} s", "rebuild of the day before", other.seconds);
@@ -47,7 +48,8 @@ pub(crate) async fn compare(app: &TestApp, equal: &str, day_before: &str) -> Res
     export(app, read).await
 }
 
-/// The served generation as Parquet, by a program that was built with it.
+/// Measures the export of the served generation to Parquet. Prints only a note if the projector was built without this
+/// feature. `read` is the time for reading two generations, in seconds.
 async fn export(app: &TestApp, read: f64) -> Result<()> {
     let folder = app.folder().join("export").display().to_string();
     if app.projector(&["export", "--help"]).await?.success().is_err() {
@@ -61,7 +63,7 @@ async fn export(app: &TestApp, read: f64) -> Result<()> {
     Ok(std::fs::remove_dir_all(folder)?)
 }
 
-/// Seconds in which two connections read the served generation and another one, side by side.
+/// Seconds for reading the served generation and another generation at the same time, on two connections.
 async fn read_both(app: &TestApp, other: &str) -> Result<f64> {
     let started = Instant::now();
     tokio::try_join!(read(app, "1"), read(app, other))?;

@@ -1,4 +1,5 @@
-//! A market that goes on: days, a split, corrections and a second source, each from its file to the served answer.
+//! Benchmark of updates after the first load: daily bars, a split, corrections and a second source. Each update is
+//! timed from its file to the served response.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -12,12 +13,12 @@ use crate::yardstick::Yardstick;
 use crate::{Arguments, Market, database_bytes, peak_memory};
 
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Between two looks at what is served.
+/// Interval between two requests for the served date or dividend.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Days between two looks at the disk.
+/// Number of days between two measurements of the database size.
 const DISK_EVERY: usize = 50;
 
-/// A served market, and the least that a day of it can take.
+/// Running service with its market, and the least time that one day of it can take.
 struct Live<'a> {
     app: &'a TestApp,
     api: &'a Api,
@@ -26,7 +27,7 @@ struct Live<'a> {
     day: NaiveDate,
 }
 
-/// Times everything that comes after the load.
+/// Measures the updates after the first load, and the first day after a restart of the projector.
 pub(crate) async fn live(
     app: &TestApp,
     arguments: &Arguments,
@@ -54,7 +55,7 @@ pub(crate) async fn live(
         live.day(name, "second", "").await?;
     }
     memory(&projector);
-    // Ended in good order, it gives its lease back.
+    // A projector that ends normally releases its lease.
     projector.signal(Signal::TERM)?;
     projector.wait(PATIENCE).await?;
     let _projector = app.spawn(Program::Projector, &["run"]).await?;
@@ -68,7 +69,8 @@ fn memory(projector: &Daemon) {
 }
 
 impl Live<'_> {
-    /// Days one after the other.
+    /// Adds `count` days, one after the other, and prints the median and 99th percentile of their times. If `nights` is
+    /// true, the database is vacuumed after each day.
     async fn days(&mut self, count: u32, nights: bool) -> Result<()> {
         let (mut seconds, before) = (Vec::new(), database_bytes(self.app).await?);
         for number in 1..=count as usize {
@@ -102,7 +104,8 @@ impl Live<'_> {
         Ok(())
     }
 
-    /// Seconds from the file of the next day's bars to its served date; `split` splits on that day, two for one.
+    /// Adds the next session. Returns the seconds from the start of the load of its file until the API serves its date.
+    /// `split` is a symbol with a 2:1 split on this day, or empty.
     async fn day(&mut self, name: &str, source: &str, split: &str) -> Result<f64> {
         let next = self.day.iter_days().skip(1).find(|day| is_session(*day));
         self.day = next.context("a next session")?;
@@ -132,8 +135,8 @@ impl Live<'_> {
         Ok(seconds)
     }
 
-    /// Days whose file repeats the last five sessions of every symbol, one close in 200 corrected. Then the share of the
-    /// facts that only earlier answers need.
+    /// Adds days with files that repeat the last five sessions of every symbol. One in 200 repeated bars has a
+    /// corrected volume. Then prints the share of superseded facts, which are needed only for past data versions.
     async fn repeated_sessions(&mut self, count: u32) -> Result<()> {
         let mut recent: Vec<NaiveDate> = Vec::new();
         for number in 0..count as usize {
@@ -192,16 +195,17 @@ impl Live<'_> {
         Ok(())
     }
 
-    /// Milliseconds from the end of the load of a corrected dividend to the answer that has it.
+    /// Loads corrections of dividends. Prints the milliseconds from the end of a load until a response has the new
+    /// amount.
     async fn corrections(&self, count: u32, key: &str) -> Result<()> {
         let symbols: Vec<&String> = self.market.last.keys().collect();
         let mut delays = Vec::new();
         for number in 0..count {
             let symbol = symbols[number as usize * 7 % symbols.len()];
             let file = self.app.folder().join(format!("dividends-correction-{number}.csv"));
-            // Without a zero at its end, which answers do not have.
+            // The last digit is not 0, because responses have no trailing zeros.
             let amount = format!("0.1{number:03}1");
-            // A special dividend is served whatever its amount; a regular one may be quarantined.
+            // A special dividend is served with any amount. A regular one may be quarantined.
             fs::write(&file, format!("symbol,ex_date,amount,type\n{symbol},2024-06-27,{amount},special\n"))?;
             self.load(&file.display().to_string(), "bench").await?;
             let started = Instant::now();
@@ -224,20 +228,20 @@ impl Live<'_> {
     }
 }
 
-/// A price line told of another day.
+/// Copy of a price line with another date.
 fn on_day(line: &str, day: &str) -> String {
     let mut fields: Vec<&str> = line.split(',').collect();
     fields[1] = day;
     fields.join(",")
 }
 
-/// A price line with another volume.
+/// Copy of a price line with another volume.
 fn with_other_volume(line: &str, number: usize) -> String {
     let (rest, _) = line.rsplit_once(',').unwrap_or((line, ""));
     format!("{rest},{}", 1_000 + number)
 }
 
-/// The value below which this share of the values lies; 0 of none.
+/// Percentile of the values. For example, `share` 0.99 gives the 99th percentile. The result is 0 without values.
 fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(((values.len() as f64 - 1.0) * share) as usize).copied().unwrap_or_default()

@@ -1,11 +1,12 @@
-//! From feed files to served answers, timed beside Postgres's own COPY of the same bars as rows with their key.
+//! Benchmark of the pipeline, from feed files to served read tables. The yardstick is Postgres's COPY of the same price
+//! bars into a table with a primary key.
 //!
 //! ```sh
 //! cargo bench -p tests --bench pipeline -- --symbols 1000 --years 30
 //! ```
 //!
-//! Everything runs in one go on private servers that keep what they acknowledge, so the ratios hold although absolute
-//! figures drift with the machine. It prints figures and judges nothing.
+//! All steps run one after another on private servers that lose no acknowledged data. The ratios to the yardstick are
+//! therefore comparable between runs, although absolute times depend on the machine. The benchmark only prints figures.
 
 #![expect(clippy::print_stdout, reason = "the figures are the program's output")]
 
@@ -54,7 +55,7 @@ struct Arguments {
     bench: bool,
 }
 
-/// One price bar as a row.
+/// Price bar as a row of the table that the yardstick fills.
 struct BarRow {
     symbol: String,
     date: NaiveDate,
@@ -62,16 +63,16 @@ struct BarRow {
     volume: i64,
 }
 
-/// Content of the price files.
+/// Price bars that were read from the price files.
 #[derive(Default)]
 struct Market {
     bars: u64,
     rows: Vec<BarRow>,
-    /// Last price line of each symbol.
+    /// Last line of each symbol in the price files.
     last: BTreeMap<String, String>,
 }
 
-/// A program's run: how long, and its largest memory.
+/// Duration and peak memory of one run of a program.
 struct Timed {
     seconds: f64,
     peak_megabytes: u64,
@@ -135,7 +136,7 @@ async fn generate(app: &TestApp, arguments: &Arguments, folder: &Path, until: Na
     timed(app, Program::Ingest, &arguments).await
 }
 
-/// Counts the bars, keeps the first ones as rows, and the last line of each symbol.
+/// Reads the price files. Counts the bars, and returns the first `rows` bars and the last line of each symbol.
 fn read(folder: &Path, rows: usize) -> Result<Market> {
     let mut market = Market::default();
     for path in price_files(folder)? {
@@ -171,7 +172,7 @@ fn bar_row(line: &str) -> Result<BarRow> {
     Ok(BarRow { symbol, date, prices, volume: next()?.parse()? })
 }
 
-/// Rows a second of Postgres's binary COPY into a table with its key: the yardstick.
+/// Measures the yardstick: the rows per second of a binary COPY into a Postgres table with a primary key.
 async fn copy_as_rows(app: &TestApp, rows: &[BarRow]) -> Result<f64> {
     let table = "create table public.bar_rows (symbol text, date date, open numeric, high numeric, low numeric, \
                  close numeric, volume bigint, primary key (symbol, date))";
@@ -192,7 +193,7 @@ async fn copy_as_rows(app: &TestApp, rows: &[BarRow]) -> Result<f64> {
     Ok(rows.len() as f64 / started.elapsed().as_secs_f64())
 }
 
-/// Runs a program to its successful end.
+/// Runs a program and measures its duration and peak memory. Fails if the program fails.
 async fn timed(app: &TestApp, program: Program, arguments: &[&str]) -> Result<Timed> {
     let started = Instant::now();
     let mut process = app.spawn(program, arguments).await?;
@@ -215,7 +216,7 @@ fn peak_memory(status: &str) -> u64 {
     line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or_default() / 1024
 }
 
-/// Prints the tables that use most of the disk, indexes included.
+/// Prints the largest tables with their disk usage, including indexes.
 async fn largest_tables(app: &TestApp, bars: u64) -> Result<()> {
     let tables = "select schemaname || '.' || relname as name, pg_total_relation_size(relid) as bytes, \
                   pg_indexes_size(relid) as indexes from pg_stat_user_tables where relname <> 'bar_rows' \
@@ -228,7 +229,7 @@ async fn largest_tables(app: &TestApp, bars: u64) -> Result<()> {
     Ok(())
 }
 
-/// Disk size of the database in bytes, without the yardstick's rows.
+/// Disk size of the database in bytes, without the table of the yardstick.
 async fn database_bytes(app: &TestApp) -> Result<u64> {
     let size: i64 = app
         .sql_value("select pg_database_size(current_database()) - pg_total_relation_size('bar_rows')")

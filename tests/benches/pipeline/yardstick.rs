@@ -1,4 +1,5 @@
-//! Lower bound of a day's cost: deriving every security again, and copying the rows that a day changes.
+//! Lower bound for the cost of one more day of prices: the time to derive every security again, plus the time to copy
+//! the changed rows into Postgres.
 
 use std::time::{Duration, Instant};
 
@@ -14,19 +15,20 @@ use market::row::JsonColumn;
 use store::history::load_histories;
 use tokio_postgres::Client;
 
-/// Tables of which a day changes every row; of prices and bars it changes the last year.
+/// Tables in which a new day changes every row. In the tables `prices` and `bars`, it changes the rows of the current
+/// year.
 const CHANGED: [&str; 4] = ["stocks", "quotes", "fundamentals", "metrics"];
-/// Histories in memory at a time.
+/// Number of securities whose histories are in memory at the same time.
 const CHUNK: usize = 200;
 
-/// The least time a day can take: derivation on all cores, and the COPY of its rows.
+/// Least time that a new day can take: deriving all securities on all cores, and a COPY of the changed rows.
 pub(crate) struct Yardstick {
     pub derive: Duration,
     pub copy: Duration,
 }
 
 impl Yardstick {
-    /// Measures both on the market that is served.
+    /// Measures derivation and COPY on the served tables.
     pub(crate) async fn measure(app: &TestApp) -> Result<Self> {
         let mut client = app.servers().postgres.connect(app.database()).await?;
         client.batch_execute("set search_path = read_g1, facts").await?;
@@ -38,7 +40,7 @@ impl Yardstick {
         Ok(Self { derive, copy })
     }
 
-    /// Both together.
+    /// Sum of the two times.
     pub(crate) fn sum(&self) -> Duration {
         self.derive + self.copy
     }

@@ -15,9 +15,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Disk space of the first build.
+/// Disk space that the first build needs.
 const BUILD_DISK_BYTES: u64 = 1_600_000_000;
-/// Peak memory of the largest crate in the first build. With two jobs, the peak is 1.6 GB.
+/// Memory that the first build needs: the peak of its largest crate. Two parallel jobs need 1.6 GB.
 const BUILD_MEMORY_BYTES: u64 = 1_000_000_000;
 const REACHABLE_WITHIN: Duration = Duration::from_millis(900);
 const PROXIES: [&str; 6] =
@@ -28,20 +28,20 @@ const PROXIES: [&str; 6] =
 pub struct Missing {
     /// Name of the requirement.
     pub what: String,
-    /// Command or setting that meets it.
+    /// Command or setting with which the machine meets the requirement.
     pub remedy: String,
 }
 
-/// Server that a start needs. It is fetched if the machine has none.
+/// Server program that the stack needs: Postgres or NATS. It is downloaded if the machine has none.
 struct Server {
     name: &'static str,
-    /// Environment variables that each select a server.
+    /// Environment variables that select a server or a server program. With one of them, no download is needed.
     variables: [&'static str; 2],
-    /// Variables that replace the registry by a mirror.
+    /// Environment variables with the address of a mirror of the registry.
     mirrors: &'static [&'static str],
-    /// Host of the registry.
+    /// Host from which the server program is downloaded.
     host: &'static str,
-    /// Prefix of the build's folder in the cache.
+    /// Prefix of the folder name of a downloaded program in the cache.
     cached: &'static str,
     remedy: &'static str,
 }
@@ -138,7 +138,7 @@ impl Server {
     }
 }
 
-/// Folders that may contain fetched servers.
+/// Cache folders that may contain downloaded server programs.
 fn caches() -> Vec<PathBuf> {
     let home = variable("HOME").map(|home| PathBuf::from(home).join(".cache"));
     let folders = [variable("XDG_CACHE_HOME").map(PathBuf::from), home, Some("/var/cache".into())];

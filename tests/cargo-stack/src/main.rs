@@ -45,8 +45,8 @@ fn run() -> io::Result<ExitCode> {
     Err(Command::new(stack).args(env::args_os().skip(1)).exec())
 }
 
-/// Prints the missing requirements of the build and of the start. If none is missing, prints the duration of the
-/// build.
+/// Checks the requirements of the build and of the start. Returns false after printing the missing ones. If none is
+/// missing, prints how long the build takes and returns true.
 fn prepare_first_build(stack: &Path) -> bool {
     let mut missing = cargo_stack::missing_for_build(stack.parent().unwrap_or(stack));
     missing.extend(cargo_stack::missing_for_start());

@@ -1,5 +1,5 @@
-//! Every reader of bytes that come from elsewhere, one function each: called by cargo-fuzz, and by `cargo test` with the
-//! corpus and with random bytes. None may panic, whatever it is given.
+//! Fuzz targets: one function for each parser of untrusted bytes. Both cargo-fuzz and `cargo test` call them; `cargo
+//! test` uses the corpus and random bytes. No input may cause a panic.
 
 use async_nats::HeaderMap;
 use codec::bars::{PackedBars, unpack_closes};
@@ -7,26 +7,26 @@ use codec::records::{self, RecordSet};
 use event_log::record_batch::{Envelope, RecordBatch};
 use market::event::{Dividend, HoldingSnapshot, Kind, Security};
 
-/// A file of any format: the first byte chooses the format and the name, the others are the content.
+/// Parses a file of any format. The first byte selects the format and the file name. The other bytes are the content.
 pub fn formats(bytes: &[u8]) {
     if let Some((choice, content)) = bytes.split_first() {
         ingest::fuzz_targets::parse_file(*choice, content);
     }
 }
 
-/// A map, and behind an empty line of dashes a file that is read under it.
+/// Parses a column map, and a feed file with this map. A line `----` separates the two in the input.
 pub fn maps(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (map, file) = text.split_once("\n----\n").unwrap_or((&text, ""));
     ingest::fuzz_targets::parse_mapped_file(map, file.as_bytes());
 }
 
-/// Lines and CSV records.
+/// Parses the bytes as lines, and then as CSV records.
 pub fn records(bytes: &[u8]) {
     ingest::fuzz_targets::parse_records(bytes);
 }
 
-/// A message of the log: headers as `name: value` lines, an empty line, the body.
+/// Decodes a message of the event log. The input is its headers as `name: value` lines, an empty line, and its body.
 pub fn batches(bytes: &[u8]) {
     let end = bytes.windows(2).position(|pair| pair == b"\n\n").unwrap_or(bytes.len());
     let mut headers = HeaderMap::new();
@@ -48,7 +48,7 @@ pub fn batches(bytes: &[u8]) {
     }
 }
 
-/// Packed columns of bars, and a packed set of observations.
+/// Decodes the bytes as compressed price bars, and as compressed records such as dividends and splits.
 pub fn columns(bytes: &[u8]) {
     if let Ok(packed) = postcard::from_bytes::<PackedBars>(bytes) {
         let _ = unpack_closes(&packed.days, &packed.close, &packed.versions, 0);

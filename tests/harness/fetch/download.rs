@@ -48,7 +48,7 @@ pub enum Source {
     IndexPage(Url),
 }
 
-/// Failed attempt.
+/// Failure of one attempt to download a file.
 enum Failure {
     /// A later attempt may succeed.
     Transient(anyhow::Error),
@@ -104,7 +104,7 @@ fn client() -> Result<Client> {
 }
 
 impl Archive {
-    /// URL of the file. For an index page, the URL is found in the page.
+    /// URL of the file. If the source is an index page, downloads the page and finds the URL in it.
     async fn locate(&self, client: &Client) -> Result<Url> {
         let page = match &self.source {
             Source::File(url) => return Ok(url.clone()),

@@ -62,7 +62,7 @@ impl NatsCluster {
         leader.strip_prefix("node-").and_then(|node| node.parse().ok()).context("a node's name")
     }
 
-    /// Makes a node the leader of a stream. The node then answers reads from its replica.
+    /// Makes a node the leader of a stream. Reads of the stream then return the data of this node.
     pub async fn make_leader(&self, stream: &str, node: usize) -> Result<()> {
         eventually(READY_WITHIN, async || {
             if self.leader(stream).await? == node {
@@ -88,7 +88,7 @@ impl NatsCluster {
         .await
     }
 
-    /// Complete log of a node, over all its restarts.
+    /// Output of a node since its first start. Restarts append to it.
     pub fn log(&self, node: usize) -> String {
         self.nodes[node].log()
     }
@@ -98,7 +98,7 @@ impl NatsCluster {
         self.nodes.len()
     }
 
-    /// Kills a node, like a power cut.
+    /// Kills a node with SIGKILL. [`NatsCluster::restart`] starts it again.
     pub fn kill9(&mut self, node: usize) -> Result<()> {
         self.nodes[node].kill9()?;
         Ok(())

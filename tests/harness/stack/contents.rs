@@ -1,4 +1,4 @@
-//! Record of the feeds in the stack's log, and the plan of a start: the feeds to load.
+//! Record of the feeds that the stack has loaded, and the choice of the feeds that a start loads.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,7 +22,8 @@ pub(super) enum LoadPlan {
     Feeds { paths: Vec<PathBuf>, source: String, fingerprint: String },
 }
 
-/// Record of the loaded feeds. It is also written before a load begins, because an interrupted load leaves rows behind.
+/// Record of the loaded feeds. It is also written before a load begins, because an interrupted load may already have
+/// added rows to the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Contents {
@@ -86,12 +87,12 @@ impl LoadPlan {
     }
 }
 
-/// Record of the contents before a load.
+/// Record of the loaded feeds, as it was before a load began.
 #[derive(Debug)]
 pub(super) struct EarlierContents(Option<Contents>);
 
 impl EarlierContents {
-    /// Restores the record after a load that left no rows behind.
+    /// Restores the earlier record. It is used after a load that added no rows to the log.
     pub(super) fn restore(&self, folder: &StackFolder) -> Result<()> {
         match &self.0 {
             Some(contents) => folder.write_json(FILE, contents),
@@ -100,8 +101,8 @@ impl EarlierContents {
     }
 }
 
-/// Fingerprint of the feed files. It changes when a file is added, removed or written. Only names, sizes and times are
-/// hashed, because reading gigabytes would slow down a second start.
+/// Fingerprint of the feed files and their source. It changes when a file is added, removed or written. Only paths,
+/// sizes and times are hashed, because reading gigabytes would slow down a second start.
 fn fingerprint(paths: &[PathBuf], source: &str) -> Result<String> {
     let mut hash = Sha256::new_with_prefix(source);
     for path in paths {

@@ -21,7 +21,8 @@ use crate::server_user;
 
 const LOCK: &str = "lock";
 const ENVIRONMENT: &str = "environment.json";
-/// Environment that the previous run printed. It is a separate file, so that it outlives failed starts.
+/// File with the environment variables of the previous run. It is a separate file, so that failed starts do not
+/// overwrite it.
 const LAST_ENVIRONMENT: &str = "last-environment.json";
 const CURSOR_SECRET: &str = "cursor-secret";
 
@@ -70,12 +71,12 @@ impl StackFolder {
         self.path.join("logs").join(format!("{name}.log"))
     }
 
-    /// Short name that differs between folders.
+    /// Short hash of the folder's path. It differs between stacks that use the same servers.
     pub(super) fn identity(&self) -> String {
         short_hash(&self.path)
     }
 
-    /// True if the environment that the previous run printed contains this value.
+    /// True if a variable of the previous run has this value.
     pub(super) fn last_environment_has(&self, value: &str) -> bool {
         self.last_environment.iter().any(|(_, said)| said == value)
     }
@@ -113,7 +114,7 @@ impl StackFolder {
     }
 }
 
-/// Environment of the running stack, for shells. Fails if no stack runs, or if the stack is still starting.
+/// Environment variables of the running stack, for shells. Fails if no stack runs, or if the stack is still starting.
 pub(super) fn environment_of_running_stack() -> Result<Vec<(String, String)>> {
     let path = location()?;
     let Ok(lock) = File::open(path.join(LOCK)) else {
@@ -127,8 +128,8 @@ pub(super) fn environment_of_running_stack() -> Result<Vec<(String, String)>> {
     }
 }
 
-/// Data folder: `$STACK_DIR`, else `.stack` in the workspace. Without the workspace, it is in the user's state folder.
-/// For root it is in /var/tmp, because the workspace may be closed to the user that runs Postgres.
+/// Data folder: `$STACK_DIR`, or else `.stack` in the workspace. Without the workspace, it is in the user's state
+/// folder. For root, it is in /var/tmp, because the user that runs Postgres may not be able to enter the workspace.
 fn location() -> Result<PathBuf> {
     match environment::read_variable("STACK_DIR") {
         Some(folder) => std::path::absolute(folder).context("STACK_DIR"),

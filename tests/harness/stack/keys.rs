@@ -1,4 +1,4 @@
-//! One account and one API key per tier, equal at every start.
+//! One account and one API key per tier. The keys stay the same at every start.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ pub(super) const TIERS: [&str; 4] = ["free", "starter", "premium", "professional
 /// Secrets of the keys, by tier.
 pub(super) type Keys = BTreeMap<String, String>;
 
-/// Keys of an earlier start that are still valid, and new keys for the other tiers.
+/// One key per tier. Keys of an earlier start are used again if they are valid; the other keys are new.
 pub(super) async fn obtain_keys(services: &Services<'_>, api: &Api, folder: &StackFolder) -> Result<Keys> {
     let mut keys: Keys = folder.read_json(FILE).unwrap_or_default();
     for tier in TIERS {
@@ -36,8 +36,8 @@ pub(super) async fn obtain_keys(services: &Services<'_>, api: &Api, folder: &Sta
 async fn create(services: &Services<'_>, tier: &str) -> Result<String> {
     let email = format!("{tier}@demo.local");
     let account = services.api(&["account", "create", &email, "--tier", tier]).await?;
-    // The account may exist already, with an unreadable key, after an interrupted start. Only a missing key is
-    // therefore a failure.
+    // After an interrupted start, the account may already exist. Only a failure to create the key is therefore an
+    // error.
     let name = format!("stack {}", random_suffix());
     let key = services.api(&["key", "create", &email, "--name", &name, "--json"]).await?;
     let key =

@@ -1,4 +1,5 @@
-//! Pinned servers, fetched in advance for a machine that goes offline, or that has other servers.
+//! Download of the pinned servers in advance, for a machine that will be offline, or that has other releases of the
+//! servers.
 
 #![expect(clippy::print_stdout, reason = "a shell evaluates the output")]
 
@@ -6,7 +7,7 @@ use anyhow::Result;
 
 use crate::{nats, postgres};
 
-/// Fetches the pinned builds that the cache lacks, and prints the variables that select them.
+/// Downloads the pinned builds that the cache lacks, and prints the variables that select them.
 pub async fn print_pinned_servers() -> Result<()> {
     let reason = "`stack fetch`";
     let (postgres, nats) = tokio::try_join!(postgres::pinned(reason), nats::pinned(reason))?;

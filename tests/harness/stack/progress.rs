@@ -69,8 +69,8 @@ impl Progress {
     }
 }
 
-/// Last line of a log, without control characters. A progress bar overwrites its line, so only the last state is
-/// returned.
+/// Last line of a child's log, without control characters. A progress bar overwrites its line, so only its last state
+/// is returned.
 fn last_words(child: &Daemon) -> String {
     let tail = child.log_tail(1);
     let last = tail.split('\r').rfind(|part| !part.trim().is_empty()).unwrap_or("working");

@@ -17,9 +17,9 @@ use crate::endpoints::Endpoints;
 use crate::environment;
 use crate::port;
 
-/// Number of symbols among which a dividend payer is searched.
+/// Maximum number of symbols that are tried in the search for a dividend payer.
 const CANDIDATES: usize = 10;
-/// Name of the environment entry for the folder of the programs. Shells add the folder to PATH.
+/// Variable of `stack env` with the folder of the service's programs. Shells add this folder to their PATH.
 const PROGRAMS: &str = "STACK_PROGRAMS";
 
 /// Prints shell lines that export the running stack's addresses and keys.
@@ -115,7 +115,8 @@ pub(super) async fn print(api: &Api, keys: &Keys) -> Result<()> {
     Ok(())
 }
 
-/// Example calls that have just been answered with status 200.
+/// Example calls for the report. If possible, they are for a symbol that pays dividends, and have just succeeded.
+/// Otherwise they are for another symbol, or need no symbol.
 async fn calls_to_try(api: &Api, key: &str) -> Result<Vec<String>> {
     let listed = api.get(&format!("/v1/stocks?limit={CANDIDATES}"), Some(key)).await?;
     let mut found = Vec::new();
@@ -134,7 +135,7 @@ async fn calls_to_try(api: &Api, key: &str) -> Result<Vec<String>> {
     Ok(answering.unwrap_or_else(|| vec!["/v1/health".to_owned(), "/v1/stocks".to_owned()]))
 }
 
-/// True if the response to the last call contains an amount; `None` if a call failed.
+/// Sends these calls. Returns true if the last response contains an amount, and `None` if a call fails.
 async fn pays_dividends(api: &Api, key: &str, calls: &[String]) -> Result<Option<bool>> {
     let mut last = String::new();
     for call in calls {

@@ -16,7 +16,7 @@ pub(super) struct Running {
     pub(super) api: Option<Api>,
     pub(super) projector: Option<Daemon>,
     pub(super) servers: Option<Servers>,
-    /// True after the end of NATS was reported.
+    /// True if the end of NATS was already reported. It is reported once.
     pub(super) without_log: bool,
 }
 

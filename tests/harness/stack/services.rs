@@ -18,10 +18,10 @@ use crate::environment;
 use crate::process::{Daemon, Output, command_bound_to_parent, output};
 use crate::servers::Servers;
 
-/// Options of the demo market. It has a realistic size, and is ready within a minute.
+/// Options with which the demo market is generated. It has a realistic size, and is ready within a minute.
 const DEMO: [&str; 7] = ["--symbols", "300", "--years", "30", "--seed", "7", "--familiar-tickers"];
 
-/// Exit code of a load that did not load some files or rows.
+/// Exit code of a load that refused some files or rows.
 const SOME_REFUSED: i32 = 1;
 /// Exit code of a load that loaded no row.
 const NOTHING_LOADED: i32 = 2;
@@ -134,7 +134,7 @@ impl<'a> Services<'a> {
         self.progress.say(format_args!("starting projector and API"));
         let address = format!("127.0.0.1:{port}");
         let mut command = self.command(Program::Api);
-        // On a local stack, one person is the operator and the visitor.
+        // On a local stack, the same person is the operator and the user of the dashboard.
         command.args(["serve", "--listen", &address, "--sign-up", "open", "--billing", "self_service"]);
         command.args(["--pages", "public", "--pages-tier", "professional"]);
         command.env("METRICS_LISTEN", figures.api.to_string());

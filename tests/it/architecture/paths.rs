@@ -1,41 +1,41 @@
-//! Which file of a crate each path in its sources leads to.
+//! Resolution of Rust paths: finds the source file that a path such as `crate::a::Thing` leads to.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// `a::b::C`, from the crate's root.
+/// Path as a list of names from the crate's root, for example `a`, `b` and `C` for `a::b::C`.
 type Names = Vec<String>;
 
-/// How a file's own test module begins.
+/// Beginning of the test module in a source file.
 const TESTS: &str = "#[cfg(test)]\nmod tests {";
 
-/// A crate's modules by their path; the root is the empty one.
+/// Modules of a crate, by their paths. The path of the root module is empty.
 #[derive(Debug, Default)]
 pub(super) struct Modules(BTreeMap<Names, Module>);
 
 #[derive(Debug)]
 struct Module {
     file: String,
-    /// Paths in the code, as far as they begin at the root or at a child of this module.
+    /// Paths that the module's code uses, from the crate's root. Paths into other crates are not included.
     used: Vec<Names>,
-    /// Names that this module re-exports, and what they stand for.
+    /// Names that this module re-exports, with the paths of the original items.
     exported: BTreeMap<String, Names>,
 }
 
 impl Modules {
-    /// Reads every source below a folder; `main.rs` is another crate and nothing uses it.
+    /// Reads all source files in a folder except `main.rs`, which belongs to another crate.
     pub(super) fn read(folder: &Path) -> Self {
         let mut files = Vec::new();
         collect(folder, folder, &mut files);
         Self::of(files.into_iter().filter(|(path, _)| path != "main.rs"))
     }
 
-    /// Parses sources, by path below the crate's `src`.
+    /// Parses source files. Each element of `files` is a path below the crate's `src` and the text of the file.
     pub(super) fn of(files: impl Iterator<Item = (String, String)>) -> Self {
         Self(files.map(|(path, text)| (place(&path), Module::parse(path, &text))).collect())
     }
 
-    /// By file: the files it uses.
+    /// For each file, the other files of the crate that it uses.
     pub(super) fn uses(&self) -> BTreeMap<String, Vec<String>> {
         let files_used = |module: &Module| {
             let files: BTreeSet<&str> = module
@@ -49,7 +49,7 @@ impl Modules {
         self.0.values().map(|module| (module.file.clone(), files_used(module))).collect()
     }
 
-    /// The file that a path leads to, through re-exports.
+    /// File that defines the item of a path. Follows re-exports.
     fn file(&self, path: &[String]) -> Option<&str> {
         let length = (0..=path.len()).rev().find(|length| self.0.contains_key(&path[..*length]))?;
         let module = &self.0[&path[..length]];
@@ -71,7 +71,7 @@ impl Module {
         module
     }
 
-    /// Adds the paths of code that stands in the module of this path.
+    /// Adds the paths in `code`, which belongs to the module with the path `place`.
     fn read_code(&mut self, code: &str, place: &[String]) {
         let children: Vec<&str> =
             code.split("mod ").skip(1).filter_map(|rest| Some(rest.split_once(';')?.0.trim())).collect();
@@ -94,7 +94,8 @@ impl Module {
     }
 }
 
-/// Module in which a path with this first word begins.
+/// Path of the module that the first word of a path refers to. `None` if the word is not `crate`, `super` or a child
+/// module.
 fn root_of(word: &str, place: &[String], children: &[&str]) -> Option<Names> {
     match word {
         "crate" => Some(vec![]),
@@ -104,7 +105,8 @@ fn root_of(word: &str, place: &[String], children: &[&str]) -> Option<Names> {
     }
 }
 
-/// The paths that `::a::{b, c::D}` stands for, below `path`; gives what follows them.
+/// Adds the paths of an import to `paths`, each with `path` as its prefix. For example, `::a::{b, c::D}` adds `a::b`
+/// and `a::c::D`. Returns the text after the import.
 fn expand<'t>(text: &'t str, mut path: Names, paths: &mut Vec<Names>) -> &'t str {
     let mut rest = text;
     while let Some(after) = rest.strip_prefix("::") {
@@ -138,7 +140,7 @@ fn word_at(text: &str) -> Option<&str> {
     (end > 0).then(|| &text[..end])
 }
 
-/// The words of a text and where they stand.
+/// Words of a text, each with its byte offset.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_edge = |c: char| !c.is_alphanumeric() && c != '_';
     text.split(is_edge)
@@ -150,7 +152,7 @@ fn without_comments(text: &str) -> String {
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// `a/b.rs` and `a/b/mod.rs` are `a::b`; `lib.rs` is the root.
+/// Path of the module in a file. For `a/b.rs` and `a/b/mod.rs` it is `a::b`, and for `lib.rs` it is empty.
 fn place(file: &str) -> Names {
     let stem = file.trim_end_matches(".rs");
     stem.split('/').filter(|name| !matches!(*name, "mod" | "lib")).map(str::to_owned).collect()

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Every group of two or more nodes that reach each other, sorted.
+/// Groups of two or more nodes that can all reach each other. Groups and their nodes are sorted.
 pub(super) fn circles(edges: &BTreeMap<String, Vec<String>>) -> Vec<Vec<String>> {
     let mut search = Search { edges, seen: BTreeMap::new(), open: Vec::new(), found: Vec::new() };
     for node in edges.keys() {
@@ -16,14 +16,16 @@ pub(super) fn circles(edges: &BTreeMap<String, Vec<String>>) -> Vec<Vec<String>>
 
 struct Search<'a> {
     edges: &'a BTreeMap<String, Vec<String>>,
-    /// The order in which nodes were seen; `None` once their component is complete.
+    /// Visited nodes, with their numbers in the order of the visits. The value is `None` after the component of the
+    /// node is complete.
     seen: BTreeMap<&'a str, Option<usize>>,
     open: Vec<&'a str>,
     found: Vec<Vec<String>>,
 }
 
 impl<'a> Search<'a> {
-    /// Gives the earliest open node that can be reached from this one.
+    /// Visits a node and all unvisited nodes that it reaches. Returns the lowest number of a reached node whose
+    /// component is not complete.
     fn visit(&mut self, node: &'a str) -> usize {
         let order = self.seen.len();
         self.seen.insert(node, Some(order));

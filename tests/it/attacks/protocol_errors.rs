@@ -1,4 +1,5 @@
-//! Bytes that are not HTTP, and oversized heads: answered in JSON, and counted against the client's address.
+//! Responses to bytes that are not HTTP, and to request heads that are too large. They are JSON errors, and count
+//! against the limit of the client's address.
 
 use anyhow::Result;
 use harness::TestApp;
@@ -6,7 +7,7 @@ use reqwest::Method;
 
 use super::{MANY, raw, statuses};
 
-/// The answer is one JSON error of the service, with the limits' headers.
+/// Checks that the response is a single JSON error with this status and code, and that it has the rate-limit headers.
 fn is_told(answer: &str, status: u16, code: &str) {
     assert_eq!(statuses(answer), [status], "{answer}");
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");

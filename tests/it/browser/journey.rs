@@ -1,4 +1,4 @@
-//! A person's path through the dashboard, in the order in which people use it.
+//! Steps of a user through the dashboard, in the usual order.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const WHO: &str = "person@example.com";
 async fn a_person_sees_what_the_service_is_and_lands_on_the_next_step() -> Result<()> {
     let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
     let browser = &stage.browser;
-    // The first page does not wait for its example.
+    // The landing page does not wait until its example is ready.
     harness::eventually(Duration::from_secs(20), async || {
         stage.open("/").await?;
         ensure!(browser.has(".example .answer").await?, "no example yet");
@@ -29,7 +29,7 @@ async fn a_person_sees_what_the_service_is_and_lands_on_the_next_step() -> Resul
     {
         assert!(page.contains(said), "{said}: {page}");
     }
-    // The example is the API's own answer, digit by digit.
+    // The example is exactly the response of the API.
     let call = browser.text(".example pre code").await?;
     let path =
         call.split_whitespace().nth(1).and_then(|url| url.strip_prefix(stage.world.api.base_url.as_str()));
@@ -37,7 +37,7 @@ async fn a_person_sees_what_the_service_is_and_lands_on_the_next_step() -> Resul
     let shown = browser.run("return document.querySelector('.example .answer').textContent").await?;
     let shown: String = shown.as_str().context("a text")?.split_whitespace().collect();
     let answered: String = answer.split_whitespace().collect();
-    // The request's own time differs, and nothing before it.
+    // `meta` contains the time of the request, so only the text before it is compared.
     assert_eq!(shown.split("\"meta\"").next(), answered.split("\"meta\"").next());
     for (selector, leads) in [("a[href='/docs']", "/docs"), ("a[href='/plans']", "/plans")] {
         stage.open("/").await?;
@@ -66,13 +66,13 @@ async fn a_person_copies_a_call_that_works_and_watches_it_appear() -> Result<()>
     let ended = Command::new("sh").args(["-c", &format!("{curl} --noproxy '*' --fail")]).output()?;
     let answer = String::from_utf8(ended.stdout)?;
     assert!(ended.status.success() && answer.starts_with("{\"data\""), "{curl}: {answer}");
-    // The button copies what is shown.
+    // The button copies the secret that the page shows.
     browser
         .run("window.copied = null; navigator.clipboard.writeText = text => { window.copied = text; return Promise.resolve(); }")
         .await?;
     browser.click("button[data-copy=secret]").await?;
     assert_eq!(browser.run("return window.copied").await?, serde_json::json!(secret));
-    // Neither going back nor reloading shows it again.
+    // The secret is not shown again when the user goes back.
     browser.click("main > p a.button").await?;
     assert_eq!(stage.path().await?, "/dashboard/keys");
     browser.back().await?;
@@ -159,7 +159,7 @@ async fn a_person_at_the_limit_reads_what_to_do_and_upgrades() -> Result<()> {
         Ok(())
     })
     .await?;
-    // The address that the refusal names leads to where it is done.
+    // The `upgrade_url` of the refused call leads to the plans, where a button opens the page for upgrades.
     let refused = stage.world.api.get(CALL, Some(&key)).await?.json()?;
     stage.open(refused["upgrade_url"].as_str().context("an address")?).await?;
     browser.click("main a.button").await?;
@@ -208,7 +208,7 @@ async fn a_person_ends_another_session_reads_the_log_and_leaves() -> Result<()> 
     Ok(())
 }
 
-/// Everything but the copy buttons works without scripts.
+/// Without scripts, everything except the copy buttons works.
 #[tokio::test]
 async fn a_person_without_scripts_does_the_same() -> Result<()> {
     let Some(stage) = Stage::set(BrowserOptions { without_scripts: true }).await? else { return Ok(()) };

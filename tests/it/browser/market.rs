@@ -1,4 +1,4 @@
-//! A person's path through the market pages, with and without scripts.
+//! Steps of a user through the market pages, with and without scripts.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use super::Stage;
 
 const ENTER: char = '\u{e007}';
 
-/// Searches, looks at a security, asks why, and reads the income of holdings.
+/// Searches for a security, opens its page and the explanation of its yield, and calculates the income of two holdings.
 async fn look_around(stage: &Stage) -> Result<()> {
     let browser = &stage.browser;
     stage.open("/").await?;
@@ -42,7 +42,7 @@ async fn look_around(stage: &Stage) -> Result<()> {
 async fn a_person_looks_around() -> Result<()> {
     let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
     look_around(&stage).await?;
-    // A slash leads to the search from everywhere, and Enter opens what is typed.
+    // The slash key moves the focus to the search field on every page. Enter opens the typed symbol.
     stage.open("/s/FUND").await?;
     stage.browser.press(&format!("/brk.b{ENTER}")).await?;
     harness::eventually(Duration::from_secs(10), async || {
@@ -55,6 +55,6 @@ async fn a_person_looks_around() -> Result<()> {
 #[tokio::test]
 async fn a_person_without_scripts_looks_around() -> Result<()> {
     let Some(stage) = Stage::set(BrowserOptions { without_scripts: true }).await? else { return Ok(()) };
-    // The script that measures the drawing is the driver's, which runs regardless.
+    // The driver runs the script that measures the chart, even if scripts of pages do not run.
     look_around(&stage).await
 }

@@ -1,4 +1,5 @@
-//! Every page: its accessibility, how it looks, the keyboard, and that the reference still works under its policy.
+//! Checks of every page: accessibility, width on each screen, and use by keyboard. The API reference is also checked
+//! after a call.
 
 use anyhow::{Result, ensure};
 use chrono::{TimeDelta, Utc};
@@ -7,7 +8,7 @@ use harness::{BrowserOptions, Screen, accessibility_rules};
 use super::{PASSWORD, Stage};
 
 const WHO: &str = "person@example.com";
-/// A page's name and path; the second list is of those who are signed in.
+/// Names and paths of the pages that need no sign-in. The pages of a signed-in user are in `OWN`.
 const PUBLIC: [(&str, &str); 21] = [
     ("landing", "/"),
     ("plans", "/plans"),
@@ -45,8 +46,8 @@ const OWN: [(&str, &str); 9] = [
 const DESKTOP: (u32, u32) = (1440, 900);
 const PHONE: (u32, u32) = (360, 740);
 
-/// Looks at the page that is shown on every screen: findings of the rules, sideways scrolling, and a picture where a
-/// folder for them is named in `SCREENSHOTS`.
+/// Shows the current page on every screen. Returns the violations of the accessibility rules, and an entry for each
+/// screen on which the page is too wide. If `SCREENSHOTS` names a folder, images of the page are stored there.
 async fn look(stage: &Stage, rules: &str, name: &str) -> Result<Vec<String>> {
     let mut found = vec![];
     for (size, (width, height)) in [("desktop", DESKTOP), ("phone", PHONE)] {
@@ -67,7 +68,7 @@ async fn look(stage: &Stage, rules: &str, name: &str) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// A fortnight of calls with every outcome.
+/// Inserts call statistics of 14 days, with every outcome of a call.
 async fn fill(stage: &Stage) -> Result<()> {
     let today = Utc::now().date_naive();
     for (outcome, base) in [("answered", 180i64), ("not_found", 9), ("rate", 14), ("plan", 3), ("failed", 1)]
@@ -136,7 +137,7 @@ async fn the_keyboard_is_enough() -> Result<()> {
     let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
     let (tab, enter) = ('\u{e004}', '\u{e007}');
     stage.open("/sign-up").await?;
-    // The first stop leads past the menu.
+    // The first Tab key selects the link that skips the menu.
     stage.browser.press(&format!("{tab}{enter}")).await?;
     stage.browser.press(&format!("{tab}{WHO}{tab}{PASSWORD}{enter}")).await?;
     harness::eventually(std::time::Duration::from_secs(10), async || {
@@ -152,7 +153,7 @@ async fn the_keyboard_is_enough() -> Result<()> {
     Ok(())
 }
 
-/// Saves the holdings of the income page.
+/// Saves the holdings of the income page as a portfolio.
 async fn save_portfolio(stage: &Stage) -> Result<()> {
     stage.open("/income?holdings=COLA:120:6000,BRK.B:10").await?;
     stage.browser.fill("#name", "Shares of a rather long name for a portfolio").await?;
@@ -161,7 +162,7 @@ async fn save_portfolio(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// Enters a key in the reference and tries a quote.
+/// Enters a key on the API reference page, and calls the quote endpoint.
 async fn try_quote(stage: &Stage) -> Result<()> {
     stage.browser.fill("#key", &stage.world.professional).await?;
     super::reference::press(stage, "stocks_by_symbol_quote").await?;

@@ -53,7 +53,7 @@ async fn a_wrong_password_is_said_where_it_was_typed() -> Result<()> {
         ensure!(is_in_view(&stage, "[role=alert]").await?, "{form}: the error is out of view");
         ensure!(is_in_view(&stage, field).await?, "{form}: the field is out of view");
     }
-    // A name that is taken is said at the form, below the table of keys.
+    // The error about a name that another key already has is shown at the form, below the table of keys.
     stage.open("/dashboard/keys").await?;
     stage.create_key("laptop").await?;
     stage.open("/dashboard/keys").await?;

@@ -1,4 +1,5 @@
-//! The reference: each endpoint answers at the first press, with a key that is entered or created once.
+//! API reference page. Each endpoint responds when its button is pressed for the first time, with a key that the user
+//! enters or creates once.
 
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use super::Stage;
 const WHO: &str = "reader@example.com";
 const QUOTE: &str = "stocks_by_symbol_quote";
 
-/// Opens an endpoint of the reference and presses its button.
+/// Opens an endpoint on the API reference page, and presses its button.
 pub(super) async fn press(stage: &Stage, endpoint: &str) -> Result<()> {
     stage.browser.click(&format!("#{endpoint} > summary")).await?;
     let script = format!("document.querySelector('#{endpoint} form.call > button').click()");
@@ -19,7 +20,7 @@ pub(super) async fn press(stage: &Stage, endpoint: &str) -> Result<()> {
     Ok(())
 }
 
-/// Waits until an endpoint of the reference shows a 200.
+/// Waits until the API reference page shows a response with status 200 for an endpoint.
 pub(super) async fn answered(stage: &Stage, endpoint: &str) -> Result<()> {
     harness::eventually(Duration::from_secs(20), async || {
         let status = format!("return document.querySelector('#{endpoint} .reply').dataset.status ?? ''");
@@ -34,7 +35,7 @@ pub(super) async fn answered(stage: &Stage, endpoint: &str) -> Result<()> {
 #[tokio::test]
 async fn every_endpoint_answers_at_the_first_press() -> Result<()> {
     let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
-    // The example supplies the symbols; it is looked up in the background.
+    // The page uses the symbol of the example response, which is loaded in the background.
     harness::eventually(Duration::from_secs(20), async || {
         stage.open("/docs").await?;
         ensure!(stage.browser.has("#reference[data-symbol]").await?, "no example yet");
@@ -92,7 +93,7 @@ async fn the_holders_key_is_offered_and_kept_for_the_session() -> Result<()> {
     let first = key().await?;
     assert!(first.starts_with("dds_live_"), "{first}");
     assert_eq!(stage.status(&first).await?, 200);
-    // The page itself never holds it again; the tab does.
+    // The page does not contain the key again. The browser tab stores it.
     stage.open("/docs").await?;
     assert_eq!(key().await?, first);
     assert!(!browser.run("return document.documentElement.outerHTML").await?.to_string().contains(&first));

@@ -1,4 +1,4 @@
-//! Copy of a client that only follows the change stream.
+//! Copy of the market at a client that only follows the change stream.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -15,34 +15,35 @@ const LISTS: [&str; 4] = ["high-yield", "dividend-growth", "dividend-aristocrats
 /// Rows by id.
 type Rows = BTreeMap<String, Value>;
 
-/// Copy of a client that only follows the change stream.
+/// Copy of the market, or of some symbols, at a client that only follows the change stream.
 pub(crate) struct StreamCopy {
-    /// Symbols of the stream; empty for the whole market.
+    /// Symbols that the client follows. Empty means the whole market.
     symbols: Vec<String>,
     last: String,
     rows: BTreeMap<String, Rows>,
-    /// Ids of all events. No event comes twice.
+    /// Ids of all received changes. The test fails if an id arrives twice.
     seen: BTreeSet<String>,
 }
 
 impl StreamCopy {
-    /// Empty copy of some symbols, or of the whole market.
+    /// Empty copy of these symbols. Without symbols, it is a copy of the whole market. The stream starts after the
+    /// event with the id `last`.
     pub(crate) fn starting_at(last: &str, symbols: &[&str]) -> Self {
         let symbols = symbols.iter().map(|symbol| (*symbol).to_owned()).collect();
         Self { symbols, last: last.to_owned(), rows: BTreeMap::new(), seen: BTreeSet::new() }
     }
 
-    /// Number of events so far.
+    /// Number of changes that the client has received.
     pub(crate) fn events(&self) -> usize {
         self.seen.len()
     }
 
-    /// Applies events until the copy has the position, or the connection ends.
+    /// Applies events until the copy reaches the position, or until the connection ends.
     pub(crate) async fn follow(&mut self, service: &Service, position: i64) -> Result<()> {
         self.follow_for(service, position, usize::MAX).await
     }
 
-    /// As [`StreamCopy::follow`], but disconnects after some events.
+    /// Like [`StreamCopy::follow`], but disconnects after this number of events.
     pub(crate) async fn follow_for(&mut self, service: &Service, position: i64, events: usize) -> Result<()> {
         let last = self.last.clone();
         let query = if self.symbols.is_empty() {
@@ -81,7 +82,7 @@ impl StreamCopy {
         self.rows.get(kind).cloned().unwrap_or_default()
     }
 
-    /// Compares the copy with full downloads: of its symbols, or else of these.
+    /// Compares the copy with full downloads of its symbols. For a copy of the whole market, `market` has the symbols.
     pub(crate) async fn is_complete(&self, service: &Service, market: &BTreeSet<String>) -> Result<()> {
         let symbols: BTreeSet<String> =
             if self.symbols.is_empty() { market.clone() } else { self.symbols.iter().cloned().collect() };
@@ -131,7 +132,7 @@ impl StreamCopy {
             let mut served: BTreeSet<String> =
                 rows.iter().filter_map(|row| Some(row["symbol"].as_str()?.to_owned())).collect();
             if !self.symbols.is_empty() {
-                // The statuses have every security of the symbols.
+                // The statuses contain every security that the client follows.
                 served.retain(|symbol| self.rows("statuses").contains_key(symbol));
             }
             let copied: BTreeSet<String> = self
@@ -161,7 +162,7 @@ impl StreamCopy {
         Ok(())
     }
 
-    /// The factors of every price are products of the copied factors.
+    /// Checks that the adjustment factors of every price are products of the copied factors.
     async fn has_factors(&self, service: &Service, symbol: &str) -> Result<()> {
         let body = service.json(&format!("/v1/prices/{symbol}?range=max&limit=5000")).await?;
         let as_of = body["meta"]["as_of"].as_str().context("an as-of date")?.to_owned();

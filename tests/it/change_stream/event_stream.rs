@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use harness::Api;
 use serde_json::Value;
 
-/// Longest wait for an event.
+/// Maximum wait for an event.
 const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Open stream of events.
@@ -15,17 +15,17 @@ pub(crate) struct EventStream {
     received: Vec<u8>,
 }
 
-/// One event, or a comment with an id.
+/// Event of the stream, or a heartbeat. A heartbeat is a comment with an id.
 #[derive(Debug, Clone)]
 pub(crate) struct StreamEvent {
     pub(crate) id: String,
-    /// Empty for a comment.
+    /// Name of the event, for example `upsert`. Empty for a heartbeat.
     pub(crate) name: String,
     pub(crate) data: Value,
 }
 
 impl StreamEvent {
-    /// True for a change.
+    /// True if the event changes or deletes a row.
     pub(crate) fn is_change(&self) -> bool {
         self.name == "upsert" || self.name == "delete"
     }
@@ -36,7 +36,7 @@ impl StreamEvent {
         (text("kind"), text("id"))
     }
 
-    /// Position of the commit after which the client continues.
+    /// Position in the change journal up to which all changes have arrived. `None` in the middle of a commit.
     pub(crate) fn position(&self) -> Option<i64> {
         let mut parts = self.id.split('.');
         let position = parts.nth(1)?.parse().ok();
@@ -44,7 +44,7 @@ impl StreamEvent {
     }
 }
 
-/// The answer to a request for a stream, which may be refused.
+/// Requests a stream. Returns the response, which may be an error.
 pub(crate) async fn request(
     api: &Api,
     query: &str,
@@ -67,12 +67,12 @@ impl EventStream {
         Ok(Self { response, received: Vec::new() })
     }
 
-    /// The next event; `None` at the end of the stream.
+    /// Waits for the next event. Returns `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> Result<Option<StreamEvent>> {
         tokio::time::timeout(PATIENCE, self.read()).await.context("no event came")?
     }
 
-    /// The next change.
+    /// Waits for the next change, and skips heartbeats. Fails if the stream ends.
     pub(crate) async fn next_change(&mut self) -> Result<StreamEvent> {
         let change = async {
             loop {
@@ -86,7 +86,7 @@ impl EventStream {
         tokio::time::timeout(PATIENCE, change).await.context("no change came")?
     }
 
-    /// The last event, which must be `end`. Changes before it are returned too.
+    /// Reads the stream to its end. Returns the changes, and the last event, which must be `end`.
     pub(crate) async fn read_to_end(&mut self) -> Result<(Vec<StreamEvent>, StreamEvent)> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await? {

@@ -1,4 +1,5 @@
-//! Limits of change streams: plans, quotas, revoked keys, slow clients, and the end of an instance.
+//! Limits of change streams. A stream is refused or ended because of its plan, its quota, a deleted key, a slow client,
+//! or the stop of its instance.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -21,7 +22,7 @@ fn dividend(amount: &str) -> Value {
     json!({ "kind": "dividend", "symbol": "COLA", "id": "d", "ex_date": "2024-05-20", "amount": amount, "type": "special" })
 }
 
-/// Status and body of a refused stream.
+/// Requests a stream that the API refuses. Returns the status and the body of the refusal.
 async fn refused(world: &World, query: &str, key: &str) -> Result<(u16, Value)> {
     let response = request(&world.api, query, key, None).await?;
     Ok((response.status().as_u16(), response.json().await?))
@@ -98,7 +99,7 @@ async fn all_instances_share_the_limit_of_open_streams() -> Result<()> {
     .await?;
     drop(first);
     let mut again = eventually(PATIENCE, async || open(&second).await).await?;
-    // A stream whose slot another one took ends.
+    // A stream ends if another instance takes its slot.
     let slot = "(select max(slot) from accounts.stream_slots)";
     world.app.sql(&format!("update accounts.stream_slots set instance = 0 where slot = {slot}"), &[]).await?;
     let (_, end) = tokio::select! {
@@ -201,7 +202,7 @@ async fn a_client_that_reads_too_slowly_is_cut_off_and_can_continue() -> Result<
     load(&world, "many.ndjson", &rows).await?;
     let mut fast = open(&world, "kinds=dividends", Some(&since)).await?;
     fast.next_change().await?;
-    // The reader of the instance has passed the slow client when another one has everything.
+    // When the fast client has every change, the instance has also offered every change to the slow client.
     let position: i64 = world.app.sql_value("select position from read_g1.version").await?;
     loop {
         let event = fast.next().await?.context("an event")?;
@@ -215,7 +216,7 @@ async fn a_client_that_reads_too_slowly_is_cut_off_and_can_continue() -> Result<
     let last = text.rsplit("id: ").next().and_then(|rest| rest.lines().next()).context("an id")?.to_owned();
     let (rest, end) = open(&world, "kinds=dividends&follow=false", Some(&last)).await?.read_to_end().await?;
     assert_eq!(end.data["code"], "CAUGHT_UP");
-    // A row that changed twice came twice, under two ids of events.
+    // A row that changed twice has two events with different ids.
     let events = text.split("\n\n").filter(|event| event.contains("event: upsert"));
     let first = events.map(event_stream::parse).collect::<Result<Vec<_>>>()?;
     let all = || first.iter().chain(&rest);

@@ -1,4 +1,4 @@
-//! The account in its owner's hands: sessions, password, address, log; and the operator's twin of each.
+//! Account pages: sessions, password, email address and log. The operator's commands for the same tasks are tested too.
 
 use anyhow::{Context, Result};
 use harness::TestApp;
@@ -34,7 +34,7 @@ async fn another_session_is_ended() -> Result<()> {
     assert_eq!(other.get("/dashboard").await?.status, 303);
     assert_eq!(person.get("/dashboard").await?.status, 200);
 
-    // The operator's twins.
+    // The operator's commands for the same tasks.
     let sessions = run(&app, &["account", "sessions", WHO]).await?;
     assert_eq!(sessions.as_array().map(Vec::len), Some(1));
     assert_eq!(run(&app, &["account", "sessions", WHO, "--end-all"]).await?, json!([]));

@@ -1,4 +1,4 @@
-//! Keys in the owner's own hands.
+//! API keys that an account holder creates, replaces and deletes in the dashboard.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ async fn a_key_is_replaced_with_an_overlap_and_deleted() -> Result<()> {
     for secret in [&old, &new] {
         assert_eq!(api.get(CALL, Some(secret)).await?.status, 200);
     }
-    // The form sent twice makes one key, and the old one has no button any more.
+    // Sending the form again makes no second key. The old key has no button any more.
     let again = person.fill("/dashboard/keys", &path, &[("overlap", "1h")]).await?;
     assert!(again.status == 422 && again.has("replaced already"), "{}", again.text);
     assert!(!person.get("/dashboard/keys").await?.has(&path));
@@ -130,12 +130,13 @@ async fn a_day_has_so_many_keys_and_those_long_deleted_are_not_listed() -> Resul
     assert!(page.status == 422 && page.has("at most 100 keys can be created per day"), "{}", page.text);
     let listed = app.api(&["key", "list", WHO, "--json"]).await?.success()?.json()?;
     assert_eq!(listed.as_array().map(Vec::len), Some(100));
-    // The operator goes on.
+    // The limit does not apply to the operator.
     app.create_key(WHO, "one more").await?;
     Ok(())
 }
 
-/// Fails if the keys are counted in the statement that waits for the lock: each waiter would count those of before.
+/// Fails if the statement that waits for the account's lock also counts the keys. Each waiter would then count the keys
+/// as they were before its wait.
 #[tokio::test]
 async fn keys_made_at_once_are_no_more_than_keys_made_one_by_one() -> Result<()> {
     let (app, api) = open().await?;

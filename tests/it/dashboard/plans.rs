@@ -1,4 +1,4 @@
-//! Plans: taken, asked for, cancelled; and what a deleted account leaves behind.
+//! Plans of an account: upgrades, cancellations, requests to the operator, and the used quota of a deleted account.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -72,16 +72,17 @@ async fn less_holds_when_the_paid_month_ends() -> Result<()> {
         json!({ "tier": "starter", "effective_tier": "starter", "next_tier": "free" }),
     );
     assert_eq!(rate().await?, "30");
-    // Until then it can be kept.
+    // Until the paid month ends, the plan can be resumed.
     person.fill(PLAN, PLAN, &[("tier", "starter")]).await?;
     check(&shown(&app).await?, json!({ "tier": "starter", "paid_until": null }));
-    // The operator's twin.
+    // The operator's command for the same cancellation.
     app.api(&["account", "set-tier", WHO, "free", "--after-period"]).await?.success()?;
     check(&shown(&app).await?, json!({ "effective_tier": "starter", "next_tier": "free" }));
     Ok(())
 }
 
-/// The months that a subscription is paid for, against the calendar's ends.
+/// Fails if a paid month does not end on the same day of the month as the subscription began. In a shorter month, it
+/// ends on the last day.
 #[tokio::test]
 async fn a_paid_month_ends_on_the_day_it_began() -> Result<()> {
     let app = TestApp::start().await?;
@@ -113,7 +114,7 @@ async fn where_the_operator_changes_plans_one_asks() -> Result<()> {
     check(&shown(&app).await?, json!({ "tier": "free", "effective_tier": "free", "wanted_tier": "premium" }));
     app.api(&["account", "set-tier", WHO, "premium"]).await?.success()?;
     check(&shown(&app).await?, json!({ "effective_tier": "premium", "wanted_tier": null }));
-    // And so one does to cancel.
+    // A cancellation is a request to the operator too.
     let page = person.fill(PLAN, "/dashboard/plan/cancel", &[]).await?;
     assert_eq!(page.location(), "/dashboard/plan?done=asked");
     let asked = json!({ "effective_tier": "premium", "paid_until": null, "wanted_tier": "free" });
@@ -175,9 +176,9 @@ async fn changes_of_a_plan_are_few_a_day_and_no_change_is_no_entry() -> Result<(
         ensure!([303, 422].contains(&status), "{status}");
         refused += i32::from(status == 422);
     }
-    // Of the last ten, five would change nothing.
+    // The limit is fifty changes a day. Of the last ten requests, five change nothing and are not refused.
     assert_eq!((entries(&app, "account.next_tier").await?, refused), (50, 5));
-    // The operator goes on, and changes nothing twice.
+    // The limit does not apply to the operator. A repeated command adds no entry.
     for _ in 0..3 {
         app.api(&["account", "set-tier", WHO, "free"]).await?.success()?;
         app.api(&["account", "disable", WHO]).await?.success()?;
@@ -214,7 +215,7 @@ async fn a_deleted_account_gets_no_minute_back() -> Result<()> {
     while api.get(CALL, Some(&key)).await?.status == 200 {
         passed += 1;
     }
-    // One call flows in every six seconds.
+    // The account gains one call every six seconds.
     let flowed = started.elapsed().as_secs() / 6 + 1;
     assert!(passed <= flowed, "{passed} calls passed in {:?}", started.elapsed());
     Ok(())

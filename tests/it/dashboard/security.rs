@@ -46,7 +46,7 @@ async fn a_planted_session_is_not_taken_over() -> Result<()> {
         assert!(victim.get("/dashboard").await?.has(WHO));
     }
     assert!(thief.get("/dashboard").await?.has("thief@example.com"));
-    // A session of the same account ends when its holder signs in over it.
+    // A session ends when the same account signs in again in the same browser.
     let mut person = Person::at(&api)?;
     person.post("/sign-in", &[("email", WHO), ("password", PASSWORD)]).await?;
     let before = person.cookie.clone();
@@ -54,7 +54,7 @@ async fn a_planted_session_is_not_taken_over() -> Result<()> {
     let mut old = Person::at(&api)?;
     old.cookie = before;
     assert_eq!(old.get("/dashboard").await?.status, 303);
-    // The store has hashes alone.
+    // The database has only hashes of session secrets.
     let secret = person.cookie.context("a cookie")?;
     let secret = secret.split_once('=').context("a pair")?.1;
     let stored: String = app
@@ -103,7 +103,7 @@ async fn forms_from_elsewhere_change_nothing() -> Result<()> {
         assert_eq!(person.post_with("/sign-in", &entry, &headers).await?.status, 403, "{headers:?}");
     }
     assert_eq!(keys(&app).await?, 0);
-    // Looking changes nothing either.
+    // GET requests change nothing either.
     for path in ["/sign-out", "/dashboard/plan/cancel", "/dashboard/delete", "/dashboard/sessions/end"] {
         assert_eq!(person.get(path).await?.status, 303, "{path}");
     }
@@ -163,13 +163,14 @@ async fn cookies_stay_with_this_host_and_away_from_scripts() -> Result<()> {
         let ends = cookie.ends_with("; Path=/; HttpOnly; SameSite=Lax; Secure");
         assert!(cookie.starts_with("__Host-session=") && ends, "{settings:?}: {cookie}");
     }
-    // The data reads no cookie.
+    // Data endpoints ignore cookies.
     let cookie = person.cookie.context("a cookie")?;
     assert_eq!(api.send(Method::GET, "/v1/stocks", &[("cookie", cookie)]).await?.status, 401);
     Ok(())
 }
 
-/// The middle of what some sign-ins took, and what they were told.
+/// Signs in with wrong credentials. Returns the median duration, the status and the page. Status and page must be the
+/// same for all attempts.
 async fn refused(api: &Api, attempts: &[(String, &str)]) -> Result<(Duration, u16, String)> {
     let (mut took, mut told) = (vec![], vec![]);
     for (email, password) in attempts {
@@ -215,7 +216,7 @@ async fn guessing_is_slowed_down_and_locks_nobody_out() -> Result<()> {
         assert_eq!(Person::at(&api)?.post("/sign-in", &wrong).await?.status, 422);
     }
     let started = Instant::now();
-    // Of two at once the first waits its turn, and the second would wait too long.
+    // Of two simultaneous guesses, one is delayed. The other would wait too long, so it is refused.
     let guess = async || Person::at(&api)?.post("/sign-in", &wrong).await;
     let (one, two) = futures::future::try_join(guess(), guess()).await?;
     let (heard, refused) = if one.status == 422 { (one, two) } else { (two, one) };
@@ -223,7 +224,7 @@ async fn guessing_is_slowed_down_and_locks_nobody_out() -> Result<()> {
     assert!(started.elapsed() > Duration::from_secs(8), "{:?}", started.elapsed());
     let wait: u64 = refused.header("retry-after").parse()?;
     assert!((1..=60).contains(&wait) && refused.has("Too many attempts"), "{wait}");
-    // Existing sessions stay open, and the right password is checked in its turn.
+    // Existing sessions stay open, and the right password is checked after its delay.
     assert_eq!(holder.get("/dashboard").await?.status, 200);
     let right = [("email", WHO), ("password", PASSWORD)];
     assert_eq!(Person::at(&api)?.post("/sign-in", &right).await?.status, 303);
@@ -321,7 +322,8 @@ async fn secrets_are_in_no_log_and_forms_have_an_end() -> Result<()> {
     Ok(())
 }
 
-/// Signing in and looking around never wait for the row that calls are charged to, nor calls for them.
+/// Fails if sign-in or the dashboard waits for an account's row in `accounts.limiter`, or if a call waits for its row
+/// in `accounts.accounts`.
 #[tokio::test]
 async fn signing_in_and_calls_do_not_wait_for_each_other() -> Result<()> {
     let (app, api) = open().await?;
@@ -341,10 +343,10 @@ async fn signing_in_and_calls_do_not_wait_for_each_other() -> Result<()> {
     Ok(())
 }
 
-/// Sign-ins are checked beside the calls, a few at a time.
+/// Fails if calls wait while the API checks the passwords of many sign-ins.
 #[tokio::test]
 async fn a_flood_of_sign_ins_does_not_hold_up_calls() -> Result<()> {
-    // As many calls as the machine can make are let in.
+    // The limits admit as many calls as the machine can make.
     let unlimited = [("ADDRESS_CALLS_PER_MINUTE", "1000000"), ("ADDRESS_CALLS_BURST", "1000000")];
     let app = TestApp::builder().env("SIGN_UP", "open").start().await?;
     let (api, key) = (app.api_serve_with(&unlimited).await?, app.key("professional").await?);

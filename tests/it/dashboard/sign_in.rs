@@ -1,4 +1,4 @@
-//! Ways in: signing up and in, one-time links, and how long a session lasts.
+//! Sign-up, sign-in, one-time links, and the lifetime of a session.
 
 use anyhow::{Context, Result, ensure};
 use harness::TestApp;
@@ -102,7 +102,7 @@ async fn a_reset_link_sets_a_password_and_ends_every_session() -> Result<()> {
     let late = link(&app, &["account", "reset", WHO]).await?;
     app.sql("update accounts.links set expires_at = now()", &[]).await?;
     assert_eq!(person.get(&late).await?.status, 404);
-    // An account of the operator's making has no password until then.
+    // An account that the operator created has no password until a reset link sets one.
     app.create_account("made@example.com", "free").await?;
     let path = link(&app, &["account", "reset", "made@example.com"]).await?;
     assert_eq!(Person::at(&api)?.post(&path, &[("password", PASSWORD)]).await?.location(), "/dashboard");
@@ -186,7 +186,7 @@ async fn signing_up_with_an_existing_address_gets_the_response_of_a_new_one() ->
         answers.push((page.status, page.location().to_owned(), page.text.clone(), names, cookies));
     }
     assert_eq!(answers[0], answers[1]);
-    // It opened nothing and changed nothing.
+    // The second sign-up opened no session and changed nothing.
     let asked = second.get("/dashboard").await?;
     assert!(asked.location().starts_with("/sign-in"), "{}", asked.location());
     assert!(second.get(asked.location()).await?.has("The address had an account before"));

@@ -1,4 +1,5 @@
-//! Floods of sign-ins from ever new addresses: the limits are shared by all instances, and no flood keeps a holder out.
+//! Floods of sign-ins from many new addresses. All instances share the limits, and a flood does not lock out the
+//! account holder.
 
 use std::time::{Duration, Instant};
 
@@ -11,22 +12,22 @@ use super::visitor::{PASSWORD, Page, Person};
 const WHO: &str = "who@example.com";
 const WRONG: [(&str, &str); 2] = [("email", WHO), ("password", "wrong horse battery")];
 const RIGHT: [(&str, &str); 2] = [("email", WHO), ("password", PASSWORD)];
-/// Addresses are those of a proxy's header.
+/// Settings of an API behind a proxy. Client addresses come from the header that the proxy sets.
 const PROXIED: [(&str, &str); 4] = [
     ("SIGN_UP", "open"),
     ("TRUSTED_PROXIES", "127.0.0.1/32"),
-    // Cookies of a loopback address.
+    // With this address, cookies have the names that a local service uses (for example `device`).
     ("PUBLIC_URL", "http://127.0.0.1"),
     ("ADDRESS_CALLS_PER_MINUTE", "1000000"),
 ];
 
-/// A sign-in from an address, with further cookies.
+/// Signs in from `address`, and sends `cookie`.
 async fn sign_in(api: &Api, address: &str, fields: &[(&str, &str)], cookie: &str) -> Result<Page> {
     let headers = [("x-forwarded-for", address), ("cookie", cookie)];
     Person::at(api)?.post_with("/sign-in", fields, &headers).await
 }
 
-/// The device cookie that a sign-in gave.
+/// Returns the device cookie that a sign-in set.
 fn device(page: &Page) -> Result<String> {
     let cookies = page.headers.get_all("set-cookie").iter().filter_map(|cookie| cookie.to_str().ok());
     let cookie =
@@ -34,7 +35,8 @@ fn device(page: &Page) -> Result<String> {
     Ok(cookie.split(';').next().unwrap_or_default().to_owned())
 }
 
-/// Delays or refusals of attempts at one time: each attempt's subjects with their attempts a minute.
+/// Charges one attempt to its subjects. A subject is a name, its attempts a minute, and its longest delay in seconds.
+/// Returns the position of the subject that refused the attempt (0 if none did), and the delay in seconds.
 async fn charge(app: &TestApp, subjects: &[(&str, i32, f64)]) -> Result<(i32, f64)> {
     let hashes: Vec<&[u8]> = subjects.iter().map(|(name, ..)| name.as_bytes()).collect();
     let intervals: Vec<f64> =
@@ -58,7 +60,7 @@ async fn an_attempt_is_charged_to_all_its_limits_or_to_none() -> Result<()> {
     assert!(refused_by == 0 && (5.0..=12.0).contains(&delay), "the sixth waits {delay} s");
     let (refused_by, wait) = charge(&app, &[both]).await?;
     assert!(refused_by == 1 && wait <= 4.0, "{refused_by} {wait}");
-    // The account's limit is full; the address that it refuses keeps all its attempts.
+    // Twenty attempts use up the account's limit. Attempts that the account refuses cost the address nothing.
     for number in 0..20 {
         let address = format!("address {number}");
         assert_eq!(charge(&app, &[(&address, 5, 20.0), ("account", 20, 0.0)]).await?.0, 0);
@@ -70,7 +72,7 @@ async fn an_attempt_is_charged_to_all_its_limits_or_to_none() -> Result<()> {
     for _ in 0..5 {
         assert_eq!(charge(&app, &[("home", 5, 20.0)]).await?, (0, 0.0));
     }
-    // What has expired is removed by later attempts.
+    // Later attempts remove expired rows.
     app.sql("update accounts.sign_in_limits set full_at = full_at - interval '3 minutes'", &[]).await?;
     for number in 0..4 {
         charge(&app, &[(&format!("later {number}"), 5, 20.0)]).await?;
@@ -94,7 +96,7 @@ async fn two_instances_accept_no_more_guesses_than_one() -> Result<()> {
     let heard = pages.iter().filter(|page| page.status == 422).count();
     let refused = pages.iter().filter(|page| page.status == 429).count();
     assert_eq!(heard + refused, 52, "{:?}", pages.iter().map(|page| page.status).collect::<Vec<_>>());
-    // Twenty at once, and one every three seconds.
+    // The limit is twenty attempts at once, and then one every three seconds.
     let flowed = usize::try_from(started.elapsed().as_secs() / 3)? + 1;
     assert!((20..=20 + flowed).contains(&heard) && heard <= 28, "{heard} in {:?}", started.elapsed());
     Ok(())
@@ -132,7 +134,7 @@ async fn a_flood_from_new_addresses_keeps_no_holder_out() -> Result<()> {
         Ok(())
     })
     .await?;
-    // From the known network without a cookie, and with the cookie from a network never seen, at both instances.
+    // The holder signs in without the cookie from the known network, then with the cookie from an unknown network.
     for (instance, address, cookie) in
         [(&api, "198.51.100.1", ""), (&other, "198.51.100.1", ""), (&api, "192.0.2.77", device.as_str())]
     {
@@ -145,7 +147,7 @@ async fn a_flood_from_new_addresses_keeps_no_holder_out() -> Result<()> {
         let status = attempt.await??;
         assert!([422, 429, 503].contains(&status), "{status}");
     }
-    // The cookie was replaced at its use; the old one is unknown.
+    // Each use of a device cookie replaces it, so the number of known devices stays small.
     let known: i64 = app.sql_value("select count(*) from accounts.known_devices").await?;
     assert!((3..=8).contains(&known), "{known}");
     Ok(())

@@ -1,4 +1,4 @@
-//! The pages around the account: what they say is true, and no page waits for a database that does not reply.
+//! Public pages around the dashboard. Their statements are true, and no page waits for a database that does not reply.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::api_world::{World, day, sessions};
 
 const WHO: &str = "site@example.com";
 const OPEN: [(&str, &str); 2] = [("SIGN_UP", "open"), ("BILLING", "self_service")];
-/// Pages that show something without the database.
+/// Pages that need no database.
 const PUBLIC: [&str; 5] = ["/", "/docs", "/plans", "/status", "/nowhere"];
 const OWN: [&str; 6] = [
     "/dashboard",
@@ -25,7 +25,7 @@ const OWN: [&str; 6] = [
     "/dashboard/log",
 ];
 
-/// The landing page once it has a live answer.
+/// Returns the landing page once it shows the answer of a live call.
 async fn with_example(person: &mut Person) -> Result<Page> {
     let mut page = person.get("/").await?;
     for _ in 0..200 {
@@ -53,7 +53,7 @@ async fn no_page_waits_for_a_frozen_database() -> Result<()> {
     let mut person = Person::signed_up(&world.api, WHO).await?;
     let mut stranger = Person::at(&world.api)?;
     let token = person.get("/dashboard/keys").await?.token()?;
-    // One page gives an example to fall back on; another service has none.
+    // The first service has shown an example that it can repeat. The second service has none yet.
     with_example(&mut stranger).await?;
     let fresh = world.app.api_serve_with(&OPEN).await?;
     let mut first_visitor = Person::at(&fresh)?;
@@ -67,7 +67,7 @@ async fn no_page_waits_for_a_frozen_database() -> Result<()> {
             [("stranger", &mut stranger), ("holder", &mut person), ("first visitor", &mut first_visitor)]
         {
             let page = within(second, &format!("{path} for a {who}"), visitor.get(path)).await?;
-            // The status may be that of an outage by now.
+            // The status page may report the outage by now.
             ensure!(page.status == status || path == "/status", "{path}: {}", page.status);
             ensure!(page.text.starts_with("<!doctype html>"), "{path}: {}", page.text);
         }
@@ -99,7 +99,7 @@ async fn no_page_waits_for_a_frozen_database() -> Result<()> {
     Ok(())
 }
 
-/// A payer with the market's largest value and a yield of 66 %, and a well-known fund.
+/// Records of a stock with the largest market value and a 66 % yield, or of a well-known fund.
 fn more_records(symbol: &str, kind: &str, close: &str, amount: &str) -> Vec<Value> {
     let mut records = vec![
         json!({ "kind": "security", "symbol": symbol, "name": symbol, "type": kind, "exchange": "XNYS", "currency": "USD" }),
@@ -140,7 +140,7 @@ async fn the_example_is_a_security_without_a_finding_of_the_audit() -> Result<()
     let mut person = Person::signed_up(&api, WHO).await?;
     let landing = with_example(&mut person).await?;
     assert!(landing.has("/v1/stocks/COLA/quote") && !landing.has("TRAP"), "{}", landing.text);
-    // The call next to a new key is the same.
+    // The example call on the page of a new key uses the same security.
     let key = person.fill("/dashboard/keys", "/dashboard/keys", &[("name", "k"), ("life", "90")]).await?;
     assert!(key.between("<code id=\"call\">", "</code>")?.contains("/v1/stocks/COLA/quote"), "{}", key.text);
 
@@ -153,7 +153,7 @@ async fn the_example_is_a_security_without_a_finding_of_the_audit() -> Result<()
     Ok(())
 }
 
-/// The table of endpoints that need a plan names exactly those that refuse a lower one.
+/// Fails if the table of endpoints that need a plan differs from the endpoints that refuse a lower plan.
 #[tokio::test]
 async fn the_plans_page_is_true() -> Result<()> {
     let world = World::start_with(&OPEN).await?;

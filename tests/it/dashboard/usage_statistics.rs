@@ -1,4 +1,5 @@
-//! Statistics agree with what was sent, whichever process was asked, and whichever of them was killed.
+//! Usage statistics of the dashboard. They equal the calls that were sent, even if several processes answered and one
+//! was killed.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +12,7 @@ use super::visitor::Person;
 
 type Rows = BTreeMap<(String, String, String), i64>;
 
-/// Calls by endpoint, key and outcome, as they were counted.
+/// Returns the number of today's counted calls by endpoint, key and outcome.
 async fn counted(app: &TestApp) -> Result<Rows> {
     let rows = app
         .sql(
@@ -68,11 +69,12 @@ async fn calls_over_three_processes_are_counted_as_they_were_sent() -> Result<()
     })
     .await?;
 
-    // One is killed in the middle: what the others count is whole, and of its own at most a second is missing.
+    // One process is killed. The counts of the others are complete, and at most one second of its own counts is
+    // missing.
     send(&[&apis[1]], &one, "/v1/stocks?limit=1", 10, 200).await?;
     apis[1].process.kill9()?;
     send(&[&apis[0], &apis[2]], &one, "/v1/stocks?limit=1", 20, 200).await?;
-    // One is stopped: it writes what it has.
+    // A stopped process writes its counts before it ends.
     send(&[&apis[2]], &two, "/v1/stocks?limit=1", 10, 200).await?;
     apis[2].process.stop(Signal::TERM, Duration::from_secs(20)).await?;
     let answered = |rows: &Rows, name: &str| {
@@ -85,7 +87,7 @@ async fn calls_over_three_processes_are_counted_as_they_were_sent() -> Result<()
         Ok(())
     })
     .await?;
-    // The quota is exact: every answered or unknown call, those of the killed process too.
+    // The quota is exact. It includes calls about unknown symbols, and the calls of the killed process.
     assert_eq!(app.sql_value::<i64>("select used from accounts.limiter").await?, 30 + 12 + 9 + 10 + 20 + 10);
 
     let told =

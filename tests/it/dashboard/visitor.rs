@@ -1,4 +1,4 @@
-//! A person with a browser that keeps cookies, follows nothing by itself, and runs no script.
+//! A simulated person with a browser that keeps the session cookie, follows no redirect, and runs no script.
 
 use std::time::Duration;
 
@@ -10,16 +10,16 @@ use reqwest::{Client, RequestBuilder};
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
-/// One person in front of one process of the service.
+/// A person who visits one API process.
 #[derive(Debug, Clone)]
 pub(crate) struct Person {
     client: Client,
     base: String,
-    /// Name and value of the session's cookie.
+    /// Session cookie as `name=value`.
     pub(crate) cookie: Option<String>,
 }
 
-/// A page, or a redirect.
+/// A response: a page or a redirect.
 #[derive(Debug, Clone)]
 pub(crate) struct Page {
     pub(crate) status: u16,
@@ -32,18 +32,18 @@ impl Page {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
-    /// Target of a redirect.
+    /// Returns the target of a redirect.
     pub(crate) fn location(&self) -> &str {
         self.header(LOCATION.as_str())
     }
 
-    /// Text between the first occurrences of two texts.
+    /// Returns the text between the first `before` and the next `after`.
     pub(crate) fn between(&self, before: &str, after: &str) -> Result<&str> {
         let found = self.text.split_once(before).and_then(|(_, rest)| rest.split_once(after));
         Ok(found.with_context(|| format!("no {before:?} in {}", self.text))?.0)
     }
 
-    /// The proof of origin in its forms.
+    /// Returns the anti-forgery token of the page's forms.
     pub(crate) fn token(&self) -> Result<String> {
         Ok(self.between("name=\"token\" value=\"", "\"")?.to_owned())
     }
@@ -60,7 +60,7 @@ impl Person {
         Ok(Self { client, base: api.base_url.clone(), cookie: None })
     }
 
-    /// A person who just signed up.
+    /// Signs up a new person.
     pub(crate) async fn signed_up(api: &Api, email: &str) -> Result<Self> {
         let mut person = Self::at(api)?;
         let page = person.post("/sign-up", &[("email", email), ("password", PASSWORD)]).await?;
@@ -73,7 +73,7 @@ impl Person {
         self.send(request.header("accept", "text/html,application/xhtml+xml")).await
     }
 
-    /// Sends a form as it is given.
+    /// Posts a form without adding a token.
     pub(crate) async fn post(&mut self, path: &str, fields: &[(&str, &str)]) -> Result<Page> {
         self.post_with(path, fields, &[]).await
     }
@@ -97,13 +97,13 @@ impl Person {
         self.send(request).await
     }
 
-    /// Sends a body of any media type.
+    /// Posts a body of any media type.
     pub(crate) async fn send_body(&mut self, path: &str, media_type: &str, body: String) -> Result<Page> {
         let request = self.client.post(format!("{}{path}", self.base)).body(body);
         self.send(request.header("content-type", media_type)).await
     }
 
-    /// Sends a form of a page, as that page made it.
+    /// Loads `page`, adds its anti-forgery token to `fields`, and posts them to `path`.
     pub(crate) async fn fill(&mut self, page: &str, path: &str, fields: &[(&str, &str)]) -> Result<Page> {
         let token = self.get(page).await?.token()?;
         let with_token: Vec<(&str, &str)> =
@@ -111,7 +111,7 @@ impl Person {
         self.post(path, &with_token).await
     }
 
-    /// Makes a key and gives its secret.
+    /// Creates an API key and returns its secret.
     pub(crate) async fn create_key(&mut self, name: &str) -> Result<String> {
         let fields = [("name", name), ("life", "90")];
         let page = self.fill("/dashboard/keys", "/dashboard/keys", &fields).await?;

@@ -1,4 +1,4 @@
-//! A feed ten times as large takes ten times as long, not ten times the memory.
+//! Memory of loading and applying a feed. A feed ten times as large must not take ten times the memory.
 
 use std::time::Duration;
 
@@ -8,17 +8,17 @@ use harness::{Daemon, Program, TestApp};
 use crate::log_copies::market;
 
 const YEARS: &str = "10";
-/// Both feeds have to be larger than what is held at once, for their peaks to be comparable.
+/// Bytes of one batch of the projector. Both feeds are larger than a batch, so their memory peaks are comparable.
 const BATCH_BYTES: &str = "1000000";
 
-/// Peak resident memory of a program so far, in MiB; none when it has ended.
+/// Returns the peak resident memory of a program so far in MiB, or `None` if the program has ended.
 fn peak(program: &Daemon) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{}/status", program.pid())).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? / 1024)
 }
 
-/// Runs a program to its end; its peak memory.
+/// Runs a program to its end and returns its peak memory in MiB.
 async fn peak_of(app: &TestApp, program: Program, arguments: &[&str]) -> Result<u64> {
     let mut running = app.spawn(program, arguments).await?;
     let mut highest = 0;
@@ -33,7 +33,7 @@ async fn peak_of(app: &TestApp, program: Program, arguments: &[&str]) -> Result<
     Ok(highest)
 }
 
-/// Peaks of loading and of applying a market.
+/// Loads and applies a market of `symbols` securities. Returns the peak memory of `ingest` and of `projector` in MiB.
 async fn peaks(symbols: &str) -> Result<[u64; 2]> {
     let app = TestApp::builder().env("PROJECTOR_BATCH_BYTES", BATCH_BYTES).start().await?;
     let feed = market(&app, symbols, YEARS).await?;
@@ -42,7 +42,8 @@ async fn peaks(symbols: &str) -> Result<[u64; 2]> {
     Ok([load, apply])
 }
 
-/// Loads and applies two markets; neither program may take more than so many times the memory for the larger one.
+/// Fails if `ingest` or `projector` takes at least `times` as much memory for the `large` market as for the `small`
+/// one.
 async fn stays_within(times: u64, small: &str, large: &str) -> Result<()> {
     let (before, after) = (peaks(small).await?, peaks(large).await?);
     for (program, (before, after)) in ["ingest", "projector"].iter().zip(before.into_iter().zip(after)) {

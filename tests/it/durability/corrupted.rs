@@ -1,6 +1,8 @@
-//! Corrupted block files of the log: `ingest verify` names the loss, and a repair or the second copy restores it.
+//! Corrupted block files of the log. `ingest verify` reports the loss, and a repair or an exported copy restores the
+//! messages.
 //!
-//! The server skips a message, cuts a file off at the damage, or forgets the stream. None of these may look like a whole log.
+//! The NATS server may skip a message, cut a file off at the damage, or forget the stream. The programs must not
+//! mistake any of these logs for a complete one.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +14,7 @@ use serde_json::json;
 
 use crate::log_copies::{market, verify};
 
-/// Flips some bytes in the middle of a file.
+/// Inverts 64 bytes in the middle of a file.
 fn rot(file: &Path) -> Result<()> {
     let mut bytes = std::fs::read(file)?;
     let middle = bytes.len() / 2;
@@ -20,7 +22,7 @@ fn rot(file: &Path) -> Result<()> {
     Ok(std::fs::write(file, bytes)?)
 }
 
-/// How the server ends before its file rots.
+/// The way in which the server ends before a file is corrupted.
 #[derive(Debug, Clone, Copy)]
 enum Ending {
     Stopped,
@@ -33,7 +35,8 @@ async fn rot_oldest_block(servers: &Servers, app: &TestApp, ending: Ending) -> R
     rot_while_down(servers, blocks.first().context("a block file")?, ending).await
 }
 
-/// Corrupts the configuration of an app's stream while the server is down, so that it does not restore the stream.
+/// Corrupts the configuration of an app's stream while the server is down. The restarted server cannot restore the
+/// stream.
 async fn rot_configuration(servers: &Servers, app: &TestApp, ending: Ending) -> Result<()> {
     let blocks = servers.nats.block_files(&app.endpoints().stream).await?;
     let messages = blocks.first().and_then(|block| block.parent()).context("a folder of blocks")?;
@@ -49,7 +52,7 @@ async fn rot_while_down(servers: &Servers, file: &Path, ending: Ending) -> Resul
     servers.nats.restart().await
 }
 
-/// The ids of all messages that can be read of a log.
+/// Returns the ids of all readable messages of the log.
 async fn ids(app: &TestApp) -> Result<BTreeSet<String>> {
     let stream = jetstream::new(app.nats().await?).get_stream(&app.endpoints().stream).await?;
     let mut ids = BTreeSet::new();
@@ -61,7 +64,7 @@ async fn ids(app: &TestApp) -> Result<BTreeSet<String>> {
     Ok(ids)
 }
 
-/// A log that fills more than one block file and begins with a small run, and its second copy.
+/// Makes a log of several block files that begins with a small run. Returns the path of an exported copy.
 async fn large_log(app: &TestApp) -> Result<String> {
     let small = app.folder().join("prices.csv");
     std::fs::write(&small, "symbol,date,close\nKEPT,2024-06-28,7\n")?;
@@ -98,7 +101,8 @@ async fn messages_lost_from_the_newest_file_are_found_and_published_again() -> R
     Ok(())
 }
 
-/// Fails when the projector trusts a number without the message it named.
+/// Fails if the projector compares only the sequence number of its last applied message. Here, that number belongs to
+/// another message.
 #[tokio::test]
 async fn a_log_that_lost_its_end_and_grew_again_is_not_read_on() -> Result<()> {
     let servers = Servers::private().await?;
@@ -140,7 +144,7 @@ async fn a_damaged_older_file_is_passed_named_and_its_batches_published_again() 
     let (code, found) = verify(&app, &["--check-only"]).await?;
     assert_eq!((code, &found["incomplete"], &found["unaccounted"]), (0, &json!([]), &0.into()), "{found}");
 
-    // The second copy makes a log that never lost anything.
+    // An import of the exported copy gives a complete log.
     let fresh = TestApp::builder().servers(&servers).start().await?;
     fresh.ingest(&["import", &copy]).await?.success()?;
     assert_eq!(ids(&fresh).await?, before);
@@ -170,7 +174,7 @@ async fn a_log_its_server_gave_up_is_not_taken_for_an_empty_one_and_comes_back_f
     app.ingest(&["import", &copy]).await?.success()?;
     assert_eq!(verify(&app, &["--check-only"]).await?.0, 0);
     assert_eq!(ids(&app).await?, before);
-    // It is the log the facts were folded from.
+    // The imported log is the one from which the facts were derived.
     let status = app.projector(&["status", "--json"]).await?.success()?.json()?;
     assert_eq!(status["log_last_sequence"].as_u64(), Some(before.len() as u64), "{status}");
     Ok(())

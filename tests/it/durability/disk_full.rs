@@ -1,4 +1,4 @@
-//! A disk with no room left: a clear error, nothing acknowledged lost, and all goes on once there is room.
+//! Full disks. The error is clear, no acknowledged message is lost, and the programs continue after space is freed.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ async fn load(app: &TestApp, feed: &str) -> Result<harness::Output> {
     app.ingest(&["load", feed, "--source", "test", "--observed-at", OBSERVED]).await
 }
 
-/// The tables of the same market when nothing happens to it.
+/// Loads and applies the same market without a fault. Returns the digests of its tables.
 async fn undisturbed() -> Result<Vec<(String, i64, String)>> {
     let app = TestApp::start().await?;
     load(&app, &market(&app, SYMBOLS, YEARS).await?).await?.success()?;
@@ -24,12 +24,13 @@ async fn undisturbed() -> Result<Vec<(String, i64, String)>> {
     digest(&app).await
 }
 
-/// Bodies of the log's messages, in order.
+/// Returns the bodies of the log's messages in order.
 async fn bodies(app: &TestApp) -> Result<Vec<Vec<u8>>> {
     Ok(messages(app).await?.into_iter().map(|(.., body)| body).collect())
 }
 
-/// Loads where there is no room, and checks what that says. Gives what it leaves in the log.
+/// Loads a feed onto a full disk. The load must fail with an error that contains `said`. Returns the bodies of the
+/// stored messages.
 async fn fails_for_room(app: &TestApp, feed: &str, said: &str) -> Result<Vec<Vec<u8>>> {
     let failed = load(app, feed).await?;
     assert_eq!(failed.code, 3, "{}", failed.stderr);
@@ -41,7 +42,8 @@ async fn fails_for_room(app: &TestApp, feed: &str, said: &str) -> Result<Vec<Vec
     Ok(stored)
 }
 
-/// Everything acknowledged is still there, and the rest comes after it.
+/// Fails if an acknowledged message is gone. Then resumes and applies the load, and compares the tables with those of
+/// an undisturbed load.
 async fn goes_on_from(app: &TestApp, before: Vec<Vec<u8>>) -> Result<()> {
     assert!(bodies(app).await?.starts_with(&before), "acknowledged messages are gone");
     app.ingest(&["resume"]).await?.success()?;
@@ -78,7 +80,7 @@ async fn a_load_beyond_the_room_nats_allows_itself_says_so_and_is_resumed() -> R
     goes_on_from(&app, before).await
 }
 
-/// The position, and whether the facts are those of the messages up to it and of no other.
+/// Returns the checkpoint. Fails if the facts are not exactly those of the messages up to the checkpoint.
 async fn position(app: &TestApp) -> Result<i64> {
     let query = "select checkpoint, checkpoint = (select count(*) from (select sequence from facts.frames \
                  union select sequence from facts.runs) as applied) and checkpoint = (select coalesce(max(sequence), 0) \
@@ -115,17 +117,17 @@ async fn a_rebuild_is_not_begun_where_its_generation_has_no_room() -> Result<()>
     Ok(())
 }
 
-/// Server whose disk is full.
+/// The kind of disk space that Postgres lacks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Lacking {
-    /// A segment of Postgres's own log, of which the last one is nearly used up.
+    /// Space for a new segment of the write-ahead log. The last segment is nearly full.
     Segment,
-    /// Pages of a table, while that log has a fresh segment.
+    /// Space for new pages of a table. The write-ahead log has a fresh segment.
     Pages,
 }
 
 impl Lacking {
-    /// Uses up the disk.
+    /// Fills the disk so that Postgres lacks this kind of space.
     async fn arrange(self, app: &TestApp, disk: &SmallDisk) -> Result<()> {
         const SPARE: &str = "select exists (select from pg_ls_waldir() where name > pg_walfile_name(pg_current_wal_insert_lsn()))";
         const NEXT: &str = "select pg_logical_emit_message(false, 'room', 'x'), pg_switch_wal()";
@@ -139,7 +141,7 @@ impl Lacking {
             }
             Lacking::Pages => {
                 app.sql(NEXT, &[]).await?;
-                // The segment is made when it is first written.
+                // Postgres creates the segment file at the first write to it.
                 app.sql("select pg_logical_emit_message(true, 'room', 'x')", &[]).await?;
                 disk.fill_except(1 << 20)
             }
@@ -147,7 +149,8 @@ impl Lacking {
     }
 }
 
-/// Applies a market while Postgres lacks room, then makes room. Gives what the projector said meanwhile.
+/// Applies a market while Postgres lacks disk space, then frees space. Returns the projector's log, or `None` if the
+/// test is skipped.
 async fn applied_in_spite_of_a_full_disk(lacking: Lacking) -> Result<Option<String>> {
     let Some(disk) = SmallDisk::mount(512)? else { return Ok(None) };
     let servers = Servers::private_with_postgres_on(&disk).await?;
@@ -159,7 +162,7 @@ async fn applied_in_spite_of_a_full_disk(lacking: Lacking) -> Result<Option<Stri
     load(&app, &feed).await?.success()?;
     lacking.arrange(&app, &disk).await?;
     let projector = app.spawn(Program::Projector, &["run"]).await?;
-    // Postgres tells the projector, or ends before it can.
+    // Postgres reports the full disk, or ends before it can.
     let told = match lacking {
         Lacking::Segment => "transient failure",
         Lacking::Pages => "disk of Postgres is full; free space on it",
@@ -171,7 +174,7 @@ async fn applied_in_spite_of_a_full_disk(lacking: Lacking) -> Result<Option<Stri
     .await?;
     disk.make_room()?;
     if servers.postgres.connect(app.database()).await.is_err() {
-        // Without room for its own log Postgres ends, as it must.
+        // Postgres ends by itself if it cannot write its write-ahead log.
         servers.postgres.restart().await?;
     }
     let messages = i64::try_from(messages(&app).await?.len())?;

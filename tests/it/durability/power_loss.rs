@@ -1,4 +1,5 @@
-//! An acknowledged batch is on disk: what the log's server asks of the kernel is recorded during a load, and judged.
+//! Power loss: every acknowledged batch is on disk. The tests record the system calls of the NATS server during a load
+//! and check them.
 
 use anyhow::{Context, Result};
 use harness::{Servers, SystemCalls, TestApp};
@@ -8,7 +9,7 @@ use crate::log_copies::market;
 
 const CALLS: &str = "write,writev,pwrite64,pwritev,sendto,sendmsg,fsync,fdatasync,rename,renameat,renameat2";
 
-/// Records one load into a new log; `None` if nothing can be recorded.
+/// Loads a feed and records the system calls of the server. Returns `None` if they cannot be recorded.
 async fn recorded_load(app: &TestApp, symbols: &str, years: &str) -> Result<Option<Verdict>> {
     let feed = market(app, symbols, years).await?;
     let (server, record) = (app.servers().nats.pid().await?, app.folder().join("nats.calls"));
@@ -30,7 +31,7 @@ async fn a_batch_is_on_disk_before_it_is_acknowledged() -> Result<()> {
     let Some(verdict) = recorded_load(&app, "30", "3").await? else { return Ok(()) };
     assert!(verdict.uncertain.is_empty() && verdict.replaced_early.is_empty(), "{verdict:?}");
 
-    // The same of a server that acknowledges early is seen for what it is.
+    // A server that acknowledges before it writes to disk fails the same check.
     servers.nats.restart_acknowledging_early().await?;
     let app = TestApp::builder().servers(&servers).start().await?;
     let Some(verdict) = recorded_load(&app, "30", "3").await? else { return Ok(()) };

@@ -1,40 +1,40 @@
-//! Judges a recording of the log server's system calls: was every message on disk before it was acknowledged?
+//! Check of the NATS server's recorded system calls: each message must be on disk before it is acknowledged.
 //!
-//! A line of the recording is a call, or its beginning or end when another thread called meanwhile. A message is certain
-//! to outlive a power loss from the end of an fsync of its block file on, if that fsync began after the message was
-//! written. A block file that is replaced by another one must not lose what was certain.
+//! A line of the recording is a whole call. If another thread made a call in between, the line is only the beginning or
+//! the end of a call. A message survives a power loss after an fsync of its block file that began after the message was
+//! written. A file that replaces a block file must be on disk before the replacement.
 
 use std::collections::{HashMap, HashSet};
 
-/// Verdict on a recording.
+/// Result of checking a recording.
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
-    /// Messages the server acknowledged.
+    /// Sequences of the acknowledged messages.
     pub(super) acknowledged: HashSet<u64>,
-    /// Those of them that a power loss right after the acknowledgement would have taken.
+    /// Sequences of messages that were not on disk when they were acknowledged. A power loss could have destroyed them.
     pub(super) uncertain: HashSet<u64>,
-    /// Block files that were replaced by one that was not on disk yet.
+    /// Block files that were replaced by a file that was not on disk yet.
     pub(super) replaced_early: Vec<String>,
 }
 
-/// Judges the acknowledgements of one stream.
+/// Checks the acknowledgements of one stream.
 pub(super) fn judge(recording: &str, stream: &str) -> Verdict {
     let mut replay = Replay { stream, ..Replay::default() };
     recording.lines().for_each(|line| replay.line(line));
     replay.verdict
 }
 
-/// Ends the line on which a call begins that another line ends.
+/// End of a line that contains only the beginning of a call. A later line contains the end of the call.
 const UNFINISHED: &str = "<unfinished ...>";
-/// Bits of a sequence by which the server marks deleted messages.
+/// Bits of a sequence number that mark a deleted message.
 const MARKS: u64 = 0b11 << 62;
 
 #[derive(Default)]
 struct Replay<'a> {
     stream: &'a str,
-    /// Calls that began and did not end yet, by thread.
+    /// Calls that have begun but not ended, by thread.
     begun: HashMap<&'a str, Call>,
-    /// Messages written to each file since its last fsync.
+    /// Sequences of the messages written to each file since its last fsync.
     written: HashMap<String, HashSet<u64>>,
     certain: HashSet<u64>,
     verdict: Verdict,
@@ -107,7 +107,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Takes note of every acknowledgement in what is sent to a client.
+    /// Notes every acknowledgement in a text sent to a client.
     fn acknowledge(&mut self, sent: &str) {
         for told in sent.split(&format!("{{\"stream\":\"{}\",", self.stream)).skip(1) {
             let digits = told.trim_start().strip_prefix("\"seq\":").unwrap_or_default();
@@ -122,7 +122,7 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// The file or socket a call's first argument names: `9<\x2f\x74>` or `8<TCP:[...]>`.
+/// Returns the file or socket that is the first argument of a call, for example `9<\x2f\x74>` or `8<TCP:[...]>`.
 fn file_of(arguments: &str) -> String {
     let named = arguments.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
     let name = named.map_or("", |(name, _)| name);
@@ -133,17 +133,18 @@ fn file_of(arguments: &str) -> String {
     }
 }
 
-/// The strings among a call's arguments.
+/// Decodes the quoted strings among the arguments of a call.
 fn quoted(arguments: &str) -> impl Iterator<Item = Vec<u8>> + '_ {
     arguments.split('"').skip(1).step_by(2).map(bytes)
 }
 
-/// Reads `\x41\x42`.
+/// Decodes bytes from a text like `\x41\x42`.
 fn bytes(hexadecimal: &str) -> Vec<u8> {
     hexadecimal.split("\\x").skip(1).filter_map(|digits| u8::from_str_radix(digits, 16).ok()).collect()
 }
 
-/// The sequences of the messages in a piece of a block file: each begins with its length and its sequence.
+/// Returns the sequences of the messages in a part of a block file. Each message begins with its length and its
+/// sequence.
 fn messages(mut piece: &[u8]) -> HashSet<u64> {
     let mut found = HashSet::new();
     while let Some((head, _)) = piece.split_first_chunk::<12>() {

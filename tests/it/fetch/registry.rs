@@ -1,4 +1,4 @@
-//! Registry on 127.0.0.1 that serves one file, with the faults that a test asks for.
+//! Local registry that serves one file, with the faults that a test requests.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -24,13 +24,13 @@ pub(super) struct Registry {
 struct State {
     bytes: Vec<u8>,
     faults: Mutex<Faults>,
-    /// Path and first byte of every request.
+    /// Path and first requested byte of every request.
     requests: Mutex<Vec<(String, Option<usize>)>>,
     /// Responses wait while a test has the write lock.
     running: Arc<RwLock<()>>,
 }
 
-/// Faults to come.
+/// Faults of the next responses.
 #[derive(Debug, Default)]
 struct Faults {
     closing_after: Option<usize>,
@@ -52,7 +52,7 @@ impl Registry {
         tokio::spawn(async move {
             while let Ok((connection, _)) = listener.accept().await {
                 let served = Arc::clone(&served);
-                // A client that went away is seen by the test in its result.
+                // The test sees a lost client in its own result.
                 tokio::spawn(async move { served.serve(connection).await });
             }
         });
@@ -87,7 +87,7 @@ impl Registry {
         Ok(Source::IndexPage(self.url.join("/simple/server/")?))
     }
 
-    /// First byte that each request asked for.
+    /// Returns the first byte that each request asked for.
     pub(super) fn ranges(&self) -> Vec<Option<usize>> {
         locked(&self.state.requests).iter().map(|(_, range)| *range).collect()
     }

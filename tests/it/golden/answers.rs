@@ -1,4 +1,4 @@
-//! The API's answers about a case, by the names that the cases use.
+//! Answers of the API about a case, under the field names that the cases use.
 
 use anyhow::{Context, Result, ensure};
 use harness::{Api, TestApp};
@@ -7,7 +7,7 @@ use tokio::sync::OnceCell;
 
 use super::feed::Case;
 
-/// The served names of the cases' long names, in the metrics.
+/// Names of metrics in the cases, each with the API's name.
 const METRICS: [(&str, &str); 22] = [
     ("ttm_dividend", "dps_ttm"),
     ("ttm_dividend_total", "dps_ttm_total"),
@@ -45,7 +45,7 @@ pub(crate) struct Answers<'a> {
     api: &'a Api,
     key: &'a str,
     case: &'a Case,
-    /// The past date to ask for; `None` asks for the market's own.
+    /// Past date to request. `None` requests the current market date.
     past: Option<&'a str>,
     metrics: OnceCell<Value>,
 }
@@ -65,7 +65,8 @@ impl<'a> Answers<'a> {
         self.past.map_or("on its day".to_owned(), |date| format!("as of {date}"))
     }
 
-    /// A figure of the case; `None` when it is served for the market's own date only and a past one is asked for.
+    /// Returns the figure `key` of the case. Returns `None` if a past date is requested but the API serves the figure
+    /// only for the current one.
     pub(crate) async fn value(&self, key: &str) -> Result<Option<Value>> {
         if EXPLAINED.contains(&key) {
             return Ok(Some(self.metrics().await?["explanation"][key].clone()));
@@ -112,7 +113,7 @@ impl<'a> Answers<'a> {
         })
     }
 
-    /// Flags that name an id, under the case's own id.
+    /// Returns the flags. Ids in flags are converted from `case:id` to the id that the case uses.
     fn flags(&self, metrics: &Value) -> Value {
         let own = self.case.own_id("");
         metrics["flags"]
@@ -123,7 +124,8 @@ impl<'a> Answers<'a> {
             .collect()
     }
 
-    /// Held and refused rows by position, as metrics and the operator's list name them.
+    /// Returns position and reason of the quarantined and rejected rows of the case. They come from the metrics and
+    /// from `ingest rejects`.
     async fn quarantined(&self, metrics: &Value) -> Result<Value> {
         let listed = self.app.ingest(&["rejects", "--json"]).await?.success()?.stdout;
         let listed: Vec<Value> = listed.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
@@ -203,7 +205,7 @@ impl<'a> Answers<'a> {
         Ok(by(&self.data(&path).await?, "ex_date", column))
     }
 
-    /// The metrics with their explanation, asked for once.
+    /// Returns the metrics with their explanation. They are requested once.
     async fn metrics(&self) -> Result<&Value> {
         self.metrics
             .get_or_try_init(async || {
@@ -232,7 +234,7 @@ impl<'a> Answers<'a> {
     }
 }
 
-/// Rows as an object from one member to another.
+/// Converts rows to an object that maps the member `name` of each row to its member `value`.
 fn by(rows: &Value, name: &str, value: &str) -> Value {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     rows.as_array().into_iter().flatten().map(|row| (text(&row[name]), row[value].clone())).collect()

@@ -1,12 +1,12 @@
-//! A case as lines of the canonical feed, under symbols of its own.
+//! A case as lines of the canonical feed, under its own symbols.
 
 use rust_decimal::{Decimal, MathematicalOps};
 use serde_json::{Map, Value, json};
 
-/// The date of cases that have none: after every record date they name.
+/// Date of the cases that have none. It is after every record date in those cases.
 const UNDATED: &str = "2025-06-30";
 
-/// Converts a case with a table of its own to records.
+/// Converts a case with one special table to records, for example a table of record dates.
 type Records = fn(&Case) -> Vec<Value>;
 
 pub(crate) struct Case {
@@ -40,12 +40,13 @@ impl Case {
         self.case["inputs"][name].as_array().map_or(&[], Vec::as_slice)
     }
 
-    /// The symbol of the case, or of one row of its table.
+    /// Returns the symbol of the case, or of one row of its table.
     pub(crate) fn symbol(&self, row: usize) -> String {
         if row == 0 { self.id.clone() } else { format!("{}.{}", self.id, row) }
     }
 
-    /// The case's records, dividends first, so that a line's number is a dividend's position and one.
+    /// Returns the records of the case. Dividends come first, so the line number of a dividend is its position plus
+    /// one.
     pub(crate) fn feed(&self) -> String {
         let tables: [(&str, Records); 4] = [
             ("record_dates", Self::record_dates),
@@ -98,7 +99,7 @@ impl Case {
                 fields.insert(field.to_owned(), json!(canonical));
             }
         }
-        // Ids are the vendor's, whose one feed holds all cases.
+        // All cases are in the feed of one vendor, so the ids need a prefix to be unique.
         if let Some(id) = fields.get("id").and_then(Value::as_str).map(|id| self.own_id(id)) {
             fields.insert("id".to_owned(), json!(id));
         }
@@ -133,7 +134,7 @@ impl Case {
         record
     }
 
-    /// Figures of the profile, known as of their own date.
+    /// Returns a fundamentals record with the figures of the profile, or `None` if the profile has none.
     fn fundamentals(&self) -> Option<Value> {
         let named = [
             ("eps_ttm", "eps_ttm"),
@@ -173,7 +174,8 @@ impl Case {
         rows.flat_map(records).collect()
     }
 
-    /// An annual payer of each row's growth and yield: totals 1 to (1 + g)^5 over five years, on a price that gives the yield.
+    /// Returns the records of one annual payer for each row. Its yearly total grows from 1 to (1 + g)^5 within five
+    /// years, and its price gives the yield of the row.
     fn chowder_rows(&self) -> Vec<Value> {
         let rows = self.profile("rows").as_array().into_iter().flatten().enumerate();
         rows.flat_map(|(index, row)| self.chowder_row(index, row)).collect()
@@ -207,7 +209,7 @@ impl Case {
     }
 }
 
-/// A row of the case as a record.
+/// Adds a kind and a symbol to a row of the case.
 fn with(row: &Value, kind: &str, symbol: &str) -> Value {
     let mut record = row.clone();
     record["kind"] = json!(kind);

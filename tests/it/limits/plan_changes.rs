@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// Fails when refused calls leave the account's time as it was.
+/// Fails if a refused call does not store its time. The stored time shows later that the clock was set back.
 #[tokio::test]
 async fn months_and_clocks_only_move_forward() -> Result<()> {
     let cluster = Cluster::start(2).await?;
@@ -20,10 +20,10 @@ async fn months_and_clocks_only_move_forward() -> Result<()> {
     let seen = remaining(&format!("{full}, used = 0, month = date_trunc('month', now() at time zone 'utc')"))
         .await?;
     assert_eq!(seen.0, 200);
-    // The clock went back an hour: nothing is refilled for it, and from there on it flows as ever.
+    // The clock was set back an hour. This refills nothing, and afterwards the bucket refills at its usual rate.
     assert_eq!(remaining("tokens = 0, at = clock_timestamp() + interval '1 hour'").await?.0, 429);
     assert_eq!(remaining("at = at - interval '7 seconds'").await?.0, 200);
-    // And a leap ahead fills the bucket, no more.
+    // A clock that jumps ahead fills the bucket, but not beyond its size.
     cluster.limiter("tokens = 0, at = at - interval '1 year'").await?;
     let started = Instant::now();
     let passed = count(&cluster.burst(&[&key], 40).await?, 200);

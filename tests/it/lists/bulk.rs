@@ -1,4 +1,4 @@
-//! Bulk answers against the tables, for random lists of symbols.
+//! Bulk answers compared with the tables, for random lists of symbols.
 
 use anyhow::{Context, Result};
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use super::symbols;
 use super::table::{self, Row};
 use crate::generated::Generated;
 
-/// Symbols asked for: known ones in any spelling, unknown ones, and repetitions.
+/// Generates lists of requested symbols: known ones in any spelling, unknown ones, and repetitions.
 fn asked(known: Vec<String>) -> impl Strategy<Value = Vec<String>> {
     let known = proptest::sample::select(known);
     let spelled = (known, 0u8..3).prop_map(|(symbol, spelling)| match spelling {
@@ -23,7 +23,7 @@ fn asked(known: Vec<String>) -> impl Strategy<Value = Vec<String>> {
     )
 }
 
-/// Each asked for once, by its canonical name; `None` for an unknown one.
+/// Returns each requested symbol once, by its canonical name, or `None` if it is unknown.
 fn wanted(asked: &[String], known: &[String]) -> Vec<Option<String>> {
     let mut wanted: Vec<(String, Option<String>)> = Vec::new();
     for symbol in asked {
@@ -89,7 +89,7 @@ async fn bulk_answers_keep_the_order_and_account_for_every_symbol() -> Result<()
     Ok(())
 }
 
-/// A client that wants everything asks again for the symbols that have more.
+/// Fails if a client misses a dividend although it requests more while `has_more` is true.
 #[tokio::test]
 async fn bulk_dividends_say_where_to_go_on() -> Result<()> {
     let world = Generated::start().await?;

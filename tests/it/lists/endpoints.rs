@@ -1,4 +1,4 @@
-//! Every list, as the interface describes it and not as it is made.
+//! Models of all list endpoints, written from the documentation of the API and not from its code.
 
 use super::model::{Filter, List, Rule};
 use crate::generated::TODAY;
@@ -119,7 +119,7 @@ fn calendar(path: &str, day: &str, event: &str, last: &str) -> List {
     }
 }
 
-/// Every list of many securities, and those of some single ones.
+/// Returns all lists over many securities, and the lists of the given securities and funds.
 pub(super) fn lists(symbols: &[String], funds: &[String]) -> Vec<List> {
     let live = || vec![("status", "declared,paid".to_owned())];
     let mut all = vec![
@@ -207,7 +207,7 @@ fn of_symbol(symbol: &str, live: Vec<(&'static str, String)>) -> [List; 2] {
     [dividends, splits]
 }
 
-/// Newest holdings of active funds in a security, by any of its symbols.
+/// Returns the list of active funds that own a security under any of its symbols, from their newest holdings.
 fn etf_holders(symbol: &str) -> List {
     let sql = format!(
         "select '{symbol}' as symbol, h.etf_symbol, e.name as etf_name, h.rank, h.weight, h.shares, h.market_value, h.currency, h.as_of

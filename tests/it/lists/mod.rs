@@ -1,4 +1,5 @@
-//! Brute force is the judge: every list against a plain filter and sort over all rows of the read tables.
+//! Comparison of every list endpoint with a brute-force model: a plain filter and sort over all rows of the read
+//! tables.
 
 mod bulk;
 mod endpoints;
@@ -17,7 +18,7 @@ use crate::generated::Generated;
 use model::{Ask, List, Rule};
 use table::{Answer, Cell, Row};
 
-/// Random choices of one request; what they choose depends on the list.
+/// Random numbers for one request. Their meaning depends on the list.
 #[derive(Debug, Clone)]
 struct Choices {
     filters: Vec<(Index, Index, i8)>,
@@ -32,7 +33,7 @@ fn choices() -> impl Strategy<Value = Choices> {
 }
 
 impl Choices {
-    /// The request they make of a list, valid and likely to find something.
+    /// Converts the random numbers to a request of a list. The request is valid and likely to match rows.
     fn ask(&self, list: &List, rows: &[Row]) -> Ask {
         let mut ask = Ask { parameters: list.always.clone(), sort: vec![] };
         for (filter, value, shift) in
@@ -58,7 +59,8 @@ impl Choices {
     }
 }
 
-/// A value a parameter takes, at or beside one that is there.
+/// Returns a parameter value that is equal or close to the value `cell` of a row. Returns `None` if the parameter does
+/// not accept it.
 fn value_of(rule: Rule, cell: &Cell, parameter: &str, shift: i8) -> Option<String> {
     match (rule, cell) {
         (Rule::WithProjected, _) => Some((shift > 0).to_string()),
@@ -81,7 +83,7 @@ fn value_of(rule: Rule, cell: &Cell, parameter: &str, shift: i8) -> Option<Strin
     }
 }
 
-/// Another value of a parameter that takes a list, accepted in every market.
+/// Returns another valid value for a parameter that accepts a list of values.
 fn another(parameter: &str) -> Option<&'static str> {
     match parameter {
         "frequency" => Some("monthly"),
@@ -93,7 +95,7 @@ fn another(parameter: &str) -> Option<&'static str> {
     }
 }
 
-/// Takes out what contradicts another parameter, and keeps windows as short as they have to be.
+/// Removes parameters that contradict others, and limits date ranges to the maximum length.
 fn keep_relations(list: &List, ask: &mut Ask) {
     for (low, high) in [("min_", "max_"), ("start_date", "end_date"), ("ex_date_from", "ex_date_to")] {
         let lows: Vec<_> = ask.parameters.iter().filter(|(name, _)| name.starts_with(low)).cloned().collect();
@@ -110,7 +112,7 @@ fn keep_relations(list: &List, ask: &mut Ask) {
         }
     }
     if list.keys == ["event_date"] {
-        // A window of the calendar has two ends, at most 366 days apart.
+        // A date range of the calendar has two ends, at most 366 days apart.
         ask.parameters.retain(|(name, _)| *name != "end_date");
         if let Some((_, start)) = ask.parameters.iter().find(|(name, _)| *name == "start_date") {
             let start: chrono::NaiveDate = start.parse().expect("a day");
@@ -136,7 +138,7 @@ fn url(list: &List, ask: &Ask, limit: usize, cursor: Option<&str>) -> String {
     format!("{}?{}", url.path(), url.query().unwrap_or_default())
 }
 
-/// Reads every page and holds each row against the expected one.
+/// Reads all pages and compares each row with the expected one.
 async fn compare(world: &Generated, list: &List, rows: &[Row], ask: &Ask, pages: usize) -> Result<()> {
     let expected = list.expected(rows, ask);
     let limit = expected.len().div_ceil(pages).clamp(1, list.most);
@@ -173,7 +175,7 @@ async fn symbols(world: &Generated, sql: &str) -> Result<Vec<String>> {
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// Fails when the order of rows with equal keys is left open.
+/// Fails if the order of rows with equal sort keys is undefined.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_list_is_what_brute_force_says() -> Result<()> {
     let world = Generated::start().await?;

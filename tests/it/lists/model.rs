@@ -6,28 +6,28 @@ use rust_decimal::Decimal;
 
 use super::table::{Cell, Row};
 
-/// How a parameter chooses rows by a column.
+/// Condition that a parameter puts on a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// The same text or flag, any case, or one of a list of such texts.
+    /// The column equals the parameter, or one of its comma-separated values. Case is ignored.
     Is,
     AtLeast,
     AtMost,
-    /// Cash of at least: share distributions are none.
+    /// The column is at least the parameter. Distributions of shares never match, because they pay no cash.
     CashAtLeast,
-    /// One of a comma-separated list.
+    /// The column is one of the comma-separated values.
     Among,
-    /// None of a comma-separated list.
+    /// The column is none of the comma-separated values.
     NoneOf,
-    /// A part of the name, or the beginning of the symbol.
+    /// The column contains the parameter, or the symbol begins with it.
     Named,
-    /// A member of the column's list.
+    /// The list in the column contains the parameter.
     Has,
-    /// `false` leaves projected rows out.
+    /// If the parameter is `false`, projected rows are excluded.
     WithProjected,
 }
 
-/// A parameter and what it does.
+/// A parameter, its column and its condition.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Filter {
     pub(super) parameter: &'static str,
@@ -35,25 +35,25 @@ pub(super) struct Filter {
     pub(super) rule: Rule,
 }
 
-/// A list: every row it could show, and what chooses and orders them.
+/// A list endpoint: the query of all its possible rows, and its parameters and order.
 #[derive(Debug, Clone)]
 pub(super) struct List {
     pub(super) path: String,
     pub(super) sql: String,
     pub(super) filters: &'static [Filter],
-    /// Values of parameters that are not given. The request omits them.
+    /// Default values of parameters. The request omits them.
     pub(super) defaults: Vec<(&'static str, String)>,
-    /// Parameters every request has.
+    /// Parameters of every request.
     pub(super) always: Vec<(&'static str, String)>,
-    /// Sort keys; each is a column.
+    /// Permitted sort keys. Each is a column.
     pub(super) keys: &'static [&'static str],
-    /// The order without `sort`: key, descending.
+    /// Order of a request without `sort`: columns, and `true` for descending.
     pub(super) order: &'static [(&'static str, bool)],
     pub(super) ties: &'static [&'static str],
     pub(super) most: usize,
 }
 
-/// Parameters in force and the order.
+/// Parameters and order of one request.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ask {
     pub(super) parameters: Vec<(&'static str, String)>,
@@ -95,7 +95,7 @@ impl List {
         self.filters.iter().find(|filter| filter.parameter == parameter).expect("a parameter of the list")
     }
 
-    /// The rows the answer has, all pages together.
+    /// Returns the expected rows of all pages together.
     pub(super) fn expected<'r>(&self, rows: &'r [Row], ask: &Ask) -> Vec<&'r Row> {
         let given = |name: &str| ask.parameters.iter().any(|(other, _)| *other == name);
         let silent = self.defaults.iter().filter(|(name, _)| !given(name));
@@ -118,12 +118,12 @@ impl List {
     }
 }
 
-/// A projected row has no id, which counts as an empty one.
+/// Replaces null by an empty text, which sorts first. Projected rows have no id.
 fn unknown_first(cell: &Cell) -> Cell {
     if *cell == Cell::Null { Cell::Text(String::new()) } else { cell.clone() }
 }
 
-/// Nulls are last in both directions; names are compared in any case.
+/// Compares two values of a sort key. Nulls are last in both directions, and the case of names is ignored.
 fn by_key(a: &Cell, b: &Cell, key: &str, descending: bool) -> Ordering {
     let folded = |cell: &Cell| match cell {
         Cell::Text(text) if matches!(key, "name" | "sector") => Cell::Text(text.to_lowercase()),

@@ -1,4 +1,4 @@
-//! Cursors: bound to their request, whole, and steady while rows are added.
+//! Cursors of lists. A cursor is valid only for its own request, and pages stay consistent while rows are added.
 
 use anyhow::Result;
 use harness::Reply;
@@ -72,7 +72,7 @@ async fn rows_that_were_there_are_shown_once_while_others_arrive() -> Result<()>
         let Some(next) = answer.next_cursor else { break };
         cursor = format!("&cursor={next}");
         page += 1;
-        // One that sorts before everything read, one that sorts after everything.
+        // One of the new rows sorts before everything read so far. The other sorts after everything.
         let arrivals = [("A Arrival", "ARA"), ("Zz Arrival", "ARZ")].map(|(name, symbol)| {
             json!({ "kind": "security", "symbol": format!("{symbol}{page}"), "name": format!("{name} {page}"), "type": "stock", "currency": "USD" }).to_string()
         });

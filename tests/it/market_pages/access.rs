@@ -1,4 +1,5 @@
-//! Readers of the pages: none, account holders or every visitor; by address, plan and data version.
+//! Access to the market pages. The operator chooses between no readers, account holders and everyone. Plans limit the
+//! history.
 
 use anyhow::{Result, ensure};
 use harness::TestApp;
@@ -46,7 +47,7 @@ async fn a_reader_sees_the_history_of_the_plan() -> Result<()> {
     let world =
         World::start_with(&[("PAGES", "public"), ("SIGN_UP", "open"), ("BILLING", "self_service")]).await?;
     let free = page(&world, "/s/COLA").await?;
-    // A year of history: its dividends, one range of prices, and no year of bars before it.
+    // The free plan shows one year: its dividends and one range of prices, and nothing older.
     assert!(free.has("datetime=\"2023-09-13\"") && !free.has("datetime=\"2023-06-13\""), "{}", free.text);
     assert!(!free.has("range=10y"), "{}", free.text);
     assert!(!page(&world, "/s/COLA?range=10y").await?.has("range=10y"));
@@ -121,7 +122,7 @@ async fn pages_are_as_safe_as_the_dashboard() -> Result<()> {
         );
         assert!(!page.has("style=\"") && !page.has("<b>") && !page.has("onclick"), "{path}: {}", page.text);
     }
-    // A host that a client sends appears in the pages for this host only.
+    // A `Host` header that a client sends appears only in the pages for that host.
     let hosted = [("host", "evil.example".to_owned())];
     let other = world.api.send(reqwest::Method::GET, "/s/COLA", &hosted).await?;
     assert!(other.text().contains("http://evil.example/s/COLA"));

@@ -1,4 +1,4 @@
-//! Calendar of ex-dates and payments: pages, files, and addresses with a key.
+//! Calendar of ex-dates and payments: pages, files, and calendar addresses that contain a key.
 
 use anyhow::{Context, Result};
 use serde_json::json;
@@ -32,7 +32,7 @@ async fn a_month_and_a_week_show_declared_and_estimated_dividends() -> Result<()
             .await?
             .has("No dividend is declared or expected")
     );
-    // A month before the history of a plan is its first day.
+    // For a month before the plan's history, the calendar begins with the first day of the history.
     let free = world.app.api_serve_with(&[("PAGES", "public")]).await?;
     assert!(Person::at(&free)?.get("/calendar?from=1990-01-01").await?.has("start_date=2023-06-17"));
     let sheet = page(&world, "/calendar.csv?from=2024-09-20").await?;
@@ -44,7 +44,7 @@ async fn a_month_and_a_week_show_declared_and_estimated_dividends() -> Result<()
     Ok(())
 }
 
-/// Lines of an iCalendar file, unfolded.
+/// Returns the lines of an iCalendar file. Folded lines are joined.
 pub(super) fn lines(text: &str) -> Vec<String> {
     text.replace("\r\n ", "").split("\r\n").map(str::to_owned).collect()
 }

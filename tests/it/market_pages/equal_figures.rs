@@ -1,4 +1,4 @@
-//! Two hundred securities: every number of a page is the API's, digit by digit.
+//! Figures on the pages of two hundred securities. Every number equals the API's, digit by digit.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::generated::Generated;
 
 const SECURITIES: usize = 200;
 
-/// Text of a value in an answer with `decimals=string`, as a page has it.
+/// Formats a value of an answer with `decimals=string` as a page shows it.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
@@ -20,7 +20,7 @@ fn text(value: &Value) -> Option<String> {
     }
 }
 
-/// First value of an element; `None` for a dash.
+/// Returns the first value in the element `id`, or `None` if the page shows a dash.
 fn shown<'a>(page: &'a Page, id: &str) -> Result<Option<&'a str>> {
     let element = page.between(&format!("<dd id=\"{id}\">"), "</dd>")?;
     let value = element.split_once("value=\"").or_else(|| element.split_once("datetime=\""));

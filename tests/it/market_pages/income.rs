@@ -1,4 +1,4 @@
-//! Page of the income of holdings, as a person fills it in.
+//! Income page, where a person enters holdings and reads the expected income.
 
 use anyhow::{Context, Result};
 
@@ -12,7 +12,7 @@ const BROKER: &str = "\"Positions for account XXXX-1234 as of 06/17/2024\"\n\n\
     \"NOPE\",\"UNKNOWN\",\"3\",\"$1.00\",\"$3.00\",\"--\"\n\
     \"Account Total\",\"--\",\"--\",\"--\",\"$62,658.00\",\"$40,000.50\"\n";
 
-/// Sends the form with a file, as a browser does.
+/// Posts the form with a file, as a browser does.
 async fn upload(person: &mut Person, text: &str, file: &str) -> Result<Page> {
     let part = |name: &str, more: &str, content: &str| {
         format!("--frontier\r\nContent-Disposition: form-data; name=\"{name}\"{more}\r\n\r\n{content}\r\n")

@@ -1,4 +1,4 @@
-//! Saved portfolios: their pages, and their income for calendars and spreadsheets.
+//! Saved portfolios: their pages, and their income as files for calendars and spreadsheets.
 
 use anyhow::{Context, Result};
 
@@ -9,7 +9,7 @@ use crate::dashboard::visitor::Person;
 
 const PATH: &str = "/dashboard/portfolios";
 
-/// Value of the first line with this name after a UID.
+/// Returns the value of the first line named `name` after the line that begins with `uid`.
 fn value_after(file: &str, uid: &str, name: &str) -> Result<String> {
     let all = lines(file);
     let mut rest = all.iter().skip_while(|line| !line.starts_with(uid));
@@ -51,7 +51,7 @@ async fn a_saved_portfolio_is_a_calendar_and_a_table() -> Result<()> {
     let summary = value_after(&calendar.text, &uid, "SUMMARY:")?;
     assert_eq!(summary, format!("COLA pays {sum} USD"));
 
-    // More shares change the events of the same dividends.
+    // With more shares, the calendar events of the same dividends change.
     let before: i64 = value_after(&calendar.text, &uid, "SEQUENCE:")?.parse()?;
     holder.fill(PATH, PATH, &[("name", "My shares/EU"), ("holdings", "COLA 240")]).await?;
     let changed = program.get(&format!("{feed}/income.ics")).await?;

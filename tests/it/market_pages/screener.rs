@@ -1,4 +1,4 @@
-//! Screener, sectors and quality: the API's rows and counts.
+//! Pages of the screener, the sectors and the data quality. Their rows and counts equal the API's.
 
 use anyhow::Result;
 

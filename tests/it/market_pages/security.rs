@@ -1,4 +1,4 @@
-//! The page of a security: its blocks, charts, explanations, files, and other symbols of it.
+//! Page of a security: blocks, charts, explanations, files, and redirects from its other symbols.
 
 use anyhow::{Context, Result};
 
@@ -6,7 +6,7 @@ use super::{PUBLIC, page, values_after};
 use crate::api_world::World;
 use crate::dashboard::visitor::Person;
 
-/// Largest size of a chart of ten years, in bytes.
+/// Maximum size of a chart of ten years, in bytes.
 const CHART: usize = 60 * 1024;
 
 #[tokio::test]

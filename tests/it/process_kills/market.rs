@@ -1,5 +1,6 @@
-//! A small market of two feeds with everything a feed does to its past: corrections, retractions before and after what
-//! they withdraw, rows told twice. It comes in pieces, each with newer sessions and news about older ones.
+//! A small market of two feeds with all changes that a feed makes to its past: corrections, retractions before or after
+//! the rows that they withdraw, and repeated rows. It is loaded in pieces. Each piece has newer sessions, and changes
+//! of older ones.
 
 use std::path::PathBuf;
 
@@ -13,18 +14,18 @@ use serde_json::{Value, json};
 
 use crate::faults::{headers, publish};
 
-/// More than one chunk of a derivation.
+/// Number of securities. The projector derives them in more than one chunk.
 const SYMBOLS: usize = 200;
 const SESSIONS: usize = 24;
 const SOURCES: [&str; 2] = ["left", "right"];
 
-/// The market's pieces, in the order in which they come.
+/// The rows of the market, in pieces in the order of loading.
 pub(crate) struct Market {
     pieces: Vec<Vec<Value>>,
 }
 
 impl Market {
-    /// The same seed is the same market.
+    /// Generates a market. The same seed gives the same market.
     pub(crate) fn new(seed: u64, pieces: usize) -> Self {
         let mut writer =
             Writer { random: StdRng::seed_from_u64(seed), pieces: vec![Vec::new(); pieces], told: 0 };
@@ -37,7 +38,7 @@ impl Market {
         self.pieces.len()
     }
 
-    /// The arguments of `ingest` that load a piece.
+    /// Writes a piece to a file. Returns the arguments of `ingest` that load it.
     pub(crate) fn load(&self, app: &TestApp, piece: usize) -> Result<[String; 6]> {
         let path: PathBuf = app.folder().join(format!("piece-{piece:02}.ndjson"));
         let rows: String = self.pieces[piece].iter().map(|row| format!("{row}\n")).collect();
@@ -46,7 +47,7 @@ impl Market {
         Ok(["load", &path, "--source", source, "--today", "2024-12-31"].map(str::to_owned))
     }
 
-    /// Loads some pieces and their poison, without any fault.
+    /// Loads some pieces and their poison messages, without a fault.
     pub(crate) async fn load_all(&self, app: &TestApp, pieces: std::ops::Range<usize>) -> Result<()> {
         for piece in pieces {
             let arguments = self.load(app, piece)?;
@@ -57,7 +58,7 @@ impl Market {
     }
 }
 
-/// A message that is no batch, and a batch whose second row no Postgres takes.
+/// Publishes a message that is not a batch, and a batch whose second row Postgres cannot store.
 pub(crate) async fn poison(app: &TestApp, piece: usize) -> Result<()> {
     let id = u8::try_from(2 * piece)?;
     publish(app, "dividend", headers(id, "dividend.v1", "json"), b"{ not json".to_vec()).await?;
@@ -78,13 +79,13 @@ pub(crate) async fn poison(app: &TestApp, piece: usize) -> Result<()> {
 struct Writer {
     random: StdRng,
     pieces: Vec<Vec<Value>>,
-    /// Rows told so far: each is observed a second after the one before, so that no two versions are equal.
+    /// Number of rows so far. Each row is observed a second after the previous one, so no two versions are equal.
     told: i64,
 }
 
 impl Writer {
     fn security(&mut self, number: usize) {
-        // The first one is in both feeds.
+        // The first security is in both feeds.
         let symbol = format!("K{number:03}");
         for source in (0..SOURCES.len()).filter(|source| number == 0 || number % 2 == *source) {
             let first: NaiveDate = NaiveDate::from_ymd_opt(2024, 5, 1).unwrap_or_default();
@@ -107,7 +108,8 @@ impl Writer {
         }
     }
 
-    /// A row in the piece of its session, and in some cases what is said about it later or was said before.
+    /// Adds a row to the piece of its session. With the probability `noise`, also adds a repetition, a correction or a
+    /// retraction to other pieces.
     fn history(&mut self, source: usize, position: usize, noise: f64, row: &dyn Fn(usize) -> Value) {
         let own: Vec<usize> = (source..self.pieces.len()).step_by(SOURCES.len()).collect();
         let piece = own[position * own.len() / SESSIONS];
@@ -117,11 +119,11 @@ impl Writer {
         }
         let any = own[self.random.random_range(0..own.len())];
         match self.random.random_range(0..4) {
-            // Told again, word by word.
+            // An exact repetition.
             0 => self.pieces[any].push(original),
             1 => drop(self.tell(any, row(7), 1, "put")),
             2 => drop(self.tell(any, row(0), 0, "retract")),
-            // Corrected, then withdrawn; the correction and the first row may come last.
+            // A correction and its retraction. They may be loaded in any order, even before the original row.
             _ => {
                 let other = own[self.random.random_range(0..own.len())];
                 self.tell(any, row(3), 1, "put");

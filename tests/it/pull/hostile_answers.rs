@@ -54,7 +54,7 @@ async fn an_answer_leads_to_no_address_of_the_operator_s_network() -> Result<()>
     Ok(())
 }
 
-/// Endless answer of one byte every 50 ms.
+/// Returns an endless response of one byte every 50 ms.
 fn drip() -> Response {
     let bytes = futures::stream::unfold((), async |()| {
         tokio::time::sleep(Duration::from_millis(50)).await;

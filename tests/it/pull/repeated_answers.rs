@@ -1,4 +1,5 @@
-//! Answers that come again: replaced by what they once were, page after page without an end, and at the next hour.
+//! Repeated answers of a vendor: a file that returns to an earlier content, the same page without an end, and a
+//! schedule.
 
 use std::time::Duration;
 
@@ -17,13 +18,13 @@ fn closing(close: &str) -> Response {
     format!("symbol,date,close\nKO,2024-03-14,{close}\n").into_response()
 }
 
-/// Fails when an answer that is what it was before the last one is taken for loaded.
+/// Fails if a file is skipped because its content was loaded before, although another content was loaded in between.
 #[tokio::test]
 async fn a_file_that_becomes_what_it_was_is_a_correction_too() -> Result<()> {
-    // A question about a range is another one each time.
+    // The query of a date range differs in each round.
     for query in ["", "query = { from = \"{since}\" }\n"] {
         let app = TestApp::start().await?;
-        // The vendor names no validators: the content tells.
+        // The vendor sends no validators, so only the content shows a change.
         let vendor =
             Vendor::start(|_, before| closing(["60", "61", "61", "60", "60"][before.min(4)])).await?;
         let path = manifest(&app, &vendor, "", &format!("{FILE}{query}"))?;
@@ -41,7 +42,8 @@ async fn a_file_that_becomes_what_it_was_is_a_correction_too() -> Result<()> {
     Ok(())
 }
 
-/// Fails when what was loaded before a day was gone is taken for what stands.
+/// Fails if a file that was missing for a while is skipped because its content was loaded before, although another
+/// content was loaded last.
 #[tokio::test]
 async fn a_day_that_was_gone_for_a_while_is_compared_with_what_was_loaded_last() -> Result<()> {
     let app = TestApp::start().await?;
@@ -90,7 +92,7 @@ async fn numbered_pages_end_with_one_that_holds_no_record() -> Result<()> {
         let figures = (code, &pulled["rows"], vendor.asked().len());
         assert_eq!(figures, (0, &json!({ "dividend": 1 }), 2), "{ending}: {pulled}");
     }
-    // One that does not know of pages gives the first one for ever.
+    // A vendor that ignores page numbers returns the first page each time.
     let app = TestApp::start().await?;
     let vendor = Vendor::start(|_, _| closing("60")).await?;
     let path = manifest(&app, &vendor, "", &format!("{FILE}paging = {{ number = \"page\" }}\n"))?;

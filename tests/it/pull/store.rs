@@ -1,4 +1,4 @@
-//! An object store that speaks like S3, on this machine: moto, where it is installed.
+//! A local object store with the protocol of S3: moto, if it is installed.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,7 @@ use harness::{Requirement, eventually, optional_program};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The store; it ends when this is dropped.
+/// The object store. Its process ends when this value is dropped.
 pub(super) struct Store {
     pub address: String,
     process: Child,
@@ -33,10 +33,10 @@ impl Store {
         Ok(Some(store))
     }
 
-    /// Writes an object, or makes a bucket.
+    /// Writes an object, or creates a bucket if `path` is only a bucket's name.
     pub(super) async fn put(&self, path: &str, text: &str) -> Result<()> {
         let put = self.client.put(format!("{}/{path}", self.address)).body(text.to_owned());
-        // It asks for a signature, and does not check it.
+        // The store requires a signature but does not check it.
         let put = put.header("Authorization", "AWS4-HMAC-SHA256 Credential=key/20240315/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0");
         let answer = put.send().await?;
         ensure!(answer.status().is_success(), "{}", answer.status());
@@ -46,7 +46,7 @@ impl Store {
 
 impl Drop for Store {
     fn drop(&mut self) {
-        // One that has ended already is as good.
+        // The process may have ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! A vendor's server on this machine, which answers as a test says and remembers what it was asked.
+//! A local vendor server. A test determines its answers, and the server records the requests.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -8,7 +8,7 @@ use axum::extract::{Request, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 
-/// One request the server got.
+/// A request that the server received.
 #[derive(Debug, Clone)]
 pub(super) struct Asked {
     pub path: String,
@@ -17,7 +17,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// A header's text; empty when there is none.
+    /// Returns the text of a header, or an empty text if the header is absent.
     pub(super) fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
@@ -25,7 +25,7 @@ impl Asked {
 
 type Answer = Arc<dyn Fn(&Asked, usize) -> Response + Send + Sync>;
 
-/// The server; it goes with the test's runtime.
+/// The server. It ends with the runtime of the test.
 pub(super) struct Vendor {
     pub address: String,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -38,7 +38,7 @@ struct Serving {
 }
 
 impl Vendor {
-    /// Answers each request by what it asks and how many came before it.
+    /// Starts the server. `answer` gets the request and the number of earlier requests.
     pub(super) async fn start(
         answer: impl Fn(&Asked, usize) -> Response + Send + Sync + 'static,
     ) -> Result<Self> {
@@ -51,7 +51,7 @@ impl Vendor {
         Ok(Self { address, asked })
     }
 
-    /// Everything it was asked so far.
+    /// Returns all requests so far.
     pub(super) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

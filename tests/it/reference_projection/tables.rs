@@ -1,4 +1,4 @@
-//! Tables that the reference projection is compared with, read in one snapshot.
+//! Tables to compare with the reference projection. They are read in one snapshot.
 
 use anyhow::Result;
 use harness::TestApp;
@@ -18,7 +18,7 @@ const CLOSES: &str = "select s.symbol, b.date, b.close::text from stocks s, pric
 const AMOUNTS: &str =
     "select symbol, ex_date, amount::text from dividends where status in ('paid', 'declared')";
 
-/// One generation and the facts it is derived from.
+/// Tables of one generation, and the facts from which it is derived.
 pub(super) struct Tables {
     pub checkpoint: i64,
     pub version: i64,

@@ -1,4 +1,4 @@
-//! Figures that vendors publish, against the same facts measured here.
+//! Figures that vendors publish, compared with the figures that the service derives from the same data.
 
 use std::path::Path;
 
@@ -14,13 +14,13 @@ fn read(path: &Path) -> Result<Value> {
     Ok(serde_json::from_str(&std::fs::read_to_string(path)?)?)
 }
 
-/// A number of a vendor's answer, plain or as `{ raw }`, to as many digits as it was written with.
+/// Returns a number of a vendor's answer, plain or as `{ raw }`, with all its written digits.
 fn number(value: &Value) -> Option<Decimal> {
     let value = value.get("raw").unwrap_or(value);
     value.as_number().and_then(|number| number.to_string().parse().ok())
 }
 
-/// The object with a member of this name, wherever the recording wraps it.
+/// Returns the object that has a member `name`, at any depth.
 fn holding<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
     match value {
         Value::Object(members) if members.contains_key(name) => Some(value),
@@ -42,7 +42,7 @@ async fn load(vendors: &mut Vendors, records: &[Value]) -> Result<()> {
     vendors.serve().await
 }
 
-/// Yahoo's dividends are split-adjusted: brought back, they are what Apple declared.
+/// Fails if Yahoo's split-adjusted dividends are not converted back to the amounts that Apple declared.
 #[tokio::test]
 async fn apples_declared_dividends_come_back_from_adjusted_ones() -> Result<()> {
     let Some(samples) = samples() else { return Ok(()) };
@@ -99,7 +99,7 @@ async fn apples_declared_dividends_come_back_from_adjusted_ones() -> Result<()> 
     Ok(())
 }
 
-/// Yahoo's trailing rate over its previous close is its trailing yield, to the digits it gives.
+/// Fails if the trailing yields differ from Yahoo's. Yahoo divides its trailing rate by its previous close.
 #[tokio::test]
 async fn trailing_yields_are_those_yahoo_publishes() -> Result<()> {
     let Some(samples) = samples() else { return Ok(()) };

@@ -1,5 +1,6 @@
-//! WIKI's files. Their adjusted close reinvests at the close of the ex-date, which is total return (R12), so total return
-//! equals it to the last digit; the adjusted close of R11 differs by what the price moved on the ex-date.
+//! WIKI files. Their adjusted close assumes reinvestment at the close of the ex-date, like the total return (R12) of
+//! the service. The two therefore agree. The service's adjusted close (R11) differs from both by the price movement on
+//! the ex-date.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -11,13 +12,13 @@ use rust_decimal::Decimal;
 
 use super::{Closes, TOLERANCE, Vendors, column, table, worst};
 
-/// Files whose adjusted closes differ from R11's by more than the tolerance, with the cause.
+/// Files whose adjusted closes differ from those of R11 by more than the tolerance, each with the cause.
 const DIFFERENT: [(&str, &str); 2] = [
     ("WIKI-AES-2009-quandl", "0.84375 on a price of 6.45, on a day the price rose by 5 %"),
     ("WIKI-AIG-2011-quandl", "warrants worth 8.275 on a price of 54, on a day the price moved"),
 ];
 
-/// A symbol's rows in one file.
+/// Adjusted closes of one symbol in one file.
 struct Series {
     name: String,
     symbol: String,
@@ -39,7 +40,7 @@ fn split_by_symbol(name: &str, text: &str, only: Option<&str>) -> Result<Vec<Ser
         .collect()
 }
 
-/// Files of one symbol and one year.
+/// Returns the files that have one symbol and one year.
 fn single(samples: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     for folder in ["wiki-pyalgotrade/samples/data", "wiki-pyalgotrade/testcases/data"] {

@@ -1,4 +1,4 @@
-//! Yahoo's daily files, good ones, faulty ones and their repaired twins.
+//! Yahoo's daily files: good ones, faulty ones, and repaired copies of the faulty ones.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,19 +10,20 @@ use super::{TOLERANCE, Vendors, column, table, worst};
 
 /// Expected treatment of a faulty file.
 enum Fate {
-    /// It is in the vendor's Adj Close, which is not read: recomputed closes are those of the repaired twin.
+    /// The fault is in the vendor's `Adj Close`, which is not read. The recomputed closes equal those of the repaired
+    /// copy.
     Recomputed,
-    /// Bars contradict their neighbours: quarantined, with the reason.
+    /// Bars contradict their neighbors. They are quarantined for this reason.
     Held(&'static str),
-    /// Its rows contradict each other: flagged.
+    /// The rows contradict each other. The security has this flag.
     Flagged(&'static str),
-    /// Nothing in the file shows it; the reason.
+    /// The file does not show the fault, for this reason.
     Hidden(&'static str),
 }
 
 use Fate::{Flagged, Held, Hidden, Recomputed};
 
-/// Every faulty file, with its fault's fate.
+/// Every faulty file, with its expected treatment.
 const FAULTY: [(&str, Fate); 20] = [
     ("1398-HK-1d-bad-div", Recomputed),
     ("3988-HK-1d-bad-div", Recomputed),
@@ -36,7 +37,7 @@ const FAULTY: [(&str, Fate); 20] = [
     ("ADIG-L-1d-bad-div", Recomputed),
     ("AET-L-1d-100x-error", Held("price_unit_error")),
     ("ALPHA-PA-1d-bad-stock-split", Flagged("price_jump_without_split")),
-    // Six sessions are in pounds among pence.
+    // Six sessions are in pounds, and the others in pence.
     ("CLC-L-1d-bad-div", Held("price_unit_error")),
     ("CLC-L-1d-bad-div-fixed", Held("price_unit_error")),
     ("CNE-L-1d-bad-stock-split", Flagged("price_jump_without_split")),
@@ -54,11 +55,12 @@ const FAULTY: [(&str, Fate); 20] = [
     ("VWILX-1d-cg-double-count", Recomputed),
 ];
 
-/// Flags that say a figure is not to be trusted.
+/// Flags that mark figures as unreliable.
 const ALARMS: [&str; 4] =
     ["price_jump_without_split", "split_not_in_price", "yield_suspect", "factor_skipped"];
 
-/// Daily files by name without ending; other intervals are refused, which ingest's own tests show.
+/// Returns the daily files of a folder, by name without extension. Files with other intervals are refused, which the
+/// tests of ingest check.
 fn daily(folder: &str) -> Result<Option<BTreeMap<String, PathBuf>>> {
     let Some(samples) = samples() else { return Ok(None) };
     let mut files = BTreeMap::new();

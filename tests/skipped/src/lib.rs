@@ -1,10 +1,10 @@
 //! Record of skipped tests, shared by the test programs of one `cargo test`.
 //!
-//! A test without one of its [`Requirement`]s calls [`record`] and returns, and the standard test harness counts it as
+//! A test that lacks one of its [`Requirement`]s calls [`record`] and returns. The standard test harness counts it as
 //! passed. The test program `report` runs last and prints what was recorded.
 //!
 //! Invariant: a report covers one run of Cargo. The record is a file named after the process that started the test
-//! program, so an aborted run or a parallel one adds nothing to it.
+//! program, so an aborted run or a parallel run adds nothing to it.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -91,7 +91,8 @@ fn append(file: &Path, skip: &Skip) -> io::Result<()> {
     file.write_all(format!("{}\n", skip.to_line()).as_bytes())
 }
 
-/// `target/debug/skipped-tests/<parent>` for a test program in `target/debug/deps`.
+/// Returns `target/debug/skipped-tests/<parent>` for a test program in `target/debug/deps`. `<parent>` identifies the
+/// process that started the test program.
 fn record_file() -> io::Result<PathBuf> {
     let program = std::env::current_exe()?;
     let profile = program.ancestors().nth(2).ok_or_else(|| io::Error::other("the program has no folder"))?;
@@ -100,7 +101,7 @@ fn record_file() -> io::Result<PathBuf> {
     Ok(folder.join(identify(parent_id())))
 }
 
-/// Process id with the start time, because ids are reused.
+/// Identifies a process by its id and its start time, because ids are reused.
 fn identify(process: u32) -> String {
     format!("{process}-{}", start_time(process).unwrap_or_default())
 }
@@ -126,8 +127,8 @@ fn program_name() -> String {
     stem.rsplit_once('-').map_or(stem.as_str(), |(name, _)| name).to_owned()
 }
 
-/// Name of the test: the test harness gives it to the thread. With `--test-threads=1` tests share the main thread, and the
-/// place of the call has to do.
+/// Name of the test, which is also the name of its thread. With `--test-threads=1`, all tests share the main thread, so
+/// the place of the call is used instead.
 #[track_caller]
 fn test_name() -> String {
     match std::thread::current().name() {

@@ -9,8 +9,8 @@ use crate::{Requirement, Skip, take};
 const BOLD_YELLOW: &str = "\x1b[1;33m";
 const PLAIN: &str = "\x1b[0m";
 
-/// The skipped tests of one run, by what they lack. It displays as the closing lines of `cargo test`: each test as an
-/// ignored one, a table, and the total as a line of the standard test harness.
+/// The skipped tests of one run, grouped by requirement. Its `Display` text closes the output of `cargo test`: each
+/// test in the form of an ignored one, a table, and the total in the form of the standard test harness.
 #[derive(Debug)]
 pub struct Report {
     skips: BTreeSet<Skip>,
@@ -18,7 +18,7 @@ pub struct Report {
 }
 
 impl Report {
-    /// Takes the record of this run; the next report starts without it.
+    /// Takes the record of this run, so that the next report starts without it.
     ///
     /// # Errors
     ///
@@ -27,7 +27,7 @@ impl Report {
         Ok(Report { skips: take()?, colored })
     }
 
-    /// Tests that lack `requirement`.
+    /// Counts the skipped tests that lack `requirement`.
     fn count(&self, requirement: Requirement) -> usize {
         self.skips.iter().filter(|skip| skip.requirement == requirement).count()
     }
@@ -49,7 +49,7 @@ impl Report {
         Ok(())
     }
 
-    /// Skipped tests; one that lacks two things counts once.
+    /// Counts the skipped tests. A test that lacks two requirements counts once.
     fn total(&self) -> usize {
         self.skips.iter().map(|skip| (&skip.program, &skip.test)).collect::<BTreeSet<_>>().len()
     }

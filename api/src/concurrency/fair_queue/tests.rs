@@ -14,7 +14,7 @@ fn is_empty<K: QueueKey>(queue: &FairQueue<K>) -> bool {
     state.keys.is_empty() && state.orders.iter().all(VecDeque::is_empty) && state.waiting == 0
 }
 
-/// Key that is urgent above 100.
+/// Key that is urgent if its number is above 100.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Party(u32);
 
@@ -97,7 +97,7 @@ async fn waiters_are_bounded_in_number_and_time() {
     assert!(is_empty(&queue));
 }
 
-/// Fails with a stack overflow if an undelivered permit dispatches the next permit recursively.
+/// This test overflows the stack if a permit that cannot be delivered dispatches the next permit recursively.
 #[tokio::test]
 async fn a_permit_skips_any_number_of_expired_waiters() {
     let queue = new(1, LONG);

@@ -1,4 +1,5 @@
-//! In-process calls of the API's routes by market pages, without a key and without a charge.
+//! Calls of API routes by the market pages, in the same process. The calls need no key and are not charged to an
+//! account.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,10 +27,10 @@ const BYTES: usize = 8 * 1024 * 1024;
 /// Size in bytes above which a body is parsed at low priority.
 const LONG: usize = 16 * 1024;
 
-/// Characters that are percent-encoded: all that may have a meaning in a URL.
+/// Characters that are percent-encoded: all except ASCII letters, digits and `.`, `-`, `_`, `,`, `:`.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_').remove(b',').remove(b':');
 
-/// Result of the work for a market page.
+/// Result of a function that builds a market page or a part of it.
 pub(crate) type MarketResult<T> = Result<T, MarketError>;
 
 /// Reason why a page cannot be shown at the requested path: an error or a redirect.
@@ -37,7 +38,7 @@ pub(crate) type MarketResult<T> = Result<T, MarketError>;
 pub(crate) enum MarketError {
     #[error("{0}")]
     NotFound(String),
-    /// Redirect to the path under which the page is found.
+    /// The page has another path. The value is this path, for a redirect.
     #[error("the page is at {0}")]
     Redirect(String),
     #[error("{0}")]
@@ -58,7 +59,7 @@ impl From<QueryError> for MarketError {
     }
 }
 
-/// Body of a response.
+/// JSON body of an API response.
 #[derive(Deserialize)]
 struct Answer<T> {
     data: T,
@@ -70,7 +71,8 @@ struct AnswerMeta {
     data_version: Option<String>,
 }
 
-/// In-process client of the API's routes, with the tier of the reader. It records the data version of every response.
+/// Client that calls the API routes in the same process, with the tier of the reader. It records the data version of
+/// every response.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiCalls {
     data: Router,
@@ -147,13 +149,14 @@ impl ApiCalls {
     }
 }
 
-/// Data version of a response, from its entity tag.
+/// Data version of a response, read from its entity tag.
 pub(crate) fn version_of(response: &Response) -> MinVersion {
     let tag = response.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok());
     MinVersion::of_entity_tags(tag.unwrap_or_default())
 }
 
-/// Error text of a rejected call: the first faulty parameter with its error, otherwise `message`.
+/// Error text for a rejected call: the first faulty parameter with its error. If the body names no parameter, the text
+/// is `message`.
 fn refusal(body: &Value, message: String) -> String {
     let first = &body["errors"][0];
     match (first["param"].as_str(), first["error"].as_str()) {
@@ -162,7 +165,7 @@ fn refusal(body: &Value, message: String) -> String {
     }
 }
 
-/// Appends a query parameter to a path with or without a query.
+/// Appends a query parameter to a path. The path may already have a query.
 pub(crate) fn with_parameter(target: &str, parameter: &str) -> String {
     let separator = if target.contains('?') { '&' } else { '?' };
     format!("{target}{separator}{parameter}")

@@ -15,7 +15,7 @@ pub(crate) struct Block<'a> {
     pub(crate) title: &'a str,
     /// Path and query of the API call that returns the rows.
     pub(crate) call: &'a str,
-    /// Path of the rows as CSV; empty if the block has no CSV.
+    /// Path of a CSV file with the same rows; empty if the block has no CSV file.
     pub(crate) csv: &'a str,
     pub(crate) body: Markup,
 }
@@ -60,7 +60,7 @@ pub(crate) fn render_choices(label: &str, choices: &[Choice<'_>]) -> Markup {
     }
 }
 
-/// One choice among links, for example a time range or a preset.
+/// One of several choices that are shown as links, for example a time range or a preset.
 #[derive(Debug)]
 pub(crate) struct Choice<'a> {
     pub(crate) title: &'a str,

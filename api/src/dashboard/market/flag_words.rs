@@ -1,4 +1,4 @@
-//! Flags of metrics in plain words.
+//! Sentences for the flags of a security's metrics.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
@@ -8,7 +8,7 @@ use utoipa::PartialSchema;
 
 use crate::dashboard::market::values::{humanize, str_of};
 
-/// Sentence for each flag, from the description of `Flag` in the OpenAPI document.
+/// Sentence for each flag. The sentences are parsed from the description of `Flag` in the OpenAPI document.
 static SENTENCES: LazyLock<HashMap<String, String>> = LazyLock::new(|| {
     let schema = serde_json::to_value(Flag::schema()).unwrap_or_default();
     let lines =

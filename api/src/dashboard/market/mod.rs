@@ -1,9 +1,10 @@
 //! Market pages: securities, search and income for readers without a key.
 //!
-//! Invariants: a page shows values of API responses without changing a digit, and computes no figure. Every block names
-//! its API call. Page views are not charged to any account. They are limited per client address, and the number of
-//! pages rendered at once is limited. Page responses are sent one at a time, so that a flood of page views leaves cores
-//! to the API. Pages for readers who are not signed in are cached by data version.
+//! Invariants: except on `/quality`, a page shows values of API responses without changing a digit, computes no figure,
+//! and names the API call of every block. Page views are not charged to an account. They are limited per client
+//! address, and the number of pages rendered at once is limited. Page responses are sent one at a time, so that many
+//! page views at once leave CPU cores free for API requests. Pages for readers who are not signed in are cached by data
+//! version.
 
 mod api_calls;
 mod block;

@@ -1,8 +1,8 @@
-//! Pacing of page responses, so that a flood of page views leaves most of the cores to API requests.
+//! Pacing of page responses, so that many page views at once leave most of the CPU cores to API requests.
 //!
-//! Invariants: page responses are handed to their connections one at a time. While an API request is in progress, a
-//! pause precedes each page response. The turn of a response ends when the connection has taken the bytes, not when the
-//! client has received them. A slow client therefore does not delay the next page.
+//! Invariants: page responses are passed to their connections one at a time. While an API request is in progress, each
+//! page response first waits for a short pause. The next page response waits until the connection has taken the first
+//! bytes of this one, but not until the client has received them. A slow client therefore does not delay the next page.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,10 +19,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::auth::ids::AccountId;
 use crate::concurrency::fair_queue::FairQueue;
 
-/// Pause before a page response while an API request is in progress. Timers have no finer resolution.
+/// Pause before a page response while an API request is in progress. Timers have no finer resolution than 1 ms.
 const PAUSE: Duration = Duration::from_millis(1);
 
-/// Turns of page responses.
+/// State of the pacing. `turns` has a single permit, for the page response that may be sent now.
 #[derive(Debug, Clone)]
 pub(super) struct PageTurns {
     /// Queue that counts the API requests in progress.
@@ -30,7 +30,8 @@ pub(super) struct PageTurns {
     turns: Arc<Semaphore>,
 }
 
-/// Response body of a page, with its turn until the connection has taken the first bytes.
+/// Response body of a page, with the permit of [`PageTurns`]. The permit is released when the connection has taken the
+/// first bytes.
 #[derive(Debug)]
 struct PacedBody {
     body: Body,
@@ -43,7 +44,7 @@ impl PageTurns {
     }
 }
 
-/// Middleware: holds a page response back until its turn.
+/// Middleware that delays a page response until no other page response is being passed to its connection.
 pub(super) async fn await_turn(State(pages): State<PageTurns>, request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     // The semaphore is never closed.

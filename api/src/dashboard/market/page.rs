@@ -1,4 +1,5 @@
-//! Responses with rendered pages. A page is taken from the cache, or built from API responses of one data version.
+//! Responses with rendered pages. A page is taken from the cache, or built from API responses with the same data
+//! version.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
@@ -13,7 +14,7 @@ use crate::dashboard::view::layout::{Preview, Section, to_sentence};
 use crate::parameters::ResponseFormat;
 use crate::render::cache::{CacheKey, CachedResponse};
 
-/// Maximum number of attempts to build a page from responses of one data version.
+/// Maximum number of attempts to build a page from API responses with the same data version.
 const ATTEMPTS: usize = 3;
 
 /// Content of a page, without the layout.
@@ -28,8 +29,7 @@ pub(crate) struct PageContent {
 }
 
 impl MarketReader {
-    /// Responds with a page. `target` is the path with those query parameters that determine the content; it is the
-    /// cache key.
+    /// Responds with a page. `target` is the cache key: the path, with the query parameters that determine the content.
     pub(crate) async fn respond<F>(&self, target: String, build: impl Fn(ApiCalls) -> F) -> Response
     where
         F: Future<Output = Result<PageContent, MarketError>>,
@@ -117,7 +117,7 @@ impl MarketReader {
         self.lay_out(&content.title, content.section, preview, &content.body)
     }
 
-    /// Responds to an error: with the redirect of [`MarketError::Redirect`], or else with an error page.
+    /// Responds to an error with an error page. For [`MarketError::Redirect`], responds with the redirect.
     pub(crate) async fn respond_error(&self, error: MarketError) -> Response {
         let (status, title, text) = match error {
             MarketError::Redirect(address) => return Redirect::temporary(&address).into_response(),

@@ -1,4 +1,4 @@
-//! `/quality`: coverage, quarantined rows by feed and reason, and flags, over all securities.
+//! `/quality`: quality of the data of all securities: coverage, quarantined rows by feed and reason, and flags.
 
 use axum::response::Response;
 use chrono::NaiveDate;

@@ -68,8 +68,8 @@ impl FromRequestParts<App> for MarketReader {
     }
 }
 
-/// Loads the visitor; `None` if the service has no dashboard. Fails for a visitor without a session if the pages are
-/// only for account holders.
+/// Loads the visitor; `None` if the service has no dashboard. If only account holders may see the pages, fails for a
+/// visitor without a session.
 async fn find_visitor(parts: &mut Parts, app: &App) -> Result<Option<Visitor>, PageError> {
     if app.settings.dashboard.pages == MarketPages::SignedIn {
         let visitor = Visitor::with_session(parts, app).await?;

@@ -27,8 +27,8 @@ pub(crate) fn rows_of(value: &Value) -> &[Value] {
     value.as_array().map(Vec::as_slice).unwrap_or_default()
 }
 
-/// Digits of a number, as the response contains them. With `decimals=string`, numbers are JSON strings. `None` for
-/// null.
+/// Digits of a number, exactly as in the response; `None` for null. The number is a JSON string if the API was called
+/// with `decimals=string`.
 pub(crate) fn digits(value: &Value) -> Option<String> {
     match value {
         Value::String(digits) => Some(digits.clone()),

@@ -82,7 +82,7 @@ fn open_sessions(holder: &AccountHolder, open: &[SessionSummary]) -> Markup {
     }
 }
 
-/// Name of the browser that sent a user agent.
+/// Name of the browser with this `User-Agent` header.
 fn browser(agent: &str) -> &str {
     const KNOWN: [(&str, &str); 6] = [
         ("Edg/", "Edge"),

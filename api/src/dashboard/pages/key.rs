@@ -25,7 +25,7 @@ const OVERLAPS: [(Overlap, &str); 4] = [
 /// Message for a replacement form that is submitted a second time. Only the first response contained the new secret.
 const ENDED: &str = "the key has ended; if it was just replaced and the new secret is lost, replace the newer key of its name";
 
-/// Key id in the path.
+/// Extracts the key id from the path.
 impl FromRequestParts<App> for KeyId {
     type Rejection = PageError;
 
@@ -35,11 +35,11 @@ impl FromRequestParts<App> for KeyId {
     }
 }
 
-/// Example path of a calendar feed. In the feed URL, the path follows the key.
+/// Example path of a calendar feed. The URL of the feed has `/feed/{key}` before this path.
 pub(crate) const EXAMPLE_FEED: &str = "/calendar.ics?symbols=KO,PEP";
 
-/// Page with a new secret. No other page shows the secret. `feeds` are paths of feeds for programs that cannot send a
-/// header. In a feed URL, the path follows the key.
+/// Page with a new secret. No other page shows the secret. `feeds` are paths of feeds, for programs that cannot send a
+/// header. The URL of a feed has `/feed/{key}` before the path.
 pub(crate) async fn show_new_secret(
     holder: &AccountHolder,
     created: &CreatedKey,

@@ -128,7 +128,7 @@ fn expiry(form: &Form) -> Result<Option<DateTime<Utc>>, String> {
     Ok(Some(Utc::now() + TimeDelta::days(days)))
 }
 
-/// Table of keys, with or without their actions.
+/// Table of keys. If `with_actions` is true, active keys have links to replace or delete them.
 pub(crate) fn render_key_table(keys: &[&ApiKey], with_actions: bool) -> Markup {
     let is_replaced = |key: &ApiKey| {
         keys.iter().any(|other| other.id > key.id && other.name == key.name && other.status == "active")

@@ -1,4 +1,5 @@
-//! `/link/{secret}`: one-time link from the operator, with which a person sets a password.
+//! `/link/{secret}`: page of a one-time link. The operator gives the link to a person, who sets a password on this
+//! page.
 
 use axum::extract::{FromRequestParts, Path};
 use axum::http::StatusCode;
@@ -18,7 +19,7 @@ use crate::dashboard::session::form::PublicForm;
 use crate::dashboard::session::visitor::Visitor;
 use crate::dashboard::view::layout::{Section, error_message};
 
-/// Secret in the path.
+/// Secret of a one-time link, from the path `/link/{secret}`.
 #[derive(Debug)]
 pub(crate) struct LinkSecret(String);
 
@@ -31,7 +32,7 @@ impl FromRequestParts<App> for LinkSecret {
     }
 }
 
-/// Shows a form for the password, and the purpose of the one-time link. Opening this page does not use up the link.
+/// Shows the purpose of the one-time link, and a form for the new password. Opening this page does not use up the link.
 pub(crate) async fn show_link(secret: LinkSecret, visitor: Visitor) -> PageResult {
     Ok(match find_usable_link(&visitor, &secret).await?.0 {
         Some(link) => page(&visitor, &secret, &link, None),
@@ -57,8 +58,8 @@ pub(crate) async fn redeem_link(secret: LinkSecret, PublicForm { visitor, form }
     Ok(sign_in::redirect_signed_in(&visitor, &session, "/dashboard"))
 }
 
-/// Finds the unused and unexpired link with this secret, and charges the attempt to the login throttle. If sign-up is
-/// closed, invitations are not found.
+/// Finds the unused and unexpired link with this secret. The attempt counts in the login throttle (the rate limit of
+/// sign-in attempts). If sign-up is closed, invitations are not found.
 async fn find_usable_link(
     visitor: &Visitor,
     secret: &LinkSecret,

@@ -1,5 +1,5 @@
-//! `/dashboard`: usage of the month, calls and keys. If the holder has no active key, the page has a form that creates
-//! a key.
+//! `/dashboard`: plan, usage of this month, calls per day and keys. If the account has no active key, the page shows a
+//! form that creates a key instead of the calls and keys.
 
 use chrono::{TimeDelta, Utc};
 use maud::{Markup, html};
@@ -49,7 +49,8 @@ pub(crate) async fn show_overview(holder: AccountHolder) -> PageResult {
     Ok(holder.render_page("Overview", Section::Overview, &body))
 }
 
-/// Panel with the form for a first key, for a holder without an active key.
+/// Panel with a form that creates a key. It is shown if the account has no active key. `is_new` is true if the account
+/// has no keys at all.
 fn first_step(holder: &AccountHolder, is_new: bool) -> Markup {
     html! {
         section.panel.first aria-labelledby="first" {

@@ -1,4 +1,4 @@
-//! `/dashboard/plan`: present plan, change of plan and cancellation.
+//! `/dashboard/plan`: current plan, change of plan and cancellation.
 
 use axum::response::{IntoResponse, Redirect};
 use chrono::Utc;

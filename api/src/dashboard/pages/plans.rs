@@ -1,4 +1,5 @@
-//! `/plans`: comparison of the plans. The `upgrade_url` in the response to a refused call is this page.
+//! `/plans`: comparison of the plans. If a plan does not include a call, or its quota is used up, the `upgrade_url` in
+//! the error response is this page.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -14,7 +15,8 @@ use crate::dashboard::session::visitor::Visitor;
 use crate::dashboard::view::layout::{self, Section, Viewer, format_grouped};
 use crate::dashboard::view::table::{Number, Text, stacked_table};
 
-/// Features that need a plan above Free: lowest plan, name, and API call that uses the feature.
+/// Features that the Free plan lacks. Each entry has the lowest plan with the feature, the name of the feature, and an
+/// API call that uses it.
 const GATED: [(Tier, &str, &str); 9] = [
     (Tier::Starter, "Fundamentals", "/v1/stocks/{symbol}/fundamentals"),
     (Tier::Starter, "Dividend records of a security", "/v1/stocks/{symbol}/dividends"),

@@ -1,4 +1,5 @@
-//! `/dashboard/portfolios`: saved holdings, and URLs of their income for calendar programs and spreadsheets.
+//! `/dashboard/portfolios`: saved portfolios (symbols and numbers of shares). Each portfolio has feed URLs for calendar
+//! programs and spreadsheets. A feed lists the dividend income of the portfolio.
 
 use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
@@ -18,7 +19,7 @@ const PATH: &str = "/dashboard/portfolios";
 /// Files of a portfolio: file name, and kind of program that reads the file.
 const FILES: [(&str, &str); 2] = [("income.ics", "calendar program"), ("income.csv", "spreadsheet")];
 
-/// Path of a portfolio's file: the part of a feed URL that follows the key.
+/// Path of a portfolio's file, such as `/portfolios/{name}/income.ics`. In a feed URL, this path follows the key.
 fn file_path(name: &str, file: &str) -> String {
     format!("/portfolios/{}/{file}", encode(name))
 }
@@ -100,13 +101,13 @@ fn form(holder: &AccountHolder, message: Option<&str>, (name, holdings): (&str, 
     }
 }
 
-/// Holdings as text for a form field, one holding per line.
+/// Converts holdings in the API's format, such as `KO:120,PEP:40`, to text for a form field with one holding per line.
 fn lines(holdings: &str) -> String {
     holdings.replace(',', "\n").replace(':', " ")
 }
 
-/// Saves the holdings of a form. The dashboard sends lines. The income page sends the value of the API's parameter
-/// `holdings`.
+/// Saves the holdings of a form. The form on this page sends one holding per line. The form on the income page sends
+/// the format of the API's parameter `holdings`.
 pub(crate) async fn save_portfolio(AuthenticatedForm { holder, form }: AuthenticatedForm) -> PageResult {
     let typed = (form.text("name"), form.text("holdings"));
     let saved = match read_holdings(typed.1) {

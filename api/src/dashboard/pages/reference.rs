@@ -1,8 +1,8 @@
 //! `/docs`: reference of the endpoints. Each endpoint has a form that calls it.
 //!
-//! The endpoints are rendered from the OpenAPI document once, when the server starts. Invariants: in the forms, only
-//! parameters that the call needs have an initial value. The key is stored only in the browser tab. The page loads
-//! nothing from other sites.
+//! The endpoints are rendered from the OpenAPI document once, when the server starts. Invariants: a form has initial
+//! values only for the parameters that its call needs. The user's API key is stored only in the browser tab. The page
+//! loads nothing from other sites.
 
 use std::sync::Arc;
 
@@ -23,12 +23,13 @@ use crate::dashboard::view::markdown;
 use crate::routes::rules_notice::describe_deviation;
 
 const TITLE: &str = "Reference";
-/// Optional parameters that the form requires: path of the endpoint and parameter name. They have an initial value.
-/// Without them, the example call would need a higher plan, would be invalid, or would not end.
+/// Parameters that the API does not require, but the forms of this page do: path of the endpoint, and name of the
+/// parameter. The forms give them an initial value. Without it, the example call would need a higher plan, would be
+/// invalid, or would not end.
 const EFFECTIVELY_REQUIRED: [(&str, &str); 3] =
     [("/v1/dividends/history", "symbols"), ("/v1/changes", "symbols"), ("/v1/changes", "follow")];
 
-/// Parts of the reference page that are equal for every reader.
+/// Parts of the reference page that are the same for every visitor.
 #[derive(Debug)]
 pub(crate) struct ReferencePage {
     introduction: String,
@@ -63,7 +64,8 @@ pub(crate) async fn show_reference_without_dashboard(
     allow_service_calls(layout::render_page(TITLE, Viewer::Reader, Section::Other, &body).into_response())
 }
 
-/// Renders the page for a visitor. `secret` is the secret of a new key, `message` the error if no key was created.
+/// Renders the page for a visitor. `secret` is the secret of a new API key. `message` is the error message if the key
+/// could not be created.
 pub(crate) async fn render_reference(
     visitor: &Visitor,
     reference: &ReferencePage,
@@ -102,8 +104,8 @@ fn body(app: &App, reference: &ReferencePage, key: &Markup, shown: Option<&ApiEx
     }
 }
 
-/// Panel with the key that all calls of the page use. Without a new secret, the field is empty, or the script fills it
-/// with the key of the browser tab.
+/// Panel with a field for the API key that all calls of the page use. `secret` is the secret of a new key and fills the
+/// field. Without `secret`, the page's script fills in the key that the browser tab stores, if there is one.
 fn key_panel(viewer: Viewer<'_>, secret: Option<&str>, message: Option<&str>) -> Markup {
     html! {
         section.panel aria-labelledby="key-title" {
@@ -130,7 +132,7 @@ fn key_panel(viewer: Viewer<'_>, secret: Option<&str>, message: Option<&str>) ->
     }
 }
 
-/// Endpoints of a tag, each with its path and operation.
+/// OpenAPI tag, with the path and operation of each of its endpoints.
 struct EndpointGroup<'a> {
     tag: &'a str,
     meaning: &'a str,
@@ -138,13 +140,13 @@ struct EndpointGroup<'a> {
 }
 
 impl EndpointGroup<'_> {
-    /// Id of the heading.
+    /// HTML id of the group's heading.
     fn id(&self) -> String {
         format!("tag-{}", self.tag.to_lowercase())
     }
 }
 
-/// Groups of endpoints, in the order of the document's tags.
+/// Groups the endpoints by tag, in the order of the document's tags.
 fn groups(document: &Value) -> Vec<EndpointGroup<'_>> {
     let tags = document["tags"].as_array().into_iter().flatten();
     let paths = document["paths"].as_object();

@@ -25,7 +25,7 @@ const NAME: &str = "Reference page";
 /// Lifetime of the key in hours, equal to the maximum lifetime of a session.
 const HOURS: i64 = 12;
 
-/// Creates the key, and shows the reference page with its secret.
+/// Creates the key, and shows the reference page with the secret of the key in its key field.
 pub(crate) async fn create_reference_key(
     Extension(reference): Extension<Arc<ReferencePage>>,
     AuthenticatedForm { holder, .. }: AuthenticatedForm,

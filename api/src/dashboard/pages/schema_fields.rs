@@ -1,4 +1,5 @@
-//! Parts of the OpenAPI document as page content: limits of a parameter, and fields of a response.
+//! Rendering of parts of the OpenAPI document for the page `/docs`: limits of a parameter, and a table of the response
+//! fields.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -6,14 +7,15 @@ use serde_json::Value;
 use crate::dashboard::view::markdown;
 use crate::dashboard::view::table::{Text, stacked_table};
 
-/// Number of levels of nested response fields in the table.
+/// Maximum nesting depth of the response fields in the table. Deeper fields are not listed.
 const LEVELS: usize = 2;
 
 pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or_default()
 }
 
-/// Value as the text of a query parameter.
+/// Converts a JSON value to the text of a query parameter. A string has no quotes, and an array becomes a
+/// comma-separated list.
 pub(super) fn plain(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
@@ -109,7 +111,7 @@ fn kind(document: &Value, schema: &Value) -> String {
     if is_nullable { format!("{word} or null") } else { word.to_owned() }
 }
 
-/// Returns the schema to which a `$ref` leads, or the non-null choice of a nullable schema.
+/// Follows a `$ref`, and selects the non-null alternative of a nullable schema. Returns every other schema unchanged.
 fn resolve<'a>(document: &'a Value, schema: &'a Value) -> &'a Value {
     if let Some(pointer) = schema["$ref"].as_str().and_then(|reference| reference.strip_prefix('#')) {
         return document.pointer(pointer).map_or(schema, |target| resolve(document, target));

@@ -96,12 +96,14 @@ async fn create_account(
     Ok(session)
 }
 
-/// Hashing queue key for a client whose device is unknown: the client's network.
+/// Key in the password hashing queue for a client without a known device. The key is the client's network, so that the
+/// queue serves the networks in turn.
 pub(crate) fn network_queue_key(visitor: &Visitor) -> HashingQueueKey {
     HashingQueueKey::Network(ClientNetwork::containing(visitor.client).0)
 }
 
-/// Refunds an attempt to the login throttle if the password of the attempt could not be hashed.
+/// Returns the result of hashing a password. If hashing failed, for example because the queue was full, the attempt no
+/// longer counts in the login throttle.
 pub(crate) async fn or_refund<T, E>(
     visitor: &Visitor,
     charge: &AttemptCharge,
@@ -158,7 +160,7 @@ pub(crate) async fn check_password(
     Ok(hashing.verify(secret, stored, queue_key).await?)
 }
 
-/// Trust in the visitor's device, and the visitor's hashing queue key.
+/// Returns the reason to trust the visitor's device, and the visitor's key in the password hashing queue.
 fn trust(visitor: &Visitor, stored: Option<&StoredPassword>) -> (DeviceTrust, HashingQueueKey) {
     match (stored, visitor.origin.devices.browser) {
         (Some(stored), Some(browser)) if stored.knows_browser => {
@@ -194,8 +196,8 @@ async fn begin(visitor: &Visitor, known: &StoredPassword) -> PageResult<Option<S
     Ok(Some(renew_session(visitor, account).await?))
 }
 
-/// Starts a session, and commits. If the visitor is signed in to the same account, the new session replaces the current
-/// one.
+/// Starts a session, and commits the transaction of the locked account. If the visitor is already signed in to this
+/// account, the new session replaces the current one.
 pub(crate) async fn renew_session(
     visitor: &Visitor,
     account: LockedAccount<'_>,
@@ -222,7 +224,8 @@ pub(crate) fn redirect_signed_in(visitor: &Visitor, cookies: &SessionCookies, ne
     response
 }
 
-/// Ends the session in the database, even if the browser keeps its cookie.
+/// Signs the holder out. The session ends in the database, so that it cannot be used even if the browser keeps its
+/// cookie. The holder's key for `/docs` is deleted.
 pub(crate) async fn sign_out(AuthenticatedForm { holder, .. }: AuthenticatedForm) -> PageResult {
     let mut client = holder.database_client().await?;
     reference_key::delete_reference_key(&mut client, &holder).await?;
@@ -308,7 +311,8 @@ pub(crate) fn new_password_field(title: &str) -> Markup {
     }
 }
 
-/// Alert for a page without HTTPS, where the browser would refuse the session cookie.
+/// Alert on a page that was loaded without HTTPS, because the browser would refuse the session cookie. Loopback
+/// addresses need no HTTPS and no alert.
 fn needs_https(visitor: &Visitor) -> Markup {
     let message = "This page was reached without HTTPS, so your browser will not keep you signed in. Open it over HTTPS.";
     let is_open = !visitor.site.is_secure && !visitor.site.is_local;

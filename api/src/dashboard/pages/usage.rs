@@ -38,8 +38,8 @@ pub(crate) async fn show_usage(holder: AccountHolder) -> PageResult {
     Ok(holder.render_page("Usage", Section::Usage, &body))
 }
 
-/// Renders the used part of the monthly quota as a bar. The ends of the bar show when the month began and when the next
-/// month begins.
+/// Renders the used part of the monthly quota as a bar. The labels at its ends show the first day of this month and of
+/// the next month.
 pub(crate) fn render_month_usage(used: &AccountUsage) -> Markup {
     let share = (used.used.saturating_mul(1000) / used.monthly_quota.max(1)).clamp(0, 1000);
     let level = match share {

@@ -1,4 +1,4 @@
-//! Notices after an action: fixed messages, selected by the query parameter `done`.
+//! Notices that a page shows after an action. The query parameter `done` selects one of several fixed messages.
 
 use market::text_enum;
 
@@ -21,7 +21,7 @@ text_enum! {
 }
 
 impl PageNotice {
-    /// Message for a query string; `None` without a known value of `done`.
+    /// Message that the parameter `done` in a query string selects; `None` if `done` is absent or unknown.
     pub(crate) fn message_for_query(query: &str) -> Option<&'static str> {
         let notice: Self = Form::from_query(query).text("done").parse().ok()?;
         Some(match notice {
@@ -38,7 +38,7 @@ impl PageNotice {
         })
     }
 
-    /// Path of a page, with the notice in its query.
+    /// Adds the query parameter `done` with this notice to the path of a page.
     pub(crate) fn add_to_path(self, path: &str) -> String {
         format!("{path}?done={self}")
     }

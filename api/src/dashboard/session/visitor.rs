@@ -73,7 +73,7 @@ impl Visitor {
         Ok(visitor)
     }
 
-    /// Extracts the visitor as not signed in, without looking up the session.
+    /// Creates a visitor who is not signed in. The session is not looked up.
     fn unknown(parts: &Parts, app: &App) -> PageResult<Self> {
         let caller = RequestContext::from_extensions(&parts.extensions).ok_or(PageError::NotFound)?;
         let (client, is_proxied) = (caller.client, caller.is_proxied);
@@ -124,7 +124,7 @@ impl Visitor {
     }
 }
 
-/// True if the viewer may open the market pages.
+/// True if the viewer may open the market pages (pages with market data, such as the screener).
 pub(crate) fn has_market_pages(app: &App, viewer: Viewer<'_>) -> bool {
     match app.settings.dashboard.pages {
         MarketPages::Off => false,
@@ -144,7 +144,7 @@ impl FromRequestParts<App> for AccountHolder {
 }
 
 impl SignedInSession {
-    /// Signed-in holder, for the layout.
+    /// Email address and session secret of the holder, for the page layout.
     pub(crate) fn holder(&self) -> SignedInHolder<'_> {
         SignedInHolder { email: &self.session.email, secret: &self.secret }
     }
@@ -170,7 +170,7 @@ impl AccountHolder {
         Ok(self.visitor.dashboard.database_client().await?)
     }
 
-    /// Holder as the actor of an account change.
+    /// Actor of the account changes that this holder makes.
     pub(crate) fn actor(&self) -> AccountActor<'static> {
         AccountActor::Holder(self.signed.session.account_id)
     }

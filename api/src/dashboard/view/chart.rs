@@ -10,11 +10,12 @@ use crate::dashboard::view::layout::{format_count, format_grouped};
 use crate::dashboard::view::table::{Heading, data_table};
 
 const HEIGHT: i64 = 160;
-/// Width of a bar including the space after it, in pixels.
+/// Width of one day in the chart, in pixels: a bar and the space around it.
 const STEP: i64 = 24;
 const BAR: i64 = 16;
 
-/// Counts of a day's calls: answered, refused because of the client's mistake or plan, refused by a limit, failed.
+/// Numbers of calls on one day, in this order: answered; refused because of the client's mistake or plan; refused
+/// because of a rate limit or quota; failed.
 type DayCounts = [i64; 4];
 const KINDS: [(&str, &str); 4] =
     [("answered", "Answered"), ("mistake", "Mistakes"), ("limit", "Over a limit"), ("failed", "Failed")];
@@ -86,7 +87,8 @@ fn height(calls: i64, top: i64) -> i64 {
     calls * HEIGHT / top
 }
 
-/// Upper end of the axis: 2, 4, 6 or 10 times a power of ten, so that half of it is a whole number.
+/// Upper end of the axis: 2, 4, 6 or 10 times a power of ten. It is the smallest such number that is not below
+/// `busiest`. Half of it is a whole number too, for the label in the middle of the axis.
 fn top_of_axis(busiest: i64) -> i64 {
     let mut power = 1;
     loop {

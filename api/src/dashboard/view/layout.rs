@@ -6,22 +6,22 @@ use maud::{Markup, PreEscaped, html};
 
 use crate::dashboard::session_cookie;
 
-/// Reader of a page.
+/// Person who views a page.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Viewer<'a> {
     /// Signed-in holder of an account.
     Holder(SignedInHolder<'a>),
     /// Visitor who is not signed in.
     Visitor,
-    /// Reader of a service whose dashboard, including sign-in, is switched off.
+    /// Person who cannot sign in, because the dashboard is switched off.
     Reader,
 }
 
-/// Signed-in holder of an account: email address, and the secret from which CSRF fields are made.
+/// Signed-in holder of an account.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SignedInHolder<'a> {
     pub(crate) email: &'a str,
-    /// Secret in the session's cookie.
+    /// Secret in the session cookie. The CSRF tokens of forms are derived from it.
     pub(crate) secret: &'a str,
 }
 
@@ -65,13 +65,13 @@ const MENU: [(Section, &str, &str); 7] = [
     (Section::Log, "/dashboard/log", "Log"),
 ];
 
-/// Complete page: title, reader, section of the site, and content.
+/// Complete page: title, viewer, section of the site, and content.
 #[derive(Debug)]
 pub(crate) struct PageLayout<'a> {
     pub(crate) title: &'a str,
     pub(crate) viewer: Viewer<'a>,
     pub(crate) section: Section,
-    /// True if the reader may open the market pages.
+    /// True if the viewer may open the market pages. The page then has links to them and the search form.
     pub(crate) has_market: bool,
     /// Description of the page for search engines and link previews; `None` if search engines should not list it.
     pub(crate) preview: Option<Preview<'a>>,
@@ -82,7 +82,8 @@ pub(crate) struct PageLayout<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Preview<'a> {
     pub(crate) description: &'a str,
-    /// Canonical URL of the page. Its only query parameters are those that select the subject of the page.
+    /// Canonical URL of the page. It contains a query parameter only if the parameter selects the subject of the page,
+    /// for example a sector.
     pub(crate) canonical: &'a str,
     /// Scheme and host of the site.
     pub(crate) origin: &'a str,

@@ -1,7 +1,8 @@
 //! Live example of the landing page: an API response that is refreshed every minute.
 //!
-//! Invariants: the example has no flag of [`SUSPECT`] and no quarantined row. No page waits longer than
-//! [`MAX_PAGE_WAIT`] for the example, so that pages are also shown during a database outage.
+//! Invariants: the security in the example has no flag from the list [`SUSPECT`] and no quarantined row (a suspicious
+//! row that the service withholds). No page waits longer than [`MAX_PAGE_WAIT`] for the example, so that pages are also
+//! shown during a database outage.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -26,11 +27,11 @@ const MAX_PAGE_WAIT: Duration = Duration::from_millis(500);
 const MAX_REFRESH_TIME: Duration = Duration::from_secs(10);
 /// First candidate: a fund that most readers know.
 const FAVORITE: &str = "SPY";
-/// Further candidates: dividend payers by market value.
+/// API call that lists further candidates: dividend payers, largest market value first.
 const PAYERS: &str = "/v1/stocks?sort=market_cap.desc&min_yield=0.01&limit=20&fields=symbol";
 const FUND: &str = "/v1/etfs?limit=1&fields=symbol";
 const SECTOR: &str = "/v1/sectors?limit=1&fields=sector";
-/// Maximum size of a response about one security, in bytes.
+/// Maximum size of an API response that is read for the example, in bytes.
 const BYTES: usize = 64 * 1024;
 /// Flags that exclude a security from the example. Some are findings of `projector audit`; the others mark uncertain
 /// metrics.
@@ -49,18 +50,18 @@ const SUSPECT: [&str; 10] = [
 /// Maximum age of a price, in calendar days. `projector audit` is less strict: it allows five sessions.
 const PRICE_DAYS: i64 = 5;
 
-/// API call with its response, and sample values for the calls on the reference page.
+/// Example API call with its response, and sample values for the forms on the reference page.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ApiExample {
-    /// Path and query.
+    /// Path and query of the call.
     pub(crate) call: String,
     /// JSON body of the response, with one member per line.
     pub(crate) answer: String,
-    /// Symbol of the security.
+    /// Symbol of the security in the call.
     pub(crate) symbol: String,
-    /// Symbol of a fund; empty if there is no fund.
+    /// Sample value for a fund's symbol; empty if there is no fund.
     pub(crate) fund: String,
-    /// Name of a sector; empty if there is no sector.
+    /// Sample value for a sector's name; empty if there is no sector.
     pub(crate) sector: String,
 }
 
@@ -72,7 +73,7 @@ struct LatestExample {
     until: Option<Instant>,
 }
 
-/// Cache of the latest example, with the API router from which the example is read.
+/// Cache of the latest example. `data` is the API router that answers the calls for a new example.
 #[derive(Debug, Clone)]
 pub(crate) struct ExampleCache {
     data: Router,
@@ -175,7 +176,9 @@ impl ExampleCache {
     }
 }
 
-/// True for an active dividend payer whose metrics have no suspect flag, no quarantined row, and a recent price.
+/// True for an active dividend payer with trustworthy metrics: no flag from [`SUSPECT`], no flag for a cancelled
+/// record, no quarantined row, and a recent price in the currency of the dividends. Its forward dividend must be at
+/// most twice the trailing dividend.
 fn is_clean(metrics: &Value) -> bool {
     let number = |name: &str| metrics[name].as_f64();
     let has_suspect_flag = metrics["flags"].as_array().is_none_or(|flags| {

@@ -28,7 +28,7 @@ pub(crate) fn render_inline(text: &str) -> Markup {
     }
 }
 
-/// First opening markup in a text: its byte position, and its characters (a backtick, `**` or `[`).
+/// Finds the first opening markup in a text: a backtick, `**` or `[`. Returns its byte position and its characters.
 fn first_mark(text: &str) -> Option<(usize, &'static str)> {
     ["`", "**", "["].into_iter().filter_map(|mark| Some((text.find(mark)?, mark))).min()
 }

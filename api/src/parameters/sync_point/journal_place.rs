@@ -1,4 +1,4 @@
-//! Place in the journal: after all changes of a commit, or after one of them.
+//! Place in the journal of data changes: after all changes of a commit, or after one of them.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -9,8 +9,8 @@ use store::ids::JournalPosition;
 const LONGEST: usize = 512;
 
 text_enum! {
-    /// Kind of changed data. Dividends and splits are journaled record by record. Ticker events, adjustment factors,
-    /// dividend status and dividend lists are journaled as one value per security.
+    /// Kind of changed data. A change of the kind `dividends` or `splits` has one record. A change of another kind has
+    /// the complete new value of one security, for example all its ticker events.
     pub(crate) enum ChangeKind {
         // The order of the variants is the order of delivery within a commit: a rename precedes the rows of the new
         // symbol.
@@ -22,9 +22,9 @@ text_enum! {
 /// Place in the journal: directly after one change, or after a whole commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct JournalPlace {
-    /// Position of the commit.
+    /// Position of the commit in the journal.
     pub(crate) position: JournalPosition,
-    /// Key of the last change before the place; `None` if the place is after the whole commit.
+    /// Key of the change directly before the place; `None` if the place is after all changes of the commit.
     pub(crate) row: Option<RowKey>,
 }
 
@@ -60,8 +60,8 @@ impl JournalPlace {
         Some(Self { position, row })
     }
 
-    /// Position of the last commit whose changes all precede this place. A reader of whole commits starts after this
-    /// commit.
+    /// Position of the last commit that lies completely before this place. A reader that reads only whole commits
+    /// continues after this commit.
     pub(crate) fn completed_position(&self) -> JournalPosition {
         match self.row {
             Some(_) => JournalPosition(self.position.0.saturating_sub(1)),

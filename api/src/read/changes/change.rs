@@ -1,4 +1,5 @@
-//! Change of a row or of a security's value, as change streams deliver it.
+//! Change of a row (a dividend or split) or of a value of a security (for example its dividend status), as change
+//! streams deliver it.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -17,11 +18,12 @@ use utoipa::ToSchema;
 use crate::parameters::{ChangeKind, JournalPlace, RowKey};
 
 text_enum! {
-    /// Effect of a change on a client's copy. An upsert adds the row, or replaces the row with the same id.
+    /// Effect of a change on a client's copy of the data. An upsert adds the row, or replaces the row with the same id.
+    /// A delete removes it.
     pub(crate) enum ChangeAction { Upsert = "upsert", Delete = "delete" }
 }
 
-/// Change of a row or of a security's value.
+/// Change of a row (a dividend or split) or of a value of a security (for example its dividend status).
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) position: JournalPosition,
@@ -38,9 +40,9 @@ pub(crate) struct Change {
 pub(crate) enum ChangeContent {
     /// Dividend or split. A removed row keeps its last content, with the status `cancelled`.
     Row { ex_date: NaiveDate, json: JsonForms },
-    /// Ticker events in date order, and all current and former symbols of the security.
+    /// Ticker events of the security, in date order.
     Events(Vec<SecurityEvent>),
-    /// Adjustment factors in ex-date order.
+    /// Adjustment factors of the security, in ex-date order.
     Factors(Vec<Factor>),
     /// Dividend status, or dividend lists; `None` if the value was removed.
     Value(Option<JsonForms>),
@@ -77,11 +79,11 @@ struct SecurityFactors<'a> {
 /// Adjustment factors of one ex-date. Prices before the ex-date are multiplied by these factors.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct Factor {
-    /// First session that trades without the distribution.
+    /// Ex-date: first session that trades after the split or without the dividend.
     pub(super) ex_date: NaiveDate,
-    /// Multiplier for splits and price-only actions; 1 without them.
+    /// Multiplier for splits, spin-offs, rights and class distributions; 1 if there are none.
     split_factor: ExactDecimal,
-    /// Multiplier for dividends; 1 without them.
+    /// Multiplier for dividends; 1 if there are none.
     dividend_factor: ExactDecimal,
 }
 
@@ -135,8 +137,8 @@ pub(crate) struct ChangeBody<'a> {
     symbol: &'a str,
     /// Id of the row, unique within its kind. For `events`, `factors`, `statuses` and `lists`, the id is the symbol.
     id: &'a str,
-    /// New row. For a removed dividend or split, it is the last row with the status `cancelled`. Null if a row of
-    /// another kind was removed.
+    /// New row of an upsert. Null for a delete, with one exception: if a dividend or split was removed from the data,
+    /// it is the last version of the row, with the status `cancelled`.
     #[schema(value_type = Option<ChangedRowBody<'static>>)]
     row: Option<Cow<'a, RawValue>>,
 }
@@ -159,7 +161,8 @@ impl Change {
         size_of::<Self>() + content
     }
 
-    /// False if the ex-date of the row is before `first_day`, the start of the client's history.
+    /// False for a dividend or split with an ex-date before `first_day`, the start of the history in the client's plan.
+    /// True for every other change.
     pub(crate) fn is_visible_since(&self, first_day: NaiveDate) -> bool {
         !matches!(self.content, ChangeContent::Row { ex_date, .. } if ex_date < first_day)
     }

@@ -1,4 +1,4 @@
-//! Page of changes after a place in the journal.
+//! Page of the changes that follow a place in the journal.
 //!
 //! Invariant: all statements of a page read one snapshot of the served generation. The page therefore has every change
 //! up to its end.
@@ -54,10 +54,10 @@ pub(crate) struct ChangePage {
     pub(crate) journal: String,
     pub(crate) version: DataVersion,
     pub(crate) changes: Vec<Change>,
-    /// Securities of the selected symbols; `None` for the whole market. The page also has changes of securities that
-    /// the symbols named earlier.
+    /// Securities that the selected symbols name now or named earlier. The page has the changes of all these
+    /// securities. `None` for the whole market.
     pub(crate) securities: Option<ListedSecurities>,
-    /// Place after the page.
+    /// Place in the journal at the end of the page. The next page continues from here.
     pub(crate) end: JournalPlace,
     /// True if more changes follow.
     pub(crate) has_more: bool,
@@ -121,7 +121,8 @@ impl ChangePage {
     }
 }
 
-/// Sort key of the delivery order, without symbol and id: position, live flag (removed rows first), kind.
+/// Sort key of the delivery order: position, live flag (`false` for a removed row), kind. Changes with the same key are
+/// ordered by symbol and id.
 type ChangeGroup = (JournalPosition, bool, ChangeKind);
 
 impl Change {
@@ -140,7 +141,7 @@ fn mark_complete_commits(changes: &mut [Change], is_complete: bool) {
     }
 }
 
-/// Adds the other symbols of the securities, for streams that select the changes by symbols.
+/// Adds to each change the former symbols and other spellings of its security. Streams for selected symbols need them.
 async fn add_other_symbols(transaction: &Transaction<'_>, changes: &mut [Change]) -> Result<(), QueryError> {
     let securities: BTreeSet<&str> = changes.iter().map(|change| change.key.symbol.as_str()).collect();
     let securities: Vec<&str> = securities.into_iter().collect();
@@ -183,8 +184,8 @@ impl KindReader<'_, '_> {
         }
     }
 
-    /// Exclusive lower bound for the changes of a kind within the commit of the place `after`: live flag, symbol, id.
-    /// The bound does not apply to later commits.
+    /// Live flag, symbol and id of an exclusive lower bound. In the commit of the place `after`, only changes of this
+    /// kind that are greater than the bound belong to the page. The bound does not apply to later commits.
     fn bound(&self, kind: ChangeKind) -> (bool, &str, &str) {
         match &self.after.row {
             None => (true, GREATEST, GREATEST),

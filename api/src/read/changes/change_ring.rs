@@ -22,9 +22,10 @@ pub(crate) struct Lagged;
 #[derive(Debug)]
 pub(crate) struct RingRead {
     pub(crate) changes: Vec<Arc<Change>>,
-    /// Index of the change that follows these changes.
+    /// Index at which the next read continues.
     pub(crate) next: u64,
-    /// Position up to which the reader has all changes, if this read reached the end of the ring; `None` otherwise.
+    /// Journal position up to which the reader now has all changes. `None` if this read did not reach the end of the
+    /// ring.
     pub(crate) complete: Option<JournalPosition>,
 }
 
@@ -37,9 +38,9 @@ pub(super) struct ChangeRing {
     bytes: usize,
     /// Index of the first change in the ring.
     first: u64,
-    /// Position after which the ring contains every change, up to the position `complete`.
+    /// The ring contains every change after this journal position, up to the position `complete`.
     start: JournalPosition,
-    /// Position up to which the changes of all commits were appended.
+    /// All changes up to this journal position were appended to the ring.
     complete: JournalPosition,
 }
 
@@ -65,7 +66,7 @@ impl ChangeRing {
         (self.start, self.complete) = (position, position);
     }
 
-    /// Appends changes. `complete` is the position up to which the ring has all changes after the append; `None` if
+    /// Appends changes. `complete` is the journal position up to which all changes are then appended; `None` if
     /// unknown.
     pub(super) fn append(&mut self, changes: Vec<Change>, complete: Option<JournalPosition>) {
         for change in changes {

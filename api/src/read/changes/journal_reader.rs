@@ -1,7 +1,7 @@
-//! Reader of the journal: one task per instance. It appends new changes to the ring buffer, from which all streams
-//! read.
+//! Journal reader: one task per instance copies new changes from the journal to a ring buffer. All change streams of
+//! the instance read this buffer.
 //!
-//! The task reads nothing while no stream is open.
+//! While no stream is open, the task does not read the journal.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,12 +18,13 @@ use crate::parameters::{ChangeKind, JournalPlace};
 use crate::read::QueryError;
 use crate::read::projection::Projection;
 
-/// Maximum number of changes per read.
+/// Maximum number of changes per read of the journal.
 const PAGE: i64 = 500;
-/// Pause between two reads of a long commit. Streams read the ring during the pause.
+/// Pause before the next read of the journal, if the last read did not reach the end of the journal. Streams can read
+/// the ring during the pause.
 const PAUSE: Duration = Duration::from_millis(25);
-/// Start position of a ring without followers. It exceeds all journal positions, so that every read fails with
-/// [`Lagged`].
+/// Start position of the ring while no stream follows it. It is greater than every journal position, so a stream that
+/// looks for its position gets [`Lagged`].
 const NEVER: JournalPosition = JournalPosition(i64::MAX);
 
 /// Ring of the newest changes, shared by all streams of an instance, and the task that fills it.
@@ -43,7 +44,7 @@ pub(crate) struct RingSubscription {
     appended: watch::Receiver<u64>,
 }
 
-/// Progress of the task in one journal.
+/// Progress of the task in the journal with the id `journal`.
 struct Progress {
     journal: String,
     /// Journal place after the last change that was appended to the ring.
@@ -142,18 +143,18 @@ impl JournalReader {
 }
 
 impl RingSubscription {
-    /// Index of the first change after a position.
+    /// Ring index of the first change after a journal position.
     pub(crate) fn index_after(&self, position: JournalPosition) -> Result<u64, Lagged> {
         self.reader.ring.lock().index_after(position)
     }
 
-    /// Returns at most `limit` changes from an index on.
+    /// Returns at most `limit` changes of the ring, beginning at an index.
     pub(crate) fn read(&mut self, index: u64, limit: usize) -> Result<RingRead, Lagged> {
         self.appended.mark_unchanged();
         self.reader.ring.lock().read(index, limit)
     }
 
-    /// Waits until changes are appended after the last read.
+    /// Waits for an append to the ring after the last call of [`Self::read`].
     pub(crate) async fn appended(&mut self) {
         // `changed` cannot fail, because `reader` owns the sender.
         let _ = self.appended.changed().await;

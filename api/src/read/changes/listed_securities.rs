@@ -1,5 +1,5 @@
-//! Securities that a list of symbols names, and those that it named earlier. A rename changes which security a symbol
-//! names, and so does the correction of a rename.
+//! Current and former securities of a list of symbols. After a rename, or the correction of a rename, a symbol can
+//! belong to another security.
 
 use std::collections::BTreeSet;
 
@@ -11,14 +11,14 @@ use crate::read::{QueryError, ServedGeneration, lookup};
 
 const SECURITIES: &str = include_str!("../../../queries/changes/securities.sql");
 
-/// Securities that a list of symbols names, and those that it named earlier.
+/// Current and former securities of a list of symbols.
 #[derive(Debug)]
 pub(crate) struct ListedSecurities {
-    /// Canonical symbols of the securities that the list names, and the listed symbols themselves. A listed symbol that
-    /// names no security is included, because it may name one later.
+    /// Canonical symbols of the current securities, and the listed symbols themselves. A listed symbol without a
+    /// security is included, because a security may get this symbol later.
     pub(crate) named: BTreeSet<String>,
-    /// Canonical symbols of the securities that the list named earlier but names no longer, as far back as the journal
-    /// reaches.
+    /// Canonical symbols of the former securities: they had one of the listed symbols earlier, but have none now. Only
+    /// changes that are still in the journal are considered.
     pub(crate) former: BTreeSet<String>,
 }
 
@@ -30,7 +30,7 @@ impl ListedSecurities {
         Self::from_rows(list, &rows)
     }
 
-    /// Finds the securities of a list, as the transaction's snapshot has them.
+    /// Finds the securities of a list in the snapshot of a transaction.
     pub(super) async fn find_in(
         transaction: &Transaction<'_>,
         list: &SymbolList,

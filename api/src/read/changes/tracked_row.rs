@@ -1,4 +1,4 @@
-//! Rows of the journaled read tables, with their journal positions.
+//! Changed dividends and splits, each with the journal position of the change.
 
 use market::row::{DividendRow, DividendStatus, SplitRow, SplitStatus};
 use serde::Serialize;
@@ -6,13 +6,13 @@ use store::FromRow;
 use store::ids::JournalPosition;
 use tokio_postgres::Row;
 
-/// Row type whose changes the journal records row by row.
+/// Row type of a table whose changes are journaled row by row: dividends and splits. Other changes are journaled per
+/// security.
 pub(crate) trait TrackedRow: FromRow + Serialize {
     /// Statement that selects the changed rows.
     const CHANGES: &'static str;
     fn id(&self) -> Option<&str>;
-    /// Converts the row to the form that removes it from the client's copy: its last content, with the status
-    /// `cancelled`.
+    /// Sets the status of the row to `cancelled`. A client that receives the row then removes it from its copy.
     fn into_cancelled(self) -> Self;
 }
 
@@ -46,7 +46,7 @@ pub(crate) struct ChangedRow<T> {
 }
 
 impl<T: TrackedRow> ChangedRow<T> {
-    /// Reads the changed rows of a result. A result without changes has one row that contains only the version.
+    /// Reads the changed rows of a query result. A result without changes has one row that contains only the version.
     pub(crate) fn read_all(rows: &[Row]) -> Result<Vec<Self>, tokio_postgres::Error> {
         let is_change =
             |row: &&Row| matches!(row.try_get::<_, Option<JournalPosition>>("change_position"), Ok(Some(_)));

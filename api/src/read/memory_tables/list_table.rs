@@ -24,7 +24,7 @@ impl FromRow for SecurityRow {
     }
 }
 
-/// All rows of one version.
+/// All rows of a table at one data version.
 #[derive(Debug)]
 pub(crate) struct ListTable<T> {
     pub(crate) version: DataVersion,

@@ -44,7 +44,8 @@ impl MemoryTables {
         self.etfs.get(generation, EtfTable::load(generation)).await
     }
 
-    /// Index of filter names, as of the newest data version of the generation.
+    /// Index of the names that filters accept, for example sector names, as of the newest data version of the
+    /// generation.
     pub(crate) async fn facet_index(
         &self,
         generation: &ServedGeneration,

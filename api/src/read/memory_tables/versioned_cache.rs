@@ -9,14 +9,15 @@ use tokio::sync::OnceCell;
 
 use crate::read::{QueryError, ServedGeneration};
 
-/// Number of cached versions: the newest version, and the previous version for requests in progress.
+/// Number of cached versions: the newest version, and the version before it for requests in progress.
 const KEPT: usize = 2;
 
-/// Data version as generation, log sequence and journal position.
+/// Cache key of a data version: generation, log sequence and journal position.
 type VersionKey = (GenerationId, i64, JournalPosition);
 type PendingLoad<T> = Arc<OnceCell<Result<Arc<T>, QueryError>>>;
 
-/// Cache of one value per data version, loaded at its first use. The two versions loaded last stay in the cache.
+/// Cache with one value per data version. A value is loaded at its first use. The two values that were loaded last stay
+/// in the cache.
 #[derive(Debug)]
 pub(crate) struct VersionedCache<T>(Mutex<VecDeque<(VersionKey, PendingLoad<T>)>>);
 
@@ -27,8 +28,8 @@ impl<T> Default for VersionedCache<T> {
 }
 
 impl<T> VersionedCache<T> {
-    /// Value for the newest data version of the generation. Concurrent requests share one call of `load`, and its
-    /// error.
+    /// Value for the newest data version of the generation. Concurrent requests share one call of `load`. If it fails,
+    /// all of them get the error.
     pub(crate) async fn get(
         &self,
         generation: &ServedGeneration,
@@ -69,7 +70,7 @@ mod tests {
 
     use super::*;
 
-    /// Counter of loads. Each load returns its number after all requests have arrived.
+    /// Counter of loads. A load returns its number. Before that, it yields once, so that the other requests can arrive.
     #[derive(Default)]
     struct Loads(AtomicU32);
 

@@ -29,13 +29,14 @@ const DIVIDENDS: &str = include_str!("../../../queries/bulk/dividends.sql");
 pub(crate) struct SymbolDividends {
     /// Canonical ticker.
     symbol: String,
-    /// Dividends, newest first. Dividends of one day are never separated, so the list may be longer than `per_symbol`.
+    /// Dividends, newest first. All dividends of the oldest day are included, so the list may be longer than
+    /// `per_symbol`.
     dividends: Vec<DividendRow>,
     /// True if there are older dividends in the range.
     has_more: bool,
-    /// `start_date` of the follow-up request; null if none is needed.
+    /// `start_date` of a request for the older dividends; null if there are none.
     start_date: Option<NaiveDate>,
-    /// `end_date` of the follow-up request; null if none is needed.
+    /// `end_date` of a request for the older dividends; null if there are none.
     end_date: Option<NaiveDate>,
 }
 
@@ -57,12 +58,12 @@ parameters! {
     pub(crate) struct BulkDividendsParameters by reader {
         /// Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`.
         symbols: SymbolList = reader.read_required_symbols(MAX_SYMBOLS),
-        /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
+        /// First ex-date. Default: first day of the tier's history. A request for an earlier day gets a 403.
         start_date: Option<NaiveDate> = reader.read_day_of_history("start_date"),
         /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
         end_date: Option<NaiveDate> = reader.read_end_date(start_date),
-        /// Maximum number of records per symbol, newest first. All records of the oldest returned day are included.
-        /// `has_more` is true if there are more records.
+        /// Number of newest records to return per symbol. Further records of the oldest returned day are included too.
+        /// `has_more` is true if there are older records.
         per_symbol: i64 = reader.read_integer("per_symbol", 1..=100, 20),
         /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
         /// dates are estimates.

@@ -39,16 +39,16 @@ pub(crate) struct Bulk<T> {
 pub(crate) struct BulkMeta {
     /// Number of rows.
     count: usize,
-    /// Unknown symbols.
+    /// Requested symbols without a row.
     missing: Vec<String>,
-    /// As-of date of the market.
+    /// As-of date of the market: the newest session in the data.
     as_of: Option<NaiveDate>,
-    /// Generation and log sequence of the data.
+    /// Version of the data, for example g3.184467. The parameter `data_version` accepts this value.
     data_version: String,
-    /// Instant of the parameter `known_at`. Omitted without the parameter.
+    /// Instant that the parameter `known_at` selects. Omitted if the request does not have this parameter.
     #[serde(skip_serializing_if = "Option::is_none")]
     known_at: Option<DateTime<Utc>>,
-    /// Symbols without a row.
+    /// Requested symbols without a row, each with a code and a message.
     errors: Vec<BulkError>,
     /// Counts of symbols.
     summary: BulkSummary,
@@ -58,7 +58,7 @@ pub(crate) struct BulkMeta {
     depth: Option<Depth>,
 }
 
-/// A symbol without a row.
+/// A requested symbol without a row.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct BulkError {
     /// Symbol as the client wrote it.
@@ -84,7 +84,8 @@ pub(crate) struct BulkSummary {
 /// Progress of a bulk response: the securities to return, the missing symbols and the number of returned rows.
 struct BulkProgress<'a> {
     output: &'a Output,
-    /// Index in the request and canonical symbol of each distinct security, in request order.
+    /// Securities to return, without duplicates and in request order. Each has its index in the request and its
+    /// canonical symbol.
     known: Vec<(usize, &'a str)>,
     /// Indexes in the request of the symbols without a row.
     missing: Vec<usize>,
@@ -105,7 +106,7 @@ impl<'a> BulkProgress<'a> {
         Self { output, known, missing, returned: 0 }
     }
 
-    /// Rendered rows of a batch. The rows have the order of the batch.
+    /// Renders the rows of a batch, in the order of the batch. Symbols without a row are added to `missing`.
     fn render_batch<T: Serialize>(
         &mut self,
         batch: &[(usize, &str)],
@@ -122,7 +123,7 @@ impl<'a> BulkProgress<'a> {
         self.render_rows(&ordered, render)
     }
 
-    /// Renders rows. In JSON, a comma precedes them if the response already has rows.
+    /// Renders rows. If the response already has rows, the JSON text starts with a comma.
     fn render_rows<T: Serialize>(
         &mut self,
         ordered: &[T],
@@ -136,7 +137,7 @@ impl<'a> BulkProgress<'a> {
         Ok(body)
     }
 
-    /// Metadata of the response, after all rows are written.
+    /// Metadata of the response. The caller must have rendered all rows.
     fn meta(mut self, asked: &BulkQuery<'_>, version: &DataVersion) -> BulkMeta {
         self.missing.sort_unstable();
         let error = |place: usize| {
@@ -215,7 +216,7 @@ pub(super) struct BulkQuery<'a> {
 }
 
 /// Streams the response from one snapshot. `by_symbol` converts the database rows of a batch to one row per symbol. For
-/// an earlier version, `of_past` converts securities derived from facts.
+/// an earlier version, the securities are derived from facts, and `of_past` converts them to rows.
 pub(super) async fn stream_bulk<T: Serialize>(
     generation: &ServedGeneration,
     outlet: ResponseWriter,

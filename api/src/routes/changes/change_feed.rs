@@ -15,7 +15,7 @@ use crate::render::envelope::{Depth, ListMeta};
 use crate::render::rows;
 use crate::routes::changes::journal_start::JournalStart;
 
-/// Query for the rows that changed since a synchronization point.
+/// Query for the rows that changed since a synchronization point: the `sync_from` of a response, or an instant.
 #[derive(Debug)]
 pub(crate) struct ChangeQuery<'a> {
     pub(crate) since: &'a SyncPoint,

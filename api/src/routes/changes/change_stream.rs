@@ -3,9 +3,9 @@
 //! A stream first reads pages of the journal from the database, until it has all changes. Then it reads from the ring
 //! buffer that all streams of the instance share.
 //!
-//! Invariants: the place of the stream is directly after the last delivered change. The id of an event is this place. A
-//! client can therefore continue after any event. A batch is delivered only after it is charged. A stream has at most
-//! one batch in memory.
+//! Invariants: the place of the stream in the journal is directly after the last delivered change. The id of an event
+//! is this place. A client can therefore continue after any event. A batch is charged (counted as a request) before it
+//! is delivered. A stream has at most one batch in memory.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -36,7 +36,7 @@ use crate::routes::changes::journal_start::JournalStart;
 const BATCH: u16 = 100;
 /// Maximum wait until the journal reader fills the ring. After this wait, the stream reads a page from the database.
 const JOIN_WAIT: Duration = Duration::from_secs(1);
-/// Pause after a failed admission check. `UNDECIDED` is the maximum number of such pauses in a row.
+/// Pause after an admission check that ended with an error. `UNDECIDED` is the maximum number of such pauses in a row.
 const UNDECIDED_PAUSE: Duration = Duration::from_secs(1);
 const UNDECIDED: u32 = 10;
 /// Range of the client's reconnection delay, in milliseconds. The delay is random, so that the clients of a stopping
@@ -45,10 +45,10 @@ const RECONNECT_MS: std::ops::Range<u64> = 500..2_500;
 
 /// Request of a stream.
 pub(super) struct StreamCall {
-    /// Admission request to which the batches are charged.
+    /// Admission request for a batch. The same request is made for each batch.
     pub(super) request: AdmissionRequest,
     pub(super) account_id: AccountId,
-    /// Route to which the batches are charged.
+    /// Route of the stream. In the usage statistics, each batch is a call of this route.
     pub(super) path: MatchedPath,
     pub(super) tier: Tier,
     pub(super) has_text_decimals: bool,
@@ -69,8 +69,8 @@ pub(super) struct ChangeStream {
     phase: StreamPhase,
     batch: VecDeque<Delivery>,
     is_batch_charged: bool,
-    /// Journal place after all changes that were read for the batch, including changes that the filter removed; `None`
-    /// if unknown.
+    /// Journal place after all changes that were read for the batch. This includes changes that the filter removed.
+    /// `None` if the place is unknown.
     batch_end: Option<JournalPlace>,
     undecided: u32,
     next_heartbeat: Instant,
@@ -78,7 +78,7 @@ pub(super) struct ChangeStream {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum StreamPhase {
-    /// The first event must be sent. Its id is the start of the stream.
+    /// The first event is not sent yet. Its id will be the start of the stream.
     Opening {
         is_current: bool,
     },
@@ -151,7 +151,8 @@ impl ChangeStream {
         Ok(None)
     }
 
-    /// Delivers the next change of the batch; `None` if it is not visible to the client.
+    /// Takes the next change from the batch, and returns its event. Returns `None` if the client may not see the
+    /// change.
     fn deliver(&mut self) -> Result<Option<Event>, ApiError> {
         let Some(Delivery { change, is_removal }) = self.batch.pop_front() else { return Ok(None) };
         self.place = change.place();
@@ -166,7 +167,7 @@ impl ChangeStream {
         Ok(Some(event.data(data)))
     }
 
-    /// Fills the batch, or waits for changes.
+    /// Fills the empty batch, or waits for changes. Returns an event if the stream opens, ends or needs a heartbeat.
     async fn advance(&mut self) -> Result<Option<Event>, ApiError> {
         // For a batch from the ring, `batch_end` is the end of the last whole commit in the ring. If the batch also has
         // changes of the commit after it, `place` is already after `batch_end` and must not move back.
@@ -294,7 +295,8 @@ impl ChangeStream {
         Ok(format!("{}.{place}", self.journal))
     }
 
-    /// Comment event whose id is the current place, from which the client can continue.
+    /// Event with a comment and an id, but without data. The id is the current place, so that the client can continue
+    /// from it.
     fn heartbeat(&self, comment: &str) -> Result<Event, ApiError> {
         Ok(Event::default().comment(comment).id(self.event_id()?))
     }

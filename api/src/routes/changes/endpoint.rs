@@ -24,15 +24,16 @@ const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 parameters! {
     /// Parameters of the change stream.
     pub(crate) struct ChangesParameters by reader {
-        /// Comma-separated symbols (at most 50). Only Professional may omit the list. The stream then has the changes
-        /// of the whole market.
+        /// Comma-separated symbols (at most 50). Without the list, the stream has the changes of the whole market
+        /// (Professional only).
         symbols: Option<SymbolList> = reader.read_symbols(50),
         /// Kinds of changes, comma-separated. Default: all.
         kinds: Option<Vec<ChangeKind>> = reader.read_words("kinds", ChangeKind::ALL),
-        /// `meta.sync_from` of a response, the id of an event, or an instant. The stream begins with the first change
-        /// after this point. Default: the next change. The header `Last-Event-ID` has precedence.
+        /// Start of the stream: `meta.sync_from` of a response, the id of an event, or an instant. Only changes after
+        /// this point are sent. Default: now. The header `Last-Event-ID` has precedence.
         since: Option<SyncPoint> = reader.read_stream_start(),
-        /// If false, the stream ends after the changes that already exist. Default: true.
+        /// If true, the stream waits for new changes. If false, it ends after the changes that already exist. Default:
+        /// true.
         follow: bool = reader.read_bool_or("follow", true),
         /// Form of decimals: exact numbers (default) or strings.
         decimals: bool = reader.read_word("decimals", &["number", "string"]) == Some("string"),
@@ -45,19 +46,19 @@ parameters! {
 
 /// Change stream
 ///
-/// Server-sent events in commit order. The event `upsert` adds or replaces a row; the event `delete` removes a row.
-/// Their data is a `ChangeEvent`. The id of an event is a synchronization point. A client that reconnects with this id
-/// in `Last-Event-ID` gets exactly the changes after the event. A client that applies all events has the rows of a full
-/// download. Several changes of a row may arrive as one.
+/// Server-sent events in the order of the changes. The event `upsert` adds or replaces a row; the event `delete`
+/// removes a row. The data of both is a `ChangeEvent`. A client that reconnects with the id of an event in
+/// `Last-Event-ID` gets exactly the changes after this event. A client that applies all events has the same rows as
+/// after a full download. Several changes of a row may arrive as one.
 ///
-/// The event `end` is the last one. Its data is an error body with a `code`: `STREAM_LAGGED` (the client reads too
-/// slowly), `SERVICE_UNAVAILABLE` (the instance stops), `QUOTA_EXCEEDED`, `INVALID_API_KEY`, `FEATURE_NOT_AVAILABLE`,
-/// or
-/// `CAUGHT_UP` (with `follow=false`). Every 15 seconds without an event, a comment and a new id keep the connection
-/// open.
+/// The last event is `end`. Its data is an error body with a `code`: `STREAM_LAGGED` (the client reads too slowly),
+/// `SERVICE_UNAVAILABLE` (the instance stops), `QUOTA_EXCEEDED`, `INVALID_API_KEY`, `FEATURE_NOT_AVAILABLE`, or
+/// `CAUGHT_UP` (with `follow=false`). After every 15 seconds without an event, a comment with a new id keeps the
+/// connection open.
 ///
-/// Opening a stream counts as one request. Each delivered batch of up to 100 changes counts as another request. At the
-/// rate limit, deliveries wait. An account may have 2, 5, 10 or 50 open streams on all instances, by tier.
+/// Opening a stream counts as one request. Each delivered batch of up to 100 changes counts as another request. If the
+/// rate limit is reached, the next batch waits. By tier, an account may have 2, 5, 10 or 50 open streams on all
+/// instances together.
 #[utoipa::path(
     get, path = "/v1/changes", tag = "Changes", security(("bearer" = []), ("api_key" = [])),
     params(DocumentedParameters<ChangesParameters>),

@@ -22,11 +22,12 @@ pub(crate) struct JournalStart {
 }
 
 impl JournalStart {
-    /// Finds the place after `since`. Without `since`, finds the end of the journal. Error messages name `parameter`.
+    /// Finds the place after `since`. Without `since`, finds the end of the journal. `parameter` is the parameter name
+    /// in error messages.
     ///
     /// # Errors
-    /// [`ApiError::Parameters`] if `since` belongs to another journal, or if this journal lacks changes after `since`.
-    /// [`ApiError::Unavailable`] if the served generation changed during the request.
+    /// [`ApiError::Parameters`] if `since` belongs to another journal, or if changes after `since` are no longer in
+    /// this journal. [`ApiError::Unavailable`] if the served generation changed during the request.
     pub(crate) async fn find(
         generation: &ServedGeneration,
         since: Option<&SyncPoint>,

@@ -1,7 +1,7 @@
 //! Filter of a change stream: kinds and symbols.
 //!
-//! A rename during the stream can give a symbol to another security. The client then gets all rows of the new security,
-//! and removals of the rows of the former security.
+//! After a rename during the stream, a symbol can belong to another security. The client then gets all rows of the new
+//! security, and removals of the rows of the former security.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -28,7 +28,7 @@ struct SymbolFilter {
     list: SymbolList,
     /// All spellings of the symbols in the request.
     spellings: BTreeSet<String>,
-    /// Canonical symbols of the securities of which the client may already have rows.
+    /// Canonical symbols of securities. The client may already have rows of these securities.
     followed: BTreeSet<String>,
 }
 
@@ -36,8 +36,8 @@ struct SymbolFilter {
 #[derive(Debug)]
 pub(super) struct Delivery {
     pub(super) change: Arc<Change>,
-    /// True if the requested symbols no longer name the security. The client must then remove the security's rows from
-    /// its copy.
+    /// True if none of the requested symbols belongs to the security any more. The client must then remove the changed
+    /// row from its copy.
     pub(super) is_removal: bool,
 }
 
@@ -51,20 +51,21 @@ impl StreamFilter {
         Self { kinds, symbols }
     }
 
-    /// Symbols as the client wrote them; `None` for the whole market.
+    /// Symbols of the request; `None` for the whole market.
     pub(super) fn symbols(&self) -> Option<&SymbolList> {
         self.symbols.as_ref().map(|symbols| &symbols.list)
     }
 
-    /// Adds securities of which the client may already have rows.
+    /// Adds securities to the filter. The client may already have rows of these securities.
     pub(super) fn follow(&mut self, securities: &ListedSecurities) {
         if let Some(symbols) = &mut self.symbols {
             symbols.followed.extend(securities.all());
         }
     }
 
-    /// Change as the stream delivers it; `None` if it is filtered out. The filter compares all symbols of the security.
-    /// Only changes from pages of the whole market contain them (`other_symbols`).
+    /// Applies the filter to a change; `None` if it is filtered out. The filter compares all symbols of the security,
+    /// so the field `other_symbols` must be filled. This is the case for changes that were read for the whole market,
+    /// such as those in the ring.
     pub(super) fn admit(&mut self, change: Arc<Change>) -> Option<Delivery> {
         let is_named = match &mut self.symbols {
             Some(symbols) => symbols.names(&change)?,
@@ -76,8 +77,8 @@ impl StreamFilter {
 }
 
 impl SymbolFilter {
-    /// `Some(true)` if the requested symbols name the changed security. `Some(false)` if they do not, but the client
-    /// may have rows of the security. Otherwise `None`.
+    /// `Some(true)` if one of the requested symbols belongs to the changed security. `Some(false)` if none does, but
+    /// the client may have rows of the security. `None` if the change does not concern the client.
     ///
     /// Calls must be in the order of delivery, because a call may add the security to `followed`.
     fn names(&mut self, change: &Change) -> Option<bool> {
@@ -95,7 +96,7 @@ impl SymbolFilter {
 }
 
 impl Delivery {
-    /// Delivery of a change from a page. `securities` are the current and former securities of the page's symbols;
+    /// Delivery of a change from a page. `securities` are the current and former securities of the requested symbols;
     /// `None` for a page of the whole market.
     pub(super) fn of_page(change: Change, securities: Option<&ListedSecurities>) -> Self {
         let is_removal = securities.is_some_and(|listed| listed.former.contains(&change.key.symbol));

@@ -41,7 +41,7 @@ const PAGING: PageOptions = PageOptions {
 };
 
 text_enum! {
-    /// Kind of event on the event date.
+    /// Kind of calendar event: ex-date or payment.
     pub enum EventType { ExDividend = "ex_dividend", Payment = "payment" }
 }
 
@@ -50,7 +50,7 @@ table_row! {
     pub struct Payer {
         /// Name of the company or fund.
         "name" name: String,
-        /// Market identifier code.
+        /// Market identifier code of the primary listing.
         "exchange" exchange: Option<String>,
         /// Sector name.
         "sector" sector: Option<String>,
@@ -95,7 +95,7 @@ parameters! {
         min_yield: Option<Decimal> = reader.read_decimal("min_yield", Bounds::Percent),
         /// Minimum cash amount per share, as declared.
         min_amount: Option<Decimal> = reader.read_decimal("min_amount", Bounds::Amount),
-        /// Types as declared, comma-separated.
+        /// Dividend types as declared, comma-separated.
         r#type: Option<Vec<DividendType>> = reader.read_words("type", DividendType::ALL),
         /// Payment frequencies, comma-separated.
         frequency: Option<Vec<Frequency>> = reader.read_words("frequency", Frequency::ALL),

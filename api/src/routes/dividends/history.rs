@@ -36,23 +36,24 @@ const PAGING: PageOptions = PageOptions {
 parameters! {
     /// Parameters of the dividend history.
     pub(crate) struct HistoryParameters by reader {
-        /// Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. Only Professional may
-        /// omit the list, together with `updated_since`. The response then has the changes of the whole market.
+        /// Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. The list may be omitted
+        /// only with `updated_since`: the response then has the changes of the whole market (Professional only).
         symbols: Option<SymbolList> = reader.read_symbols(50),
-        /// `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
-        /// order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
+        /// `meta.sync_from` of an earlier response, or an instant. Returns only the rows that changed since then, in
+        /// the order of the changes. Deleted rows have the status `cancelled`. Cannot be combined with date, type or
+        /// status filters, `include_projected` or `sort`.
         updated_since: Option<SyncPoint> =
             reader.read_updated_since(&[FILTERS.as_slice(), &OTHER_DATE_PARAMETERS].concat()),
-        /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
+        /// First ex-date. Default: first day of the tier's history. A request for an earlier day gets a 403.
         start_date: Option<NaiveDate> = {
             reader.require_either("symbols", "updated_since");
             reader.read_day_of_history("start_date")
         },
         /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
         end_date: Option<NaiveDate> = reader.read_end_date(start_date),
-        /// Types as declared, comma-separated.
+        /// Dividend types as declared, comma-separated.
         r#type: Option<Vec<DividendType>> = reader.read_words("type", DividendType::ALL),
-        /// Statuses declared, paid or cancelled, comma-separated. Default: declared and paid.
+        /// Statuses, comma-separated: declared, paid, cancelled. Default: declared and paid.
         status: Option<Vec<DividendStatus>> = reader.read_words("status", STATUSES),
         /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
         /// dates are estimates.
@@ -163,11 +164,11 @@ fn key(row: &DividendRow) -> Vec<Option<String>> {
     [row.ex_date.to_string(), row.symbol.clone(), row.r#type.to_string(), id].into_iter().map(Some).collect()
 }
 
-/// Sort key of a row among the rows of one ex-date: symbol, then rank by type and id.
+/// Sort key for rows with the same ex-date: symbol, then the rank by type and id.
 type PlaceOfDay = (String, i64);
 
-/// Derives the rows of one page from an earlier data version. The order is that of the served tables. One further row
-/// is included if another page follows.
+/// Derives the rows of one page at an earlier data version. They have the same order as rows from the served tables.
+/// One further row is included if another page follows.
 async fn find_past(
     context: &HandlerContext<HistoryParameters>,
     past: Arc<PastVersion>,
@@ -228,7 +229,7 @@ impl HistoryParameters {
     }
 }
 
-/// True if the range includes a date. An unknown date (`None`) is only in a range without bounds.
+/// True if the range includes a date. If the range has a bound, it does not include an unknown date (`None`).
 fn includes(range: DateRange, date: Option<NaiveDate>) -> bool {
     range.start.is_none_or(|start| date.is_some_and(|date| start <= date))
         && range.end.is_none_or(|end| date.is_some_and(|date| date <= end))

@@ -72,9 +72,9 @@ pub(crate) struct Holding {
     country: Option<String>,
     /// Headline dividend yield of the holding, percent.
     dividend_yield: Option<ExactDecimal>,
-    /// weight x dividend_yield / 100, percentage points.
+    /// Contribution to the yield of the fund, percentage points: weight x dividend_yield / 100.
     yield_contribution: Option<ExactDecimal>,
-    /// Day of the snapshot.
+    /// Day of the snapshot of the fund's holdings.
     as_of: NaiveDate,
 }
 
@@ -104,7 +104,7 @@ parameters! {
         symbol: PathSymbol = reader.read_symbol(),
         /// As-of date. The newest snapshot on or before this day is returned. Default: the newest snapshot.
         as_of: Option<NaiveDate> = reader.read_date("as_of"),
-        /// Asset types of the fund's holdings, comma-separated, any case.
+        /// Asset types of the fund's holdings, in the words of the issuer, comma-separated, in any case.
         asset_type: Option<String> = reader.read_text("asset_type", 512),
         /// Sectors of the fund's holdings by name or slug, comma-separated.
         sector: Option<String> = reader.read_text("sector", 512),
@@ -124,8 +124,14 @@ struct HoldingFilters {
 
 impl HoldingFilters {
     /// Reads the filters. A sector is unknown if neither a holding of the fund nor a security has it. On the first
+<<<<<<< HEAD
     /// page, an unknown sector is an error. On later pages, and for a fund without holdings, it matches no holding. An
     /// unknown asset type never matches a holding, because issuers choose asset types freely.
+=======
+    /// page, an unknown sector is an error. On later pages, the filter matches nothing if a listed sector is not among
+    /// the holdings. The same applies to every page of a fund without holdings. If a listed asset type is unknown, the
+    /// filter matches nothing. This is not an error, because issuers choose asset types freely.
+>>>>>>> main
     async fn read(context: &HandlerContext<HoldingsParameters>, all: &[Holding]) -> Result<Self, ApiError> {
         let asked = &context.parameters;
         let types = all.iter().filter_map(|holding| holding.asset_type.clone()).collect::<FacetNames>();

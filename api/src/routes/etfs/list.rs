@@ -33,7 +33,7 @@ parameters! {
         /// Maximum headline dividend yield, percent.
         max_yield: Option<Decimal> =
             reader.read_maximum("max_yield", Bounds::Percent, "min_yield", min_yield),
-        /// Underlying security of single-stock funds.
+        /// Ticker of the underlying stock of a single-stock fund, or of an unleveraged fund on the same index.
         related_symbol: Option<String> = reader.read_text("related_symbol", 24).map(normalize_symbol),
         /// Part of the name, or beginning of the symbol, in any case.
         q: Option<String> = reader.read_text("q", 64).map(|q| q.trim().to_lowercase()),
@@ -51,9 +51,9 @@ parameters! {
         is_inverse: Option<bool> = reader.read_bool("is_inverse"),
         /// Payment frequencies, comma-separated.
         frequency: Option<Vec<Frequency>> = reader.read_words("frequency", Frequency::ALL),
-        /// Maximum expense ratio, percent.
+        /// Maximum expense ratio, percent a year.
         max_expense_ratio: Option<Decimal> = reader.read_decimal("max_expense_ratio", Bounds::Percent),
-        /// Minimum assets under management.
+        /// Minimum assets under management, in the fund's currency.
         min_aum: Option<Decimal> = reader.read_decimal("min_aum", Bounds::Amount),
         page: Page = reader.read_page(&PAGING),
         output: Output = reader.read_output(EtfRow::COLUMNS),

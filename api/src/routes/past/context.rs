@@ -1,5 +1,5 @@
-//! Data of the version that a request names: served tables for the current version, derived rows for an earlier
-//! version.
+//! Data at the version that a request asks for. The current version is read from the served tables. An earlier version
+//! is derived again from the stored feed records (facts).
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ use crate::read::past_version::{PastVersion, find_version};
 use crate::read::{DataVersion, lookup};
 
 impl<P> HandlerContext<P> {
-    /// Reads the data of the version that a request names: `live` reads the served tables, `past` derives an earlier
-    /// version.
+    /// Reads data at the version that a request asks for. `live` reads the current version from the served tables, and
+    /// `past` derives an earlier version. Without `knowledge`, the current version is read.
     pub(crate) async fn read_as_known<T, F>(
         &self,
         knowledge: Option<&Knowledge>,
@@ -38,7 +38,8 @@ impl<P> HandlerContext<P> {
         Ok((found.version(), past(found).await?))
     }
 
-    /// Finds the requested version; `None` without `data_version` and `known_at`.
+    /// Finds the version that the parameter `data_version` or `known_at` asks for. Returns `None` if the request has
+    /// neither parameter.
     pub(crate) async fn find_version(
         &self,
         knowledge: Option<&Knowledge>,
@@ -49,8 +50,8 @@ impl<P> HandlerContext<P> {
         Ok(Some(Arc::new(found)))
     }
 
-    /// Derives the distinct securities of a symbol list at an earlier version. Also returns the symbols that were
-    /// unknown in that version.
+    /// Derives the securities of a symbol list at an earlier version, each security once. Also returns the symbols that
+    /// were unknown in that version.
     pub(crate) async fn past_securities(
         &self,
         past: &Arc<PastVersion>,

@@ -1,4 +1,4 @@
-//! Responses from earlier data versions: rows and revisions, derived again from facts.
+//! Responses at earlier data versions. Rows and revisions are derived again from the stored feed records (facts).
 
 mod context;
 pub(crate) mod revisions;

@@ -1,4 +1,5 @@
-//! Revisions of one security: differences between consecutive served versions, derived for the same market date.
+//! Revisions of one security. A revision is a difference between two consecutive served versions that are both derived
+//! for the same market date.
 
 use std::collections::BTreeMap;
 
@@ -19,22 +20,23 @@ use crate::read::past_version::PastVersion;
 use crate::read::{DataVersion, ServedGeneration, lookup};
 
 const REVISIONS: &str = include_str!("../../../queries/past/revisions.sql");
-/// Maximum number of versions in which revisions are searched. Older versions are left out.
+/// Maximum number of versions that are searched for revisions. Older versions are ignored.
 const MAX_VERSIONS: u16 = 200;
 
 /// Revisions of a security, newest first.
 #[derive(Debug)]
 pub(crate) struct FoundRevisions {
     pub(crate) revisions: Vec<Revision>,
-    /// True if versions were left out, because there are more than [`MAX_VERSIONS`] or this program does not have their
-    /// rules.
+    /// True if some versions were not compared. Either there are more than [`MAX_VERSIONS`] versions, or this program
+    /// does not have the rules of a version.
     pub(crate) is_incomplete: bool,
 }
 
 /// Source policy and rules of a derivation.
 type Inputs = (SourcePolicy, Rules);
 
-/// Served version that may have changed the security, with the policy and rules of this and of the previous version.
+/// A served version that may have changed the security. It has the source policy and rules of this version and of the
+/// version before it.
 struct RevisingVersion {
     version: DataVersion,
     as_of: NaiveDate,
@@ -109,8 +111,8 @@ fn compare_versions(
     Ok(revisions)
 }
 
-/// Derives the security for the market date `as_of` from the facts up to `sequence`; `None` if these facts do not
-/// contain the security.
+/// Derives the security for the market date `as_of` from the facts up to the log sequence `sequence`. Returns `None` if
+/// these facts do not contain the security.
 fn derive_at(
     facts: &FactHistory,
     identity: &Identity,
@@ -129,7 +131,8 @@ fn derive_at(
     Ok(Some(metrics::derive(&history, &market)))
 }
 
-/// Sets in each revision the first and the latest served value of its field. `revisions` must be sorted newest first.
+/// Sets `first_reported` and `latest` of each revision: the first and the latest served value of the revised field.
+/// `revisions` must be sorted newest first.
 fn add_first_and_latest(revisions: &mut [Revision]) {
     type Key = (RevisedKind, Option<String>, String);
     let key = |revision: &Revision| (revision.kind, revision.id.clone(), revision.field.clone());
@@ -164,7 +167,8 @@ impl RevisingVersion {
         })
     }
 
-    /// Policy and rules of the previous version and of this version; `None` if this program lacks either.
+    /// Source policy and rules of the previous version and of this version. Returns `None` if this program does not
+    /// have both.
     fn both_inputs(&self) -> Option<(&Inputs, &Inputs)> {
         self.inputs_before.as_ref().zip(self.inputs.as_ref())
     }

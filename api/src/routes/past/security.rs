@@ -26,7 +26,7 @@ const RANKS: &str = include_str!("../../../queries/past/dividend_ranks.sql");
 #[derive(Debug)]
 pub(crate) struct PastQuery {
     past: Arc<PastVersion>,
-    /// Spellings of each symbol, best first.
+    /// Possible spellings of each requested symbol, in the order in which they are tried.
     symbols: Vec<Vec<String>>,
     /// Market date of the version.
     newest: NaiveDate,
@@ -35,8 +35,8 @@ pub(crate) struct PastQuery {
 }
 
 impl PastQuery {
-    /// Query for symbols at a version. If `as_of` is absent or after the market date of the version, the query uses the
-    /// market date. `None` if the version has no market date.
+    /// Creates a query for symbols at a version. If `as_of` is absent or after the market date of the version, the
+    /// market date is used instead. Returns `None` if the version has no market date.
     pub(crate) fn new(
         past: &Arc<PastVersion>,
         symbols: Vec<Vec<String>>,
@@ -56,7 +56,8 @@ impl PastQuery {
 }
 
 /// Derives one security per symbol at an earlier version. The default of `as_of` is the market date of the version.
-/// `symbols` has the spellings of each symbol, best first. The result for an unknown symbol is `None`.
+/// `symbols` has the possible spellings of each symbol, in the order in which they are tried. The result for an unknown
+/// symbol is `None`.
 pub(crate) async fn derive_past_securities(
     generation: &ServedGeneration,
     past: &Arc<PastVersion>,
@@ -92,7 +93,8 @@ pub(crate) async fn derive_past_securities(
     Ok(cached.into_iter().map(Option::flatten).collect())
 }
 
-/// Metrics of a security with their explanation; `None` for an unknown symbol.
+/// Derives the metrics and their explanation for the first symbol of the query. Returns `None` if the symbol is
+/// unknown.
 pub(crate) async fn explain_past_security(
     generation: &ServedGeneration,
     query: PastQuery,
@@ -106,7 +108,7 @@ pub(crate) async fn explain_past_security(
     .await
 }
 
-/// Loads the facts of a query, and runs its derivation on a low-priority thread.
+/// Loads the facts that a query needs, and runs the function `derive` on them on a low-priority thread.
 async fn derive<T: Send + 'static>(
     generation: &ServedGeneration,
     query: PastQuery,
@@ -138,7 +140,7 @@ fn internal(error: FactsError) -> ApiError {
     ApiError::Internal(error.into())
 }
 
-/// Ranks dividends by type and id, as the database sorts them.
+/// Ranks of dividends in the sort order of the database. A key is the type and the id of a dividend.
 pub(crate) async fn rank_dividends(
     generation: &ServedGeneration,
     keys: &[(String, Option<String>)],
@@ -151,8 +153,8 @@ pub(crate) async fn rank_dividends(
 
 /// Loads the facts of some symbols, including superseded facts.
 ///
-/// The caller of an expensive request is a low-priority thread, which wakes up slowly. All statements therefore run in
-/// a task on a worker thread: the caller waits once for the result, not once for each statement.
+/// An expensive request runs on a low-priority thread, which wakes up slowly after each wait. All statements therefore
+/// run in one task on a normal worker thread, so that the request waits only once.
 pub(super) async fn load_fact_history(
     generation: &ServedGeneration,
     fact_set: &str,
@@ -186,7 +188,7 @@ fn benchmark_returns(
     Ok(Some(metrics::benchmark(&history, as_of, policy, rules)))
 }
 
-/// Inputs from which several securities are derived.
+/// Inputs that the derivations of all securities of a query share.
 struct PastDerivation<'a> {
     past: &'a PastVersion,
     facts: &'a PastFacts,
@@ -205,7 +207,8 @@ struct FoundSecurity {
 }
 
 impl PastDerivation<'_> {
-    /// Tries the spellings in order, and derives the first security that was listed at the version; `None` without one.
+    /// Tries the spellings in order, and derives the first security that was listed at the version. Returns `None` if
+    /// no spelling gives such a security.
     fn find(&self, spellings: &[String]) -> Result<Option<FoundSecurity>, ApiError> {
         for identity in spellings.iter().filter_map(|spelling| self.facts.identity(spelling)) {
             let derived = match self.columns {
@@ -224,8 +227,8 @@ impl PastDerivation<'_> {
         Ok(None)
     }
 
-    /// Derives the rows from a history that has closes but no other price columns for most years. `None` if the rows
-    /// need other columns.
+    /// Derives the rows from a history in which most years have only closes. Loading such a history is faster. Returns
+    /// `None` if the rows need other price columns of these years.
     fn derive_from_closes(&self, identity: &Identity) -> Result<Option<(History, DerivedRows)>, ApiError> {
         match self.facts.history_of_closes(identity, self.as_of).map_err(internal)? {
             Some(history) => self.derive(history, true),
@@ -233,7 +236,8 @@ impl PastDerivation<'_> {
         }
     }
 
-    /// Derives the rows of a history. With `checked`, the result is `None` if the history lacks needed price columns.
+    /// Derives the rows of a history. If `checked` is true, the result is `None` if the rows need price columns that
+    /// the history lacks.
     fn derive(&self, history: History, checked: bool) -> Result<Option<(History, DerivedRows)>, ApiError> {
         let market = self.context(self.as_of)?;
         let derivation = Derivation::new(&history, &market);
@@ -244,7 +248,8 @@ impl PastDerivation<'_> {
         Ok(Some((history, rows)))
     }
 
-    /// True if the security was listed at the version, that is, had a reference record, live rows or fund data.
+    /// True if the security was listed at the version: it had a reference record, a row that was not withdrawn, or fund
+    /// data.
     fn is_listed(&self, history: &History, rows: &DerivedRows) -> Result<bool, ApiError> {
         if history.security.is_some() || rows.has_live_rows() {
             return Ok(true);

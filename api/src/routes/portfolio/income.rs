@@ -17,7 +17,7 @@ use crate::render::rows;
 use crate::routes::endpoint;
 
 const PAYMENTS: &str = include_str!("../../../queries/portfolio/payments.sql");
-/// Fields of the JSON. The CSV has one row per payment.
+/// Fields of a JSON response. A CSV response has the columns of a payment instead, with one row per payment.
 const COLUMNS: &[&str] = &["from", "until", "totals", "months", "holdings", "gaps", "payments"];
 /// Income of holdings over twelve calendar months, beginning with the current month. All shares are assumed to be owned
 /// for the whole time.
@@ -43,7 +43,7 @@ parameters! {
     /// Parameters of the income.
     pub(crate) struct IncomeParameters by reader {
         /// Holdings, comma-separated, at most 100: `SYMBOL:SHARES`, or `SYMBOL:SHARES:COST` with the purchase cost of
-        /// all shares. Several lots of a symbol are added.
+        /// all shares. Lots of the same symbol are added up.
         holdings: HoldingList = reader.read_holdings(),
         output: Output = reader.read_output_with_csv(COLUMNS, IncomePayment::COLUMNS),
     }
@@ -52,8 +52,8 @@ parameters! {
 endpoint! {
     /// Income of holdings
     ///
-    /// Dividends of the current month and the next eleven months. The income is confirmed for declared and paid dividends,
-    /// and otherwise estimated from earlier payments. CSV has one row for each payment.
+    /// Dividends of the current month and the next eleven months. Income from declared and paid dividends is confirmed;
+    /// other income is estimated from earlier payments. CSV has one row for each payment.
     get "/v1/portfolio/income", tag "Portfolio", returns "The income",
     income(Access<Free, IncomeParameters>) -> Single<PortfolioIncome> { respond(render_income) }
 }

@@ -20,15 +20,15 @@ table_row! {
         "ex_date" ex_date: NaiveDate,
         /// Payment date; an estimate for an estimated payment.
         "payment_date" payment_date: NaiveDate,
-        /// Type as declared.
+        /// Dividend type as declared.
         "type" r#type: DividendType,
-        /// Amount per share, on today's share basis.
+        /// Amount per share, adjusted for splits after the ex-date.
         "amount" amount: ExactDecimal,
         /// ISO 4217 currency of amount and income.
         "currency" currency: String,
         /// Shares of the holding.
         "shares" shares: ExactDecimal,
-        /// amount x shares.
+        /// Income from the payment: amount x shares.
         "income" income: ExactDecimal,
         /// Origin of the amount: declared or estimated.
         "amount_status" amount_status: AmountStatus,
@@ -36,8 +36,8 @@ table_row! {
 }
 
 impl IncomePayment {
-    /// Creates the payment of a dividend, and adds its income to the position. `None` if the dividend has no payment
-    /// date; the position then records a gap.
+    /// Creates the payment of a dividend to the holding of `position`, and adds it to the income of `position`. If the
+    /// dividend has no payment date, the result is `None` and `has_undated_payment` is set.
     pub(super) fn of(position: &mut Position, dividend: DividendRow) -> Option<Self> {
         let Some(payment_date) = dividend.payment_date else {
             position.has_undated_payment = true;

@@ -18,9 +18,9 @@ text_enum! {
     pub enum GapReason {
         /// No security has the symbol.
         UnknownSymbol = "unknown_symbol",
-        /// No source of the security provides dividends (R38).
+        /// It is unknown whether the security pays dividends, because the data may be incomplete (R38).
         DividendsUnknown = "dividends_unknown",
-        /// The security pays dividends, but none is declared and no pattern supports an estimate.
+        /// The security pays dividends, but none is declared for the twelve months, and none can be estimated.
         NotEstimated = "not_estimated",
         /// A declared dividend has no payment date.
         NoPaymentDate = "no_payment_date",
@@ -49,7 +49,7 @@ impl IncomeGap {
     }
 }
 
-/// Confirmed and estimated income.
+/// Sums of confirmed and of estimated income, and the number of payments.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct IncomeSum {
     pub(super) confirmed: Decimal,
@@ -93,8 +93,8 @@ impl Position {
         self.stock.dividend_currency.as_ref().unwrap_or(&self.stock.currency)
     }
 
-    /// True if `currency` is the currency of the security's dividends, or if this dividend currency is unknown. A row
-    /// in another currency repeats a payment that is already counted, so the row must not be added (R39).
+    /// True if `currency` is the currency of the security's dividends, or if that currency is unknown. A payment may
+    /// have a second row in another currency (R39). The second row must not be counted.
     pub(super) fn has_currency(&self, currency: &str) -> bool {
         self.stock.dividend_currency.as_ref().is_none_or(|known| known == currency)
     }
@@ -213,7 +213,7 @@ impl From<Position> for HoldingIncome {
     }
 }
 
-/// `part` as percent of `whole`; `None` for a whole of 0.
+/// `part` as a percentage of `whole`; `None` if `whole` is 0 or the calculation overflows.
 pub(super) fn percent_of(part: Decimal, whole: Decimal) -> Option<ExactDecimal> {
     let hundredfold = part.checked_mul(Decimal::ONE_HUNDRED)?;
     hundredfold.checked_div(whole).map(ExactDecimal::percent)

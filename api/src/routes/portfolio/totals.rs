@@ -29,8 +29,8 @@ pub(crate) struct IncomeTotal {
     payments: usize,
     /// Market value of the holdings with a price in this currency.
     value: ExactDecimal,
-    /// Income as percent of value, for holdings whose price and dividends are in this currency. Null without such
-    /// holdings.
+    /// Income as percent of value. Only holdings with price and dividends in this currency count; null if there are
+    /// none.
     #[serde(rename = "yield")]
     r#yield: Option<ExactDecimal>,
     /// Mean five-year dividend growth of the holdings, weighted by income, percent per year; null if no growth is
@@ -38,8 +38,8 @@ pub(crate) struct IncomeTotal {
     growth_5y: Option<ExactDecimal>,
     /// Sum of the given purchase costs; null if none is given.
     cost: Option<ExactDecimal>,
-    /// Income as percent of cost, for holdings with a cost whose price and dividends are in this currency. Null without
-    /// such holdings.
+    /// Income as percent of cost. Only holdings with a cost, and with price and dividends in this currency, count; null
+    /// if there are none.
     yield_on_cost: Option<ExactDecimal>,
 }
 
@@ -60,7 +60,7 @@ pub(crate) struct IncomeMonth {
     payments: usize,
 }
 
-/// Sums by currency.
+/// Sums of income, market value and cost, by currency.
 pub(super) fn totals(positions: &[Position], payments: &[IncomePayment]) -> Vec<IncomeTotal> {
     let mut sums: BTreeMap<&str, IncomeSum> = BTreeMap::new();
     for position in positions {
@@ -94,7 +94,8 @@ fn total(currency: &str, sum: IncomeSum, positions: &[Position]) -> IncomeTotal 
     }
 }
 
-/// Sum of the first numbers as percent of the sum of the second numbers.
+/// Adds the first numbers of all pairs, and the second numbers of all pairs. Returns the first sum as a percentage of
+/// the second sum.
 fn percent_of_sums(pairs: impl Iterator<Item = (Decimal, Decimal)>) -> Option<ExactDecimal> {
     let (mut part, mut whole) = (Decimal::ZERO, Decimal::ZERO);
     for (one_part, one_whole) in pairs {
@@ -117,7 +118,7 @@ fn growth(currency: &str, positions: &[Position]) -> Option<ExactDecimal> {
     weighted.checked_div(weights).map(ExactDecimal::percent)
 }
 
-/// Sums by currency and month, including months without payments.
+/// Sums of income by currency and month, including months without payments.
 pub(super) fn months(from: NaiveDate, payments: &[IncomePayment]) -> Vec<IncomeMonth> {
     let mut by_currency: BTreeMap<&str, [IncomeSum; MONTHS as usize]> = BTreeMap::new();
     for payment in payments {

@@ -46,8 +46,8 @@ text_enum! {
     pub enum Adjustment {
         /// Prices as traded. This value cannot be combined with other values.
         Raw = "raw",
-        /// Adjustment for splits and spin-offs. Prices are comparable along a chart, and volumes are on today's share
-        /// basis.
+        /// Adjustment for splits and spin-offs, so that prices are comparable over time. Volumes are adjusted for
+        /// splits too.
         Split = "split",
         /// Adjustment for spin-offs, rights and class distributions.
         SpinOff = "spin_off",
@@ -78,7 +78,8 @@ pub(super) fn read_adjustment(reader: &mut ParameterReader<'_>) -> PriceBasis {
     words.into_iter().fold(PriceBasis::RAW, |basis, word| basis.and(word.basis()))
 }
 
-/// Value of `adjustment` in responses for a price basis, in its shortest form: `all` instead of `split,dividend`.
+/// Shortest value of `adjustment` for a price basis, as responses show it. For example, `all` instead of
+/// `split,dividend`.
 pub(super) fn adjustment_text(basis: PriceBasis) -> &'static str {
     match (basis.split, basis.spin_off, basis.dividend) {
         (false, false, false) => "raw",
@@ -121,14 +122,14 @@ parameters! {
     /// Parameters of the price history.
     pub(crate) struct PricesParameters by reader {
         symbol: PathSymbol = reader.read_symbol(),
-        /// First session. Default: start of the tier's history. For an earlier day the response is a 403.
+        /// First session. Default: first day of the tier's history. A request for an earlier day gets a 403.
         start_date: Option<NaiveDate> = reader.read_date("start_date"),
-        /// Last session.
+        /// Last session. Default: the newest session.
         end_date: Option<NaiveDate> = reader.read_end_date(start_date),
-        /// Range up to today, instead of dates. A range beyond the tier's history is a 403; max starts with the tier's
-        /// history.
+        /// Range up to today, instead of `start_date` and `end_date`. A range that begins before the tier's history
+        /// gets a 403; `max` begins with the tier's history.
         range: Option<NaiveDate> = read_range(reader, start_date, end_date),
-        /// Length of the period of a price point. Default: daily.
+        /// Length of the period that one price point covers. Default: daily.
         interval: Interval = reader.read_word("interval", Interval::ALL).unwrap_or(Interval::Daily),
         /// Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything.
         /// Default: split.
@@ -141,8 +142,8 @@ parameters! {
     const TIER_MATTERS: bool = true;
 }
 
-/// Reads `range`, which conflicts with dates. Returns the first day of the range; `None` for the start of the tier's
-/// history.
+/// Reads the parameter `range`, which is an error together with `start_date` or `end_date`. Returns the first day of
+/// the range. The result is `None` if `range` is absent or is `max`.
 fn read_range(
     reader: &mut ParameterReader<'_>,
     start_date: Option<NaiveDate>,
@@ -176,7 +177,7 @@ pub(crate) struct PricesAnswer {
     meta: PricesMeta,
 }
 
-/// Data version, basis and total return of a page of price points.
+/// Data version, adjustment and total return of a page of price points.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PricesMeta {
     #[serde(flatten)]
@@ -189,8 +190,9 @@ pub(crate) struct PricesMeta {
     interval: Interval,
     /// Adjustment of the prices: raw, split, spin_off, dividend, all, or the list `spin_off,dividend`.
     adjustment: &'static str,
-    /// Total return from the first to the last bar of the whole range, percent. Dividends are reinvested at the close
-    /// of their ex-date. Null if there is no bar, or if a distribution was paid in another currency.
+    /// Total return from the first to the last bar of the requested range (all its pages), percent. Dividends are
+    /// reinvested at the close of their ex-date. Null if there is no bar, or if a distribution was paid in another
+    /// currency.
     total_return: Option<ExactDecimal>,
     /// Time of the last change to the splits and dividends that adjust the prices. Adjusted prices that were read
     /// before this time are outdated. Null if the change is more than 400 days old.
@@ -200,8 +202,8 @@ pub(crate) struct PricesMeta {
 endpoint! {
     /// Historical prices
     ///
-    /// Bars with the requested adjustment, newest first. Each bar also has the raw close, the fully adjusted close, and the
-    /// factors between them.
+    /// Bars with the requested adjustment, newest first. Each bar also has the raw close, the fully adjusted close, and
+    /// the adjustment factors.
     get "/v1/prices/{symbol}", tag "Prices", returns "A page of price points",
     history(Access<Free, PricesParameters>) -> PricesAnswer { respond(render) }
 }
@@ -224,7 +226,7 @@ async fn render(context: HandlerContext<PricesParameters>) -> Result<RenderedBod
     page(&context, &series, start, factors_changed_at)
 }
 
-/// Reads the prices of the served generation, and the time of the last factor change.
+/// Reads the prices of the current version, and the time of the last change of their adjustment factors.
 async fn find_served(
     context: &HandlerContext<PricesParameters>,
     start: NaiveDate,
@@ -238,8 +240,8 @@ async fn find_served(
     Ok((series.version, (series, row.try_get("factors_changed_at")?)))
 }
 
-/// Finds the time of the last factor change up to an earlier data version; `None` if the last change is more than 400
-/// days older than this version, or if there is none.
+/// Finds the time of the last change of the adjustment factors up to an earlier data version. Returns `None` if they
+/// did not change in the 400 days before that version.
 async fn find_factor_change(
     generation: &ServedGeneration,
     past: &PastVersion,
@@ -293,7 +295,7 @@ fn page(
     Ok(RenderedBody { body: body.into(), version: series.version, next_cursor })
 }
 
-/// Periods on the page. The flag is true if further periods follow the page.
+/// Periods after the cursor, up to the page limit. The flag is true if further periods follow the page.
 fn page_periods<'p>(periods: &'p [SessionRange], days: &[i32], page: &Page) -> (&'p [SessionRange], bool) {
     let after = page.after_value(0).and_then(|day| day.parse::<NaiveDate>().ok()).map(day_number);
     let passed = |period: &SessionRange| {

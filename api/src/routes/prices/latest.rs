@@ -25,16 +25,16 @@ static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
     ["symbol", "exchange"].into_iter().chain(around).chain(PricePoint::COLUMNS.iter().copied()).collect()
 });
 
-/// The newest bar, on today's share basis.
+/// The newest bar, adjusted for splits and spin-offs after it, but not for dividends.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct LatestPrice {
     /// Canonical ticker.
     symbol: String,
-    /// Market identifier code.
+    /// Market identifier code of the primary listing.
     exchange: Option<String>,
     /// ISO 4217 currency of every price.
     currency: Option<String>,
-    /// Close of the session before this bar, on today's share basis.
+    /// Close of the session before this bar, adjusted for splits and spin-offs after it.
     previous_close: Option<ExactDecimal>,
     /// Number of sessions since this bar; 0 for the newest session.
     age_sessions: i32,

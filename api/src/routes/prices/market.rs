@@ -35,13 +35,14 @@ use crate::routes::past::security::derive_past_securities;
 const MARKET: &str = include_str!("../../../queries/prices/market.sql");
 /// Maximum number of symbols in the parameter `symbols`.
 const MOST: usize = 1_000;
-/// Maximum number of symbols in a request for an earlier version. Every page derives the prices of all symbols again.
+/// Maximum number of symbols in a request for an earlier version. It is low, because every page derives the prices of
+/// all these symbols again.
 const MOST_OF_PAST: usize = 100;
 /// Number of securities of an earlier version that are derived at once.
 const PAST_BATCH: usize = 25;
-/// Maximum number of days between the first and the last day.
+/// Maximum distance between the first and the last day of a range. A range therefore has at most 31 days.
 const REACH: Days = Days::new(30);
-/// Number of securities per statement.
+/// Number of securities that one SQL statement reads.
 const BATCH: u8 = 250;
 const PAGING: PageOptions =
     PageOptions { default_limit: 1_000, most: 10_000, keys: &[], order: &[("symbol", Direction::Ascending)] };
@@ -56,8 +57,7 @@ parameters! {
         /// Last day of a range of at most 31 days, instead of `date`. Default: 30 days after `start_date`.
         end_date: Option<NaiveDate> = read_end_date(reader, date, start_date),
         /// Comma-separated symbols (at most 1000). Unknown symbols are listed in `meta.missing`. Default: the whole
-        /// market. With
-        /// `data_version` or `known_at`, the list is required and has at most 100 symbols.
+        /// market. With `data_version` or `known_at`, the list is required and has at most 100 symbols.
         symbols: Option<SymbolList> = reader.read_symbols(MOST),
         knowledge: Option<Knowledge> = {
             let knowledge = reader.read_knowledge();
@@ -103,12 +103,12 @@ fn first_day(
 }
 
 impl MarketPricesParameters {
-    /// First day; `None` for the newest session of the market.
+    /// First requested day; `None` if the request is for the newest session of the market.
     fn first(&self) -> Option<NaiveDate> {
         first_day(self.date, self.start_date, self.end_date)
     }
 
-    /// Last day; `None` for the newest session of the market.
+    /// Last requested day; `None` if the request is for the newest session of the market.
     fn last(&self) -> Option<NaiveDate> {
         self.date.or(self.end_date).or(self.start_date.and_then(|start| start.checked_add_days(REACH)))
     }
@@ -123,14 +123,14 @@ pub(crate) struct MarketPrices {
     meta: MarketPricesMeta,
 }
 
-/// Data version, range and basis of a page of the market's bars.
+/// Data version, range and adjustment of a page of the market's bars.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct MarketPricesMeta {
     #[serde(flatten)]
     list: ListMeta,
-    /// First day; null without data.
+    /// First day of the range; without dates in the request, the newest session. Null if there is no data.
     start_date: Option<NaiveDate>,
-    /// Last day; null without data.
+    /// Last day of the range; without dates in the request, the newest session. Null if there is no data.
     end_date: Option<NaiveDate>,
     /// Adjustment of the prices: raw, split, spin_off, dividend, all, or the list `spin_off,dividend`.
     adjustment: &'static str,
@@ -139,8 +139,8 @@ pub(crate) struct MarketPricesMeta {
 endpoint! {
     /// The market's prices of a day (Professional)
     ///
-    /// Bars of all securities on one day, or in a range of at most 31 days, ordered by symbol and day. Each page counts as
-    /// one call.
+    /// Bars of all securities on one day, or in a range of at most 31 days, ordered by symbol and day. Each page counts
+    /// as one call.
     get "/v1/bulk/prices", tag "Bulk", returns "A page of the market's bars",
     market(Access<Professional, MarketPricesParameters>) -> MarketPrices { respond_streaming(page) }
 }
@@ -165,8 +165,7 @@ async fn page(
     let mut filled = PageBuilder::new(asked, outlet.begin(version))?;
     loop {
         let exhausted = batch.len() < usize::from(BATCH);
-        // The next batch begins at `from`, which is the last security of a full batch. This security is written with
-        // the next batch.
+        // The last security of a full batch is not written with this batch. The next batch begins with it.
         let last = if exhausted { None } else { batch.last().map(|series| series.symbol.clone()) };
         for series in batch.iter().take_while(|series| Some(&series.symbol) != last.as_ref()) {
             filled.add_bars(asked, series)?;
@@ -180,7 +179,7 @@ async fn page(
     finish(&context, filled, &version, missing)
 }
 
-/// Page of an earlier version.
+/// Renders a page of prices at an earlier version.
 async fn past_page(
     context: &HandlerContext<MarketPricesParameters>,
     outlet: ResponseWriter,
@@ -264,7 +263,7 @@ struct PageBuilder {
     limit: usize,
     /// Symbol and day of the last row on the page; `None` without rows.
     last: Option<[Option<String>; 2]>,
-    /// True if a further row did not fit on the page.
+    /// True if at least one row did not fit on the page.
     more: bool,
 }
 
@@ -308,7 +307,7 @@ impl PageBuilder {
     }
 }
 
-/// Sessions of a security that are within the range and after the cursor.
+/// Indexes of the bars of a security that are within the requested range and after the cursor.
 fn sessions(asked: &MarketPricesParameters, series: &SecurityPrices) -> Range<usize> {
     let days = &series.bars.day;
     let bound = |date: Option<NaiveDate>| date.or(series.version.as_of).map(day_number);

@@ -30,8 +30,8 @@ impl SecurityPrices {
     }
 
     /// Prices of a security at an earlier data version, for the calendar years `first` to `last`. The newest year with
-    /// bars before `first` is included, because the first price change needs the preceding close. Each year has its own
-    /// price scale, as in the tables.
+    /// bars before `first` is also included, because the first price change needs the preceding close. As in the served
+    /// tables, each year has its own price scale (number of decimal places).
     pub(super) fn of_past(
         version: DataVersion,
         security: &PastSecurity,
@@ -61,7 +61,8 @@ impl SecurityPrices {
         })
     }
 
-    /// Reads the single row that a price statement returns; `None` for an unknown symbol.
+    /// Reads a row that a price statement returns. Returns `None` if the row has no security, for example because the
+    /// symbol is unknown.
     pub(super) fn from_row(row: &Row) -> Result<Option<Self>, ApiError> {
         let Some(symbol) = row.try_get::<_, Option<String>>("canonical")? else { return Ok(None) };
         let factors: Option<JsonColumn<Vec<AdjustmentFactor>>> = row.try_get("factors")?;

@@ -1,17 +1,17 @@
-//! Figures by which a screener filters and sorts.
+//! Figures that a screener can filter and sort by.
 
 use rust_decimal::Decimal;
 
 use crate::parameters::Bounds;
 use crate::read::memory_tables::SecurityRow;
 
-/// Figure with its column, parameters and bounds.
+/// Figure of a screener: column, names of the minimum and maximum parameters, and range of valid parameter values.
 pub(super) struct ScreenerFigure {
     pub(super) column: &'static str,
     pub(super) min: &'static str,
     pub(super) max: &'static str,
     pub(super) bounds: Bounds,
-    /// Name and unit, for the descriptions of the parameters.
+    /// Name and unit of the figure, as the descriptions of its parameters show them.
     pub(super) meaning: &'static str,
     pub(super) of: fn(&SecurityRow) -> Option<Decimal>,
 }

@@ -19,14 +19,14 @@ use crate::parameters::{
 use crate::read::memory_tables::SecurityRow;
 use crate::routes::stocks::list::is_within_bounds;
 
-/// Kind of screener: the generic screener or a preset.
+/// Kind of screener: the generic screener, or a preset such as high yield.
 pub(crate) trait Preset: Send + Sync + 'static {
     /// Name of the screener in `meta.screener`.
     const NAME: &'static str;
     /// Default thresholds, as parameter name and value.
     const DEFAULTS: &'static [(&'static str, i64)] = &[];
-    /// Name of the rule parameter that sets the minimum number of consecutive years of increases; `None` without a
-    /// minimum.
+    /// Name of the rule parameter that sets the minimum number of consecutive years of dividend increases. `None` if
+    /// the screener has no such minimum.
     const FLOOR: Option<&'static str> = None;
     const LIMITS: (i64, i64) = (100, 1_000);
     /// True if the security meets the additional condition of the preset.
@@ -39,11 +39,11 @@ pub(crate) trait Preset: Send + Sync + 'static {
 }
 
 parameters! {
-    /// Filters by names, words and dates, which every screener accepts.
+    /// Filters of every screener that do not compare a figure: names, types, frequencies and dates.
     pub(crate) struct WordFilters by reader {
-        /// First day of the range in which the next ex-date must be.
+        /// Earliest accepted next ex-date of a security.
         ex_date_from: Option<NaiveDate> = reader.read_date("ex_date_from"),
-        /// Last day of the range in which the next ex-date must be.
+        /// Latest accepted next ex-date of a security.
         ex_date_to: Option<NaiveDate> = reader.read_last_day("ex_date_to", "ex_date_from", ex_date_from),
         /// Sectors by name or slug, comma-separated.
         sector: Option<Vec<String>> = reader.read_names(FilterField::Sector),
@@ -67,7 +67,7 @@ parameters! {
 /// Filters of one request.
 #[derive(Debug)]
 pub(crate) struct ScreenFilters<P> {
-    /// Bounds of the figures, in the order of [`FIGURES`].
+    /// Minimum and maximum of each figure, in the order of [`FIGURES`].
     ranges: Vec<(Option<Decimal>, Option<Decimal>)>,
     words: WordFilters,
     pub(super) page: Page,
@@ -137,7 +137,7 @@ impl<P: Preset> ScreenFilters<P> {
         HighYieldScreenInput::from_rows(stock, figures).passes(min_yield, self.words.r#type.as_deref())
     }
 
-    /// Filters in effect, by parameter, including defaults.
+    /// Applied filters by parameter name, including defaults.
     pub(super) fn criteria(&self) -> BTreeMap<&'static str, Criterion> {
         let (words, mut criteria) = (&self.words, BTreeMap::new());
         let mut put = |name, value: Option<Criterion>| criteria.extend(value.map(|value| (name, value)));
@@ -174,7 +174,7 @@ fn read_bounds(
     (least, reader.read_maximum(figure.max, bounds, figure.min, least))
 }
 
-/// Describes the bounds of the figures for the OpenAPI document.
+/// Sets the descriptions of the parameters `min_…` and `max_…` in the OpenAPI document.
 fn describe_bounds(reader: &mut ParameterReader<'_>) {
     for figure in FIGURES {
         reader.describe(figure.min, format_args!("Minimum {}.", figure.meaning));
@@ -198,7 +198,7 @@ fn names<T: ToString>(chosen: Option<&Vec<T>>) -> Option<Criterion> {
 pub(super) enum Criterion {
     /// Threshold, in the unit of the parameter.
     Number(ExactDecimal),
-    /// A day.
+    /// Day, YYYY-MM-DD.
     Text(String),
     /// Names or words of a list.
     Words(Vec<String>),

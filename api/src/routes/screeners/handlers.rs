@@ -47,10 +47,12 @@ pub(crate) struct HighYield;
 /// Screener with default thresholds: at least 10 percent growth per year over five years, and at least 2 percent yield.
 #[derive(Debug)]
 pub(crate) struct DividendGrowth;
-/// Members of the S&P 500 with at least 25 consecutive years of increases. The served rules may set another number.
+/// Members of the S&P 500 with at least 25 consecutive years of dividend increases. The rule parameter
+/// `lists.aristocrat_years` can set another number.
 #[derive(Debug)]
 pub(crate) struct Aristocrats;
-/// Securities with at least 50 consecutive years of increases. The served rules may set another number.
+/// Securities with at least 50 consecutive years of dividend increases. The rule parameter `lists.king_years` can set
+/// another number.
 #[derive(Debug)]
 pub(crate) struct Kings;
 
@@ -118,7 +120,7 @@ fn screened<P: Preset>(
 endpoint! {
     /// Dividend screener
     ///
-    /// All active securities that match the filters, ordered by headline yield.
+    /// Active securities that match the filters, by default with the highest headline yield first.
     get "/v1/screener", tag "Screeners", returns "A page of screener rows",
     screener(Access<Free, ScreenFilters<Generic>>) -> ScreenerAnswer { respond(page) }
 }
@@ -126,8 +128,8 @@ endpoint! {
 endpoint! {
     /// High yield
     ///
-    /// Stocks, ADRs, REITs and MLPs with a price that is at most 5 sessions old. Securities with a suspect yield (above 25
-    /// %) are left out. Default: `min_yield` 4.
+    /// Stocks, ADRs, REITs and MLPs with a price that is at most 5 sessions old. Securities with a suspect yield (above
+    /// 25 %) are left out. Default: `min_yield` 4.
     get "/v1/screener/high-yield", tag "Screeners", returns "A page of screener rows",
     high_yield(Access<Free, ScreenFilters<HighYield>>) -> ScreenerAnswer { respond(page) }
 }
@@ -135,7 +137,7 @@ endpoint! {
 endpoint! {
     /// Dividend growth
     ///
-    /// Defaults: `min_growth_5y` 10 and `min_yield` 2.
+    /// Dividend screener with the defaults `min_growth_5y` 10 and `min_yield` 2.
     get "/v1/screener/dividend-growth", tag "Screeners", returns "A page of screener rows",
     dividend_growth(Access<Free, ScreenFilters<DividendGrowth>>) -> ScreenerAnswer { respond(page) }
 }
@@ -143,7 +145,8 @@ endpoint! {
 endpoint! {
     /// Dividend Aristocrats
     ///
-    /// Members by rule R15. `min_streak` must be at least 25 years, unless the served rules set another minimum.
+    /// Members of the S&P 500 with at least 25 consecutive years of increases, and further conditions (R15). A lower
+    /// `min_streak` is refused. The operator can change the minimum of 25 years.
     get "/v1/screener/dividend-aristocrats", tag "Screeners", returns "A page of screener rows",
     dividend_aristocrats(Access<Free, ScreenFilters<Aristocrats>>) -> ScreenerAnswer { respond(page) }
 }
@@ -151,7 +154,8 @@ endpoint! {
 endpoint! {
     /// Dividend Kings
     ///
-    /// Members by rule R15. `min_streak` must be at least 50 years, unless the served rules set another minimum.
+    /// Securities with at least 50 consecutive years of increases (R15). A lower `min_streak` is refused. The operator
+    /// can change the minimum of 50 years.
     get "/v1/screener/dividend-kings", tag "Screeners", returns "A page of screener rows",
     dividend_kings(Access<Free, ScreenFilters<Kings>>) -> ScreenerAnswer { respond(page) }
 }

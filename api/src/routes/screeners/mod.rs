@@ -1,4 +1,4 @@
-//! Screeners: every active security, filtered by figures, with presets (R15, R18).
+//! Screeners: active securities filtered by figures such as yield and growth, with presets (R15, R18).
 
 mod figures;
 pub(crate) mod filters;

@@ -26,7 +26,8 @@ const PAGING: PageOptions = PageOptions {
 /// Parameters that conflict with `updated_since`.
 pub(crate) const FILTERS: [&str; 6] =
     ["start_date", "end_date", "type", "status", "include_projected", "sort"];
-/// Accepted values of `status`. Projected rows need `include_projected`.
+/// Accepted values of the parameter `status`. Projected rows are selected with the parameter `include_projected`
+/// instead.
 pub(crate) const STATUSES: &[DividendStatus] =
     &[DividendStatus::Declared, DividendStatus::Paid, DividendStatus::Cancelled];
 
@@ -45,19 +46,20 @@ parameters! {
     /// Parameters of a symbol's dividends.
     pub(crate) struct DividendsParameters by reader {
         symbol: PathSymbol = reader.read_symbol(),
-        /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
+        /// First ex-date. Default: first day of the tier's history. A request for an earlier day gets a 403.
         start_date: Option<NaiveDate> = reader.read_day_of_history("start_date"),
         /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
         end_date: Option<NaiveDate> = reader.read_end_date(start_date),
-        /// Types as declared, comma-separated.
+        /// Dividend types as declared, comma-separated.
         r#type: Option<Vec<DividendType>> = reader.read_words("type", DividendType::ALL),
-        /// Statuses declared, paid or cancelled, comma-separated. Default: declared and paid.
+        /// Statuses, comma-separated: declared, paid, cancelled. Default: declared and paid.
         status: Option<Vec<DividendStatus>> = reader.read_words("status", STATUSES),
         /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
         /// dates are estimates.
         include_projected: bool = reader.read_bool_or("include_projected", false),
-        /// `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
-        /// order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
+        /// `meta.sync_from` of an earlier response, or an instant. Returns only the rows that changed since then, in
+        /// the order of the changes. Deleted rows have the status `cancelled`. Cannot be combined with date, type or
+        /// status filters, `include_projected` or `sort`.
         updated_since: Option<SyncPoint> = reader.read_updated_since(&FILTERS),
         knowledge: Option<Knowledge> = reader.read_knowledge(),
         page: Page = reader.read_page(&PAGING),
@@ -93,8 +95,8 @@ impl Sortable for DividendRow {
 endpoint! {
     /// Dividend records (Starter and higher)
     ///
-    /// Newest first, with amounts as declared and on today's share basis. Cancelled records are returned only with
-    /// `status=cancelled`.
+    /// Newest first, with amounts as declared and amounts adjusted for later splits. Cancelled records are returned
+    /// only with `status=cancelled`.
     get "/v1/stocks/{symbol}/dividends", tag "Stocks", returns "A page of dividend records",
     dividends(Access<Starter, DividendsParameters>) -> List<DividendRow> { respond(render) }
 }

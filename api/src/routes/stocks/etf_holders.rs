@@ -41,7 +41,7 @@ table_row! {
         "market_value" market_value: Option<ExactDecimal>,
         /// ISO 4217 currency of the market value.
         "currency" currency: Option<String>,
-        /// Day of the snapshot.
+        /// Day of the snapshot of the fund's holdings.
         "as_of" as_of: NaiveDate,
     }
 }
@@ -71,8 +71,8 @@ impl Sortable for EtfHolder {
 endpoint! {
     /// Funds that hold a security
     ///
-    /// Active funds whose newest snapshot contains the security, largest weight first. Only funds with loaded holdings
-    /// are known.
+    /// Active funds that hold the security in their newest snapshot, largest weight first. Funds without known holdings
+    /// are missing.
     get "/v1/stocks/{symbol}/etf-holders", tag "Stocks", returns "A page of funds",
     etf_holders(Access<Free, EtfHoldersParameters>) -> List<EtfHolder> { respond(render) }
 }

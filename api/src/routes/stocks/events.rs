@@ -28,7 +28,7 @@ parameters! {
     /// Parameters of a symbol's events.
     pub(crate) struct EventsParameters by reader {
         symbol: PathSymbol = reader.read_symbol(),
-        /// First date. Default: start of the tier's history. For an earlier day the response is a 403.
+        /// First date. Default: first day of the tier's history. A request for an earlier day gets a 403.
         start_date: Option<NaiveDate> = reader.read_day_of_history("start_date"),
         /// Last date. Default: no limit, so that announced future events are included.
         end_date: Option<NaiveDate> = reader.read_end_date(start_date),
@@ -56,8 +56,9 @@ impl Sortable for SecurityEvent {
 endpoint! {
     /// Security events
     ///
-    /// Renames, mergers, delistings, splits, spin-offs and special dividends in one list, newest first. A spin-off has a
-    /// `ratio` if the feed reports a split. It has an `amount` if the feed reports a value.
+    /// Renames, mergers, delistings, splits, spin-offs, rights, class distributions and special dividends in one list,
+    /// newest first. A spin-off has a `ratio` if the feed reports it as a split, or an `amount` if the feed reports its
+    /// value.
     get "/v1/stocks/{symbol}/events", tag "Stocks", returns "A page of events",
     events(Access<Free, EventsParameters>) -> List<SecurityEvent> { respond(render) }
 }
@@ -99,7 +100,7 @@ fn past_events(
     events
 }
 
-/// Finds the requested events of the served generation, in any order.
+/// Finds the requested events at the current version, in any order.
 async fn find_events(
     generation: &ServedGeneration,
     asked: &EventsParameters,

@@ -37,16 +37,17 @@ parameters! {
         /// Maximum headline dividend yield, percent.
         max_yield: Option<Decimal> =
             reader.read_maximum("max_yield", Bounds::Percent, "min_yield", min_yield),
-        /// Minimum price.
+        /// Minimum price, in the security's currency.
         min_price: Option<Decimal> = reader.read_decimal("min_price", Bounds::Amount),
-        /// Maximum price.
+        /// Maximum price, in the security's currency.
         max_price: Option<Decimal> = reader.read_maximum("max_price", Bounds::Amount, "min_price", min_price),
-        /// Minimum market capitalisation.
+        /// Minimum market capitalisation, in the security's currency.
         min_market_cap: Option<Decimal> = reader.read_decimal("min_market_cap", Bounds::Amount),
-        /// Maximum market capitalisation.
+        /// Maximum market capitalisation, in the security's currency.
         max_market_cap: Option<Decimal> =
             reader.read_maximum("max_market_cap", Bounds::Amount, "min_market_cap", min_market_cap),
-        /// True for securities that pay regular dividends, false for all other securities.
+        /// True for securities that pay regular dividends, false for securities that pay none. Neither value selects
+        /// securities with unknown dividends.
         pays_dividend: Option<bool> = reader.read_bool_or_alias("pays_dividend", "has_dividends"),
         page: Page = reader.read_page(&PAGING),
         /// Security types, comma-separated.
@@ -84,7 +85,8 @@ impl ListParameters {
     }
 }
 
-/// True if the value is within the inclusive bounds. An unknown value passes only without bounds.
+/// True if the value is within the inclusive bounds. For an unknown value, the result is true only if there are no
+/// bounds.
 pub(crate) fn is_within_bounds(
     value: Option<Decimal>,
     least: Option<Decimal>,

@@ -23,7 +23,7 @@ use crate::routes::past::security::{PastQuery, explain_past_security};
 
 const METRICS: &str = include_str!("../../../queries/stocks/metrics.sql");
 
-/// Column with the totals by year. In CSV, each year becomes a row if `fields` contains the column.
+/// Column with the dividend totals by year. If `fields` of a CSV request contains this column, each year becomes a row.
 pub(in crate::routes) const ANNUAL_TOTALS: ExpandedColumn =
     ExpandedColumn { name: "annual_totals", fields: &["year", "amount", "complete"] };
 const EXPLANATION: &str = "explanation";
@@ -35,7 +35,7 @@ static EXPLAINED: LazyLock<Vec<&'static str>> =
 pub(crate) struct MetricsAnswer {
     #[serde(flatten)]
     metrics: Metrics,
-    /// Observations, choices and formulas behind the figures. Omitted without `explain=true`.
+    /// Formulas of the figures, and the records behind them. Omitted without `explain=true`.
     #[serde(skip_serializing_if = "Option::is_none")]
     explanation: Option<Explanation>,
 }
@@ -55,9 +55,8 @@ parameters! {
         /// As-of date. Only prices up to this day, and records declared or effective by this day, are used. Default:
         /// the as-of date of the market.
         as_of: Option<NaiveDate> = reader.read_day_of_history("as_of"),
-        /// Adds the observations, choices and formulas from which the figures follow (Starter and higher). With
-        /// `fields`, only the selected figures are explained. Observations before the tier's history are counted, but
-        /// not listed.
+        /// Adds the formulas of the figures, and the records behind them (Starter and higher). With `fields`, only the
+        /// selected figures are explained. Records before the tier's history are counted, but not listed.
         explain: bool = reader.read_bool_or("explain", false),
         knowledge: Option<Knowledge> = {
             reader.require(as_of.is_none_or(|as_of| as_of <= reader.today), "as_of", "is in the future");
@@ -79,9 +78,9 @@ parameters! {
 endpoint! {
     /// Dividend metrics
     ///
-    /// Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is measured against the projector's
-    /// benchmark. If `fields` of a CSV request contains `annual_totals`, the CSV has one row per year. The columns `year`,
-    /// `amount` and `complete` replace `annual_totals`. The other fields are repeated in each row.
+    /// Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is measured against a benchmark that
+    /// the operator chooses. If `fields` of a CSV request contains `annual_totals`, the CSV has one row per year. The
+    /// columns `year`, `amount` and `complete` replace `annual_totals`. The other fields are repeated in each row.
     get "/v1/stocks/{symbol}/metrics", tag "Stocks", returns "The metrics",
     metrics(Access<Free, MetricsParameters>) -> Single<MetricsAnswer> { respond(render) }
 }
@@ -118,7 +117,8 @@ async fn answer(
     Ok((version, answer))
 }
 
-/// Metrics of the current version.
+/// Metrics at the current version. They are derived anew if the request asks for an explanation or for an earlier
+/// `as_of`, and otherwise read from the served tables.
 async fn live(context: &HandlerContext<MetricsParameters>) -> Result<(DataVersion, MetricsAnswer), ApiError> {
     let asked = &context.parameters;
     let (version, metrics) = lookup::find_one::<Metrics>(&context.generation, METRICS, &asked.symbol).await?;

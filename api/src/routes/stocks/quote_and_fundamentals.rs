@@ -30,7 +30,8 @@ parameters! {
 endpoint! {
     /// Comprehensive quote
     ///
-    /// End-of-day quote: the latest close with its session, the 52-week range, averages and the headline dividend figures.
+    /// End-of-day quote: the latest close with its session, the 52-week range, averages and the headline dividend
+    /// figures.
     get "/v1/stocks/{symbol}/quote", tag "Stocks", returns "The quote",
     quote(Access<Free, QuoteParameters>) -> Single<Quote> { respond(render_quote) }
 }
@@ -67,8 +68,8 @@ async fn render_fundamentals(
     render_row(&context, FUNDAMENTALS, symbol, knowledge.as_ref(), output, derived).await
 }
 
-/// Renders one row of a security: the stored row that `statement` finds, or the row as known at an earlier time. For an
-/// earlier time, all rows of the security are derived, and `derived` selects one.
+/// Renders one row of a security. At the current version, `statement` finds the stored row. At an earlier version, all
+/// rows of the security are derived, and the function `derived` selects one.
 async fn render_row<P, T: TableRow + Serialize>(
     context: &HandlerContext<P>,
     statement: &'static str,

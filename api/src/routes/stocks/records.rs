@@ -1,5 +1,5 @@
-//! Page of one security's records: from the served tables, from an earlier data version, or the changes since an
-//! earlier response.
+//! Page of the dividends or splits of one security. The rows are current rows, rows at an earlier data version, or the
+//! changes since an earlier response.
 
 use std::sync::Arc;
 
@@ -33,8 +33,8 @@ pub(super) struct RecordsQuery<'a> {
     pub(super) output: &'a Output,
 }
 
-/// Renders a page of records. `select` returns the requested rows of an earlier data version. Its second argument is
-/// the first ex-date of the request.
+/// Renders a page of records. For an earlier data version, `select` chooses the requested rows from the derived rows.
+/// Its second argument is the first ex-date of the request.
 pub(super) async fn render_records<T: TrackedRow + Sortable, P>(
     context: &HandlerContext<P>,
     query: RecordsQuery<'_>,

@@ -24,7 +24,7 @@ parameters! {
     /// Parameters of a symbol's revisions.
     pub(crate) struct RevisionsParameters by reader {
         symbol: PathSymbol = reader.read_symbol(),
-        /// Kinds of revised values, comma-separated: dividend, split, figure. Default: all.
+        /// Kinds of revised values, comma-separated: dividend, split, figure (a metric). Default: all.
         kind: Option<Vec<RevisedKind>> = reader.read_words("kind", RevisedKind::ALL),
         page: Page = reader.read_page(&PAGING),
         output: Output = reader.read_output(Revision::COLUMNS),
@@ -48,10 +48,10 @@ impl Sortable for Revision {
 endpoint! {
     /// Revisions
     ///
-    /// Served values that later facts changed, newest first. Each row has the time of the change, the value before and
-    /// after, the reason, and the first and the latest served value. Both values of a change are computed for the same
-    /// market date. The passage of time alone therefore causes no revision. The tier's history limits the time and the
-    /// ex-date of revisions.
+    /// Changes of values in responses, newest first. Each row has the time of the change, the value before and after
+    /// it, the reason, and the first and the latest value. Both values of a change are computed for the same market
+    /// date. The passage of time alone therefore causes no revision. A revision is left out if its time or its ex-date
+    /// is before the tier's history.
     get "/v1/stocks/{symbol}/revisions", tag "Stocks", returns "A page of revisions",
     revisions(Access<Free, RevisionsParameters>) -> List<Revision> { respond(render) }
 }

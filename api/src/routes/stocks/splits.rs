@@ -27,14 +27,15 @@ parameters! {
     /// Parameters of a symbol's splits.
     pub(crate) struct SplitsParameters by reader {
         symbol: PathSymbol = reader.read_symbol(),
-        /// First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
+        /// First ex-date. Default: first day of the tier's history. A request for an earlier day gets a 403.
         start_date: Option<NaiveDate> = reader.read_day_of_history("start_date"),
         /// Last ex-date. Default: no limit, so that announced future splits are included.
         end_date: Option<NaiveDate> = reader.read_end_date(start_date),
         /// Types of splits, comma-separated.
         r#type: Option<Vec<SplitType>> = reader.read_words("type", SplitType::ALL),
-        /// `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
-        /// order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
+        /// `meta.sync_from` of an earlier response, or an instant. Returns only the rows that changed since then, in
+        /// the order of the changes. Deleted rows have the status `cancelled`. Cannot be combined with date or type
+        /// filters, or `sort`.
         updated_since: Option<SyncPoint> =
             reader.read_updated_since(&["start_date", "end_date", "type", "sort"]),
         knowledge: Option<Knowledge> = reader.read_knowledge(),

@@ -1,4 +1,4 @@
-//! Parser of canonical JSON records. Numbers keep their digits.
+//! Parser of canonical JSON records. Numbers stay text, so they lose no digits.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,7 +9,7 @@ use super::kind_layout::{ID_FIELD, KindLayout, LISTS, REASON_FIELD};
 use crate::format::raw_json::{ObjectMembers, find_repeated_member, string};
 use crate::normalize::{RecordCells, RowError};
 
-/// Parses a record into its kind and its cells. `unnamed` is the kind of records that do not state a kind.
+/// Parses a record into its kind and its cells. `unnamed` is the kind of a record without the member `kind`.
 pub(super) fn parse_cells(
     line: &[u8],
     unnamed: Option<Kind>,
@@ -52,7 +52,7 @@ fn repeated_member(name: &str) -> RowError {
     RowError::new("malformed_row", format_args!("the member {name:?} appears twice: keep one of them"))
 }
 
-/// Value as the text of a cell; `None` for null. A list stays JSON.
+/// JSON value as the text of a table cell; `None` for null. A list is returned as JSON text.
 fn scalar<'a>(name: &str, value: &'a str) -> Result<Option<Cow<'a, str>>, RowError> {
     match value.as_bytes().first() {
         Some(b'"') => Ok(string(value)),

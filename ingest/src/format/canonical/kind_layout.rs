@@ -1,4 +1,4 @@
-//! Columns of every kind. Their names are the public contract of the canonical feed.
+//! Columns of each kind of rows in the canonical feed. The column names are a public contract.
 
 use std::borrow::Cow;
 
@@ -89,8 +89,8 @@ impl KindLayout {
         ALL.iter().find(|layout| layout.kind == kind)
     }
 
-    /// Finds each column of a header in [`Self::names`], and returns the indexes; `None` for an unknown column. Fails
-    /// with a message if the header does not fit the kind.
+    /// Finds the columns of a header. The result has, for each column, its index in [`Self::names`], or `None` if the
+    /// name is unknown. Fails with a message if the header does not fit the kind.
     pub(super) fn columns(
         &self,
         header: &[String],
@@ -110,7 +110,7 @@ impl KindLayout {
         }
         if !unknown.is_empty() && !ignore_unknown {
             return Err(format!(
-                "has unknown columns for a {}: {}. Rename or remove them, add --ignore-unknown, or read the file under a map (ingest map FILE); known are: {}",
+                "has unknown columns for a {}: {}. Rename or remove them, add --ignore-unknown, or read the file under a map (ingest map FILE); known columns: {}",
                 self.kind,
                 unknown.join(", "),
                 self.names.join(", ")
@@ -133,8 +133,8 @@ impl KindLayout {
         }
     }
 
-    /// Cells of a CSV record by column name. `columns` are the indexes from [`Self::columns`]. Text that is not UTF-8 is
-    /// an error.
+    /// Cells of a CSV record by column name. `columns` are the indexes from [`Self::columns`]. Text that is not UTF-8
+    /// is an error.
     pub(super) fn cells<'a>(
         &self,
         columns: &[Option<usize>],

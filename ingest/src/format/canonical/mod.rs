@@ -50,8 +50,8 @@ pub(super) fn detect(file: &FeedFile, head: &FileHead) -> Option<Result<FileForm
     Some(Ok(canonical(kind)))
 }
 
-/// Reason for refusing a file that is named as adjusted (`prices-split-adjusted.csv`) and has no column for the share
-/// basis. `None` for other files.
+/// Reason for refusing a file that is named as adjusted, such as `prices-split-adjusted.csv`, but has no column `basis`
+/// or `amount_basis`. `None` for other files.
 fn adjusted_without_basis(stem: &str, layout: &KindLayout, columns: &[String]) -> Option<String> {
     let basis = layout.names.iter().find(|name| matches!(**name, "basis" | "amount_basis"))?;
     let says = |column: &String| column.eq_ignore_ascii_case(basis);
@@ -63,19 +63,19 @@ fn adjusted_without_basis(stem: &str, layout: &KindLayout, columns: &[String]) -
     ))
 }
 
-/// Requirements of a canonical CSV file or of canonical JSON, by the encoding of `head`. For an error message.
+/// Name and content that a canonical file needs, as text for an error message. The encoding of `head` selects the text.
 pub(super) fn expectation(head: &FileHead) -> &'static str {
     match head.encoding {
         Encoding::Csv => {
             "name the file by its kind (prices.csv, dividends-2024.csv) and give it that kind's columns"
         }
         Encoding::Ndjson | Encoding::Json => {
-            "give every record a kind, or name the file by it (prices.ndjson) and give all that kind's members"
+            "give every record a kind, or name the file by its kind (prices.ndjson) and give each record the members of that kind"
         }
     }
 }
 
-/// Kind in a file name. Path and endings are ignored.
+/// Kind of rows that a file name states. The folder and the endings of the name are ignored.
 pub(crate) fn kind_of_file_name(file_name: &str) -> Option<Kind> {
     kind_of(file_name.rsplit(['/', '\\']).next().unwrap_or(file_name))
 }
@@ -135,7 +135,7 @@ fn read_record(
     row_conversion::convert_record(layout.kind, &cells, record.line, record.raw.len(), rows)
 }
 
-/// Reads JSON records, one per line or all in one document. `kind` is the kind of records that do not state a kind.
+/// Reads JSON records, one per line or all in one document. `kind` is the kind of a record without the member `kind`.
 fn read_records(
     kind: Option<Kind>,
     file: VendorFile<'_>,

@@ -49,7 +49,7 @@ pub(super) fn read_prices<R: Read>(
     })
 }
 
-/// Version of a price row, from its cells.
+/// Parses the revision, action, observation time and share basis of a price row.
 pub(super) fn parse_version(cells: &RecordCells<'_>, rows: &RowAccumulator) -> Result<BarVersion, RowError> {
     let basis = cells.word::<ShareBasis>("basis")?.unwrap_or(ShareBasis::Raw);
     let as_of = cells.date("basis_as_of")?;

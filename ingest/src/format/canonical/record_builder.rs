@@ -11,9 +11,9 @@ use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::vendor_row::VendorRow;
 use crate::normalize::{RecordCells, RowError};
 
-/// Reads canonical columns from a vendor's row, with the row's method `text`, `date` or `percent`. By default, the
-/// vendor's field has the name of the column. `eps_ttm: dilutedepsttm | eps` reads the first of the two fields that has
-/// a value.
+/// Reads values from a vendor's row, and pairs them with their canonical columns. The row's method `text`, `date` or
+/// `percent` reads each value. The vendor's field has the same name as the column unless another name follows the
+/// colon. `eps_ttm: dilutedepsttm | eps` reads the first of the two fields that has a value.
 macro_rules! fields {
     (@names $column:ident) => { &[stringify!($column)] };
     (@names $column:ident $($field:ident)+) => { &[$(stringify!($field)),+] };
@@ -54,7 +54,8 @@ impl<'a> RecordBuilder<'a> {
         self.with_value("from", Some(from.to_string())).with_value("to", Some(to.to_string()))
     }
 
-    /// Validates the record of a vendor's row like a record of a canonical file, and adds it.
+    /// Validates the record like a record of a canonical file, and adds it to `rows`. The builder was filled from
+    /// `row`.
     pub(crate) fn add_of_row(self, row: &VendorRow<'_>, rows: &mut RowAccumulator) -> Result<(), RowError> {
         self.validate_into(row.line, row.raw.len(), rows)
     }

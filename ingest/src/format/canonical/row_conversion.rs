@@ -17,9 +17,9 @@ use crate::normalize::{
 };
 use crate::price::bar_parser::PriceCells;
 
-/// Builds a record whose fields have the names of their columns. The fields in `texts` are read first, then the fields
-/// with a Rust expression (`field: expression`), then the fields in `values`. The first invalid cell in this order
-/// gives the row's error. `=> major` converts the value of a cell with the function `major`.
+/// Builds a record from cells. The columns have the names of the record's fields. The fields in `texts` are read first,
+/// then the fields with a Rust expression (`field: expression`), then the fields in `values`. The first invalid cell in
+/// this order gives the row's error. `=> major` converts the value of a cell with the function `major`.
 macro_rules! record {
     ($cells:ident as $record:ident {
         texts: $($text:ident),*;
@@ -177,14 +177,14 @@ fn amount_basis(cells: &RecordCells<'_>) -> Result<ShareBasis, RowError> {
     }
 }
 
-/// Frequency from a word, or from a number of payments a year.
+/// Frequency of payments from a word such as `quarterly`, or from a number of payments a year such as `4`.
 fn frequency(cells: &RecordCells<'_>) -> Result<Option<Frequency>, RowError> {
     let Some(text) = cells.text("frequency").filter(|text| text.bytes().all(|b| b.is_ascii_digit())) else {
         return cells.word("frequency");
     };
     let class = text.parse().ok().and_then(Frequency::from_payments_per_year);
     let message = format_args!(
-        "frequency {text} is no usual number of payments a year: 0, 1, 2, 3, 4, 6, 12, 13, 24, 26 or 52"
+        "frequency {text} must be a usual number of payments a year: 0, 1, 2, 3, 4, 6, 12, 13, 24, 26 or 52"
     );
     class.map(Some).ok_or_else(|| RowError::new("bad_value", message))
 }

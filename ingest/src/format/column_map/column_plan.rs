@@ -1,4 +1,4 @@
-//! Column plan of one file under a map: the positions of the mapped columns, found in the file's header.
+//! Positions of a column map's columns in one file. The file's header determines the positions.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -14,16 +14,16 @@ use crate::normalize::RowError;
 /// Canonical columns, each with the position of its cell in the record.
 type CellPositions = Vec<(&'static str, usize)>;
 
-/// Plan for every record of a file.
+/// Rows and cells to read from each record of a file.
 #[derive(Debug)]
 pub(super) struct ColumnPlan {
-    /// Cells whose values apply to every row of a record.
+    /// Cells with values that belong to all rows of a record, such as the date.
     pub(super) common: CellPositions,
     /// Rows made from one record: one row, or in a wide table one row per symbol or date.
     pub(super) rows: Vec<PlannedRow>,
 }
 
-/// Row to build from every record.
+/// A row to build from each record.
 #[derive(Debug, Default)]
 pub(super) struct PlannedRow {
     /// Values from the column names, such as the symbol, each with its canonical column.
@@ -32,8 +32,8 @@ pub(super) struct PlannedRow {
 }
 
 impl ColumnPlan {
-    /// Finds the columns of a map in a header, or by number in a file without a header. Fails with a message if a
-    /// column is missing.
+    /// Finds each column of a map by its name in the header, or by its number. Fails with a message if a column is
+    /// missing.
     pub(super) fn resolve(map: &ColumnMap, names: &[String]) -> Result<Self, String> {
         let mut common = CellPositions::new();
         let mut fields = Vec::new();
@@ -57,7 +57,8 @@ impl ColumnPlan {
     }
 }
 
-/// Position of the column with the exact name, or of the only column with a similar name.
+/// Position of the column with the name `wanted`. If no name is exactly equal, names that differ only in case and
+/// punctuation are accepted. Fails if two columns fit.
 fn find(names: &[String], column: &str, wanted: &str) -> Result<Option<usize>, String> {
     let positions = |same: &dyn Fn(&String) -> bool| -> Vec<usize> {
         names.iter().enumerate().filter(|(_, name)| same(name)).map(|(index, _)| index).collect()
@@ -78,10 +79,7 @@ fn find(names: &[String], column: &str, wanted: &str) -> Result<Option<usize>, S
 
 fn no_column(name: &str, wanted: &str, names: &[String]) -> String {
     let more = if names.len() > MAX_LISTED { ", …" } else { "" };
-    format!(
-        "has no column {wanted:?}, which the map's columns.{name} names; its columns are: {}{more}",
-        listed(names)
-    )
+    format!("has no column {wanted:?} (columns.{name} of the map); its columns are: {}{more}", listed(names))
 }
 
 /// Maximum number of column names in an error message.
@@ -91,7 +89,7 @@ fn listed(names: &[String]) -> String {
     names[..names.len().min(MAX_LISTED)].join(", ")
 }
 
-/// Rows that each record of a wide table gives. The columns whose names contain the same symbol or date form one row.
+/// Rows that each record of a wide table gives. Columns with the same symbol or date in their names form one row.
 fn wide_rows(
     map: &ColumnMap,
     wide: &WideNames,
@@ -138,7 +136,7 @@ fn wide_rows(
     Ok(rows)
 }
 
-/// Values that a column name contains, by canonical column: symbol or date. Fails if the symbol or the date is invalid.
+/// Symbol and date in a column name, each with its canonical column. Fails if one of them is invalid.
 fn values_of_name(
     map: &ColumnMap,
     name: &str,

@@ -5,7 +5,7 @@ use chrono::{Month, NaiveDate, NaiveDateTime, NaiveTime};
 use crate::normalize::{ExchangeZone, RowError, abbreviate, from_unix_seconds, parse_utc_time};
 
 /// Description of allowed date formats, for error messages.
-pub(super) const ALLOWED: &str = "YYYY, YY, MM, DD (also of one digit), MMM (Jan, January) and the signs between them, such as DD.MM.YYYY; or unix, unix_ms";
+pub(super) const ALLOWED: &str = "YYYY, YY, MM and DD (one or two digits), MMM (Jan, January) and the characters between them, such as DD.MM.YYYY; or unix, unix_ms";
 
 /// Part of a date format.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(super) enum DatePart {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum DateFormat {
     Parts(Vec<DatePart>),
-    /// Unix time. The value is its number of units per second: 1 for seconds, 1000 for milliseconds.
+    /// Unix time. The value is 1 for a time in seconds, and 1000 for a time in milliseconds.
     Unix(i64),
 }
 
@@ -91,9 +91,9 @@ impl DateFormat {
     }
 }
 
-/// Parses a date with the first format that fits. The date may be followed by midnight, but by no other time. With
-/// `zone`, times are converted to the local date: a Unix time always, another UTC time only if the local time is
-/// midnight.
+/// Parses a date with the first format that fits. A time after the date must be midnight. If `zone` is given, a Unix
+/// time becomes the local date in this zone. A written UTC time becomes the local date only if it is midnight in the
+/// zone.
 pub(super) fn read_date(
     formats: &[DateFormat],
     zone: Option<ExchangeZone>,

@@ -1,4 +1,4 @@
-//! Reader of JSON records under a map.
+//! Reader of JSON files with a column map.
 
 use std::borrow::Cow;
 
@@ -60,8 +60,8 @@ pub(super) fn read_json(
     }
 }
 
-/// Calls `each` for every object at a path of member names, with the object that contains it. Lists on the path are
-/// expanded into their items.
+/// Calls `each` for every record at a path such as `data.rows`. The second argument of `each` is the object that
+/// contains the record. Lists on the path are expanded into their items.
 fn records_at<'a>(
     value: RawJson<'a>,
     path: Option<&str>,
@@ -83,7 +83,7 @@ fn records_at<'a>(
     }
 }
 
-/// Values of an object at the mapped paths. A value missing in the object is taken from the enclosing object.
+/// Values of an object at the paths in the map. A value missing in the object is taken from the enclosing object.
 fn object_values<'a>(
     map: &'a ColumnMap,
     paths: &[(&'static str, Cow<'_, str>)],
@@ -92,7 +92,7 @@ fn object_values<'a>(
     wrapper: Option<RawJson<'a>>,
 ) -> Result<RowValues<'a>, RowError> {
     if !object.is_object() {
-        return Err(RowError::new("malformed_row", "is no object with members"));
+        return Err(RowError::new("malformed_row", "is not a JSON object"));
     }
     let mut values: RowValues<'a> =
         owner.into_iter().chain(&map.constants).map(|(name, value)| (*name, value.as_str().into())).collect();

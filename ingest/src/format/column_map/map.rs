@@ -15,7 +15,7 @@ use crate::format::canonical::kind_layout::{CanonicalColumnType, KindLayout, can
 use crate::format::symbol_pattern::SymbolPattern;
 use crate::normalize::{ExchangeZone, RowError, abbreviate, is_absent_value};
 
-/// Column with the old and new shares of a split, such as `4:1` or `4.0`.
+/// Column with the ratio of new to old shares in a split, such as `4:1` or `4.0`.
 pub(super) const RATIO: &str = "ratio";
 /// Column with the direction of a split: more shares (`forward`) or fewer shares (`reverse`).
 pub(super) const DIRECTION: &str = "direction";
@@ -45,9 +45,10 @@ pub struct ColumnMap {
     /// skipped.
     pub(super) skip_without: Vec<&'static str>,
     pub(super) dates: Vec<DateFormat>,
-    /// Time zone of the exchange, for times in UTC.
+    /// Time zone of the exchange. Times in UTC are converted to dates in this zone.
     pub(super) zone: Option<ExchangeZone>,
-    /// Currency units that cells of prices and amounts may contain, each with its currency. Longer units come first.
+    /// Currency units that cells of prices and amounts may contain, each with its currency: `p` is GBX. Longer units
+    /// come first.
     pub(super) units: Vec<(String, String)>,
     pub(super) numbers: NumberFormat,
     pub(super) scale: BTreeMap<&'static str, Decimal>,
@@ -72,7 +73,8 @@ pub(super) struct WideNames {
 }
 
 impl ColumnMap {
-    /// Digest of the map. It is part of an input's identity, because a file has different rows under different maps.
+    /// Digest of the map. It is part of an input's identity, because the same file gives different rows with another
+    /// map.
     pub(crate) fn digest(&self) -> &str {
         &self.digest
     }
@@ -83,7 +85,8 @@ impl ColumnMap {
         layout.key.iter().copied().find(|name| matches!(*name, "symbol" | "etf_symbol"))
     }
 
-    /// True if the rows or the column names contain symbols. Otherwise, all rows of a file have one symbol.
+    /// True if the map gives each row its symbol, by a column, a constant or a column name, or if the kind has no
+    /// symbol. Otherwise, all rows of a file have one symbol, from the command line or the file name.
     pub(super) fn has_symbol_column(&self) -> bool {
         let Some(owner) = self.symbol_column() else { return true };
         self.columns.iter().any(|(name, _)| *name == owner)
@@ -118,7 +121,8 @@ impl ColumnMap {
         Ok(Some(value))
     }
 
-    /// Splits a cell into its number and the currency of its unit; `None` for a cell without a unit.
+    /// Splits a cell such as `12.5p` into its number and the currency of its unit. The currency is `None` for a cell
+    /// without a unit.
     pub(super) fn split_unit<'a>(&self, name: &str, cell: &'a str) -> (&'a str, Option<&str>) {
         let cell = cell.trim();
         if !MONEY.contains(&name) {
@@ -129,7 +133,7 @@ impl ColumnMap {
         found.map_or((cell, None), |(number, currency)| (number, Some(currency)))
     }
 
-    /// Canonical column with the day of a row.
+    /// Canonical column with the day of a row: `date`, `ex_date` or `as_of`.
     pub(super) fn day_column(&self) -> &'static str {
         match self.kind {
             Kind::Dividend | Kind::Split => "ex_date",
@@ -147,7 +151,7 @@ impl ColumnMap {
         is_absent_value(cell.as_bytes()) || self.absent.iter().any(|word| word == cell)
     }
 
-    /// Symbol in a cell or a column name.
+    /// Symbol in a cell or a column name, with the map's suffix.
     fn symbol(&self, name: &str, text: &str) -> Result<String, RowError> {
         let inside = match &self.cell {
             Some(pattern) => pattern.extract_text(text).ok_or_else(|| {
@@ -170,6 +174,6 @@ impl ColumnMap {
             None if self.suffix.is_empty() => return Ok(symbol),
             None => format!("{symbol}{}", self.suffix),
         };
-        Symbol::parse(&text).map_err(|error| format!("{text:?}, the map's symbol for its name, {error}"))
+        Symbol::parse(&text).map_err(|error| format!("has an invalid symbol under the map: {text:?} {error}"))
     }
 }

@@ -33,7 +33,7 @@ pub(super) struct MapDefinition {
     #[serde(default)]
     pub(super) rows: RowsSection,
     pub(super) wide: Option<WideSection>,
-    /// Currency units in the cells of prices and amounts, each with its currency: `p` is GBX.
+    /// Currency units in the cells of prices and amounts, each with its currency, such as `p = "GBX"`.
     #[serde(default)]
     pub(super) units: BTreeMap<String, Spanned<String>>,
 }
@@ -57,7 +57,7 @@ pub(super) struct FileSection {
 #[serde(deny_unknown_fields)]
 pub(super) struct DatesSection {
     pub(super) format: Option<Spanned<OneOrMore>>,
-    /// Time zone of the exchange, for times in UTC.
+    /// Time zone of the exchange. Times in UTC are converted to dates in this zone.
     pub(super) zone: Option<Spanned<String>>,
 }
 
@@ -105,10 +105,10 @@ pub(super) struct RowsSection {
 pub(super) struct WideSection {
     /// Pattern of the column names, such as `{symbol}.{field}`.
     pub(super) name: Spanned<String>,
-    /// Canonical column for the cells of all columns, if `name` has no `{field}`. A name such as `AAPL.Close` would
-    /// state the field.
+    /// Canonical column of the cells in all wide columns, such as `close`. It is needed only if `name` has no
+    /// `{field}`.
     pub(super) value: Option<Spanned<String>>,
-    /// Columns that do not follow the pattern.
+    /// Names of columns that are ignored, because they do not follow the pattern.
     #[serde(default)]
     pub(super) skip: Vec<String>,
 }
@@ -121,7 +121,7 @@ pub(super) enum ColumnLocation {
     Number(usize),
 }
 
-/// List of texts in TOML. A single text is a list of one.
+/// A single text or a list of texts in TOML.
 #[derive(Debug, Deserialize)]
 #[serde(untagged, expecting = "a text in quotes, or a list of them")]
 pub(super) enum OneOrMore {
@@ -181,7 +181,7 @@ impl<'de> Deserialize<'de> for ScaleFactor {
 /// Error in a map, with its line.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct MapError {
-    /// Line, from 1; `None` for a missing entry.
+    /// Line, from 1; `None` if the error is not about one line, such as a missing entry.
     line: Option<usize>,
     message: String,
 }

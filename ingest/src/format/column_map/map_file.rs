@@ -1,4 +1,4 @@
-//! Map files: the maps that ship with the program, and maps in files.
+//! Column maps: those that ship with the program, and those in files of the user.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use super::map::ColumnMap;
 use super::map_definition::ColumnLocation;
 use crate::source::regular_file::{Links, read_small_text};
 
-/// Maps of common layouts, by name.
+/// Maps that ship with the program, each with its name and its TOML text.
 pub const SHIPPED: [(&str, &str); 6] = [
     ("german-broker", include_str!("shipped/german-broker.toml")),
     ("investing", include_str!("shipped/investing.toml")),
@@ -17,7 +17,7 @@ pub const SHIPPED: [(&str, &str); 6] = [
     ("yfinance-wide", include_str!("shipped/yfinance-wide.toml")),
 ];
 
-/// Name of the first shipped map whose columns are all in this header.
+/// Name of the first shipped map with all its columns in this header. Maps of wide tables are not considered.
 pub(crate) fn find_shipped_map(columns: &[String]) -> Option<&'static str> {
     let fits = |(_, text): &&(&str, &str)| {
         ColumnMap::parse(text).is_ok_and(|map| {
@@ -39,7 +39,7 @@ pub struct MapFile {
 }
 
 impl MapFile {
-    /// Reads a shipped map by its name, or else a regular file. A link is refused.
+    /// Reads the shipped map with this name, or else the map file at this path. A symbolic link is refused.
     ///
     /// # Errors
     /// The file cannot be read, or the map has a mistake. The message has the line and the allowed values.

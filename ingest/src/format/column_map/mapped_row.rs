@@ -1,4 +1,4 @@
-//! Row of a file that has a column map: validation of converted values, and conversion to a canonical record.
+//! Conversion of a row to a canonical record, in a file with a column map.
 
 use std::borrow::Cow;
 
@@ -30,7 +30,8 @@ pub(super) fn push<'a>(
     currency.map_or(Ok(()), |currency| set_currency(map, Cow::Owned(currency.to_owned()), values))
 }
 
-/// Sets the currency of a row. A currency column or a unit in a cell overrides the map's constant currency.
+/// Sets the currency of a row. A currency column or a unit in a cell overrides the map's constant currency. Two
+/// different currencies in one row are an error.
 fn set_currency<'a>(
     map: &ColumnMap,
     currency: Cow<'a, str>,
@@ -42,7 +43,10 @@ fn set_currency<'a>(
         Some((_, known)) if Some(known.as_ref()) == constant => *known = currency,
         Some((_, known)) if *known == currency => {}
         Some((_, known)) => {
-            return Err(RowError::new("bad_value", format_args!("the row is in {known} and in {currency}")));
+            return Err(RowError::new(
+                "bad_value",
+                format_args!("the row has two currencies: {known} and {currency}"),
+            ));
         }
     }
     Ok(())
@@ -63,8 +67,8 @@ fn price_values(mut values: RowValues<'_>) -> Result<RowValues<'_>, RowError> {
     Ok(values)
 }
 
-/// Old and new shares of a split. With the direction `forward`, the larger number of the ratio is the new shares; with
-/// `reverse`, the old shares. Without a direction, the order of the ratio decides.
+/// Old and new shares of a split. In a `forward` split, the new shares are the larger number of the ratio. In a
+/// `reverse` split, they are the smaller number. Without a direction, the ratio is new to old shares.
 fn split_sides(ratio: &str, direction: Option<&str>) -> Result<(Decimal, Decimal), RowError> {
     let (from, to) = split_ratio::parse_ratio(ratio).ok_or_else(|| {
         let message = format_args!("ratio {ratio:?} is invalid: write new to old, such as 4:1 or 4.0");
@@ -83,7 +87,8 @@ fn split_sides(ratio: &str, direction: Option<&str>) -> Result<(Decimal, Decimal
     }
 }
 
-/// Validates a row and adds it, unless the map skips the row.
+/// Validates a row and adds it. A row is not added if its value for a column of the map's `skip_without` is missing or
+/// zero.
 pub(super) fn accept(
     map: &ColumnMap,
     values: RowValues<'_>,
@@ -98,7 +103,7 @@ pub(super) fn accept(
     }
     if !map.units.is_empty() && !values.iter().any(|(name, _)| *name == CURRENCY) {
         let message =
-            "the number has no unit of the map's [units]: add its unit, or constants.currency for it";
+            "the number has no unit of the map's [units]: add the unit there, or set constants.currency";
         return Err(RowError::new("bad_value", message));
     }
     let values = if map.kind == Kind::Price { price_values(values)? } else { values };

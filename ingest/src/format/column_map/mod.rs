@@ -1,5 +1,6 @@
-//! Reader of files under a column map. A map can describe wide tables, files without a header and symbols in file
-//! names. It can also describe notations of numbers and dates that the canonical feed does not have.
+//! Reader of files with a column map. A column map is a TOML file that describes the columns of a file. It is for
+//! layouts that no other format covers: wide tables, files without a header, symbols in file names, and unusual
+//! notations of numbers and dates.
 //!
 //! Each record becomes a canonical record, and is checked and rejected like a record of the canonical feed.
 
@@ -40,7 +41,7 @@ pub(super) use map_file::find_shipped_map;
 pub use map_file::{MapFile, SHIPPED};
 use mapped_row::{RowValues, accept, push};
 
-/// Detects the format of a file under a map.
+/// Detects the format of a file that is read with a map.
 pub(super) fn detect(
     map: &Arc<ColumnMap>,
     file: &FeedFile,
@@ -75,10 +76,10 @@ pub(super) fn detect(
     Ok(FileFormat { layout, encoding: head.encoding, symbol, date: None })
 }
 
-/// Reason for refusing a file with a symbol column under a map for single-symbol files.
+/// Reason for refusing a file that has a symbol column, although the map names no column for symbols.
 fn names_symbols(map: &ColumnMap, column: &str) -> String {
     let symbol = map.symbol_column().unwrap_or("symbol");
-    format!("names symbols in its column {column:?}: say columns.{symbol} = {column:?} in the map")
+    format!("has symbols in its column {column:?}: set columns.{symbol} = {column:?} in the map")
 }
 
 /// Reads all rows of a file.
@@ -218,7 +219,7 @@ fn common<'a>(
     Ok(values)
 }
 
-/// Values of one row. Empty for a wide table's row with only empty cells.
+/// Values of one row. The result is empty if the row is of a wide table and all its cells are empty.
 fn values<'a>(
     map: &ColumnMap,
     row: &'a PlannedRow,

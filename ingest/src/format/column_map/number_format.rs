@@ -17,7 +17,7 @@ pub(super) struct NumberFormat {
     pub(super) thousands: Option<char>,
     /// Characters that are not part of a number.
     pub(super) strip: String,
-    /// True if the suffixes K, M, B and T are multipliers.
+    /// True if the suffixes K, M, B and T are multipliers: `45.2M` is 45,200,000.
     pub(super) suffixes: bool,
 }
 
@@ -42,12 +42,12 @@ impl NumberFormat {
         {
             let joined = self.without_thousands(sign, &plain);
             plain = Cow::Owned(joined.ok_or_else(|| {
-                bad("does not group its digits by threes as the map's numbers.thousands says")
+                bad("does not group its digits by threes, as the map's numbers.thousands requires")
             })?);
         }
         if self.decimal == ',' && plain.contains(['.', ',']) {
             if plain.contains('.') {
-                return Err(bad("has a point, where the map's numbers.decimal is a comma"));
+                return Err(bad("has a point, but the map's numbers.decimal is a comma"));
             }
             plain = Cow::Owned(plain.replacen(',', ".", 1));
         }
@@ -63,7 +63,7 @@ impl NumberFormat {
             .and_then(|parsed| parsed.value.checked_mul(unit)?.checked_mul(factor.unwrap_or(Decimal::ONE)));
         product
             .map(|product| Cow::Owned(product.normalize().to_string()))
-            .ok_or_else(|| bad("is no number that the map can scale"))
+            .ok_or_else(|| bad("is not a number that the map can scale"))
     }
 
     /// Number without thousands separators; `None` if a separator is at a wrong position.
@@ -78,7 +78,7 @@ impl NumberFormat {
     }
 }
 
-/// True for a thousands separator. A blank separator may be any Unicode blank.
+/// True if `c` is the thousands separator `sign`. If `sign` is a space, a non-breaking or thin space counts too.
 fn is_thousands(sign: char, c: char) -> bool {
     c == sign || sign == ' ' && matches!(c, '\u{a0}' | '\u{202f}' | '\u{2009}')
 }
@@ -131,8 +131,8 @@ mod tests {
         check(&german, "1234.567", None, "by threes");
         check(&german, "1,234.567", None, "by threes");
         check(&format(',', None), "1.5", None, "has a point");
-        check(&german, "abc", Some("2"), "is no number");
-        check(&format('.', Some(',')), "$  1,234.é", Some("2"), "is no number");
-        check(&german, "0,12345678901", Some("2"), "is no number");
+        check(&german, "abc", Some("2"), "is not a number");
+        check(&format('.', Some(',')), "$  1,234.é", Some("2"), "is not a number");
+        check(&german, "0,12345678901", Some("2"), "is not a number");
     }
 }

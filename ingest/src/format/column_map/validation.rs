@@ -119,7 +119,7 @@ impl<'a> MapValidator<'a> {
     }
 
     fn delimiter(&self) -> Result<Option<u8>, MapError> {
-        let message = "file.delimiter is one sign, such as \";\", or \"tab\"";
+        let message = "file.delimiter is one character, such as \";\", or \"tab\"";
         self.convert(self.definition.file.delimiter.as_ref(), message, |text| match text.as_bytes() {
             b"tab" => Some(b'\t'),
             [sign] if !matches!(sign, b'"' | b'\n') => Some(*sign),
@@ -191,7 +191,7 @@ impl<'a> MapValidator<'a> {
         for (unit, currency) in &self.definition.units {
             let is_unit = !unit.trim().is_empty() && !unit.contains(|c: char| c.is_ascii_digit());
             if !is_unit || Currency::parse(currency.get_ref()).is_none() {
-                let message = "[units] has units within cells and their currencies, such as p = \"GBX\"";
+                let message = "[units] has the currency of each unit in the cells, such as p = \"GBX\"";
                 return Err(self.at(currency.span(), message));
             }
             if !matches!(self.kind, Kind::Price | Kind::Dividend) {
@@ -209,7 +209,8 @@ impl<'a> MapValidator<'a> {
         let message = "numbers.decimal is \".\" or \",\"";
         let decimal = self.convert(numbers.decimal.as_ref(), message, |text| one_of(&['.', ','], text))?;
         let decimal = decimal.unwrap_or('.');
-        let message = "numbers.thousands is \",\", \".\", \" \" or \"'\", and not numbers.decimal's sign";
+        let message =
+            "numbers.thousands is \",\", \".\", \" \" or \"'\", but not the same as numbers.decimal";
         let thousands = self.convert(numbers.thousands.as_ref(), message, |text| {
             one_of(&['.', ',', ' ', '\'', '’'], text).filter(|sign| *sign != decimal)
         })?;
@@ -256,7 +257,7 @@ impl<'a> MapValidator<'a> {
         }
         let pattern = ColumnNamePattern::parse(wide.name.get_ref()).ok_or_else(|| {
             let message =
-                "wide.name has {symbol} or {date}, and may have {field}, each once, with signs between them";
+                "wide.name has {symbol} or {date}, and may have {field}, each once, with characters between them";
             self.at(span.clone(), message)
         })?;
         let value = match &wide.value {
@@ -271,7 +272,7 @@ impl<'a> MapValidator<'a> {
         Ok(Some(WideNames { pattern, value, skip: wide.skip.clone() }))
     }
 
-    /// Fails if a required column has no value in the map.
+    /// Fails if the map gives no column or constant for a required value, or a `direction` without a `ratio`.
     fn check_required(&self, map: &ColumnMap) -> Result<(), MapError> {
         let given = |name: &str| {
             let wide = map.wide.as_ref();
@@ -290,7 +291,7 @@ impl<'a> MapValidator<'a> {
         }
         if given(DIRECTION) && !given(RATIO) {
             return Err(MapError::without_line(
-                "a direction is that of a ratio: name the column of the ratio in [columns]",
+                "a direction needs a ratio: name the column of the ratio in [columns]",
             ));
         }
         if missing.is_empty() {

@@ -99,7 +99,7 @@ fn dividends_of_every_spelling() {
             "reject 7 no_ex_date: neither an ex-date nor a record date is given",
             "reject 8 non_positive_amount: the amount is 0, but a distribution is positive",
             "reject 9 bad_value: type \"bonus\" must be one of: regular, special, supplemental, irregular, return_of_capital, capital_gain, capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown",
-            "reject 10 bad_value: frequency 5 is no usual number of payments a year: 0, 1, 2, 3, 4, 6, 12, 13, 24, 26 or 52",
+            "reject 10 bad_value: frequency 5 must be a usual number of payments a year: 0, 1, 2, 3, 4, 6, 12, 13, 24, 26 or 52",
         ]
     );
 }

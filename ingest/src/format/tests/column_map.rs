@@ -29,7 +29,7 @@ fn json_says_where_its_records_are() {
     assert_eq!(read(&format!(r#"{{"data":[{{"ticker":"AAPL","rows":[{row}]}}]}}"#)), expected);
     assert!(read(r#"{"data":{"other":[]}}"#).unwrap_err().contains("file.records"));
     let nested = format!("{{\"data\":{{\"rows\":{}{row}{}}}}}", "[".repeat(50_000), "]".repeat(50_000));
-    assert_eq!(read(&nested).unwrap(), ["reject 1 malformed_row: is no object with members"]);
+    assert_eq!(read(&nested).unwrap(), ["reject 1 malformed_row: is not a JSON object"]);
     let without = r#"{"data":{"rows":[{"day":"2020-08-07"},{}]}}"#;
     let missing = |row| format!("reject {row} missing_field: symbol is required and empty: fill it in");
     assert_eq!(read(without).unwrap(), [missing(1), missing(2)], "no record is passed over in silence");
@@ -242,7 +242,7 @@ fn a_unit_in_each_cell_is_its_currency() {
             "dividend VOD.L 2024-01-02 0.023 GBP regular raw",
             "dividend KO 2024-01-03 0.75 USD regular raw",
             "dividend SAP.DE 2024-01-04 1.1 EUR regular raw",
-            "reject 5 bad_value: the number has no unit of the map's [units]: add its unit, or constants.currency for it",
+            "reject 5 bad_value: the number has no unit of the map's [units]: add the unit there, or set constants.currency",
         ]
     );
     let fallback = format!("{map}[constants]\ncurrency = \"CHF\"\n");

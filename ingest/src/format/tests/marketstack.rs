@@ -24,5 +24,5 @@ fn a_page_without_data_and_an_hour_are_refused() {
     let error = r#"{"error":{"code":"invalid_access_key","message":"You have not supplied a valid API Access Key."}}"#;
     assert!(refused("ms.json", error).contains("valid API Access Key"));
     let hourly = CSV.replace("00:00:00", "15:00:00");
-    assert!(refused("ms.csv", &hourly).contains("has UTC times for days"));
+    assert!(refused("ms.csv", &hourly).contains("has UTC times instead of dates"));
 }

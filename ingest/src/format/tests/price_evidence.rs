@@ -2,7 +2,8 @@ use event_log::record_batch::Body;
 
 use super::read_helper::{bodies, options};
 
-/// Evidence of a file: `dividend column FROM TO` or `PREVIOUS EX-DATE FACTOR BASIS`.
+/// Dividend evidence of a file, as lines. `dividend column FROM TO` is a period with a dividend column. `PREVIOUS
+/// EX-DATE FACTOR BASIS` is the adjustment factor between the closes of two days.
 fn evidence(name: &str, text: &str) -> Vec<String> {
     let mut lines = Vec::new();
     for body in bodies(name, text, &options()).unwrap() {

@@ -23,7 +23,7 @@ pub(super) fn options() -> ReaderOptions {
     }
 }
 
-/// All record batch bodies of a text.
+/// Reads a feed's text, and returns the bodies of its record batches.
 pub(super) fn bodies(name: &str, text: &str, options: &ReaderOptions) -> Result<Vec<Body>, String> {
     let file = FeedFile::from_name(name);
     let head = FileHead::read(&file, &mut text.as_bytes()).unwrap();

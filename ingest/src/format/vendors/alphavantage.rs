@@ -1,7 +1,7 @@
 //! Alpha Vantage: daily prices, `DIVIDENDS`, `SPLITS` and `OVERVIEW`, as JSON and CSV.
 //!
-//! Prices are as traded, and dividends are as paid. The adjusted close is used only as evidence of dividends. CSV files
-//! contain no symbol.
+//! Prices are as traded, and dividends are as paid. The adjusted close is used only to check which dividends were paid
+//! (R40). CSV files contain no symbol.
 
 use std::borrow::Cow;
 
@@ -138,7 +138,8 @@ fn read_row(
         .add_of_row(row, rows)
 }
 
-/// Reads a company overview as a security and its figures. The vendor gives margins and returns as fractions of one.
+/// Converts a company overview to a security record and a fundamentals record. The vendor gives margins and returns as
+/// fractions, such as 0.25 for 25 %.
 fn overview(row: &VendorRow<'_>, symbol: &str, rows: &mut RowAccumulator) -> Result<(), RowError> {
     let asked_on = rows.observed_at().date_naive().to_string();
     let quarter = row.date(&["latestquarter"]);

@@ -156,7 +156,8 @@ fn frequency(period: &str) -> Option<&'static str> {
     }
 }
 
-/// Reads the sections of a company as a security and its figures. Fractions are converted to percent.
+/// Converts the sections of a company to a security record and a fundamentals record. Fractions are converted to
+/// percent.
 fn fundamentals(
     whole: &VendorRow<'_>,
     general: RawJson<'_>,

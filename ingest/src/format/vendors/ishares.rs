@@ -18,7 +18,7 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
     read,
 };
 
-/// Symbols with a share class that the issuer writes without a separator, each with its canonical form.
+/// Symbols of share classes: the issuer's spelling without a separator, and the canonical symbol.
 const CLASSES: [(&str, &str); 9] = [
     ("BRKB", "BRK.B"),
     ("BFA", "BF.A"),
@@ -31,7 +31,8 @@ const CLASSES: [(&str, &str); 9] = [
     ("GEFB", "GEF.B"),
 ];
 
-/// Exchanges of the home market. Their symbols have no market suffix.
+/// Exchanges of the United States. The symbol of a holding is used only if it trades on one of these exchanges, or if
+/// the file names no exchange.
 const HOME: [&str; 5] = ["XNYS", "XNAS", "ARCX", "XASE", "BATS"];
 
 fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
@@ -39,7 +40,7 @@ fn detect(head: &FileHead) -> Option<Result<SymbolScope, String>> {
     found.then_some(Ok(SymbolScope::File))
 }
 
-/// Preamble above the table.
+/// Values in the lines above the table.
 #[derive(Default)]
 struct Preamble {
     name: Option<String>,
@@ -123,7 +124,7 @@ fn spelled_date(text: &str) -> Option<NaiveDate> {
         .or_else(|| forms.iter().find_map(|form| NaiveDate::parse_from_str(text, form).ok()))
 }
 
-/// Adds the fund itself, as a security and as fund data.
+/// Adds the fund itself, as a security record and an ETF record.
 fn fund_rows(
     fund: &str,
     preamble: &Preamble,

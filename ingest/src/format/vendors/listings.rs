@@ -39,7 +39,7 @@ fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadE
 
 fn listing(row: &VendorRow<'_>, rows: &mut RowAccumulator) -> Result<(), RowError> {
     if row.text(&["testissue"]) == Some("Y") {
-        return Err(RowError::new("test_issue", "is a symbol by which the exchange tests its systems"));
+        return Err(RowError::new("test_issue", "is a test symbol of the exchange"));
     }
     let name = row.text(&NAME).ok_or_else(|| RowError::missing_value("Security Name"))?;
     // A list of one exchange has no exchange column. Lists of NYSE have a column `ACT Symbol`, lists of Nasdaq do not.

@@ -1,7 +1,7 @@
 //! Marketstack: end-of-day prices of one or many symbols, as CSV and JSON.
 //!
-//! Prices are as traded, and `dividend` is as paid. `adj_close` is used only as evidence of dividends; the other
-//! `adj_…` columns are not read.
+//! Prices are as traded, and `dividend` is as paid. `adj_close` is used only to check which dividends were paid (R40).
+//! The other `adj_…` columns are not read.
 
 use super::{
     Encoding, FeedReadError, FileHead, RowAccumulator, SymbolScope, TradingDay, VendorFile, VendorFormat,

@@ -1,8 +1,8 @@
-//! Polygon / Massive: dividends and splits in the old and new form, tickers, aggregates, and the flat files of day
-//! aggregates.
+//! Polygon / Massive: dividends and splits in the old and new form, tickers, daily bars ("aggregates"), and flat files
+//! of daily bars.
 //!
-//! Responses are pages, lists of results, or one result per line. Aggregates of the API are adjusted for splits up to
-//! the day of the request, unless the response says otherwise. Flat files are as traded.
+//! The records of a response are in pages, in lists, or one per line. Bars of the API are adjusted for splits up to the
+//! day of the request, unless the response states that they are not. Bars of flat files are as traded.
 
 use chrono::{DateTime, NaiveDate, Timelike, Utc};
 use chrono_tz::America::New_York;
@@ -58,7 +58,7 @@ fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadE
             days.push(date);
             Ok(())
         } else {
-            let message = "is no dividend, split, ticker or aggregate of Massive";
+            let message = "is not a dividend, split, ticker or aggregate of Massive";
             Err(RowError::new("unknown_kind", message))
         }
     })?;
@@ -120,7 +120,7 @@ fn aggregate<'a>(row: &'a VendorRow<'_>, date: NaiveDate, basis_as_of: Option<&'
 /// Adds a security. If the response has the details of a ticker, adds its market value and share count too.
 fn ticker(row: &VendorRow<'_>, fetched_on: &str, rows: &mut RowAccumulator) -> Result<(), RowError> {
     if let Some(market) = row.text(&["market"]).filter(|market| !matches!(*market, "stocks" | "otc")) {
-        let message = format_args!("market {market} is not of securities");
+        let message = format_args!("market {market} is not a securities market");
         return Err(RowError::new("unsupported_market", message));
     }
     let r#type = match row.text(&["type"]).unwrap_or_default() {

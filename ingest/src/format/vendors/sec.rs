@@ -37,7 +37,7 @@ const TRAILING: [(&str, &str, &[&str]); 6] = [
     ("dividends_paid_ttm", "USD", &["PaymentsOfDividendsCommonStock", "PaymentsOfDividends"]),
 ];
 
-/// SEC facts with a share count: taxonomy and name of each.
+/// Taxonomies and names of the SEC facts that contain a share count.
 const SHARES: [(&str, &str); 2] =
     [("dei", "EntityCommonStockSharesOutstanding"), ("us-gaap", "CommonStockSharesOutstanding")];
 
@@ -74,7 +74,7 @@ fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadE
     })
 }
 
-/// Figures of a company: by date, then by canonical name.
+/// Figures of a company, by date and by canonical column name.
 fn figures_of(document: RawJson<'_>) -> BTreeMap<NaiveDate, BTreeMap<&'static str, Decimal>> {
     let mut figures: BTreeMap<NaiveDate, BTreeMap<&'static str, Decimal>> = BTreeMap::new();
     let Some(facts) = document.get("facts") else { return figures };
@@ -98,7 +98,7 @@ fn figures_of(document: RawJson<'_>) -> BTreeMap<NaiveDate, BTreeMap<&'static st
     figures
 }
 
-/// First and last day of a fact's period. A share count refers to one day, which is then first and last.
+/// First and last day of a fact's period. For a share count, both are the same day.
 type Period = (NaiveDate, NaiveDate);
 
 /// Values of an SEC fact by period. If several filings report one period, the newest filing decides.

@@ -18,8 +18,8 @@ pub(crate) static FORMAT: VendorFormat = VendorFormat {
     read,
 };
 
-/// Smallest plausible market value of a company, in dollars. A value below it is in billions of dollars, the unit of
-/// files up to 2016.
+/// Market values below this number are in billions of dollars, the unit of files up to 2016. All other values are in
+/// dollars.
 const MIN_MARKET_CAP: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 const BILLION: Decimal = Decimal::from_parts(1_000_000_000, 0, 0, false, 0);
 

@@ -1,7 +1,7 @@
 //! Tiingo: end-of-day prices as CSV and JSON, corporate actions, and the description of a ticker.
 //!
-//! Prices are as traded, and `divCash` is as paid. `adjClose` is used only as evidence of dividends; the other `adj…`
-//! columns are not read.
+//! Prices are as traded, and `divCash` is as paid. `adjClose` is used only to check which dividends were paid (R40).
+//! The other `adj…` columns are not read.
 
 use super::{
     FeedReadError, FileHead, Kind, RecordBuilder, RowAccumulator, SeriesDates, SymbolScope, TradingDay,
@@ -53,7 +53,8 @@ fn read(file: VendorFile<'_>, rows: &mut RowAccumulator) -> Result<(), FeedReadE
     Ok(())
 }
 
-/// Dividend record. The vendor misspells a name as `distributionFreqency`; the correct spelling is read too.
+/// Dividend record. The vendor misspells the frequency field as `distributionFreqency`. The correct spelling is read
+/// too.
 fn distribution<'a>(row: &'a VendorRow<'_>, currency: Option<&'a str>) -> RecordBuilder<'a> {
     let code = row.text(&["distributionfreqency", "distributionfrequency", "distributionfreq"]);
     let frequency = match code.unwrap_or_default() {
@@ -89,7 +90,7 @@ fn split<'a>(row: &'a VendorRow<'_>) -> RecordBuilder<'a> {
         .with_value("action", (row.text(&["splitstatus"]) == Some("c")).then_some("retract"))
 }
 
-/// Security record. The vendor's description does not distinguish funds from stocks.
+/// Security record. The vendor's description does not distinguish funds from stocks, so the type is always stock.
 fn security<'a>(row: &'a VendorRow<'_>) -> RecordBuilder<'a> {
     RecordBuilder::new(Kind::Security)
         .with_values(fields! { row.text => symbol: ticker, name, exchange: exchangecode, description })

@@ -1,7 +1,8 @@
 //! Quandl / Nasdaq Data Link WIKI prices: each row has a raw price, and optionally a dividend and a split.
 //!
-//! Three spellings of the header are known. Files without a ticker column have one symbol, from `--symbol` or the file
-//! name. `adj_close` is used only as evidence of dividends; the other `adj_*` columns are not read.
+//! The symbol column is named `ticker`, `stock` or `symbol`. A file without a symbol column has one symbol, from
+//! `--symbol` or the file name. `adj_close` is used only to check which dividends were paid (R40). The other `adj_*`
+//! columns are not read.
 
 use super::{
     Encoding, FeedReadError, FileHead, HeaderedTable, PriceColumns, RowAccumulator, RowError, Symbol,

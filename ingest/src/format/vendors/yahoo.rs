@@ -1,11 +1,13 @@
 //! Yahoo-style CSV with daily rows of one symbol, or of many symbols with a symbol column. `yahoo_chart.rs` reads chart
 //! responses in JSON.
 //!
-//! In `…,Adj Close,Volume[,Dividends,Stock Splits]`, prices and dividends are adjusted for splits up to the newest
-//! date. In the older `…,Volume,Adj Close`, prices are raw. `Adj Close` is used only as evidence of dividends;
-//! `Repaired?` is not read. A table with only events (`Dividends`, `Stock Splits`) has adjusted dividends. `Dividends`
-//! of a fund usually include `Capital Gains`, which the reader then subtracts. If the gain is larger than the dividend,
-//! the dividend cannot include it, and both are loaded.
+//! If the column `Adj Close` is before `Volume`, prices and dividends are adjusted for splits up to the newest date. In
+//! the older layout, `Adj Close` is after `Volume`, and prices and dividends are raw. `Adj Close` is used only to check
+//! which dividends were paid (R40). `Repaired?` is not read.
+//!
+//! A table of `Dividends` or `Stock Splits` without prices has split-adjusted dividends. The `Dividends` of a fund
+//! usually include its `Capital Gains`, so the reader subtracts the gain from the dividend. If the gain is larger than
+//! the dividend, the dividend cannot include it, and both are loaded unchanged.
 
 use std::io::Read;
 
@@ -21,7 +23,7 @@ use crate::format::adjusted_row_reader::AdjustedRowReader;
 
 const DATE: [&str; 2] = ["date", "datetime"];
 const TICKER: [&str; 2] = ["symbol", "ticker"];
-/// Columns of events, in tables without prices.
+/// Normalized names of the columns in tables of dividends and splits, which have no prices.
 const EVENTS: [&str; 3] = ["dividends", "stocksplits", "capitalgains"];
 
 pub(crate) static FORMAT: VendorFormat = VendorFormat {

@@ -1,8 +1,8 @@
-//! Yahoo chart responses (v8, JSON): columnar days with dividends, splits and capital gains.
+//! Yahoo chart responses (v8, JSON): lists of prices by day, with dividends, splits and capital gains.
 //!
-//! Prices and dividends are on the share basis of the newest day in the response. `adjclose` is used only as evidence
-//! of dividends. Each day has the time at which its session starts. In the exchange's time zone, the date of this time
-//! is the date of the session.
+//! Prices and dividends are adjusted for splits up to the newest day in the response. `adjclose` is used only to check
+//! which dividends were paid (R40). The time of a day is the start of its session. The session date is the date of this
+//! time in the exchange's time zone.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -98,7 +98,7 @@ fn read_result(
     reader.finish(rows)
 }
 
-/// Trading day of a chart response. Numbers are texts with the digits of the response; an empty text is an absent
+/// Trading day of a chart response. Numbers are texts with the digits of the response. An empty text is a missing
 /// value.
 #[derive(Default)]
 struct ChartDay<'a> {

@@ -1,4 +1,4 @@
-//! Proposals for tables in common real layouts.
+//! Tests of map proposals for common table layouts of real vendors and tools.
 
 use super::{check, lacks, propose, refused};
 
@@ -25,7 +25,7 @@ fn a_kind_and_its_columns_are_found_by_words() {
             "amount = \"gross\"",
             "format = \"YYYY/MM/DD\"",
             "\"Final\" = \"regular\"",
-            "# not taken: net",
+            "# unused columns: net",
             "\"ex_date\":\"2017-06-16\"",
             "\"amount\":\"0.0859\"",
         ],
@@ -72,7 +72,7 @@ fn a_letter_among_symbols_is_a_symbol() {
         paid,
         &["kind = \"dividend\"", "value = \"amount\"", "skip_without = [\"amount\"]", "\"amount\":\"1.265\""],
     );
-    assert!(refused("volume.csv", paid).contains("no prices"));
+    assert!(refused("volume.csv", paid).contains("not prices"));
 }
 
 #[test]

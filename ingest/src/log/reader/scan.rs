@@ -1,5 +1,5 @@
-//! Scan of the log: every stored message of the given subjects, in order. The scan also finds messages that a consumer
-//! does not deliver.
+//! Scan of the log: reads every stored message of the given subjects, in order. It also reads messages that a NATS
+//! consumer cannot deliver, for example because of malformed headers.
 
 use std::time::{Duration, Instant};
 
@@ -11,21 +11,20 @@ use super::{Log, LogError, RETRY_PAUSE};
 
 /// Maximum time for deleting a consumer at the end of a scan.
 const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
-/// Maximum time for retries of failed reads. The time is counted from the last message that the scan received, or from
-/// the start of the scan.
+/// Maximum time for retries of failed reads, since the last received message or the start of the scan.
 const MAX_OUTAGE: Duration = Duration::from_secs(25);
-/// Time without a delivered message, after which the scan looks for messages that the server cannot deliver.
+/// Time without a delivered message. After this time, the scan looks for messages that the server cannot deliver.
 const STALLED: Duration = Duration::from_secs(1);
-/// Maximum time for the delivery of a readable message. A message that is not delivered in time is fetched by its
+/// Additional time for the delivery of a readable message. If it is still not delivered, the message is fetched by its
 /// sequence.
 const UNDELIVERED: Duration = Duration::from_secs(15);
 
-/// Maximum number of messages of other subjects that a search for malformed messages skips.
+/// Maximum number of messages of other subjects that [`Log::fetch_malformed`] passes over after an undelivered message.
 const MAX_SKIPPED: u64 = 256;
 
 impl Log {
-    /// Reads the stored messages of `subjects` from a sequence on. An empty list means all subjects. After a failure, a
-    /// new connection continues at the same sequence. Messages that are lost or unreadable are skipped.
+    /// Calls `each` for the stored messages of `subjects`, from a sequence on. An empty list means all subjects. After
+    /// a failure, a new connection continues at the same sequence. Lost and unreadable messages are skipped.
     pub(super) async fn scan(
         &self,
         subjects: &[String],
@@ -54,11 +53,11 @@ impl Log {
         }
     }
 
-    /// Reads messages with a consumer, up to the last message, or up to a message that is not delivered. The
-    /// undelivered message is fetched by its sequence.
+    /// Reads messages with a consumer until the last message. If a message is not delivered, fetches it by its sequence
+    /// and stops.
     ///
-    /// With `by_sequence`, malformed messages at the start are first fetched by sequence, because their delivery would
-    /// end the connection.
+    /// The delivery of a malformed message would end the connection. With `by_sequence`, malformed messages at the
+    /// start are therefore fetched by sequence first.
     async fn scan_once(
         &self,
         subjects: &[String],
@@ -121,8 +120,8 @@ impl Log {
         let mut next = from_sequence;
         let mut delivered = 0;
         while pending > 0 {
-            // If the log was not read for minutes, the server scans the log before the first delivery. This may take
-            // long in a large log, so a delay of the first message is not an error.
+            // After minutes without a read, the server scans the log before the first delivery. This may take long in a
+            // large log, so a delay of the first message is not an error.
             let message = tokio::select! {
                 biased;
                 message = messages.next() => message,
@@ -157,10 +156,12 @@ impl Log {
         Ok(ScanEnd::Complete)
     }
 
-    /// Waits [`STALLED`], then fetches messages one by one, up to the first message of `subjects`. Unreadable messages
-    /// before it are skipped, because they would block the consumer forever. If none was skipped and the found message
-    /// is well-formed, the consumer gets [`UNDELIVERED`] more time for its delivery. `None` if no message of `subjects`
-    /// is left.
+    /// Finds the message that blocks the delivery. Waits [`STALLED`], then fetches messages one by one, up to the first
+    /// message of `subjects`. Returns this message. Returns `None` if no message of `subjects` is left.
+    ///
+    /// Unreadable messages before it are skipped, because they would block the consumer forever. If no message was
+    /// skipped and the found message is well-formed, the consumer may be only slow. It then gets [`UNDELIVERED`] more
+    /// time to deliver the message.
     async fn find_undelivered(
         &self,
         from_sequence: u64,
@@ -192,9 +193,9 @@ impl Log {
         Ok(LogMessage::fetch(&self.context, &self.settings.nats_stream, sequence).await?)
     }
 
-    /// Fetches malformed messages of `subjects` from `from_sequence` on. Stops at the first well-formed message of
-    /// `subjects`, at the first sequence without a message, or after `max_skipped` messages of other subjects. Returns
-    /// the sequence at which it stopped.
+    /// Fetches consecutive malformed messages of `subjects`, from `from_sequence` on, and calls `each` for them. Stops
+    /// at a well-formed message of `subjects`, or at a sequence without a message. Also stops after `max_skipped`
+    /// messages of other subjects. Returns the sequence at which it stopped.
     async fn fetch_malformed(
         &self,
         from_sequence: u64,
@@ -215,15 +216,15 @@ impl Log {
     }
 }
 
-/// Result of one pass over the log.
+/// Result of [`Log::scan_once`].
 enum ScanEnd {
-    /// No message is left.
+    /// All messages were read.
     Complete,
-    /// An undelivered message was fetched by its sequence. Another pass must read the messages after it.
+    /// A message was not delivered, and was fetched by its sequence. The messages after it are still unread.
     Undelivered,
 }
 
-/// True if the subject of a message is in the list. An empty list contains all subjects.
+/// True if the subject of a message is in the list. An empty list matches all subjects.
 fn matches_subjects(message: &LogMessage, subjects: &[String]) -> bool {
     subjects.is_empty() || subjects.contains(&message.subject)
 }

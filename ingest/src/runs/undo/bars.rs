@@ -1,4 +1,4 @@
-//! Undo of price bars, by comparison of the run's bars with the bars of all other runs of the source.
+//! Undo of price bars. The bars of the run are compared with the bars of all other runs of the source.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -12,15 +12,15 @@ use super::changes::{EncodedBatches, UndoChange, UndoChanges};
 use super::scope::UndoScope;
 use crate::load::error::LoadError;
 
-/// Target number of the run's bars per part. To limit memory, the bars are compared in parts, one after the other. A
-/// hash assigns each symbol to a part, so a part may have more bars. The log is read twice for each part.
+/// Target number of bars per part. To limit memory, the bars of the run are processed in parts, one after the other. A
+/// hash assigns each symbol to a part, so a part may exceed the target. The log is read twice for each part.
 const MAX_BARS_PER_PART: u64 = 1_500_000;
 /// Maximum number of bars per record batch. A batch stores each distinct version (revision, observation time and share
 /// basis) once. The limit keeps a batch small even if all bars have distinct versions.
 const MAX_BARS_PER_BATCH: usize = 3_000;
 
-/// Computes the bars that undo the run, and adds them to `batches`. Returns the counts of changes. `bars` is the number
-/// of bars that the run published.
+/// Computes the bars to publish in order to undo the run, and adds them to `batches`. Returns the counts of changes.
+/// `bars` is the number of bars that the run published.
 pub(super) async fn compute_changes(
     scope: &UndoScope<'_>,
     bars: u64,
@@ -44,7 +44,7 @@ pub(super) async fn compute_changes(
     Ok(changes)
 }
 
-/// Bars of one symbol: the bars of the run, and the bars of other runs on the same days.
+/// Bars of one symbol. `own` has the bars of the run, `other` the bars of other runs on the same days.
 #[derive(Debug, Default)]
 struct SymbolBars {
     own: Vec<Bars>,
@@ -52,7 +52,7 @@ struct SymbolBars {
     other: Vec<Bars>,
 }
 
-/// Bars of the symbols that belong to one part. A hash of the symbol decides the part.
+/// Bars of all symbols in one part. A hash of the symbol decides the part.
 #[derive(Debug, Default)]
 struct BarTable {
     part: u64,
@@ -79,7 +79,7 @@ impl BarTable {
         }
     }
 
-    /// Bars that undo the run, as series of at most [`MAX_BARS_PER_BATCH`] bars.
+    /// Bars to publish in order to undo the run, as series of at most [`MAX_BARS_PER_BATCH`] bars.
     fn undo(self, changes: &mut UndoChanges) -> Result<Vec<SymbolSeries>, BarsError> {
         let mut all = Vec::new();
         for (symbol, symbol_bars) in self.by_symbol {
@@ -104,8 +104,8 @@ fn part_of(symbol: &Symbol, parts: u64) -> u64 {
     first % parts.max(1)
 }
 
-/// Bars that undo the run's bars of one symbol. `own` has the bars of the run, `other` the bars of other runs. Both
-/// must be sorted by day and have the same scale.
+/// Bars to publish in order to undo the run's bars of one symbol. `own` has the bars of the run, `other` the bars of
+/// other runs. Both must be sorted by day and have the same decimal scale.
 fn undo_symbol(
     symbol: &Symbol,
     own: &Bars,
@@ -136,8 +136,8 @@ fn undo_symbol(
     undone
 }
 
-/// Bar of a retraction. The close is 0, and all other values are missing. Closes are encoded as differences, so a
-/// series of zeros needs almost no space.
+/// Placeholder bar for a retraction. Its close is 0, and all other values are missing. Closes are encoded as
+/// differences, so a series of zeros needs almost no space.
 fn retracted_bar(day: i32) -> Bar {
     let none = MISSING;
     Bar { day, open: none, high: none, low: none, close: 0, volume: none, vwap: none, trade_count: none }

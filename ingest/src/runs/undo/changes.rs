@@ -1,4 +1,4 @@
-//! Changes that an undo makes: counts for the report, and record batches.
+//! Changes that an undo makes: counts for the report, and record batches to publish.
 
 use event_log::record_batch::{BatchError, Body};
 use market::observation::VersionRank;
@@ -6,36 +6,37 @@ use serde::Serialize;
 
 use crate::batch::chunk_encoder::{ChunkEncoder, EncodedBatch};
 
-/// Maximum number of examples.
+/// Maximum number of examples per kind of row.
 const MAX_EXAMPLES: usize = 10;
 
 /// Counts of the changes that an undo makes to the rows of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct UndoChanges {
-    /// Number of restored rows: the undo republishes the version from before the run.
+    /// Number of restored rows. The undo republishes the values from before the run.
     pub restored: u64,
-    /// Number of retracted rows, which the run had introduced.
+    /// Number of retracted rows. The run had introduced these rows.
     pub retracted: u64,
     /// Number of rows that a later run corrected. The undo does not change these rows.
     pub corrected_since: u64,
-    /// Number of rows that are equal to the version from before the run. The undo does not change these rows.
+    /// Number of rows whose values the run did not change. The undo does not change these rows either.
     pub unchanged: u64,
-    /// Examples of changes, as text.
+    /// Examples of changes, such as `KO|2024-03-15: retracted`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<String>,
 }
 
 /// Change that an undo makes to a row.
 pub(super) enum UndoChange<T> {
-    /// The highest-ranked version of the other runs is published again.
+    /// Publish again the highest-ranked version of the row from other runs.
     Restore(T),
     Retract,
 }
 
 impl UndoChanges {
-    /// Decides the change that the undo makes to one key, and counts it. `own` is the version of the undone run.
-    /// `other` is the highest-ranked version of all other runs. `is_equal` compares the contents of both versions, and
-    /// is called only if neither is a retraction. Returns `None` if the undo does not change the row.
+    /// Decides the change that the undo makes to one row, and counts it. `key` identifies the row in examples. `own` is
+    /// the rank of the row's version from the undone run. `other` is the highest-ranked version from all other runs,
+    /// with its rank. `is_equal` compares the contents of both versions. It is called only if neither is a retraction.
+    /// Returns `None` if the undo does not change the row.
     pub(super) fn count_key<T>(
         &mut self,
         key: impl FnOnce() -> String,
@@ -68,7 +69,8 @@ impl UndoChanges {
     }
 }
 
-/// Encoded record batches in order. They are cut at fixed numbers of rows, so the same undo gives the same batches.
+/// Encoded record batches in order of publication. They are cut at fixed numbers of rows, so a repeated undo gives the
+/// same batches.
 #[derive(Debug, Default)]
 pub(super) struct EncodedBatches {
     encoder: ChunkEncoder,

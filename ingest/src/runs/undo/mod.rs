@@ -1,8 +1,9 @@
 //! `ingest undo`: reverts the rows of a run.
 //!
-//! The log is append-only, so an undo is a separate run. The undo reverts every row that no later run corrected. It
-//! republishes the version of the row from before the run, or a retraction if the run introduced the row. An undo reads
-//! the log only up to its own start manifest. A resumed undo therefore gives the same batches.
+//! The log is append-only, so an undo is a separate run. The undo reverts every row that no later run corrected. If the
+//! row existed before the run, the undo publishes the earlier version again. If the run introduced the row, the undo
+//! publishes a retraction. An undo reads the log only up to its own start manifest. A resumed undo therefore gives the
+//! same batches.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
@@ -33,8 +34,8 @@ use scope::UndoScope;
 
 /// Undoes a run: reverts its rows.
 ///
-/// The undo reverts every row that no later run corrected. It republishes the row's earlier version, or retracts a row
-/// that the run introduced. The changes are printed first. Undoing the undo restores the run.
+/// The undo reverts every row that no later run corrected: it republishes the row's version from before the run, or
+/// retracts the row if there was none. The changes are printed first. An undo of the undo restores the run.
 ///
 /// A later row is a correction if it has a newer observation time or a higher revision than the undone row.
 ///
@@ -52,7 +53,7 @@ pub struct UndoArgs {
 }
 
 impl UndoArgs {
-    /// Parses the command in the manifest of an undo; `None` for a command that is not an undo.
+    /// Parses the command from a run manifest. Returns `None` if the command is not an undo.
     pub(crate) fn parse_command(command: &[String]) -> Option<Self> {
         let [name, run] = command else { return None };
         (name == UNDO_FORMAT).then(|| Self { run: run.clone(), dry_run: false, json: false })
@@ -66,9 +67,9 @@ pub struct UndoReport {
     pub run: String,
     /// Run id of the undo.
     pub undo: String,
-    /// Source of the undone run, and thus of the undo.
+    /// Source of the undone run. The undo has the same source.
     pub source: String,
-    /// True for a dry run, which publishes nothing. The counts are then computed from the log as it is now.
+    /// True for a dry run, which publishes nothing. Its counts are computed from the current log.
     pub dry_run: bool,
     /// Changes to the run's rows, by kind. A kind without rows is absent.
     pub kinds: BTreeMap<Kind, UndoChanges>,
@@ -114,7 +115,8 @@ impl Display for UndoReport {
     }
 }
 
-/// Undoes a run. With `repair`, republishes lost batches of a completed undo.
+/// Undoes a run. Fails if the log already has a completed undo of the run. With `repair`, publishes the lost batches of
+/// that undo again instead.
 pub async fn undo_run(
     args: &UndoArgs,
     settings: &StreamSettings,
@@ -148,7 +150,8 @@ pub async fn undo_run(
     publish_undo(scope, started, of_undo(RunState::Completed).is_some()).await
 }
 
-/// Publishes an undo. `started` is the observation time of its start manifest; `None` if the log has no such manifest.
+/// Publishes an undo. `started` is the observation time of the undo's start manifest; `None` if the log has no such
+/// manifest. `completed` is true if the log has the undo's completion manifest.
 async fn publish_undo(
     mut scope: UndoScope<'_>,
     started: Option<DateTime<Utc>>,
@@ -192,7 +195,7 @@ async fn publish_undo(
     Ok(undone)
 }
 
-/// Computes the record batches of an undo and its report. The report is that of a dry run: nothing is published yet.
+/// Computes the record batches of an undo, and its report. Publishes nothing, so the report has `dry_run` set.
 async fn compute_changes(scope: &UndoScope<'_>) -> Result<(EncodedBatches, UndoReport), LoadError> {
     let mut batches = EncodedBatches::default();
     let mut report = UndoReport {

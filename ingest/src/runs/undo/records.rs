@@ -1,4 +1,5 @@
-//! Undo of records, by comparison of the run's rows with the rows of all other runs of the source.
+//! Undo of all rows except price bars, for example dividends and splits. The rows of the run are compared with the rows
+//! of all other runs of the source.
 
 use std::collections::BTreeMap;
 
@@ -16,26 +17,27 @@ use super::scope::UndoScope;
 use crate::batch::security_currencies::SecurityCurrencies;
 use crate::load::error::LoadError;
 
-/// Number of rows per record batch. It is small enough to keep batches with the largest rows below the message limit.
+/// Number of rows per record batch. Even a batch of the largest rows stays below the size limit of messages.
 const ROWS_PER_BATCH: usize = 500;
 
-/// Kind of record that supports undo.
+/// Type of record that can be undone.
 trait Undoable: EventRecord + Clone + PartialEq {
-    /// True if a retraction without an id also withdraws rows that have an id and the same natural key (R29).
+    /// True if a retraction without a vendor's id also withdraws the rows that have an id. The rows must have the same
+    /// natural key as the retraction (rule R29).
     const BY_NATURAL_KEY: bool = false;
-    /// Key of a record without a vendor's id; by default its symbol and date. The key of a dividend includes the
-    /// currency. A missing currency is replaced by the currency of the security (R39).
+    /// Key that identifies a record without a vendor's id. The default is symbol and date. The key of a dividend
+    /// includes the currency. If a dividend has no currency, the currency of its security is used (rule R39).
     fn natural_key(&self, _currencies: &SecurityCurrencies) -> String {
         let date = self.date().map(|date| date.to_string());
         let parts = self.symbol().map(ToString::to_string).into_iter().chain(date);
         parts.collect::<Vec<_>>().join("|")
     }
-    /// Rank of a record by completeness of its dates. It decides between rows with equal id and revision: the row with
-    /// the highest rank is used (R29).
+    /// Rank of a record by completeness of its dates. Of several rows with the same id and revision, the one with the
+    /// highest rank is used (rule R29).
     fn preference(&self) -> u32 {
         0
     }
-    /// Key of a row: the vendor's id, or else the natural key.
+    /// Key of a row: the vendor's id if the row has one, otherwise the natural key.
     fn key(row: &EventRow<Self>, currencies: &SecurityCurrencies) -> String {
         row.id.as_ref().map_or_else(|| row.record.natural_key(currencies), |id| format!("id:{id}"))
     }
@@ -93,7 +95,8 @@ impl Undoable for Etf {}
 impl Undoable for HoldingSnapshot {}
 impl Undoable for MarketSession {}
 
-/// Computes the records of a kind that undo the run, and adds them to `batches`. Returns the counts of changes.
+/// Computes the rows of one kind to publish in order to undo the run, and adds them to `batches`. Returns the counts of
+/// changes.
 pub(super) async fn compute_changes(
     kind: Kind,
     scope: &UndoScope<'_>,
@@ -145,7 +148,7 @@ async fn compute_changes_of<T: Undoable>(
     Ok(changes)
 }
 
-/// Version of a record: row, and id of the record batch that contains it.
+/// One version of a record: a row, and the id of the record batch that contains the row.
 #[derive(Debug, Clone)]
 struct RecordVersion<T> {
     row: EventRow<T>,
@@ -185,29 +188,28 @@ fn replace_if_higher<T: Undoable>(slot: &mut Option<RecordVersion<T>>, version: 
     }
 }
 
-/// Highest-ranked versions of one key: `own` from the run, `other` from all other runs. A missing version
-/// is `None`.
+/// Highest-ranked versions of the rows with one key. `own` comes from the undone run, `other` from all other runs.
 #[derive(Debug)]
 struct KeyVersions<T> {
     own: Option<RecordVersion<T>>,
     other: Option<RecordVersion<T>>,
 }
 
-/// Rows of other runs that have an id, and the same natural key as a row of the run. A retraction of the natural key
-/// also withdraws these rows.
+/// Rows of other runs that share their natural key with a row of the undone run, but have a vendor's id that the run
+/// does not contain. A retraction of the natural key also withdraws these rows.
 #[derive(Debug)]
 struct NaturalKeyRows<T> {
     /// Highest-ranked version of each row, by id.
     ids: BTreeMap<String, Option<RecordVersion<T>>>,
-    /// Highest-ranked retraction by other runs that has the natural key and no id; `None` if there is none.
+    /// Highest-ranked retraction of the natural key by other runs. A retraction with an id does not count.
     withdrawn: Option<RecordVersion<T>>,
 }
 
-/// Versions of every key that occurs in the run.
+/// Versions of every row that the undone run contains, by key.
 #[derive(Debug)]
 struct RecordTable<T> {
     by_key: BTreeMap<String, KeyVersions<T>>,
-    /// Rows of other runs by natural key, for kinds with [`Undoable::BY_NATURAL_KEY`].
+    /// Rows of other runs by natural key. Empty unless [`Undoable::BY_NATURAL_KEY`] is true.
     neighbours: BTreeMap<String, NaturalKeyRows<T>>,
     currencies: SecurityCurrencies,
 }
@@ -219,8 +221,8 @@ impl<T> Default for RecordTable<T> {
     }
 }
 
-/// Revision and observation time of a retraction without an id. The retraction withdraws all rows of its natural key
-/// that are not newer than the retraction.
+/// Revision and observation time of a retraction without an id. The retraction withdraws the rows with its natural key,
+/// except rows with a higher revision, or with the same revision and a later observation time.
 type RetractionTime = (i64, DateTime<Utc>);
 
 impl<T: Undoable> RecordTable<T> {
@@ -255,7 +257,7 @@ impl<T: Undoable> RecordTable<T> {
         }
     }
 
-    /// Rows that undo the run, and the counts of changes.
+    /// Rows to publish in order to undo the run, and the counts of changes.
     fn undo(self) -> (Vec<EventRow<T>>, UndoChanges) {
         let (mut rows, mut changes) = (Vec::new(), UndoChanges::default());
         let mut withdrawn: BTreeMap<String, RetractionTime> = BTreeMap::new();
@@ -286,8 +288,9 @@ impl<T: Undoable> RecordTable<T> {
         (rows, changes)
     }
 
-    /// Copies of the rows that a retraction of their natural key withdrew. A copy has a later observation time than the
-    /// retraction, so that the retraction does not withdraw the copy.
+    /// A retraction in the run or in its undo also withdraws rows of other runs with the natural key `natural`. Returns
+    /// copies of these rows, which restore them. Each copy has a later observation time than the retraction, so that
+    /// the retraction does not withdraw the copy.
     fn rows_to_republish(&self, natural: &str, (revision, observed_at): RetractionTime) -> Vec<EventRow<T>> {
         let Some(neighbours) = self.neighbours.get(natural) else { return Vec::new() };
         let rank = |version: &RecordVersion<T>| (version.row.revision, version.row.observed_at);
@@ -307,9 +310,9 @@ impl<T: Undoable> RecordTable<T> {
     }
 }
 
-/// Retraction of the run's row. It has the observation time of this row, so that later observations outrank the
-/// retraction. With [`Undoable::BY_NATURAL_KEY`], the retraction has no id, because a retraction with an id outranks
-/// all other rows of the same id and revision, even later observations.
+/// Retraction of a row of the run. It has the observation time of the row, so that later observations outrank it. If
+/// [`Undoable::BY_NATURAL_KEY`] is true, the retraction has no id. A retraction with an id would outrank every row of
+/// the same id and revision, even later observations.
 fn retracted<T: Undoable>(own: &RecordVersion<T>) -> EventRow<T> {
     let id = own.row.id.clone().filter(|_| !T::BY_NATURAL_KEY);
     EventRow { id, action: Action::Retract, ..own.row.clone() }
@@ -319,7 +322,7 @@ fn just_after(time: DateTime<Utc>) -> DateTime<Utc> {
     time + TimeDelta::microseconds(1)
 }
 
-/// Row that restores `before`, the version from before the run. The row ranks just above `own`, the run's version.
+/// Copy of `before`, the version from before the run. The copy ranks just above `own`, the version from the run.
 fn restored<T: Undoable>(own: &RecordVersion<T>, before: &RecordVersion<T>) -> EventRow<T> {
     let revision = own.row.revision.max(before.row.revision);
     let outranked = own.row.id.is_some() && before.preference() < own.preference();

@@ -1,4 +1,5 @@
-//! Record batches that an undo compares: batches of the run, and batches of the same source from before the undo.
+//! Record batches that an undo compares: batches of the undone run, and batches of other runs of the same source. All
+//! batches are from before the undo.
 
 use event_log::record_batch::{Envelope, RecordBatch};
 use market::event::{Kind, RunManifest};

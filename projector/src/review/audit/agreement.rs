@@ -1,4 +1,4 @@
-//! Agreement of feeds' adjusted closes with the served price factors, by source (R40).
+//! Number of ex-dates, by source, on which the adjusted closes of the source agree with the served price factors (R40).
 
 use std::collections::BTreeMap;
 
@@ -13,19 +13,20 @@ use super::finding::{AuditContext, CHUNK_HISTORIES, load_identities};
 
 const IDENTITIES: &str = include_str!("../../../queries/audit/evidence_identities.sql");
 
-/// Agreement of the adjusted closes of one source with the price factors.
+/// Agreement between the adjusted closes of one source and the price factors that the rules compute.
 #[derive(Debug, Serialize)]
 pub struct SourceAgreement {
-    /// Feed of the adjusted closes.
+    /// Source (feed) of the adjusted closes.
     pub source: String,
-    /// Number of ex-dates with a dividend factor: one that the feed's adjusted closes imply, or one that the rules
-    /// compute.
+    /// Number of ex-dates with a dividend factor. The factor is implied by the adjusted closes, or computed by the
+    /// rules, or both.
     pub ex_dates: u64,
-    /// Number of these ex-dates on which both factors exist and agree.
+    /// Number of these ex-dates on which the implied factor and the computed factor agree.
     pub agreeing: u64,
 }
 
-/// Counts the ex-dates of each source on which adjusted closes and rules give the same dividend factor.
+/// Compares two dividend factors on each ex-date: the factor that a source's adjusted closes imply, and the factor that
+/// the rules compute. Counts the ex-dates and the agreements of each source.
 pub(crate) async fn count_agreements(
     transaction: &Transaction<'_>,
     market: &AuditContext,

@@ -1,4 +1,4 @@
-//! Finding of an audit with examples, and the inputs of the served generation that the checks use.
+//! Findings of an audit with examples, and the inputs of the served generation that the checks use.
 
 use chrono::NaiveDate;
 use market::history::SourcePolicy;
@@ -15,28 +15,29 @@ const MARKET: &str = include_str!("../../../queries/audit/market.sql");
 
 pub(super) const MAX_EXAMPLES: usize = 10;
 
-/// Finding: result of one check.
+/// Result of one check of an audit. If a check sorts its matches into groups, each group has its own finding.
 #[derive(Debug, Serialize)]
 pub struct AuditFinding {
     /// Stable name of the check, for example `held_rows`.
     pub check: &'static str,
-    /// Group of matches within the check, for example a quarantine reason; `None` if the check has no groups.
+    /// Group of the matches, for example a quarantine reason; `None` if the check has no groups.
     pub topic: Option<String>,
     /// Title of the check, for the reader of the report.
     pub title: &'static str,
     /// Number of matching securities, rows or messages; 0 if the check found no problem.
     pub count: i64,
-    /// First ten matches of the check.
+    /// First matches, at most ten.
     pub first: Vec<FindingExample>,
-    /// Next step for the operator.
+    /// Advice for the operator: what to do about the matches.
     pub next: &'static str,
 }
 
 sql_row! {
-    /// Security, row or message that a check found.
+    /// One match of a check: a security, a row or a dead letter (a message that could not be applied).
     #[derive(Debug, Serialize)]
     pub struct FindingExample {
-        /// Symbol of the security; for a dead letter, sequence of its log message.
+        /// Symbol of the security. For a dead letter, `sequence/item`: the sequence of its log message, and the number
+        /// of the row in this message.
         pub symbol: String,
         /// Description of the problem, for the reader of the report.
         pub seen: String,
@@ -51,8 +52,8 @@ pub(crate) struct AuditContext {
 }
 
 impl AuditContext {
-    /// Loads the inputs of the generation that is first in the search path; `None` if nothing is derived yet. Also
-    /// returns the result row of [`MARKET`], from which the caller reads the log sequence and the number of securities.
+    /// Loads the inputs of a generation, which must be first in the search path. They are `None` if nothing is derived
+    /// yet. Also returns the result row of [`MARKET`], which contains the log sequence and the number of securities.
     pub(crate) async fn load(
         transaction: &Transaction<'_>,
         generation: &Generation,
@@ -63,7 +64,7 @@ impl AuditContext {
         Ok((as_of.map(|as_of| Self { as_of, policy, rules: generation.rules }), row))
     }
 
-    /// Input of the derivation functions in `market` for the market date `as_of`.
+    /// Input of the derivation functions in crate `market`, for the market date `as_of`.
     pub(crate) fn derivation(&self, as_of: NaiveDate) -> DerivationContext<'_> {
         let (policy, rules) = (&self.policy, &self.rules);
         DerivationContext { as_of, newest: self.as_of, benchmark: None, policy, rules }
@@ -73,7 +74,7 @@ impl AuditContext {
 /// Maximum number of securities whose histories are in memory at the same time.
 pub(crate) const CHUNK_HISTORIES: usize = 100;
 
-/// Loads the identities that a query selects.
+/// Runs a query and reads identities from its result. The query must return a column `identity`.
 pub(crate) async fn load_identities(
     transaction: &Transaction<'_>,
     query: &str,

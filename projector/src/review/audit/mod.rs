@@ -1,7 +1,7 @@
 //! `projector audit`: daily checks of the served market.
 //!
-//! An audit reads one snapshot of the served generation and writes nothing. A finding names securities and the next
-//! step of the operator. A finding is not an error of the program.
+//! An audit reads one snapshot of the served generation and writes nothing. A finding names the affected securities and
+//! advises the operator what to do. A finding does not mean that the program failed.
 
 mod agreement;
 mod finding;
@@ -31,11 +31,12 @@ pub use finding::{AuditFinding, FindingExample};
 /// Report and output of an audit. Without a report, the daily checks run.
 #[derive(Debug, Clone, Args)]
 pub struct AuditArgs {
-    /// Report of the effect of a load: figures before the first row of RUN (see `ingest runs`) and now
+    /// Report on the effect of a load: the figures before the first row of RUN and the figures now. RUN is a run id of
+    /// `ingest runs`
     #[arg(long, value_name = "RUN", group = "report")]
     pub since: Option<String>,
-    /// Report on the sources: coverage, freshness, agreement with adjusted closes, readings of dividend rows, and
-    /// conflicts
+    /// Report on the sources: coverage, freshness, agreement with adjusted closes, interpretation of dividend rows (for
+    /// example as duplicates), and conflicts between sources
     #[arg(long, group = "report")]
     pub quality: bool,
     /// HTML file for the report, without external resources
@@ -63,17 +64,17 @@ pub struct AuditArgs {
 pub struct AuditReport {
     /// Number of the served generation.
     pub generation: GenerationId,
-    /// Last log sequence that the served tables contain.
+    /// Sequence of the last log message that the served tables contain.
     pub sequence: Sequence,
     /// Market date of the served tables.
     pub as_of: NaiveDate,
-    /// Version of the rules by which the served tables were derived.
+    /// Version of the rules that derived the served tables.
     pub method_version: String,
-    /// Number of securities: rows of table `stocks`.
+    /// Number of securities. It equals the number of rows in table `stocks`.
     pub securities: i64,
-    /// Findings, the most urgent first. A check whose matches have groups has one finding per group.
+    /// Findings, the most urgent first. A check that sorts its matches into groups has one finding per group.
     pub findings: Vec<AuditFinding>,
-    /// Agreement of the feeds' adjusted closes with the price factors, by source.
+    /// Agreement between the adjusted closes of each source and the price factors that the rules compute.
     pub adjusted_closes: Vec<SourceAgreement>,
 }
 
@@ -84,21 +85,21 @@ impl AuditReport {
     }
 }
 
-/// Check by one SQL query. Its columns are topic (group of matches), symbol, seen (description of the match) and total
-/// (number of matches in the group).
+/// Check that runs one SQL query. The query returns the columns `topic` (group of the match), `symbol`, `seen`
+/// (description of the match) and `total` (number of matches in the group).
 #[derive(Deserialize)]
 struct SqlCheck {
     name: &'static str,
     title: &'static str,
     /// Name of the query in [`QUERIES`].
     query: &'static str,
-    /// Parameter of the query: the flag of the securities to select; `None` for a query without a parameter.
+    /// Flag that the query searches for. It is the parameter of the query; `None` for a query without a parameter.
     #[serde(borrow)]
     flag: Option<&'static str>,
     next: &'static str,
 }
 
-/// Checks by SQL queries, the most urgent first.
+/// JSON list of the checks that run an SQL query, the most urgent first.
 const CHECKS: &str = include_str!("checks.json");
 
 macro_rules! queries {
@@ -107,7 +108,7 @@ macro_rules! queries {
     };
 }
 
-/// Queries of the checks, by name.
+/// SQL text of each query, by its name.
 const QUERIES: [(&str, &str); 8] = queries![
     "currencies",
     "dead_letters",

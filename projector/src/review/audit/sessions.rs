@@ -1,8 +1,8 @@
-//! Audit check for missing sessions. A session of the last year is missing if the exchange of a security traded on that
+//! Audit check for missing sessions in the last year. A session is missing if the exchange of a security was open on a
 //! day, but the security has no price.
 //!
-//! An exchange traded on a day if more than half of its listed securities have a price on that day. Only days between
-//! the first and the last price of a security can be missing.
+//! An exchange counts as open on a day if more than half of its listed securities have a price on that day. Only days
+//! between the first and the last price of a security can be missing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -16,10 +16,10 @@ use super::finding::{AuditContext, AuditFinding, FindingExample, MAX_EXAMPLES};
 
 const DAYS: &str = include_str!("../../../queries/audit/days.sql");
 
-/// Day numbers with a price, by exchange and symbol.
+/// Days with a price, as day numbers, by exchange and symbol.
 type TradingDays = BTreeMap<String, BTreeMap<String, BTreeSet<i32>>>;
 
-/// Finds missing sessions of each security. Securities with the most missing sessions come first.
+/// Finds securities with missing sessions. Securities with the most missing sessions come first.
 pub(super) async fn find_gaps(
     transaction: &Transaction<'_>,
     market: &AuditContext,
@@ -66,8 +66,8 @@ pub(crate) fn span(days: &BTreeSet<i32>) -> Option<RangeInclusive<i32>> {
     Some(*days.first()?..=*days.last()?)
 }
 
-/// Sessions of an exchange: days on which more than half of its listed securities have a price. A security counts as
-/// listed from its first to its last price.
+/// Sessions of an exchange, from the price days of each security. A session is a day on which more than half of the
+/// listed securities have a price. A security counts as listed from its first to its last price.
 pub(crate) fn sessions(securities: &BTreeMap<String, BTreeSet<i32>>) -> BTreeSet<i32> {
     let (mut trading, mut listed) = (BTreeMap::<i32, usize>::new(), BTreeMap::<i32, usize>::new());
     for days in securities.values() {

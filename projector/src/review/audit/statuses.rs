@@ -1,4 +1,4 @@
-//! Audit check for dividend payers whose dividend status changed within a month.
+//! Audit check for dividend payers with a dividend status that changed in the last month.
 
 use anyhow::Context;
 use chrono::Months;
@@ -16,8 +16,8 @@ use super::finding::{AuditContext, AuditFinding, CHUNK_HISTORIES, FindingExample
 
 const CANDIDATES: &str = include_str!("../../../queries/audit/status_candidates.sql");
 
-/// Finds payers whose dividend status differs from their status one month before the market date. SQL selects
-/// candidates. The earlier status of each candidate is then derived from the facts.
+/// Finds payers with a dividend status that differs from their status one month before the market date. An SQL query
+/// selects candidates. The earlier status of each candidate is then derived from the facts.
 pub(super) async fn find_changed(
     transaction: &Transaction<'_>,
     market: &AuditContext,
@@ -57,8 +57,8 @@ pub(super) async fn find_changed(
     })
 }
 
-/// Lapse limits: numbers of days without a dividend after which the status of a payer can become lapsed. The three
-/// values are the longest limit of all payers, the limit of a yearly payer and the limit of an irregular payer.
+/// Lapse limits: a payer can become lapsed after this number of days without a dividend. The three values are the
+/// longest limit of any payer, the limit of a yearly payer and the limit of an irregular payer.
 fn lapse_days(rules: &Rules) -> anyhow::Result<[i32; 3]> {
     let status = &rules.status;
     let yearly = (status.lapse_periods * Decimal::from(365)).ceil().to_i64().context("lapse_periods")?;

@@ -1,5 +1,5 @@
-//! Accumulator of the differences between two versions of the read tables. It counts and ranks the differences. It
-//! keeps the first differing rows of each table in memory, and writes all differing rows to files.
+//! Collection of the differences between two versions of the read tables. Differences are counted and ranked. The first
+//! differing rows of each table stay in memory, and all differing rows are written to files.
 
 use std::collections::BTreeMap;
 
@@ -11,23 +11,24 @@ use super::prices::PriceDifference;
 use super::ranking::{DiffRanking, TopicSummary};
 use super::tables::PRICES;
 
-/// Name of the table whose differences are ranked by size.
+/// Name of the table with the metrics. Only differences in this table are ranked by size.
 const METRICS: &str = "metrics";
 
 /// Differences in one table.
 #[derive(Debug, Default, Serialize)]
 pub struct TableDiff {
     pub table: String,
-    /// Number of rows in the first generation. For prices, a row is one year of one security.
+    /// Number of rows in the first version. In table `prices`, a row contains one year of one security.
     pub rows_a: u64,
     pub rows_b: u64,
-    /// Sum of the row digests of the first generation; null if the rows have no digests.
+    /// Sum of the digests of the table in the first version. A digest covers the rows of one security, and in table
+    /// `prices` one year of them. Null if a digest is missing.
     pub checksum_a: Option<String>,
     pub checksum_b: Option<String>,
-    /// Number of differing rows; for prices, number of differing days of all securities. `rows` has a limit, so it may
-    /// contain fewer rows.
+    /// Number of differing rows. For prices, the number of differing days, summed over all securities. `rows` contains
+    /// only the first of them.
     pub differing: u64,
-    /// Number of changed rows (in both generations, with different values) by differing column.
+    /// For each column, the number of rows with different values in it. Rows that only one version has are not counted.
     pub columns: BTreeMap<String, u64>,
     pub rows: Vec<RowDifference>,
 }
@@ -40,14 +41,14 @@ pub struct Differences {
     pub ranked: Vec<TopicSummary>,
     /// Differences of each compared table.
     pub tables: Vec<TableDiff>,
-    /// Number of differing days of prices by calendar year, over all securities.
+    /// Number of days with a price difference, by calendar year, summed over all securities.
     pub price_days: BTreeMap<i32, u64>,
     /// `true` if no compared row differs.
     pub identical: bool,
 }
 
 impl Differences {
-    /// Removes all but the first `limit` rows of each table and topic.
+    /// Keeps only the first `limit` rows of each table and of each topic.
     pub(crate) fn truncated(mut self, limit: usize) -> Self {
         self.ranked.iter_mut().for_each(|ranked| ranked.first.truncate(limit));
         self.tables.iter_mut().for_each(|table| table.rows.truncate(limit));
@@ -57,28 +58,27 @@ impl Differences {
 
 #[derive(Debug)]
 pub(crate) struct DiffAccumulator {
-    /// Maximum number of differing rows kept per table.
+    /// Maximum number of differing rows per table that stay in memory.
     keep: usize,
     tables: Vec<TableDiff>,
     ranking: DiffRanking,
-    /// Number of differing days of prices by calendar year, over all securities.
+    /// Number of days with a price difference, by calendar year, summed over all securities.
     years: BTreeMap<i32, u64>,
     files: Vec<Box<dyn DifferenceSink>>,
 }
 
 impl DiffAccumulator {
-    /// Creates an accumulator that keeps up to `keep` rows per table and topic in memory, and writes all rows to
-    /// `files`.
+    /// Creates an accumulator. Up to `keep` rows per table and topic stay in memory. All rows are written to `files`.
     pub(crate) fn new(keep: usize, files: Vec<Box<dyn DifferenceSink>>) -> Self {
         Self { keep, tables: Vec::new(), ranking: DiffRanking::new(keep), years: BTreeMap::new(), files }
     }
 
-    /// Starts the next table.
+    /// Adds a table. Its differences are added afterwards.
     pub(crate) fn begin_table(&mut self, table: TableDiff) {
         self.tables.push(table);
     }
 
-    /// Adds to the row counts of a table in the first and in the second generation.
+    /// Increases the row counts of a table, for the first and for the second version.
     pub(crate) fn add_row_counts(&mut self, table: &str, [rows_a, rows_b]: [u64; 2]) {
         if let Some(table) = self.table_mut(table) {
             table.rows_a += rows_a;
@@ -116,7 +116,7 @@ impl DiffAccumulator {
         if shown < self.keep || !self.files.is_empty() { self.store_row(day.to_row()) } else { Ok(()) }
     }
 
-    /// Completes the output files and returns the differences.
+    /// Completes the output files and returns the collected differences.
     pub(crate) fn finish(self) -> anyhow::Result<Differences> {
         self.files.into_iter().try_for_each(|file| file.finish())?;
         Ok(Differences {

@@ -29,10 +29,10 @@ pub struct DiffArgs {
     /// Maximum number of printed rows per table and of printed differences per topic
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
-    /// Explain each difference of the summary by observations, policy and rules of both generations
+    /// Explain each difference in the summary: compare the observations, the policy and the rules of both generations
     #[arg(long)]
     pub why: bool,
-    /// Compare all rows, including rows with equal digests
+    /// Compare all rows; by default, rows with equal digests (checksums) are skipped
     #[arg(long)]
     pub whole: bool,
     /// CSV file for all differing values, one per line
@@ -51,7 +51,7 @@ pub struct DiffArgs {
 }
 
 impl DiffArgs {
-    /// `true` if all tables, securities and days are compared, as a promotion requires.
+    /// `true` if the comparison covers all tables, securities and days. Only such a comparison permits a promotion.
     pub(super) fn is_complete(&self) -> bool {
         self.table.is_none() && self.symbol.is_none() && self.since.is_none()
     }

@@ -1,4 +1,4 @@
-//! Value of a column of a read table, for output.
+//! Values of read table columns, in the form in which they are printed and compared.
 
 use std::error::Error;
 use std::fmt;
@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use tokio_postgres::types::{FromSql, IsNull, Type};
 
-/// Decoded value of a column; decimals are exact.
+/// Decoded value of a column. Decimals have no rounding error.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum CellValue {
     Null,
@@ -25,7 +25,8 @@ pub enum CellValue {
     Json(String),
 }
 
-/// Value of a column in Postgres's binary format; `None` for null. Two values are equal if their bytes are equal.
+/// Encoded value of a column, in Postgres's binary format; `None` for null. Two values are equal if their bytes are
+/// equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PostgresCell<'a>(pub(super) Option<&'a [u8]>);
 
@@ -42,7 +43,7 @@ impl<'a> FromSql<'a> for PostgresCell<'a> {
 }
 
 impl CellValue {
-    /// Decodes a value. A type without its own variant is decoded as text.
+    /// Decodes a value. If a type has no variant in this enum, its value is decoded as text.
     pub(super) fn decode(ty: &Type, raw: PostgresCell<'_>) -> Result<Self, Box<dyn Error + Sync + Send>> {
         let PostgresCell(Some(raw)) = raw else { return Ok(Self::Null) };
         Ok(match *ty {
@@ -96,7 +97,8 @@ impl Serialize for CellValue {
     }
 }
 
-/// Decodes the values of a derived row, in column order. Each value has the form in which Postgres stores it.
+/// Returns the values of a derived row in column order. They equal the values that Postgres returns after the row is
+/// stored.
 pub(crate) fn read_cells<T: TableRow>(row: &T) -> anyhow::Result<Vec<CellValue>> {
     let mut cells = Vec::with_capacity(T::COLUMNS.len());
     for (value, ty) in row.values().into_iter().zip(T::types()) {

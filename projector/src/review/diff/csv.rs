@@ -46,7 +46,8 @@ impl DifferenceSink for CsvDifferences {
     }
 }
 
-/// Formats a value. A text that a spreadsheet would read as a formula is escaped. A negative number is not escaped.
+/// Formats a value for the CSV file. Text that a spreadsheet would evaluate as a formula is escaped. Numbers are not
+/// escaped, even if they start with a minus sign.
 fn csv_cell(cell: &CellValue) -> String {
     match cell {
         CellValue::Text(_) | CellValue::Json(_) => escape_formula(cell.to_string()),

@@ -7,7 +7,8 @@ use serde::{Serialize, Serializer};
 
 use super::cell::CellValue;
 
-/// Kind of a difference: row only in the second version, row only in the first version, or different values.
+/// Kind of a difference. `Added`: only the second version has the row. `Removed`: only the first version has the row.
+/// `Changed`: both versions have the row, with different values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ChangeKind {
@@ -26,7 +27,7 @@ impl fmt::Display for ChangeKind {
     }
 }
 
-/// Row that differs: its key, and both values of each differing column.
+/// Differing row, with its key and with both values of each differing column.
 #[derive(Debug, Clone, Serialize)]
 pub struct RowDifference {
     /// Name of the read table.
@@ -37,8 +38,8 @@ pub struct RowDifference {
     pub key: Vec<(&'static str, CellValue)>,
     /// Kind of the difference.
     pub change: ChangeKind,
-    /// Differing columns, except key columns. If only one version of the table has the row, these are all columns with
-    /// a value.
+    /// Differing columns. Key columns are left out. If only one version has the row, these are all columns with a
+    /// value.
     #[serde(serialize_with = "as_pairs")]
     pub columns: Vec<ColumnDifference>,
     /// Sentences that explain the difference; empty unless explanations were requested.
@@ -46,7 +47,7 @@ pub struct RowDifference {
     pub why: Vec<String>,
 }
 
-/// Differing column of a row.
+/// One differing column of a row, with its values in both versions.
 #[derive(Debug, Clone)]
 pub struct ColumnDifference {
     pub column: String,
@@ -55,7 +56,7 @@ pub struct ColumnDifference {
 }
 
 impl RowDifference {
-    /// Differing column with this name; `None` if the column does not differ.
+    /// Finds a differing column by its name; `None` if the column does not differ.
     pub(crate) fn column(&self, name: &str) -> Option<&ColumnDifference> {
         self.columns.iter().find(|changed| changed.column == name)
     }
@@ -84,12 +85,12 @@ fn as_pairs<S: Serializer>(columns: &[ColumnDifference], serializer: S) -> Resul
     map.end()
 }
 
-/// Column names of an output file for differing values.
+/// Column names in an output file. Each line of the file has one differing value.
 pub(super) const HEADER: [&str; 7] = ["table", "symbol", "key", "change", "column", "a", "b"];
 
-/// Output file for differing values.
+/// Output file with one line or row per differing value.
 pub(crate) trait DifferenceSink: fmt::Debug {
-    /// Writes one line or row per differing column.
+    /// Writes one differing row: a line for each of its differing columns.
     fn write(&mut self, difference: &RowDifference) -> anyhow::Result<()>;
 
     /// Completes the file and gives it its final name.

@@ -1,6 +1,7 @@
-//! Rows that may differ between two generations, found by their digests.
+//! Search for the rows that may differ between two generations, by comparing digests.
 //!
-//! Every row is stored with its digest. Rows with equal digests are equal and are not compared.
+//! Each generation stores digests: one for the rows of a security in each table, and one for each price year. Rows with
+//! equal digests are equal and are not compared. Rows without a digest are always compared.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -20,14 +21,15 @@ const SECTOR_SLUGS: &str = "select slug from sectors order by slug";
 /// Rows that must be compared column by column.
 #[derive(Debug, Default)]
 pub(super) struct DiffCandidates {
-    /// Owners of the rows to compare, by table. An owner is a security, fund or sector.
+    /// Owners whose rows must be compared, by table. An owner is a security, fund or sector.
     owners: HashMap<&'static str, Vec<String>>,
-    /// Price years to compare. A price year is the packed prices of one symbol and calendar year.
+    /// Price years to compare, as symbol and calendar year. A price year is one row that contains the prices of one
+    /// security in one calendar year.
     pub(super) years: Vec<(String, i32)>,
-    /// Number of price years in the first and in the second generation, including years with equal digests.
+    /// Number of all price years in the first and in the second generation. Years with equal digests are counted too.
     pub(super) years_in_all: [u64; 2],
-    /// Sums of the digests of each table's rows in the first and in the second generation. The order of the rows has no
-    /// effect on a sum. `None` if some rows have no digest.
+    /// Sum of all digests of each table, in the first and in the second generation. A sum does not depend on the order
+    /// of the rows. `None` if a digest is missing.
     sums: HashMap<&'static str, [Option<i128>; 2]>,
 }
 
@@ -36,9 +38,9 @@ fn add_digest(sum: &mut Option<i128>, digest: Option<i64>) {
 }
 
 impl DiffCandidates {
-    /// Finds the rows to compare, among all securities or among `only`.
+    /// Finds the rows to compare. `only` is a list of securities; `None` searches all securities and sectors.
     ///
-    /// If `include_equal` is true, rows with equal digests are included. Price years before `first_price_year` are
+    /// If `include_equal` is true, rows with equal digests are compared too. Price years before `first_price_year` are
     /// skipped.
     pub(super) async fn find(
         readers: &[GenerationReader; 2],
@@ -67,7 +69,8 @@ impl DiffCandidates {
         self.owners.get(table.name).map_or(&[], Vec::as_slice)
     }
 
-    /// Checksum of a table in the first and in the second generation; `None` if some rows have no digest.
+    /// Checksum of a table (sum of its digests) in the first and in the second generation; `None` if a digest is
+    /// missing.
     pub(super) fn checksums(&self, table: &ComparedTable) -> [Option<String>; 2] {
         let sums = self.sums.get(table.name).copied().unwrap_or_default();
         sums.map(|sum| sum.map(|sum| sum.to_string()))
@@ -135,7 +138,8 @@ impl DiffCandidates {
     }
 }
 
-/// Merge join of one query in two generations, sorted by key. Rows are read one by one and are not collected in memory.
+/// Merge join of the results of one query in two generations. Both results are sorted by key. Rows are read one by one
+/// and are not collected in memory.
 struct MergeJoin<K, F> {
     rows: [Pin<Box<RowStream>>; 2],
     next: [Option<(K, Row)>; 2],
@@ -159,7 +163,8 @@ impl<K: Ord, F: Fn(&Row) -> Result<K, Error>> MergeJoin<K, F> {
         Ok(pairs)
     }
 
-    /// Next key, with its row in the first and in the second generation; `None` at the end.
+    /// Returns the next key, with its row in the first and in the second generation. A row is `None` if its generation
+    /// lacks the key. Returns `None` at the end.
     async fn next(&mut self) -> Result<Option<(K, [Option<Row>; 2])>, Error> {
         let keys = self.next.each_ref().map(|next| next.as_ref().map(|(key, _)| key));
         let Some(least) = keys.into_iter().flatten().min() else { return Ok(None) };

@@ -1,5 +1,5 @@
-//! `--why`: explanations of differences. A differing figure is explained in each of the two generations, and these
-//! explanations are compared.
+//! `--why`: explanations of differences. A differing figure is explained in both generations, and the two explanations
+//! are compared.
 
 use std::collections::BTreeMap;
 
@@ -17,20 +17,21 @@ use super::ranking::{DiffTopic, TopicSummary};
 use super::tables::{PRICES, SECTORS};
 use crate::review::explain::{ExplainRequest, explain_security};
 
-/// Maximum number of observations listed per generation.
+/// Maximum number of observations that are listed per generation.
 const MAX_OBSERVATIONS: usize = 3;
-/// Maximum number of terms of a formula that is printed completely.
+/// Maximum number of terms in a formula that is printed completely. A longer formula is shortened.
 const MAX_TERMS: usize = 8;
-/// Text for a differing figure whose observations and formula are equal in both generations.
+/// Explanation of a differing figure if its observations and formula are equal in both generations.
 const SAME_INPUTS: &str = "observations and formula are identical; other inputs of the derivation differ";
-/// Text for a differing row in which no figure can be explained.
+/// Explanation of a differing row if none of its figures has an explanation.
 const FOLLOWS: &str = "it follows from reference data, prices, dividends or rules that differ";
-/// Text for a differing row of one day. The observations of this day have the same outcome in both generations.
+/// Explanation of a differing row of one day (price, dividend or split) if both generations use the same observations
+/// of this day.
 const SAME_OBSERVATIONS: &str = "both use the same observations; factors, currencies or rules differ";
-/// Text between the terms of a formula.
+/// Separator between the terms of a formula.
 const TERM_END: &str = ", ";
 
-/// Adds explanations to the differences of the summary. Opens its own transactions, so `client` must not be in one.
+/// Adds an explanation to each difference of the summary. Begins its own transactions, so `client` must not be in one.
 pub(super) async fn explain_findings(
     client: &mut Client,
     generations: [GenerationId; 2],
@@ -52,12 +53,13 @@ pub(super) async fn explain_findings(
     Ok(())
 }
 
-/// Generation number, and the explanation of a security in this generation.
+/// Number of a generation, and the explanation of one security in it.
 type ExplainedGeneration = (GenerationId, Explanation);
-/// Explanations of a security in both generations. If a generation cannot be explained, the error has the reasons.
+/// Explanations of one security in both generations. If a generation cannot be explained, the error says why.
 type ExplainedSides = Result<[ExplainedGeneration; 2], Vec<String>>;
 
-/// Explains a security in both generations: the price of `session`, or all metrics if it is `None`.
+/// Explains a security in both generations. If `session` has a day, explains the price of this day. If `session` is
+/// `None`, explains all metrics.
 async fn explain_sides(
     client: &mut Client,
     generations: [GenerationId; 2],
@@ -102,8 +104,8 @@ fn find_reasons(figure: &str, a: &ExplainedGeneration, b: &ExplainedGeneration) 
     reasons
 }
 
-/// Shortens a formula of more than [`MAX_TERMS`] terms: terms that `other` contains too are replaced by `…`. The first
-/// term always stays.
+/// Shortens a formula of more than [`MAX_TERMS`] terms. Terms that occur in the formula `other` too are replaced by
+/// `…`. The first term is never replaced.
 fn mark_difference(formula: &str, other: &str) -> String {
     let terms: Vec<&str> = formula.split(TERM_END).collect();
     if terms.len() <= MAX_TERMS {
@@ -125,8 +127,8 @@ fn find_metric<'a>(explanation: &'a Explanation, figure: &str) -> Option<&'a Exp
     explanation.metrics.iter().find(|explained| explained.metric == figure)
 }
 
-/// `true` if `others` has an observation with the same kind, date, amount, currency and outcome, even from another
-/// source. The observation `seen` then cannot explain a difference.
+/// `true` if `others` contains an observation with the same kind, date, amount, currency and outcome. The sources may
+/// differ. Such an observation does not explain a difference.
 fn is_among(seen: &ExplainedObservation, others: &[ExplainedObservation]) -> bool {
     let says =
         |o: &ExplainedObservation| (o.kind.clone(), o.date, o.amount, o.currency.clone(), o.outcome.clone());
@@ -138,7 +140,7 @@ fn is_same(a: &ExplainedObservation, b: &ExplainedObservation) -> bool {
     of(a) == of(b)
 }
 
-/// Formats an observation: `dividend 2024-06-14 0.5 USD from a (id d4)`.
+/// Formats an observation, for example `dividend 2024-06-14 0.5 USD from a (id d4)`.
 fn describe_observation(seen: &ExplainedObservation) -> String {
     let words = [
         Some(seen.kind.clone()),
@@ -152,11 +154,10 @@ fn describe_observation(seen: &ExplainedObservation) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// Tables whose rows each come from the observations of one day. Each table is listed with the kind of its
-/// observations.
+/// Tables in which each row is derived from the observations of one day, with the kind of these observations.
 const KINDS: [(&str, &str); 3] = [(PRICES, "price"), ("dividends", "dividend"), ("splits", "split")];
 
-/// Adds explanations to the first `limit` differing rows of each table. Opens its own transactions, so `client` must
+/// Adds explanations to the first `limit` differing rows of each table. Begins its own transactions, so `client` must
 /// not be in one.
 pub(super) async fn explain_rows(
     client: &mut Client,
@@ -191,7 +192,7 @@ pub(super) async fn explain_rows(
     Ok(())
 }
 
-/// Explains the first `limit` rows of a table by the figures in their differing columns.
+/// Explains the first `limit` rows of a table. A row is explained by a figure in one of its differing columns.
 async fn explain_derived_rows(
     client: &mut Client,
     generations: [GenerationId; 2],
@@ -237,8 +238,8 @@ fn observations_of_day<'a>(
     used.chain(&explained.unused).filter(move |seen| seen.kind == kind && seen.date == Some(day))
 }
 
-/// Observations of a day whose outcomes differ between the generations. Example: `price 2024-06-27 52 USD from tiingo:
-/// used in 2, other_source in 1`, where 2 and 1 are generation numbers.
+/// Lists the observations of a day that have different outcomes in the two generations. Example: `price 2024-06-27 52
+/// USD from tiingo: used in 2, other_source in 1`, where 2 and 1 are generation numbers.
 fn compare_outcomes(sides: &[ExplainedGeneration; 2], kind: &str, day: NaiveDate) -> Vec<String> {
     let mut outcomes: BTreeMap<String, [&str; 2]> = BTreeMap::new();
     for (side, (_, explained)) in sides.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! Reader of one generation: a connection whose search path has the schema of the generation.
+//! Connections that read one generation each. The search path of a connection has the schema of its generation.
 //!
-//! The readers of both generations use one database snapshot, so that concurrent writes have no effect on the
+//! The connections of both generations use the same database snapshot. Concurrent writes therefore have no effect on a
 //! comparison.
 
 use chrono::NaiveDate;
@@ -22,7 +22,7 @@ const EXPORT: &str = "select pg_export_snapshot()";
 const VERSION: &str = include_str!("../../../queries/diff_version.sql");
 const CANONICAL: &str = include_str!("../../../queries/symbols_canonical.sql");
 
-/// Generation in a comparison, with the inputs of its derivation.
+/// Compared generation, with the inputs from which it was derived.
 #[derive(Debug, Clone, Serialize)]
 pub struct ComparedGeneration {
     pub generation: GenerationId,
@@ -37,13 +37,13 @@ pub struct ComparedGeneration {
     pub(super) unfinished: bool,
 }
 
-/// Connection to a generation in the common snapshot.
+/// Connection that reads one generation in the common snapshot.
 pub(super) struct GenerationReader {
     pub(super) client: Client,
     pub(super) generation: ComparedGeneration,
 }
 
-/// Opens two generations in one snapshot.
+/// Opens a reader for each of two generations. Both readers use the same snapshot.
 pub(super) async fn open_readers(
     database: &DatabaseArgs,
     ids: [GenerationId; 2],
@@ -57,7 +57,7 @@ pub(super) async fn open_readers(
 }
 
 impl GenerationReader {
-    /// Loads a generation with its rules, and sets the search path of the connection to it.
+    /// Loads a generation, and sets the search path of the connection to its schema.
     async fn open(client: Client, id: GenerationId) -> anyhow::Result<Self> {
         let row = load_generation_row(&client, id).await?;
         let generation = Generation::from_row(&row)?;
@@ -76,14 +76,15 @@ impl GenerationReader {
         Ok(Self { client, generation })
     }
 
-    /// Canonical symbol of a spelling in this generation; `None` if no security has the spelling.
+    /// Looks up a current or former symbol in this generation. Returns the canonical symbol of its security; `None` if
+    /// no security has this symbol.
     pub(super) async fn load_canonical_symbol(&self, symbol: &Symbol) -> anyhow::Result<Option<String>> {
         let row = self.client.query_opt(CANONICAL, &[&symbol.as_str()]).await?;
         Ok(row.map(|row| row.try_get(0)).transpose()?)
     }
 
-    /// Prepares the query of a table's rows. `$1` is the list of owners (securities, funds or sectors), `$2` the first
-    /// day; null selects all days.
+    /// Prepares a query for the rows of a table. `$1` is the list of owners (securities, funds or sectors). `$2` is the
+    /// first day; null selects all days.
     pub(super) async fn prepare_rows(&self, table: &ComparedTable) -> anyhow::Result<Statement> {
         let ComparedTable { name, owner, .. } = table;
         let day = table.day.unwrap_or("$2");
@@ -94,7 +95,7 @@ impl GenerationReader {
         Ok(self.client.prepare(&query).await?)
     }
 
-    /// Counts the rows of a table. `only` limits the owners, `since` is the first day.
+    /// Counts the rows of a table. `only` restricts the count to some owners, and `since` to days from this day on.
     pub(super) async fn count_rows(
         &self,
         table: &ComparedTable,

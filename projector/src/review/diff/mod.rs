@@ -1,11 +1,11 @@
 //! `projector diff A B`: differences between two generations, most important first, with explanations.
 //!
-//! Both generations are read in one snapshot. Digests select the securities and price years that can differ. Only the
-//! selected ones are read, a few hundred securities at a time, so the memory use does not depend on the number of
-//! securities. Symbol spellings are an exception: they are compared all together.
+//! Both generations are read in one snapshot. Stored digests show which securities and price years can differ. Only
+//! these are read, a few hundred securities at a time. The memory use therefore does not depend on the number of
+//! securities. Exception: symbol spellings (the current and former symbols of securities) are compared all together.
 //!
 //! The rule version of a row is not compared. It is an input of the derivation, so a different rule version is a reason
-//! for differences and not a difference.
+//! for differences, but not itself a difference.
 
 mod accumulator;
 mod args;
@@ -55,7 +55,7 @@ pub use result::GenerationDiff;
 pub use tables::{ComparedTable, TABLES};
 pub(crate) use text::{print_diff, print_topic};
 
-/// Hint that a build without the feature `parquet` prints.
+/// Hint for a user who requests a Parquet file from a build without the feature `parquet`.
 #[cfg(not(feature = "parquet"))]
 pub(crate) const NEEDS_PARQUET: &str =
     "this program was built without it; build it with cargo build --release --features projector/parquet";
@@ -71,8 +71,9 @@ const YEARS_PER_CHUNK: usize = 2000;
 /// Maximum number of rows per table and topic in the HTML report.
 pub(crate) const HTML_ROWS: usize = 500;
 
-/// Compares two generations, and stores that their differences were reviewed. A shutdown of this program also cancels
-/// its queries in Postgres.
+/// Compares two generations. If the comparison is complete and neither generation is still being built, stores it as a
+/// review. A promotion requires such a review. If this program shuts down, its running queries in Postgres are
+/// cancelled.
 pub async fn compare_generations(
     database: &DatabaseArgs,
     args: &DiffArgs,
@@ -143,8 +144,8 @@ fn create_sinks(args: &DiffArgs) -> anyhow::Result<Vec<Box<dyn DifferenceSink>>>
     Ok(files)
 }
 
-/// Stores a complete comparison as a review. While one of the two generations is served, the review allows the
-/// promotion of the other.
+/// Stores a complete comparison as a review of both generations. A generation can be promoted if it has a review
+/// against the served generation.
 async fn record_review(client: &mut Client, found: &GenerationDiff) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     for [this, other] in [[&found.b, &found.a], [&found.a, &found.b]] {
@@ -155,8 +156,8 @@ async fn record_review(client: &mut Client, found: &GenerationDiff) -> anyhow::R
     Ok(transaction.commit().await?)
 }
 
-/// Canonical symbols of the requested security in both generations: two symbols if it was renamed. `None` if all
-/// securities are compared.
+/// Canonical symbols of the requested security in both generations. If the security was renamed, these are two symbols.
+/// `None` if no security was requested.
 async fn canonical_symbols(
     args: &DiffArgs,
     [a, b]: &[GenerationReader; 2],
@@ -201,7 +202,7 @@ impl DiffRun<'_> {
         Ok(())
     }
 
-    /// Adds a table without differences to the result, with its row counts in both generations.
+    /// Adds a table to the result, with its row counts in both generations and without differences.
     async fn count_table(&mut self, table: &ComparedTable, only: Option<&[String]>) -> anyhow::Result<()> {
         let since = self.args.since;
         let [rows_a, rows_b] = match table.name {

@@ -1,4 +1,5 @@
-//! `--parquet`: every differing value as one row of a Parquet file. All columns are text, as in `--csv`.
+//! Parquet file of a comparison (`--parquet`), with one row per differing value. All columns are text, as in the CSV
+//! file.
 
 use std::ffi::OsStr;
 use std::path::Path;

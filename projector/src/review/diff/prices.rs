@@ -1,4 +1,4 @@
-//! Comparison of unpacked prices by day and field.
+//! Comparison of price bars, by day and field, after unpacking.
 
 use std::collections::HashMap;
 
@@ -18,7 +18,8 @@ use super::tables::PRICES;
 
 const ROWS: &str = include_str!("../../../queries/diff_prices.sql");
 
-/// Field of a bar: its name, the function that reads it, and `true` if it is a price with decimal places.
+/// Field of a bar: its name, the function that reads it, and a flag. The flag is `true` if the field is a price, which
+/// has decimal places.
 pub(crate) type BarField = (&'static str, fn(&Bar) -> i64, bool);
 
 pub(crate) const BAR_FIELDS: [BarField; 7] = [
@@ -33,7 +34,7 @@ pub(crate) const BAR_FIELDS: [BarField; 7] = [
 
 type BarsByYear = HashMap<(String, i32), Bars>;
 
-/// Day on which the bars of a security differ, with the bar of each generation.
+/// Day with different bars of a security, with the bar of each version.
 pub(crate) struct PriceDifference<'a> {
     symbol: &'a str,
     pub(super) date: NaiveDate,
@@ -42,8 +43,8 @@ pub(crate) struct PriceDifference<'a> {
     scales: [u32; 2],
 }
 
-/// Compares the prices of the given years (symbol and calendar year). Calls `note` for every differing day, but not for
-/// days before `since`.
+/// Compares the prices of the given years, each a symbol and a calendar year. Calls `note` for every differing day.
+/// Days before `since` are skipped.
 pub(super) async fn compare_years(
     [a, b]: &[GenerationReader; 2],
     years: &[(String, i32)],
@@ -61,7 +62,7 @@ pub(super) async fn compare_years(
     Ok(())
 }
 
-/// Compares two lists of a security's bars, each sorted by day. Calls `note` for every differing day.
+/// Compares two lists of bars of one security. Each list is sorted by day. Calls `note` for every differing day.
 pub(crate) fn compare_bars<'a>(
     symbol: &'a str,
     bars: [&Bars; 2],
@@ -100,7 +101,7 @@ impl<'a> PriceDifference<'a> {
         self.differing_columns().map(|(name, ..)| *name)
     }
 
-    /// Converts the differing day to a row with one column per differing field.
+    /// Converts this difference to a row with one column per differing field.
     pub(super) fn to_row(&self) -> RowDifference {
         let changed = |field: &BarField| {
             let [a, b] = [0, 1].map(|side| self.value(side, field));

@@ -1,5 +1,5 @@
-//! Ranking of the differences in table `metrics`. For each security and topic, only the metric with the largest change
-//! counts. The largest changes come first.
+//! Ranking of the differences in table `metrics`, by topic. A topic ranks each security once, by its metric with the
+//! largest change. The largest changes come first.
 
 use std::cmp::Reverse;
 
@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::cell::CellValue;
 use super::difference::{ChangeKind, ColumnDifference, RowDifference};
 
-/// Topics, the most important first, each with the columns of table `metrics` that belong to it.
+/// Topics, the most important first. Each topic has the columns of table `metrics` that it compares.
 const TOPICS: [(DiffTopic, &[&str]); 6] = [
     (DiffTopic::Securities, &[]),
     (DiffTopic::Statuses, &["dividend_status"]),
@@ -20,7 +20,7 @@ const TOPICS: [(DiffTopic, &[&str]); 6] = [
     (DiffTopic::Prices, &["price"]),
 ];
 
-/// Topic of a difference: a group of related metrics.
+/// Group of related metrics, for example all yields. Differences are ranked within a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DiffTopic {
@@ -38,15 +38,15 @@ pub enum DiffTopic {
     Prices,
 }
 
-/// Metric of a topic that changed most for a security, with its values in both generations.
+/// The metric of one topic that changed most for one security, with its values in both generations.
 #[derive(Debug, Clone, Serialize)]
 pub struct MetricDifference {
     pub symbol: String,
     pub figure: String,
     pub a: CellValue,
     pub b: CellValue,
-    /// Size of the change: years for streaks, percentage points for yields, percent for prices. For statuses and lists,
-    /// the change of the dividend yield in percentage points. For the topic `securities`, always 0.
+    /// Size of the change: in years for streaks, in percentage points for yields, in percent for prices. For statuses
+    /// and lists, it is the change of the dividend yield in percentage points. For securities, it is always 0.
     pub size: ExactDecimal,
     /// Sentences that explain the change; empty unless explanations were requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -59,7 +59,7 @@ pub struct TopicSummary {
     pub topic: DiffTopic,
     /// Number of securities with a difference in this topic.
     pub count: u64,
-    /// Numbers of changes by size range; empty for topics without numeric metrics.
+    /// Number of changes in each size range; empty for topics without numeric metrics.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SizeBucket>,
     /// Largest changes, largest first.
@@ -69,13 +69,12 @@ pub struct TopicSummary {
 /// Number of changes whose size is in one range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SizeBucket {
-    /// Upper bound of the range, exclusive; null if unlimited. The lower bound is the upper bound of the previous
-    /// range.
+    /// Upper bound of the range, exclusive; null if unlimited. The lower bound is the `below` of the previous range.
     pub below: Option<ExactDecimal>,
     pub count: u64,
 }
 
-/// Largest differences of each topic so far.
+/// The largest differences of each topic among the rows that were added so far.
 #[derive(Debug)]
 pub(super) struct DiffRanking {
     keep: usize,
@@ -108,7 +107,7 @@ impl DiffRanking {
         }
     }
 
-    /// Topics with differences.
+    /// Returns the topics that have differences.
     pub(super) fn finish(mut self) -> Vec<TopicSummary> {
         self.topics.iter_mut().for_each(|ranked| keep_largest(&mut ranked.first, self.keep));
         self.topics.retain(|ranked| ranked.count > 0);
@@ -133,7 +132,7 @@ fn keep_largest(findings: &mut Vec<MetricDifference>, keep: usize) {
     findings.truncate(keep);
 }
 
-/// Largest difference of a security in a topic; `None` if no metric of the topic differs.
+/// Finds the metric of a topic with the largest change in one row. Returns `None` if no metric of the topic differs.
 fn find_largest(topic: DiffTopic, figures: &[&str], difference: &RowDifference) -> Option<MetricDifference> {
     let found = |figure: &str, a, b, size| MetricDifference {
         symbol: difference.owner(),
@@ -167,7 +166,7 @@ fn yield_distance(difference: &RowDifference) -> ExactDecimal {
     changed.map(|changed| value_distance(&changed.a, &changed.b)).unwrap_or_default()
 }
 
-/// Absolute change from `a` to `b` in percent of `a`, rounded. 100 if `a` is 0 or absent.
+/// Absolute change from `a` to `b` in percent of `a`, rounded; 100 if `a` is 0 or absent.
 fn percent_distance(a: &CellValue, b: &CellValue) -> ExactDecimal {
     let ExactDecimal(distance) = value_distance(a, b);
     let base = a.as_decimal().map(|ExactDecimal(base)| base.abs());
@@ -175,7 +174,7 @@ fn percent_distance(a: &CellValue, b: &CellValue) -> ExactDecimal {
     ExactDecimal::from(round(percent.unwrap_or(Decimal::ONE_HUNDRED), PLACES_PERCENT))
 }
 
-/// Absolute difference of two values. An absent value is taken as 0.
+/// Absolute difference of two values. An absent value counts as 0.
 fn value_distance(a: &CellValue, b: &CellValue) -> ExactDecimal {
     let value = |cell: &CellValue| cell.as_decimal().map_or(Decimal::ZERO, |ExactDecimal(value)| value);
     ExactDecimal::from(value(b).saturating_sub(value(a)).abs())

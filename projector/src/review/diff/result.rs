@@ -13,17 +13,18 @@ pub struct GenerationDiff {
     pub a: ComparedGeneration,
     /// Second compared generation.
     pub b: ComparedGeneration,
-    /// Differing inputs, such as rules, source policy or facts, from which the two generations were derived. They
-    /// explain the differing rows.
+    /// Inputs of the derivations (such as rules, source policy and facts) that differ between the generations. They are
+    /// the causes of the differing rows.
     pub reasons: Vec<String>,
     /// Differing rows.
     #[serde(flatten)]
     pub differences: Differences,
-    /// `true` if all tables, securities and days were compared, as a promotion requires.
+    /// `true` if the comparison counts as a review, as a promotion requires. It must cover all tables, securities and
+    /// days, and both generations must be completely built.
     pub reviewed: bool,
 }
 
-/// Differing inputs from which the two generations were derived, as texts.
+/// Finds the inputs of the derivations that differ between the generations. Returns one text per differing input.
 pub(super) fn find_reasons(a: &ComparedGeneration, b: &ComparedGeneration) -> Vec<String> {
     let inputs = |generation: &ComparedGeneration| {
         let as_of = generation.as_of.map_or_else(|| "none".to_owned(), |day| day.to_string());
@@ -39,8 +40,8 @@ pub(super) fn find_reasons(a: &ComparedGeneration, b: &ComparedGeneration) -> Ve
     pairs.map(|((input, a), (_, b))| format!("{input} {a} against {b}")).collect()
 }
 
-/// Rules of a policy as text, for example `price desk rank 1 from 2020-01-01, dividend other rank 2`. A policy without
-/// rules is `none`.
+/// Formats the rules of a policy, for example `price desk rank 1 from 2020-01-01, dividend other rank 2`. A policy
+/// without rules is `none`.
 fn describe_policy(policy: &SourcePolicy) -> String {
     let describe = |PolicyRule { kind, source, from, to, rank }: &PolicyRule| {
         let from = from.map(|day| format!(" from {day}")).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! Comparison of the rows of one table, column by column, for the owners whose rows can differ. An owner is a security,
-//! fund or sector.
+//! Comparison of the rows of one table, column by column. Only rows of the given owners are compared. An owner is a
+//! security, fund or sector.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,13 +12,12 @@ use super::difference::{ChangeKind, ColumnDifference, RowDifference};
 use super::generation_reader::GenerationReader;
 use super::tables::{ComparedTable, METHOD_VERSION};
 
-/// Table to compare, with a prepared query for each of the two generations. A generation may lack columns that the
-/// other generation has.
+/// Table to compare, with one prepared query per generation. A generation may lack columns that the other one has.
 pub(super) struct TableComparison<'a> {
     table: &'a ComparedTable,
     statements: [Statement; 2],
-    /// Names of the compared columns, each with its index in the first and in the second generation; `None` if the
-    /// generation lacks the column.
+    /// Names of the compared columns. Each name has the index of the column in the first and in the second generation;
+    /// `None` if the generation lacks the column.
     columns: Vec<(String, [Option<usize>; 2])>,
 }
 
@@ -38,7 +37,7 @@ impl<'a> TableComparison<'a> {
         Ok(Self { table, statements, columns: places.into_iter().collect() })
     }
 
-    /// Differences between the rows of some owners (securities, funds or sectors), sorted by key.
+    /// Compares the rows of some owners (securities, funds or sectors). Returns the differences sorted by key.
     pub(super) async fn compare_owners(
         &self,
         [a, b]: &[GenerationReader; 2],
@@ -63,8 +62,8 @@ impl<'a> TableComparison<'a> {
         Ok(differences)
     }
 
-    /// Maps rows by the bytes of their key columns. Rows with equal keys get consecutive numbers from 0. `side` is 0
-    /// for the first generation, 1 for the second.
+    /// Maps rows by key: the bytes of the key columns, and a number. The number is 0 for the first row with these
+    /// bytes, 1 for the second, and so on. `side` is 0 for the first generation, 1 for the second.
     fn index_by_key(&self, side: usize, rows: Vec<Row>) -> anyhow::Result<HashMap<(Vec<u8>, usize), Row>> {
         let mut found = HashMap::with_capacity(rows.len());
         for row in rows {
@@ -89,7 +88,7 @@ impl<'a> TableComparison<'a> {
         self.columns.iter().find(|(column, _)| column == name).and_then(|(_, places)| places[side])
     }
 
-    /// Difference of two rows with equal keys, one from each generation; `None` if all compared columns are equal.
+    /// Compares two rows with equal keys, one from each generation. Returns `None` if all compared columns are equal.
     fn compare_rows(&self, rows: [Option<&Row>; 2]) -> anyhow::Result<Option<RowDifference>> {
         let mut columns = Vec::new();
         for (column, places) in &self.columns {
@@ -114,7 +113,7 @@ impl<'a> TableComparison<'a> {
         Ok(Some(RowDifference { table: self.table.name, key, change, columns, why: Vec::new() }))
     }
 
-    /// Decodes a value of one generation. The column may have another type in the other generation.
+    /// Decodes a value of one generation. The type of the column may differ in the other generation.
     fn decode(&self, side: usize, place: Option<usize>, raw: PostgresCell<'_>) -> anyhow::Result<CellValue> {
         let Some(place) = place else { return Ok(CellValue::Null) };
         let ty = self.statements[side].columns()[place].type_();
@@ -123,7 +122,7 @@ impl<'a> TableComparison<'a> {
     }
 }
 
-/// Value of the column at index `place` of a row; null if the row or the column is missing.
+/// Value of the column at index `place` of a row; null if the row is missing or `place` is `None`.
 fn raw_value(row: Option<&Row>, place: Option<usize>) -> Result<PostgresCell<'_>, tokio_postgres::Error> {
     row.zip(place).map_or(Ok(PostgresCell(None)), |(row, place)| row.try_get(place))
 }

@@ -1,16 +1,16 @@
-//! Read tables that a comparison covers, with their keys.
+//! Compared read tables, with their keys.
 
-/// Read table and its key.
+/// Compared read table and its key.
 #[derive(Debug, Clone, Copy)]
 pub struct ComparedTable {
-    /// Name of the table in the schema of a generation and in commands.
+    /// Name of the table, in the database and in the option `--table`.
     pub name: &'static str,
     pub(crate) key: &'static [&'static str],
-    /// Name of the column with the security, fund or sector of a row (the owner).
+    /// Name of the column with the owner of a row. An owner is a security, fund or sector.
     pub(crate) owner: &'static str,
     /// Name of the column with the day of a row; `None` if the rows have no day.
     pub(crate) day: Option<&'static str>,
-    /// SQL sort expression for rows with equal keys; `None` if keys are unique.
+    /// SQL sort order for rows with equal keys; `None` if each key is unique.
     pub(crate) tie: Option<&'static str>,
 }
 
@@ -43,15 +43,16 @@ pub const TABLES: [ComparedTable; 13] = [
     ComparedTable { owner: "slug", ..table(SECTORS, &["slug"]) },
 ];
 
-/// Table of prices. The packed years are unpacked and compared by day and field.
+/// Table of prices. A row contains one year of bars, which are unpacked and compared by day and field.
 pub(crate) const PRICES: &str = "prices";
-/// Table of symbol spellings. The generations may assign a spelling to different securities.
+/// Table of symbol spellings: the current and former symbols of each security. A symbol may belong to different
+/// securities in the two generations.
 pub(crate) const SYMBOLS: &str = "symbols";
 /// Table of fund holdings, with thousands of rows per fund and day.
 pub(crate) const HOLDINGS: &str = "holdings";
-/// Table of sector statistics, whose rows do not belong to a security.
+/// Table of sector statistics. Its rows do not belong to a security.
 pub(crate) const SECTORS: &str = "sectors";
 
 /// Name of the column with the rule version. It is not compared, because a different rule version is a cause of
-/// differing rows, and not a result.
+/// differing rows and not an effect.
 pub(crate) const METHOD_VERSION: &str = "method_version";

@@ -14,7 +14,7 @@ use super::result::GenerationDiff;
 
 /// Maximum length of a value in the output, in characters.
 const MAX_VALUE_CHARACTERS: usize = 60;
-/// Maximum number of differing list elements in the output.
+/// Maximum number of differing list elements that are printed of a value.
 const MAX_LIST_ELEMENTS: usize = 5;
 
 /// Prints a comparison with up to `limit` rows per table.
@@ -96,8 +96,8 @@ fn print_hidden_count(count: u64, shown: usize, place: &str) {
     }
 }
 
-/// Shortens both values of a differing column. If both are JSON lists or objects, only the elements that differ remain.
-/// `--json` and `--csv` contain the complete values.
+/// Shortens both values of a differing column for the output. If both are JSON lists or objects, only their differing
+/// elements remain. `--json` and `--csv` contain the complete values.
 pub(crate) fn shorten_values(a: &CellValue, b: &CellValue) -> [String; 2] {
     match (list_elements(a), list_elements(b)) {
         (Some(of_a), Some(of_b)) => [shorten_list(&of_a, &of_b), shorten_list(&of_b, &of_a)],
@@ -105,8 +105,8 @@ pub(crate) fn shorten_values(a: &CellValue, b: &CellValue) -> [String; 2] {
     }
 }
 
-/// Elements of a JSON list, or fields of a JSON object, as text that can wrap after each field. `None` for other
-/// values.
+/// Texts of the elements of a JSON list, or of the fields of a JSON object; `None` for other values. A space after each
+/// comma lets the text wrap.
 fn list_elements(cell: &CellValue) -> Option<Vec<String>> {
     let CellValue::Json(text) = cell else { return None };
     let wrappable = |value: &RawValue| value.get().replace(",\"", ", \"");
@@ -117,7 +117,7 @@ fn list_elements(cell: &CellValue) -> Option<Vec<String>> {
     Some(members.iter().map(|(name, value)| format!("{name}: {}", wrappable(value))).collect())
 }
 
-/// Text of the elements of `own` that `other` lacks, shortened.
+/// Text of the elements of `own` that are missing in `other`. Long elements and long lists are shortened.
 fn shorten_list(own: &[String], other: &[String]) -> String {
     let differing: Vec<String> =
         own.iter().filter(|element| !other.contains(element)).cloned().map(shorten_text).collect();

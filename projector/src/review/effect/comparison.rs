@@ -1,5 +1,5 @@
-//! Comparison of the affected securities. Each is derived twice: from the facts before the run under review, and from
-//! the current facts.
+//! Comparison of the securities that a run (one load by ingest) affected. Each security is derived twice: from the
+//! facts before the run, and from the current facts.
 
 use std::collections::BTreeSet;
 
@@ -25,7 +25,7 @@ const SYMBOLS: &str = include_str!("../../../queries/effect/symbols_of_sources.s
 /// Maximum number of securities that are in memory at the same time.
 const CHUNK_SECURITIES: usize = 100;
 
-/// Inputs of the comparison: `before` is the market before the run, `after` the current market.
+/// Inputs of the comparison. `before` is the market before the run, `after` is the current market.
 pub(super) struct EffectComparison<'a> {
     pub(super) generation: &'a Generation,
     pub(super) policy: &'a SourcePolicy,
@@ -34,7 +34,7 @@ pub(super) struct EffectComparison<'a> {
     pub(super) after: MarketInputs,
 }
 
-/// Derived rows of one security before the run and now. At a time when the security is not listed, they are `None`.
+/// Derived rows of one security, before the run and now. `None` if the security was not listed at that time.
 struct ComparedSecurity<'a> {
     symbol: &'a Symbol,
     before: Option<SecurityFigures>,
@@ -42,7 +42,7 @@ struct ComparedSecurity<'a> {
     rows: Vec<ComparedRows>,
 }
 
-/// Inputs of the derivations at one of the two times, before the run or now.
+/// Inputs of the derivations, either before the run or now.
 struct DerivationInputs<'a> {
     market: &'a MarketInputs,
     context: Option<DerivationContext<'a>>,
@@ -50,8 +50,8 @@ struct DerivationInputs<'a> {
 }
 
 impl EffectComparison<'_> {
-    /// Compares all affected securities. Keeps up to `keep` differing rows per table and topic in memory, and writes
-    /// all of them to `files`.
+    /// Compares all affected securities. Up to `keep` differing rows per table and topic stay in memory. All differing
+    /// rows are written to `files`.
     pub(super) async fn compare(
         &self,
         transaction: &Transaction<'_>,
@@ -78,7 +78,8 @@ impl EffectComparison<'_> {
         })
     }
 
-    /// Canonical symbols of the securities whose facts or other inputs differ between the two times.
+    /// Canonical symbols of the affected securities. A security is affected if its facts or other inputs differ between
+    /// the time before the run and now.
     async fn find_touched(&self, transaction: &Transaction<'_>) -> anyhow::Result<BTreeSet<Symbol>> {
         let sides = [&self.before, &self.after];
         let all: BTreeSet<&Symbol> = sides.iter().flat_map(|side| side.directory.identities.keys()).collect();
@@ -129,7 +130,7 @@ impl EffectComparison<'_> {
     }
 }
 
-/// Sources that now have dividends in other years than before the run.
+/// Sources that now have dividends in other calendar years than before the run.
 fn grown_sources(before: &DividendFeeds, after: &DividendFeeds) -> Vec<String> {
     let years = |feeds: &DividendFeeds, source: &str| feeds.years(source).collect::<Vec<_>>();
     let sources: BTreeSet<&str> = after.pairs().map(|(source, _)| source).collect();
@@ -146,7 +147,7 @@ impl DerivationInputs<'_> {
     }
 }
 
-/// Effect of the securities that were compared so far, as sums.
+/// Sums of the effect, over the securities that were compared so far.
 struct EffectAccumulator {
     keep: usize,
     compared: u64,

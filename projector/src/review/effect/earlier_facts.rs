@@ -1,10 +1,11 @@
-//! Earlier facts: the facts as they were before a position of the log.
+//! Earlier facts: the facts as they were before a position of the log (the sequence of a message).
 //!
-//! A row of facts is the merge of all record batches of one feed (kind and source) for one symbol. Batches before the
-//! position are called earlier, the others later.
+//! A feed is a kind of rows from one source, for example the prices of one vendor. A row of facts combines all record
+//! batches of a feed for one symbol. In this module, batches before the position are called earlier, and all others
+//! later.
 //!
-//! A feed without later batches is unchanged, and a feed without earlier batches had no facts. For the other feeds, the
-//! rows that later batches changed are merged again from the earlier batches in the log.
+//! A feed without later batches has not changed. A feed without earlier batches had no facts. For the other feeds, the
+//! log is read. The rows that later batches changed are built again from the earlier batches.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -30,35 +31,35 @@ const BEFORE: &str = include_str!("../../../queries/effect/batches_before.sql");
 const PRICED: &str = include_str!("../../../queries/bars_sources.sql");
 const RECORDED: &str = include_str!("../../../queries/records_sources.sql");
 
-/// Log message with batches of a feed, before the position. The first value is the sequence of the message. The second
-/// value is the newest date that the message's run has for the feed's kind; `None` if unknown.
+/// Earlier log message of a feed. The first value is the sequence of the message. The second value is the newest date
+/// of the feed's rows in the whole run of the message; `None` if unknown.
 type EarlierMessage = (i64, Option<NaiveDate>);
 
-/// Bars of one symbol and source that the later batches may have changed.
+/// Days of one symbol and source on which later batches have bars, and the earlier bars on these days.
 #[derive(Debug, Default)]
 pub(super) struct EarlierBars {
     pub(super) days: HashSet<i32>,
     /// Calendar years of `days`.
     years: BTreeSet<i32>,
-    /// Bars of the earlier batches on `days`.
+    /// Bars on `days` according to the earlier batches.
     pub(super) earlier: Bars,
 }
 
-/// Differences between the current facts and the facts before the position.
+/// Data that restores the earlier facts from the current facts.
 #[derive(Debug, Default)]
 pub(super) struct EarlierFacts {
-    /// Feeds that have no batch before the position.
+    /// Feeds that have later batches and no earlier batch.
     pub(super) new_feeds: BTreeSet<Feed>,
     pub(super) records: EarlierRecords,
-    /// Bars that the later batches may have changed, by symbol and source.
+    /// Earlier bars, by symbol and source. Only symbols and sources with later bars are included.
     pub(super) bars: BTreeMap<(String, String), EarlierBars>,
-    /// Symbols that have rows of the feeds in `new_feeds`.
+    /// Symbols with rows of a feed in `new_feeds`.
     added_symbols: BTreeSet<String>,
 }
 
 impl EarlierFacts {
-    /// Finds the facts that changed after a position. Reads the log only for feeds that have batches both before and
-    /// after the position.
+    /// Finds the facts that changed after a position. Reads the log only for feeds with batches both before and after
+    /// the position.
     pub(super) async fn load(
         transaction: &Transaction<'_>,
         settings: &StreamSettings,
@@ -110,8 +111,8 @@ impl EarlierFacts {
         Ok(())
     }
 
-    /// Reads the days of all later bars, and then the earlier bars on these days. Skips an earlier message if the
-    /// newest date in its run is before all these days.
+    /// Finds all days with later bars, and reads the earlier bars on these days. Skips an earlier message if its run
+    /// has only dates before all these days.
     async fn read_bars(
         &mut self,
         log: &LogMessages,
@@ -156,7 +157,7 @@ impl EarlierFacts {
         Ok(())
     }
 
-    /// Symbols whose facts changed after the position. Records of the whole market have no symbol and are left out.
+    /// Symbols with changed facts. Records of the whole market have no symbol and are left out.
     pub(super) fn symbols(&self) -> BTreeSet<&str> {
         let bars = self.bars.keys().map(|(symbol, _)| symbol);
         let records = self.records.rows.keys().map(|key| &key.symbol);
@@ -169,7 +170,8 @@ impl EarlierFacts {
         self.new_feeds.contains(&(kind, source.to_owned()))
     }
 
-    /// Packed records of a row before the position; `None` if the row did not exist then.
+    /// Returns the packed records of a row as they were before the position. `packed` are the current records of the
+    /// row. Returns `None` if the row did not exist before the position.
     pub(super) fn restore_records<'a>(
         &'a self,
         (symbol, kind, source): (&str, Kind, &str),
@@ -185,7 +187,7 @@ impl EarlierFacts {
         }
     }
 
-    /// Facts of some symbols before the position, computed from their current facts.
+    /// Restores the earlier facts of some symbols from their current facts.
     pub(super) fn restore(&self, facts: &FactsBySymbol) -> anyhow::Result<FactsBySymbol> {
         let changed = self.symbols();
         let mut restored = FactsBySymbol::new();
@@ -224,8 +226,8 @@ impl EarlierFacts {
                     PackedColumns::All(Box::new(PackedBars::pack(&bars)?))
                 }
             };
-            // Any digest will do: a digest is only compared with the digest of a published year, and this derivation
-            // compares no published years.
+            // Any digest is correct here: digests of facts are only compared with digests of published years, and this
+            // derivation does not compare any.
             let no_digest = 0;
             debug_assert!(years.range().len() == 1, "fetched years are not packed together");
             let _ = earlier.put_year(source, year, no_digest, columns);

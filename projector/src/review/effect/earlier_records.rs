@@ -1,4 +1,4 @@
-//! Earlier records: rows of table `records` as they were before a position of the log.
+//! Earlier records: rows of table `records` as they were before a position of the log (the sequence of a message).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,18 +16,18 @@ use crate::facts::applied_facts::RecordsKey;
 const MOVED: &str = include_str!("../../../queries/record_ids_moved.sql");
 const STORED: &str = include_str!("../../../queries/records_stored.sql");
 
-/// Earlier state of the rows that batches after the position changed.
+/// Earlier content of the rows that were changed after the position.
 #[derive(Debug, Default)]
 pub(super) struct EarlierRecords {
-    /// Packed records of each row before the position; `None` for a row that did not exist then.
+    /// Packed records of each changed row before the position; `None` if the row did not exist then.
     pub(super) rows: BTreeMap<RecordsKey, Option<Vec<u8>>>,
-    /// Calendar years of the dividends before the position, by source. Only sources with dividend batches after the
-    /// position are included.
+    /// Calendar years with dividends before the position, by source. Contains only sources with dividend batches both
+    /// before and after the position.
     pub(super) dividend_years: BTreeMap<String, BTreeSet<i32>>,
 }
 
-/// Adds the earlier state of all rows of a feed that messages after the position changed. `later` and `earlier` are the
-/// log sequences of the messages after and before the position.
+/// Adds the earlier content of all rows of a feed that were changed after the position. `later` are the log sequences
+/// of the feed's messages after the position. `earlier` are the log sequences of its messages before the position.
 pub(super) async fn read_earlier_records(
     transaction: &Transaction<'_>,
     log: &LogMessages,
@@ -47,7 +47,7 @@ pub(super) async fn read_earlier_records(
         Ok(())
     })
     .await?;
-    // A record whose symbol was corrected is stored under its old and its new symbol.
+    // If the symbol of a record was corrected, the record is stored under its old and its new symbol.
     for row in transaction.query(MOVED, &[&digests]).await? {
         touched.extend(row.try_get::<_, Vec<String>>("symbols")?);
     }
@@ -90,8 +90,8 @@ pub(super) async fn read_earlier_records(
     Ok(())
 }
 
-/// Record ids in the current rows of `symbols`. They include all ids that the rows had before the position of the log,
-/// because applied messages only add ids to a row.
+/// Loads the record ids in the current rows of `symbols`. They include all ids from before the position, because a
+/// message adds ids to a row but never removes one.
 async fn load_ids(
     transaction: &Transaction<'_>,
     (kind, source): &Feed,

@@ -1,4 +1,4 @@
-//! Reader of single log messages by sequence.
+//! Reader of log messages by their sequences.
 
 use anyhow::Context;
 use async_nats::jetstream::stream::Stream;
@@ -7,7 +7,7 @@ use event_log::stream::StreamSettings;
 use futures::{StreamExt, TryStreamExt, stream};
 use market::event::Kind;
 
-/// Kind and source of the rows that a feed delivers.
+/// Feed: a kind of rows, and their source.
 pub(super) type Feed = (Kind, String);
 
 /// Maximum number of messages that are requested at the same time.
@@ -22,7 +22,7 @@ impl LogMessages {
         Ok(Self(settings.open_existing(&context).await?))
     }
 
-    /// Calls `each` for every record batch of the messages, in the order of `sequences`.
+    /// Reads the messages with these sequences, in this order. Calls `each` for every record batch in them.
     pub(super) async fn read(
         &self,
         sequences: impl IntoIterator<Item = i64>,

@@ -1,4 +1,4 @@
-//! Inputs that the derivations of all securities share, either before the run under review or now.
+//! Inputs that the derivations of all securities share, either before the run under review (one load by ingest) or now.
 
 use anyhow::Context;
 use chrono::{Datelike, NaiveDate};
@@ -31,7 +31,7 @@ pub(super) struct MarketInputs {
 }
 
 impl MarketInputs {
-    /// Loads the inputs from the earlier facts, or from the current facts if `earlier` is `None`.
+    /// Loads the inputs before the run from the earlier facts. If `earlier` is `None`, loads the current inputs.
     pub(super) async fn load(
         transaction: &Transaction<'_>,
         generation: &Generation,
@@ -76,7 +76,7 @@ impl MarketInputs {
         Ok(Some(metrics::benchmark(&history, as_of, policy, &generation.rules)))
     }
 
-    /// Input of the derivation functions in `market`; `None` if no session is known.
+    /// Input of the derivation functions in crate `market`; `None` if no session is known.
     pub(super) fn context<'a>(
         &'a self,
         policy: &'a SourcePolicy,
@@ -87,8 +87,8 @@ impl MarketInputs {
     }
 }
 
-/// Source of a row, and its packed records in the earlier facts. The records are `None` if the row did not exist then.
-/// If `earlier` is `None`, returns the current records.
+/// Returns the source of a row, and its packed records before the run. The records are `None` if the row did not exist
+/// then. If `earlier` is `None`, returns the current records.
 fn read_packed<'a>(
     row: &'a Row,
     kind: Kind,
@@ -146,12 +146,11 @@ async fn load_earlier_date(
     Ok(newest)
 }
 
-/// Last day of one year on which a source had a live (not withdrawn) bar, in the earlier facts; `None` without such a
-/// bar.
+/// Last day in the row's year with a live (not withdrawn) bar before the run; `None` if there was none. The row has the
+/// days of one symbol and source in one year.
 ///
-/// The column `days` does not show which bars are withdrawn. All days up to the last day that is live now are therefore
-/// treated as live. A day with a bar in a later batch is an exception: it counts only with a live bar in the earlier
-/// batches.
+/// The column `days` of the row does not show which bars are withdrawn. Therefore, all days up to the current last live
+/// day count as live. Exception: a day with later bars counts only if it had a live bar before the run.
 fn earlier_last_day(row: &Row, year: i32, earlier: &EarlierFacts) -> anyhow::Result<Option<i32>> {
     let (symbol, source): (String, String) = (row.try_get("symbol")?, row.try_get("source")?);
     let last_day: i32 = row.try_get("last_day")?;

@@ -1,8 +1,8 @@
-//! `projector audit --since RUN`: effect of a load on the served figures.
+//! `projector audit --since RUN`: effect of a run (one load by ingest) on the served figures.
 //!
-//! The facts before the first message of the run are restored in memory. Each affected security is derived from these
-//! facts and from the current facts. Both derivations use the policy and rules of the served generation. The rows from
-//! the current facts therefore equal the served rows. Nothing is written.
+//! The facts from before the run are restored in memory. Each affected security is derived twice: from these facts, and
+//! from the current facts. Both derivations use the policy and rules of the served generation, so the rows from the
+//! current facts equal the served rows. Nothing is written to the database.
 
 mod comparison;
 mod earlier_facts;
@@ -35,7 +35,7 @@ pub use text::print_effect;
 
 const ACTIVE: &str = include_str!("../../../queries/generation_active.sql");
 
-/// Measures the effect of a run together with all later runs.
+/// Measures the effect of a run. The effects of all later runs are included.
 pub async fn measure_effect(
     database: &DatabaseArgs,
     args: &AuditArgs,

@@ -1,4 +1,4 @@
-//! Position of a run in the log, and the wait until the served tables contain the run.
+//! Position of a run in the log, and a function that waits until the served tables contain the run.
 
 use std::time::Duration;
 
@@ -13,20 +13,21 @@ const POSITION: &str = include_str!("../../../queries/effect/position.sql");
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 sql_row! {
-    /// Position of a run in the log, and the log sequences that the served tables and the facts have reached.
+    /// Position of a run in the log, and the progress of the facts and of the served tables.
     #[derive(Debug)]
     pub(super) struct RunPosition {
         /// Sequence of the last log message that the served tables contain.
         pub(super) served: i64,
         /// Sequence of the last log message that the facts contain.
         checkpoint: i64,
-        /// `true` if the fact set has a holder: a projector that follows the log.
+        /// `true` if a projector applies the log to the fact set. Such a projector is recorded as the holder of the
+        /// fact set.
         followed: bool,
         /// Sequence of the run's first message; `None` if the facts do not contain the run.
         pub(super) first: Option<i64>,
         /// Sequence of the run's last message; `None` while the facts do not contain it.
         last: Option<i64>,
-        /// Feed of the run; `None` if unknown.
+        /// Source (feed) that the run loaded; `None` if unknown.
         pub(super) source: Option<String>,
         /// Number of runs that began after this run.
         pub(super) later_runs: i64,
@@ -43,7 +44,7 @@ impl RunPosition {
         Self::from_row(&client.query_one(POSITION, &[&run, &generation.fact_set]).await?)
     }
 
-    /// `true` if the served tables contain all facts.
+    /// `true` if the served tables contain all messages that the facts contain.
     pub(super) fn is_current(&self) -> bool {
         self.served == self.checkpoint
     }
@@ -54,12 +55,12 @@ impl RunPosition {
     }
 }
 
-/// Waits up to `seconds` until the served tables contain all messages of the run. If `seconds` is 0, does not wait, and
-/// accepts a run of which the tables contain only the first messages.
+/// Waits until the served tables contain all messages of the run, for at most `seconds`. If `seconds` is 0, does not
+/// wait, and also accepts a run that has not ended.
 ///
 /// # Errors
-/// The tables still lack messages of the run after `seconds`, or the tables lack messages and no projector follows the
-/// log.
+/// After `seconds`, the served tables still lack messages of the run or messages that the facts contain. If no
+/// projector follows the log, the error is returned without waiting.
 pub(super) async fn wait_until_served(
     client: &Client,
     generation: &Generation,

@@ -1,5 +1,5 @@
-//! Replaced sources. Compared with the time before a run, the figures use fewer rows of a replaced source, and more
-//! rows of another source.
+//! Sources that were replaced by another source. After a run, the figures use fewer rows of the replaced source and
+//! more rows of the other source.
 
 use std::collections::BTreeMap;
 
@@ -9,10 +9,10 @@ use market::metrics::RowsBySource;
 use serde::Serialize;
 use telemetry::counted;
 
-/// Maximum number of securities that are named per replaced source.
+/// Maximum number of securities that are listed per replacement.
 const MAX_NAMED: usize = 10;
 
-/// Source of one kind of rows, replaced in the figures of some securities by another source.
+/// Replacement of one source by another, in the figures of some securities, for one kind of rows.
 #[derive(Debug, Serialize)]
 pub struct SourceReplacement {
     /// Kind of the rows.
@@ -23,18 +23,17 @@ pub struct SourceReplacement {
     pub replaced: String,
     /// Number of securities with this replacement.
     pub securities: u64,
-    /// Number of rows of the replaced source that the figures used before and do not use now. For prices, a row is a
-    /// session.
+    /// Number of rows of the replaced source that the figures no longer use. Each price session counts as one row.
     pub rows: u64,
-    /// Symbols of the first securities with this replacement in alphabetical order, at most 10.
+    /// Symbols of securities with this replacement: the first 10 in alphabetical order.
     pub first: Vec<String>,
-    /// Reason why the figures use the other source.
+    /// Reason for the replacement, for example `the newest source wins`.
     pub reason: &'static str,
-    /// Command that ranks the replaced source first again.
+    /// Command for the operator that gives the replaced source the first rank again.
     pub keep: String,
 }
 
-/// Replacements so far, counted over all securities.
+/// Replacements in the securities that were added so far.
 #[derive(Debug, Default)]
 pub(super) struct Replacements(BTreeMap<(Kind, String, String), Replaced>);
 
@@ -46,8 +45,8 @@ struct Replaced {
 }
 
 impl Replacements {
-    /// Adds a security, given the number of rows that its figures used of each source before and after the run. A
-    /// source whose number fell counts as replaced by each source of the same kind whose number rose.
+    /// Adds a security. `before` and `after` are the numbers of rows that its figures use, by kind and source. A source
+    /// with fewer rows after the run counts as replaced by each source of the same kind with more rows.
     pub(super) fn add(&mut self, symbol: &str, [before, after]: [&RowsBySource; 2]) {
         let count = |rows: &RowsBySource, feed: &(Kind, String)| rows.get(feed).copied().unwrap_or_default();
         for (lost, had) in before {
@@ -65,7 +64,7 @@ impl Replacements {
         }
     }
 
-    /// Replacements, those with the most securities first.
+    /// Returns the replacements. Those with the most securities come first.
     pub(super) fn finish(self, policy: &SourcePolicy) -> Vec<SourceReplacement> {
         let is_ranked = |kind: Kind, source: &str| {
             policy.rules.iter().any(|rule| rule.kind == kind && rule.source == source)

@@ -12,7 +12,7 @@ use super::replacement::SourceReplacement;
 use super::security_figures::SecurityFigures;
 use crate::review::diff::Differences;
 
-/// Maximum number of securities that are named per flag.
+/// Maximum number of securities that are listed per flag.
 const MAX_NAMED: usize = 10;
 
 /// Effect of a run, and of the runs after it, on the served figures.
@@ -20,11 +20,11 @@ const MAX_NAMED: usize = 10;
 pub struct RunEffect {
     /// Id of the run.
     pub run: String,
-    /// Feed of the run; null if unknown.
+    /// Source (feed) that the run loaded; null if unknown.
     pub source: Option<String>,
     /// `true` if the facts contain the last message of the run.
     pub complete: bool,
-    /// Number of runs that began after this run. The effect includes them.
+    /// Number of runs that began after this run. Their effects are included.
     pub later_runs: i64,
     /// Served generation.
     pub generation: GenerationId,
@@ -36,21 +36,21 @@ pub struct RunEffect {
     pub(super) found: FoundEffect,
 }
 
-/// Effect of a run: compared securities, differences and their causes.
+/// Effect of a run: numbers of affected securities, differences, and causes of the differences.
 #[derive(Debug, Serialize)]
 pub(super) struct FoundEffect {
     /// Market date before the run and now; null if no session is known.
     pub(super) as_of: [Option<NaiveDate>; 2],
     /// Number of affected securities that were listed before the run or are listed now.
     pub(super) compared: u64,
-    /// Number of securities with at least one differing row.
+    /// Number of affected securities with at least one differing row.
     pub(super) changed: u64,
-    /// Sources whose rows the figures used before the run, and that another source has replaced.
+    /// Sources that another source replaced in the figures.
     pub(super) replaced: Vec<SourceReplacement>,
     pub(super) quarantined: QuarantineChange,
     /// Flags that some securities gained or lost.
     pub(super) flags: Vec<FlagChange>,
-    /// Rows that differ between the time before the run and now.
+    /// Differences between the rows before the run and now.
     #[serde(flatten)]
     pub(super) differences: Differences,
 }
@@ -66,28 +66,29 @@ pub struct QuarantineChange {
     pub first: Vec<Quarantined>,
 }
 
-/// Numbers of securities that gained or lost a flag through the run.
+/// Number of securities that gained or lost one flag through the run.
 #[derive(Debug, Default, Serialize)]
 pub struct FlagChange {
-    /// Code of the flag, as in the metric `flags`.
+    /// Code of the flag, for example `payment_gap`. The column `flags` of table `metrics` contains these codes.
     pub flag: String,
     /// Number of securities that have the flag only after the run.
     pub added: u64,
     /// Number of securities that had the flag only before the run.
     pub removed: u64,
-    /// First symbols of securities that have the flag only after the run.
+    /// Symbols of the first securities that have the flag only after the run, at most 10.
     pub first: Vec<String>,
 }
 
 impl RunEffect {
-    /// Removes all but the first `limit` rows of each table and topic.
+    /// Keeps only the first `limit` rows of each table and of each topic.
     pub(super) fn truncated(mut self, limit: usize) -> Self {
         self.found.differences = self.found.differences.truncated(limit);
         self.found.quarantined.first.truncate(limit);
         self
     }
 
-    /// Sentence with the numbers of changed and compared securities, and a change of the market date.
+    /// Returns a sentence with the number of changed and of affected securities. If the market date changed, the
+    /// sentence says so.
     pub(super) fn scope(&self) -> String {
         let later = match self.later_runs {
             0 => String::new(),
@@ -118,7 +119,7 @@ impl QuarantineChange {
         self.released += before.iter().filter(|row| !after.contains(row)).count() as u64;
     }
 
-    /// Change as text; `None` if no row was quarantined or released.
+    /// Returns the change as text; `None` if no row was quarantined or released.
     pub(super) fn sentence(&self) -> Option<String> {
         let Self { added, released, .. } = self;
         (added + released > 0).then(|| format!("quarantined rows: {added} more, {released} fewer"))
@@ -149,7 +150,7 @@ impl FlagChanges {
         self.0.entry(flag.to_owned()).or_insert_with(named)
     }
 
-    /// Flags, those with the most changed securities first.
+    /// Returns the flags. Those with the most changed securities come first.
     pub(super) fn finish(self) -> Vec<FlagChange> {
         let mut changes: Vec<FlagChange> = self.0.into_values().collect();
         changes.sort_by_key(|change| std::cmp::Reverse(change.added + change.removed));
@@ -157,7 +158,7 @@ impl FlagChanges {
     }
 }
 
-/// Code of a flag, without the record id that may follow after a colon.
+/// Code of a flag. A flag can have a record id after a colon, which is removed.
 fn topic(flag: &str) -> &str {
     flag.split(':').next().unwrap_or(flag)
 }

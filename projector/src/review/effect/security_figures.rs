@@ -1,4 +1,4 @@
-//! Derived rows of one security before a run or now, and the differences between the two.
+//! Derived rows of one security, either before a run or now, and the comparison of the two versions.
 
 use std::collections::BTreeMap;
 
@@ -11,17 +11,17 @@ use crate::review::diff::{
     CellValue, ChangeKind, ColumnDifference, ComparedTable, RowDifference, TABLES, read_cells,
 };
 
-/// Columns that are not compared, because they may change although the facts are equal.
+/// Columns that are not compared. They may change even if the facts are equal.
 const NOT_COMPARED: [&str; 3] = ["updated_at", "as_of", "method_version"];
 
-/// Derived rows of a security, before the run or now.
+/// Derived rows of a security, either before the run or now.
 pub(super) struct SecurityFigures {
     pub(super) rows: DerivedRows,
     fund: Option<FundRows>,
     pub(super) sources: RowsBySource,
 }
 
-/// Differences of a security in one table, with the row counts before the run and now.
+/// Differences of one security in one table, with the number of rows before the run and now.
 pub(super) struct ComparedRows {
     pub(super) table: &'static str,
     pub(super) rows: [u64; 2],
@@ -40,8 +40,8 @@ impl SecurityFigures {
     }
 }
 
-/// Compares the rows of a security before the run and now. If the security is listed at only one of these times, only
-/// its metrics and quarantined rows are compared.
+/// Compares the rows of a security before the run with its rows now. If the security is listed at only one of these
+/// times, compares only its metrics and quarantined rows.
 pub(super) fn compare_figures(sides: [Option<&SecurityFigures>; 2]) -> anyhow::Result<Vec<ComparedRows>> {
     fn one<T>(row: &T) -> &[T] {
         std::slice::from_ref(row)

@@ -6,7 +6,7 @@ use telemetry::outln;
 use super::result::{FlagChange, RunEffect};
 use crate::review::diff::print_topic;
 
-/// Prints an effect with up to `limit` securities per topic.
+/// Prints the effect of a run. At most `limit` securities are printed per topic.
 pub fn print_effect(effect: &RunEffect, limit: usize) {
     let found = &effect.found;
     outln!("effect on served figures of {}", effect.scope());

@@ -1,10 +1,10 @@
-//! Conflicts between the rows of two sources, by field.
+//! Number of conflicts between two sources, by field of their rows.
 //!
-//! Rows with the same security and date are compared, on the same share basis. A field is compared if both sources have
-//! a value.
+//! Two derived rows of the same security and date are compared, one from each source. Both state amounts on the same
+//! share basis (before later splits). A field is compared if both rows have a value.
 //!
-//! For the field `ex_date`, each date within the common period of both sources is compared. A date is a conflict if
-//! only one source has it.
+//! The field `ex_date` is compared in another way. Each date in the common period of both sources is checked. If only
+//! one source has a row on this date, this is a conflict.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -33,8 +33,7 @@ const FUNDAMENTALS_FIELDS: [&str; 6] = [
     "free_cash_flow_ttm",
 ];
 
-/// Compares the rows of one security from two sources. Adds the conflicts to `quality`, the quality of the first
-/// source.
+/// Compares the rows of one security from two sources. Adds the counts to `quality`, which belongs to the first source.
 pub(super) fn count_conflicts(
     quality: &mut SourceQuality,
     sides: [&IsolatedRows; 2],
@@ -85,8 +84,8 @@ fn by_date<'a, T>(rows: impl Iterator<Item = (NaiveDate, &'a T)>) -> Dated<'a, T
     dated
 }
 
-/// Compares rows of both sources by date. If a source has several rows on a date, only the date is compared, and not
-/// the fields.
+/// Compares the rows of both sources date by date. If a source has several rows on a date, their fields are not
+/// compared. Only the presence of the date is compared.
 fn compare_dated<T: TableRow>(
     quality: &mut SourceQuality,
     kind: Kind,
@@ -124,7 +123,7 @@ fn compare_fields<T: TableRow>(
     Ok(())
 }
 
-/// Compares the newest security record of each symbol between every two sources, and counts the conflicts.
+/// Compares the newest security records of a symbol between all pairs of sources, and counts the conflicts.
 pub(super) fn compare_securities(sources: &mut BySource, records: &[Observation<Security>]) {
     let mut newest: BTreeMap<&str, BTreeMap<&str, &Observation<Security>>> = BTreeMap::new();
     for record in records.iter().filter(|record| record.action == Action::Put && record.source != MANUAL) {

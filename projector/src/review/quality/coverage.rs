@@ -1,4 +1,4 @@
-//! Coverage and freshness of the sources, by kind of rows.
+//! Coverage (how many securities and rows) and freshness (how recent) of the sources, by kind of rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -77,15 +77,15 @@ fn coverage_of<'a>(sources: &'a mut BySource, source: &str, kind: Kind) -> &'a m
     sources.entry(source.to_owned()).or_default().kinds.entry(kind).or_default()
 }
 
-/// Day numbers with a price, by symbol.
+/// Days with a price, as day numbers, by symbol.
 type DaysBySymbol = BTreeMap<String, BTreeSet<i32>>;
 
-/// Day numbers with a price in the last 12 months, for counting sessions.
+/// Days with a price in the last 12 months. They show how many sessions each source covers.
 pub(super) struct SessionDays {
     year: RangeInclusive<i32>,
-    /// Days with a price from any source, by exchange and symbol.
+    /// Days on which at least one source has a price, by exchange and symbol.
     traded: BTreeMap<String, DaysBySymbol>,
-    /// Days with a price from one source, by source and exchange, then by symbol.
+    /// Days on which one source has a price. The key is source and exchange; the inner key is the symbol.
     own: BTreeMap<(String, String), DaysBySymbol>,
 }
 
@@ -110,7 +110,7 @@ impl SessionDays {
         }
     }
 
-    /// Counts, for each source, the expected sessions and those with a price.
+    /// Counts the expected sessions of each source, and the number of them on which the source has a price.
     pub(super) fn count(&self, sources: &mut BySource) {
         for (exchange, traded) in &self.traded {
             let sessions = sessions(traded);

@@ -7,8 +7,8 @@ use market::row::{DividendRow, FundamentalsRow, SplitRow};
 
 use super::result::SourceQuality;
 
-/// Rows that were derived from one source, for comparison with other sources. Each field has one kind of rows, and is
-/// empty if the source has none.
+/// Rows of a security, derived as if one source were the only source. They are compared with the rows of other sources.
+/// A field is empty if the source has no rows of this kind.
 #[derive(Debug, Default)]
 pub(super) struct IsolatedRows {
     pub(super) bars: Bars,
@@ -17,7 +17,7 @@ pub(super) struct IsolatedRows {
     pub(super) fundamentals: Option<FundamentalsRow>,
 }
 
-/// Sources that have prices, dividends, splits or company figures of a security. A source may occur several times.
+/// Sources of the prices, dividends, splits and company figures of a security. A source may occur several times.
 pub(super) fn sources_of(history: &History) -> impl Iterator<Item = &str> {
     let prices = history.prices.iter().map(|prices| prices.source.as_str());
     let dividends = history.dividends.iter().map(|row| row.source.as_str());
@@ -27,8 +27,8 @@ pub(super) fn sources_of(history: &History) -> impl Iterator<Item = &str> {
 
 /// Derives a security as if `source` were the only source.
 ///
-/// Returns the source's quality and the derived rows. The quality counts the quarantined rows by reason, and the
-/// dividend rows by interpretation (for example as payments or duplicates).
+/// Returns the derived rows and the quality of the source. The quality contains the number of quarantined rows by
+/// reason. It also contains the number of dividend rows by interpretation (for example as payments or duplicates).
 pub(super) fn judge(
     history: &History,
     source: &str,
@@ -55,8 +55,8 @@ fn has_rows<T>(rows: &[Observation<T>], source: &str) -> bool {
     rows.iter().any(|row| row.source == source)
 }
 
-/// History with only the rows of one source. If the source has no prices, splits or company figures, those of all
-/// sources stay.
+/// Reduces a history to the rows of one source. If the source has no prices, the prices of all sources remain. The same
+/// applies to splits and to company figures.
 fn isolate(history: &History, source: &str) -> History {
     fn own<T: Clone>(rows: &[Observation<T>], source: &str) -> Vec<Observation<T>> {
         rows.iter().filter(|row| row.source == source).cloned().collect()

@@ -1,7 +1,7 @@
-//! `projector audit --quality`: quality of each source's rows. Each source is judged as if it were the only source.
+//! `projector audit --quality`: quality of each source's rows. Each source is evaluated as if it were the only source.
 //!
-//! Dividends are always taken from the judged source. Prices, splits and company figures are taken from all sources if
-//! the judged source has none. The source `manual` is not a feed and is left out.
+//! Only dividends of the evaluated source are used. If the source has no prices, the prices of all sources are used.
+//! The same applies to splits and to company figures. The source `manual` is not a feed and is left out.
 
 mod conflicts;
 mod coverage;
@@ -107,7 +107,7 @@ async fn measure_securities(
     Ok(sources)
 }
 
-/// Judges each source of a security: interpretation of its dividend rows, quarantined rows, and conflicts with other
+/// Evaluates each source of a security: interpretation of its dividend rows, quarantined rows, and conflicts with other
 /// sources.
 fn judge_sources(
     history: &History,

@@ -12,12 +12,12 @@ use crate::review::audit::SourceAgreement;
 
 pub(super) type BySource = BTreeMap<String, SourceQuality>;
 
-/// Quality of all sources.
+/// Quality of each source in one generation.
 #[derive(Debug, Serialize)]
 pub struct QualityReport {
     /// Number of the served generation.
     pub generation: GenerationId,
-    /// Last log sequence that the tables contain.
+    /// Sequence of the last log message that the tables contain.
     pub sequence: i64,
     /// Market date of the tables.
     pub as_of: NaiveDate,
@@ -32,12 +32,12 @@ pub struct QualityReport {
 pub struct SourceQuality {
     /// Name of the feed.
     pub source: String,
-    /// Coverage and freshness of the source by kind of rows.
+    /// Coverage and freshness of the source, by kind of rows (for example prices or dividends).
     pub kinds: BTreeMap<Kind, KindCoverage>,
-    /// Sessions of the last 12 months, and how many of them have a price of the source.
+    /// Number of sessions in the last 12 months, and number of them on which the source has a price.
     pub sessions: SessionCoverage,
-    /// Agreement of two dividend factors for each ex-date. One is implied by the source's adjusted closes, the other is
-    /// computed by the rules. Null if the source has no adjusted closes.
+    /// Agreement of two dividend factors on each ex-date. The source's adjusted closes imply one factor, and the rules
+    /// compute the other. Null if the source has no adjusted closes.
     pub adjusted_closes: Option<SourceAgreement>,
     /// Number of dividend rows by interpretation, for example as payments or duplicates.
     pub readings: ReadingCounts,
@@ -45,7 +45,7 @@ pub struct SourceQuality {
     pub quarantined: BTreeMap<String, u64>,
     /// Number of rejected rows by reason code.
     pub rejected: BTreeMap<String, u64>,
-    /// Conflicts with each of the other sources, by kind and field.
+    /// Conflicts with all other sources together, by kind of rows and by field.
     pub conflicts: BTreeMap<Kind, BTreeMap<&'static str, FieldConflicts>>,
 }
 
@@ -62,26 +62,27 @@ pub struct KindCoverage {
     pub first: Option<NaiveDate>,
     /// Last date of the rows; null if no row has a date.
     pub last: Option<NaiveDate>,
-    /// Trading days between the last date and the market date; null without a last date, or if the last date is after
-    /// the market date.
+    /// Number of trading days from the last date to the market date. Null if no row has a date, or if the last date is
+    /// after the market date.
     pub sessions_behind: Option<i32>,
-    /// Newest observation time of the rows; null without rows.
+    /// Newest observation time of the rows; null if there are no rows.
     pub observed_at: Option<DateTime<Utc>>,
 }
 
-/// Coverage of sessions by prices of the source. A session is a day on which most securities of the exchange traded.
+/// Number of sessions on which the source has a price. A session is a day on which most securities of the exchange
+/// traded.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct SessionCoverage {
-    /// Number of sessions between the first and the last price of a security, summed over the active securities.
+    /// Number of sessions between the source's first and last price of a security, summed over the active securities.
     pub expected: u64,
     /// Number of these sessions on which the source has a price.
     pub present: u64,
 }
 
-/// Comparison of one field with all other sources.
+/// Number of conflicts in one field, from the comparisons of a source with all other sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 pub struct FieldConflicts {
-    /// Number of comparisons in which both sources have a value.
+    /// Number of comparisons. A field is compared if both sources have a value.
     pub compared: u64,
     /// Number of comparisons with different values.
     pub differing: u64,
@@ -95,7 +96,7 @@ impl SourceQuality {
         found.differing += u64::from(differs);
     }
 
-    /// Adds the counts of one security: dividend rows by interpretation, quarantined rows and conflicts.
+    /// Adds the counts of one security: its dividend rows by interpretation, quarantined rows and conflicts.
     pub(super) fn add(&mut self, other: &Self) {
         self.readings.add(&other.readings);
         for (reason, rows) in &other.quarantined {

@@ -1,4 +1,4 @@
-//! Text output of the quality report, with formatting that the HTML page uses too.
+//! Text output of the quality report. Some formatting functions are also used for the HTML page.
 
 use std::fmt::Display;
 
@@ -56,7 +56,7 @@ fn print_source(source: &SourceQuality, active: u64) {
     }
 }
 
-/// Numbers of a source's dividend rows by interpretation, each with the label of the interpretation.
+/// Labels and numbers of a source's dividend rows, by interpretation (for example as payments or duplicates).
 pub(super) fn reading_rows(source: &SourceQuality) -> [(&'static str, u64); 6] {
     let readings = &source.readings;
     [
@@ -69,13 +69,13 @@ pub(super) fn reading_rows(source: &SourceQuality) -> [(&'static str, u64); 6] {
     ]
 }
 
-/// `part` as percentage of `whole`; a dash if `whole` is 0.
+/// Formats `part` as a percentage of `whole`. Returns a dash if `whole` is 0.
 pub(super) fn percent(part: u64, whole: u64) -> String {
     let share = (Decimal::from(part) * Decimal::ONE_HUNDRED).checked_div(Decimal::from(whole));
     share.map_or("-".to_owned(), |share| format!("{} %", round(share, PLACES_PERCENT)))
 }
 
-/// Text of a value; a dash for `None`.
+/// Formats a value. Returns a dash for `None`.
 pub(super) fn or_dash(value: Option<impl Display>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
 }

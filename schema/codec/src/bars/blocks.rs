@@ -1,8 +1,8 @@
-//! Block codec of integer columns: a column is stored in blocks of 32 values, each with the bit width of its widest
-//! value.
+//! Codec of integer columns. A column is stored in blocks of 32 values. All values of a block have the same bit width,
+//! which fits the widest of them.
 //!
-//! The first byte of a block has the coding and the bit width. The encoded values (codes) follow, lowest bit first,
-//! without padding. `unpack.sql` decodes the same format for SQL users.
+//! The first byte of a block contains the coding and the bit width. The encoded values (codes) follow, lowest bit
+//! first, without gaps. `unpack.sql` decodes the same format for SQL users.
 
 use market::bars::MISSING;
 
@@ -10,22 +10,22 @@ use super::error::PackedBarsError;
 
 /// Number of values per block; the last block of a column may have fewer.
 pub(super) const BLOCK: usize = 32;
-/// Number of bit widths: 0 to 64.
+/// Number of possible bit widths: 0 to 64.
 const WIDTHS: u8 = 65;
-/// Number of bytes that must be readable after the codes of a block. Codes of more than [`NARROW`] bits are decoded
-/// with 16-byte reads.
+/// Number of readable bytes that must follow the codes of a block. Wide codes (more than [`NARROW`] bits) are decoded
+/// with 16-byte reads, which may read beyond the block.
 const PADDING: usize = 16;
 /// Maximum bit width of codes that are decoded with 8-byte reads.
 const NARROW: usize = 57;
 
-/// Coding of the values of a block.
+/// Encoding of the values of a block as unsigned codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BlockCoding {
-    /// Unsigned integer; for blocks without negative and absent values.
+    /// The value itself. For blocks without negative and absent values.
     Plain,
-    /// Zigzag integer, whose lowest bit is the sign; for blocks with negative values.
+    /// Zigzag code: the lowest bit is the sign. For blocks with negative values and without absent values.
     Signed,
-    /// Zigzag integer plus one, or 0 for an absent value; for blocks with absent values.
+    /// Zigzag code plus one; 0 for an absent value. For blocks with absent values.
     Sparse,
 }
 
@@ -74,8 +74,8 @@ pub(super) fn write(values: &[i64], bytes: &mut Vec<u8>) {
     }
 }
 
-/// True if a column of `value_count` values can have `byte_count` bytes. Detects damaged counts before memory is
-/// reserved.
+/// True if `byte_count` bytes can contain a column of `value_count` values: there is at least one byte per block.
+/// Detects damaged counts before memory is reserved.
 pub(super) fn can_contain_blocks(byte_count: usize, value_count: usize) -> bool {
     value_count.div_ceil(BLOCK) <= byte_count
 }
@@ -133,8 +133,8 @@ fn read_block(bytes: &mut &[u8], values: &mut [i64]) -> Result<(), PackedBarsErr
     decode(head / WIDTHS, values)
 }
 
-/// Number of codes that one 8-byte read contains completely, by bit width. 0 for width 0 and for widths above
-/// [`NARROW`]. The first code may start at any bit of the first byte.
+/// Number of complete codes in one 8-byte read, by bit width. The read may start up to 7 bits before the first code. 0
+/// for width 0 and for widths above [`NARROW`].
 const CODES_PER_READ: [usize; WIDTHS as usize] = codes_per_read();
 
 const fn codes_per_read() -> [usize; WIDTHS as usize] {
@@ -146,7 +146,7 @@ const fn codes_per_read() -> [usize; WIDTHS as usize] {
     all
 }
 
-/// Decodes codes of `width` bits. `block` has the codes, followed by at least [`PADDING`] bytes.
+/// Extracts codes of `width` bits. `block` contains the codes and at least [`PADDING`] more bytes.
 fn read_codes(block: &[u8], width: usize, codes: &mut [i64]) {
     match CODES_PER_READ[width] {
         0 if width == 0 => codes.fill(0),
@@ -171,19 +171,19 @@ fn read_codes(block: &[u8], width: usize, codes: &mut [i64]) {
     }
 }
 
-/// Fails if bytes remain after the last value of the last column.
+/// Fails if `rest`, the bytes after the last column, is not empty.
 pub(super) fn expect_end(rest: &[u8]) -> Result<(), PackedBarsError> {
     if rest.is_empty() { Ok(()) } else { Err(PackedBarsError::LENGTHS) }
 }
 
-/// `N` bytes of a block, from the index `from` on.
+/// Returns `N` bytes of a block, starting at the index `from`.
 fn read_bytes<const N: usize>(bytes: &[u8], from: usize) -> [u8; N] {
     let mut around = [0; N];
     around.copy_from_slice(&bytes[from..from + N]);
     around
 }
 
-/// Replaces codes by the values that they encode. `coding` is the number of the block's coding.
+/// Replaces codes by the values that they encode. `coding` is the [`BlockCoding`] as a number.
 fn decode(coding: u8, codes: &mut [i64]) -> Result<(), PackedBarsError> {
     let value = |code: &i64| unzigzag(code.cast_unsigned());
     match coding {

@@ -17,7 +17,7 @@ pub enum PackedBarsError {
 }
 
 impl PackedBarsError {
-    /// Error for a column whose number of values differs from the number of days.
+    /// Error for a column that does not have one value per day.
     pub(super) const LENGTHS: Self = Self::Damaged("columns differ in length");
     /// Error for more than 2^32 bars.
     pub(super) const TOO_MANY: Self = Self::Damaged("more than 2^32 bars");

@@ -1,6 +1,7 @@
 //! Binary codec of price bars: one byte string per column.
 //!
-//! Each value is predicted from earlier values, and only the difference is stored, in blocks of minimal bit width.
+//! Each value is predicted from earlier values. Only its difference from the prediction is stored, in blocks of minimal
+//! bit width.
 
 mod blocks;
 mod error;
@@ -13,5 +14,5 @@ pub use error::PackedBarsError;
 pub use packed::{PackedBars, batches, pack_closes, unpack_closes};
 pub use sessions::unpack_days;
 
-/// Script of SQL functions that decode prices, for SQL users. It must run in the schema of the table `prices`.
+/// Script that creates SQL functions for decoding prices. It must run in the schema of the table `prices`.
 pub const UNPACK_SQL: &str = include_str!("unpack.sql");

@@ -11,7 +11,7 @@ use super::error::PackedBarsError;
 use super::sessions::{pack_days, scale_and_days};
 use crate::digest;
 
-/// Encoded [`Bars`]: one byte string per column, so that readers fetch only the columns they need.
+/// Encoded [`Bars`], with one byte string per column. A reader can fetch only the columns that it needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PackedBars {
     /// Format version, number of decimal places of the prices (scale), and days.
@@ -23,11 +23,11 @@ pub struct PackedBars {
     pub range: Vec<u8>,
     /// Shares traded.
     pub volume: Vec<u8>,
-    /// Volume-weighted average prices, as differences from the close, and trade counts. Empty if no bar has one of the
-    /// two.
+    /// Volume-weighted average prices (as differences from the close) and trade counts. Empty if no bar has either of
+    /// them.
     pub extra: Vec<u8>,
-    /// Distinct versions of the bars (revision, observation time, provenance), and for each bar the index of its
-    /// version, run-length encoded. Empty in read tables, which need no versions.
+    /// Versions of the bars: revision, observation time and provenance. Each distinct version is stored once. For each
+    /// bar, the index of its version is stored, run-length encoded. Empty in read tables, which need no versions.
     pub versions: Vec<u8>,
 }
 
@@ -62,13 +62,13 @@ fn pack_extra(vwap: &[i64], trade_count: &[i64]) -> Vec<u8> {
     bytes
 }
 
-/// All values of a column; empty if no value is present, because the column is then not stored.
+/// Values of a column that are stored: all values, or none if no value is present.
 fn stored_values(column: &BarColumn) -> Vec<i64> {
     let is_stored = !column.values_from_first_present().is_empty();
     if is_stored { column.iter().copied().collect() } else { Vec::new() }
 }
 
-/// Encodes days, closes and versions, as [`PackedBars::pack`] does.
+/// Encodes only days, closes and versions. The result equals these columns of [`PackedBars::pack`].
 pub fn pack_closes(bars: &Bars) -> Result<[Vec<u8>; 3], PackedBarsError> {
     let start = first_close(&bars.close);
     let mut before = start;
@@ -85,7 +85,8 @@ pub fn pack_closes(bars: &Bars) -> Result<[Vec<u8>; 3], PackedBarsError> {
     ])
 }
 
-/// First close that is not absent; 0 if all are absent. It is the predicted value of the first bar's close and open.
+/// First present close; 0 if all closes are absent. The close and the open of the first bar are predicted to have this
+/// value.
 fn first_close(closes: &[i64]) -> i64 {
     closes.iter().copied().find(|close| *close != MISSING).unwrap_or(0)
 }
@@ -135,7 +136,7 @@ impl Differences {
         Ok(packed)
     }
 
-    /// Replaces the differences by prices, bar by bar. `start` is the predicted value of the first close.
+    /// Replaces the differences by prices, bar by bar. `start` is the prediction for the first close and open.
     fn restore(&mut self, start: i64) {
         let mut before = start;
         let vwaps = self.vwap.iter_mut().map(Some).chain(std::iter::repeat_with(|| None));
@@ -157,12 +158,12 @@ impl Differences {
     }
 }
 
-/// Price, or `otherwise` if the price is absent.
+/// Returns the price, or `otherwise` if the price is absent.
 fn price_or(price: i64, otherwise: i64) -> i64 {
     if price == MISSING { otherwise } else { price }
 }
 
-/// Difference between a price and its predicted value, modulo 2^64; [`MISSING`] if the price is absent.
+/// Difference between a price and its prediction, modulo 2^64; [`MISSING`] if the price is absent.
 fn difference(price: i64, expected: i64) -> Result<i64, PackedBarsError> {
     match (price, price.wrapping_sub(expected)) {
         (MISSING, _) => Ok(MISSING),
@@ -177,7 +178,7 @@ fn add(difference: &mut i64, expected: i64) {
     }
 }
 
-/// Decodes `bars` closes. Reserves capacity for `room` more closes.
+/// Decodes a number of closes, given by `bars`. Reserves capacity for `room` more closes.
 fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, PackedBarsError> {
     let (mut before, mut rest): (i64, &[u8]) = postcard::take_from_bytes(bytes)?;
     // `bars` is a plausible count, because that number of days was already decoded.
@@ -203,7 +204,8 @@ fn closes(bytes: &[u8], bars: usize, room: usize) -> Result<Vec<i64>, PackedBars
 }
 
 impl PackedBars {
-    /// 64-bit digest of all columns except the versions. Equal bars in facts and in read tables have equal digests.
+    /// 64-bit digest of all columns except the versions. Facts have versions and read tables do not, but equal bars in
+    /// both have equal digests.
     pub fn digest(&self) -> i64 {
         digest([&self.days, &self.close, &self.range, &self.volume, &self.extra].map(Vec::as_slice))
     }
@@ -224,7 +226,7 @@ impl PackedBars {
         Ok(postcard::from_bytes(bytes)?)
     }
 
-    /// Releases the memory that the columns have reserved but do not use.
+    /// Releases reserved memory that the columns do not use.
     pub fn shrink_to_fit(&mut self) {
         let Self { days, close, range, volume, extra, versions } = self;
         [days, close, range, volume, extra, versions].into_iter().for_each(Vec::shrink_to_fit);
@@ -259,10 +261,10 @@ impl PackedBars {
     }
 }
 
-/// Decodes the version index of each of `bars` bars, and the list of distinct versions. Reserves capacity for `room`
-/// more indexes.
+/// Decodes the list of distinct versions, and for each of `bars` bars the index of its version. Reserves capacity for
+/// `room` more indexes.
 ///
-/// If the column is empty, all bars get the version `BarVersion::UNKNOWN`.
+/// If `bytes` is empty, all bars get the version `BarVersion::UNKNOWN`.
 fn unpack_versions(
     bytes: &[u8],
     bars: usize,
@@ -285,7 +287,7 @@ fn unpack_versions(
     Ok((version, versions))
 }
 
-/// Ids of the record batches from which packed bars come. `versions` is the column of that name.
+/// Ids of the record batches that delivered the bars. `versions` is the encoded column [`PackedBars::versions`].
 ///
 /// # Errors
 /// The column is damaged.

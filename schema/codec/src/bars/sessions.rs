@@ -1,13 +1,14 @@
-//! Binary codec of the days of bars. A header has the first day. Each later day is stored as its distance in days from
-//! the expected day, in [blocks](super::blocks). The expected day is the first weekday after the previous bar.
+//! Binary encoding of the days of price bars. The header stores the first day. Every later day is stored as a distance
+//! in days: the actual day minus the expected day. The expected day is the first weekday after the previous bar. The
+//! distances are encoded in [blocks](super::blocks).
 
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{self, BLOCK};
 use super::error::PackedBarsError;
 
-/// Format version: first byte of the column `days`. A new version also needs a new codec name in the log. Older readers
-/// then stop at the unknown name.
+/// Version of the format: the first byte of the column `days`. A new version also needs a new codec name in the log, so
+/// that older readers stop at the unknown name.
 pub(super) const FORMAT_VERSION: u8 = 1;
 
 /// Header of the column `days`.
@@ -19,7 +20,7 @@ struct DaysHeader {
     first_day: i32,
 }
 
-/// Encodes days, together with the number of decimal places of the prices (`scale`).
+/// Encodes the days of bars. The header also stores `scale`, the number of decimal places of the prices.
 pub(super) fn pack_days(scale: u32, days: &[i32]) -> Result<Vec<u8>, PackedBarsError> {
     let bars = u32::try_from(days.len()).map_err(|_| PackedBarsError::TOO_MANY)?;
     let first_day = days.first().copied().unwrap_or(0);
@@ -34,11 +35,11 @@ fn expected(day: i32) -> i64 {
     i64::from(day) + NEXT_WEEKDAY[weekday(day)]
 }
 
-/// Number of days until the next weekday. The index is the day of the week, 0 for Sunday.
+/// Number of days from a day to the next weekday (Monday to Friday). The index is the day of the week, 0 for Sunday.
 const NEXT_WEEKDAY: [i64; 7] = [1, 1, 1, 1, 1, 3, 2];
 
-/// Number of days from the last session before a block to each of the next 32 weekdays. The index is the day of the
-/// week of that last session, 0 for Monday.
+/// Number of days from a session to each of the next 32 weekdays. The first index is the day of the week of the
+/// session, 0 for Monday.
 const EXPECTED_DISTANCES: [[i32; BLOCK]; WEEKDAYS] = [
     expected_distances(0),
     expected_distances(1),
@@ -74,7 +75,8 @@ pub fn unpack_days(days: &[u8]) -> Result<Vec<i32>, PackedBarsError> {
     scale_and_days(days, 0).map(|(_, days)| days)
 }
 
-/// Decodes the days, and the number of decimal places of the prices (`scale`). Reserves capacity for `room` more days.
+/// Decodes the number of decimal places of the prices (`scale`), and the days. The vector of days gets capacity for
+/// `room` more days.
 pub(super) fn scale_and_days(bytes: &[u8], room: usize) -> Result<(u32, Vec<i32>), PackedBarsError> {
     match bytes.first() {
         Some(&FORMAT_VERSION) => {}
@@ -103,14 +105,15 @@ struct Sessions {
 }
 
 impl Sessions {
-    /// Decoder for `count` days, of which `first` is the first one. Reserves capacity for `room` more days.
+    /// Creates a decoder for `count` days, starting with the day `first`. The vector gets capacity for `room` more
+    /// days.
     fn from(first: i32, count: usize, room: usize) -> Self {
         let mut days = Vec::with_capacity(count.saturating_add(room));
         days.extend((count > 0).then_some(first));
         Self { days, last: first, weekday: weekday(first) }
     }
 
-    /// Decodes a block of distances and appends its days.
+    /// Decodes a block of distances and appends the resulting days.
     fn append_distances(&mut self, mut distances: &[i64]) -> Result<(), PackedBarsError> {
         loop {
             // Nearly all distances are 0, so runs of expected sessions are appended together.
@@ -138,7 +141,7 @@ impl Sessions {
         }
     }
 
-    /// Appends a session at a distance of `distance` days from the next expected session.
+    /// Appends a session. `distance` is the number of days from the expected session to this session.
     fn append_session(&mut self, distance: i64) -> Result<(), PackedBarsError> {
         let day = expected(self.last).wrapping_add(distance);
         self.last = i32::try_from(day).map_err(|_| PackedBarsError::Damaged("a day is out of range"))?;

@@ -72,7 +72,7 @@ fn bar(day: i32, close: i64) -> Bar {
     Bar { day, open, high, low, close, volume, vwap, trade_count }
 }
 
-/// Bars of (day, close) at a scale, all of one version.
+/// Builds bars from (day, close) pairs. All bars have the same version.
 fn bars(scale: u32, rows: &[(i32, i64)]) -> Bars {
     let mut bars = Bars { scale, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
     rows.iter().for_each(|(day, close)| bars.push(bar(*day, *close), 0));

@@ -1,4 +1,4 @@
-//! Encoded record: the fields in the order of the record's layout, each preceded by its length.
+//! Encoded record: the fields in the order of the record's layout. The length of a field is stored before its bytes.
 
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
@@ -6,9 +6,10 @@ use smallvec::SmallVec;
 use super::error::PackedRecordsError;
 use super::field::{Field, take_part, write_bytes, write_part};
 
-/// Initial capacity for an encoded record, in bytes. It suffices for most records.
+/// Initial capacity for an encoded record, in bytes. Most records are not longer.
 const USUAL_BYTES: usize = 64;
-/// Number of fields of a record that are stored without a separate allocation. It suffices for most records.
+/// Number of field indexes that [`RowFields`] stores without a heap allocation. Most records have no more present
+/// fields.
 const USUAL_FIELDS: usize = 12;
 
 /// Record whose fields are encoded in a fixed order.
@@ -31,7 +32,8 @@ pub trait RecordLayout: Sized {
 /// Bytes of one field of an encoded record, or the error of reading them.
 pub type EncodedField<'a> = Result<&'a [u8], PackedRecordsError>;
 
-/// Encoded record. Absent fields at the end are left out, so that equal records have equal bytes.
+/// Record encoded as bytes. Absent fields at the end are left out, so a new optional field at the end does not change
+/// the bytes of older records.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EncodedRecord(Box<[u8]>);
 
@@ -46,7 +48,7 @@ impl EncodedRecord {
         Ok(Self(fields.bytes().into()))
     }
 
-    /// Joins already encoded fields to an encoded record.
+    /// Builds an encoded record from fields that are already encoded.
     pub(super) fn join<'a>(
         fields: impl Iterator<Item = EncodedField<'a>>,
     ) -> Result<Self, PackedRecordsError> {
@@ -57,18 +59,19 @@ impl EncodedRecord {
         Ok(Self(bytes.into()))
     }
 
-    /// Symbol of the record; `None` if absent. If a kind of record has a symbol, the symbol is the first field.
+    /// Bytes of the first field; `None` if the record has no fields. The first field is the symbol if records of this
+    /// kind have a symbol.
     pub(super) fn symbol(&self) -> Result<Option<&[u8]>, PackedRecordsError> {
         self.fields().next().transpose()
     }
 
-    /// Encoded fields, in the order of the layout. An absent field has no bytes.
+    /// Encoded fields, in the order of the layout. An absent field is an empty byte string.
     pub(super) fn fields(&self) -> impl Iterator<Item = EncodedField<'_>> {
         split_fields(&self.0)
     }
 }
 
-/// Encoded fields, each preceded by its length.
+/// Splits the bytes of an encoded record into fields. In these bytes, every field is preceded by its length.
 pub(super) fn split_fields(mut bytes: &[u8]) -> impl Iterator<Item = EncodedField<'_>> {
     std::iter::from_fn(move || take_part(&mut bytes).transpose())
 }
@@ -77,7 +80,8 @@ pub(super) fn split_fields(mut bytes: &[u8]) -> impl Iterator<Item = EncodedFiel
 #[derive(Debug, Default)]
 pub struct FieldWriter {
     bytes: Vec<u8>,
-    /// Number of encoded bytes up to the last present field. All bytes after them belong to absent fields.
+    /// Length of `bytes` up to the end of the last present field. The bytes after this position encode only absent
+    /// fields.
     present: usize,
 }
 
@@ -99,8 +103,8 @@ impl FieldWriter {
     }
 }
 
-/// Fields of one record in a packed set. A mask shows which fields are present. Each present field has an index into
-/// the distinct values of the set.
+/// Fields of one record in a packed set. `present` shows which fields have a value. `ordinals` has one number for each
+/// of these fields: the index of its value in the set's list of distinct values.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RowFields {
     /// Bit mask of the present fields. The lowest bit is for the first field.
@@ -109,7 +113,8 @@ pub(super) struct RowFields {
 }
 
 impl RowFields {
-    /// Fields of a record. `ordinal` returns the index of an encoded field in the distinct values of the set.
+    /// Converts an encoded record. `ordinal` returns the index of an encoded field in the set's list of distinct
+    /// values.
     pub(super) fn from_record<'a>(
         record: &'a EncodedRecord,
         mut ordinal: impl FnMut(&'a [u8]) -> Result<u32, PackedRecordsError>,
@@ -127,7 +132,8 @@ impl RowFields {
         Ok(fields)
     }
 
-    /// Encoded fields of the record. An absent field has no bytes. `values` are the distinct values of the set.
+    /// Encoded fields of the record. An absent field is an empty byte string. `values` is the set's list of distinct
+    /// values.
     pub(super) fn values<'a>(&'a self, values: &'a [&'a [u8]]) -> impl Iterator<Item = EncodedField<'a>> {
         let mut ordinals = self.ordinals.iter();
         (0..u64::BITS - self.present.leading_zeros()).map(move |place| {
@@ -148,7 +154,7 @@ impl RowFields {
 pub struct FieldReader<I>(I);
 
 impl<'a, I: Iterator<Item = EncodedField<'a>>> FieldReader<I> {
-    /// Reads a record from its fields. Fails if a field remains after the last one.
+    /// Reads a record from its encoded fields. Fails if there are more fields than this version of the record has.
     pub(super) fn read_record<T: RecordLayout>(fields: I) -> Result<T, PackedRecordsError> {
         let mut reader = Self(fields);
         let record = T::read(&mut reader)?;

@@ -1,6 +1,7 @@
 //! Encoding of a field's value as bytes.
 //!
-//! An absent value has no bytes. A field that did not exist when the record was written is therefore read as absent.
+//! An absent value is encoded as zero bytes. A field that did not exist when the record was written is therefore read
+//! as absent.
 
 use chrono::{Datelike, NaiveDate};
 use compact_str::CompactString;
@@ -12,7 +13,7 @@ use market::event::{
 };
 use market::symbol::Symbol;
 
-/// Encoding of the empty text: a byte that never occurs in UTF-8.
+/// Encoding of the empty text, because zero bytes already mean an absent text. This byte never occurs in UTF-8.
 const EMPTY_TEXT: &[u8] = &[0xff];
 
 /// Value of a record's field, encoded as bytes.
@@ -23,7 +24,7 @@ pub trait Field: Sized {
     /// The text contains the character U+0000.
     fn write(&self, bytes: &mut Vec<u8>) -> Result<(), PackedRecordsError>;
 
-    /// Reads a value from all of its bytes.
+    /// Decodes a value. `bytes` must be exactly the bytes of this value.
     ///
     /// # Errors
     /// The bytes are not an encoded value.
@@ -55,7 +56,7 @@ impl<T: Field> Field for Vec<T> {
     }
 }
 
-/// Maximum length of a value for which the length is encoded in one byte.
+/// Values of up to this length, in bytes, have a length prefix of one byte.
 const SHORT: usize = 0x7f;
 /// Maximum length of an encoded number, in bytes.
 const NUMBER: usize = 24;
@@ -82,7 +83,8 @@ pub(super) fn write_bytes(part: &[u8], bytes: &mut Vec<u8>) -> Result<(), Packed
     Ok(())
 }
 
-/// Removes the first encoded value, with its length, from the front of `bytes`. Returns the value; `None` at the end.
+/// Removes the first value and its length prefix from the front of `bytes`. Returns the value's bytes, or `None` if
+/// `bytes` is empty.
 pub(super) fn take_part<'a>(bytes: &mut &'a [u8]) -> Result<Option<&'a [u8]>, PackedRecordsError> {
     if bytes.is_empty() {
         return Ok(None);
@@ -115,7 +117,7 @@ fn read_text(bytes: &[u8]) -> Result<&str, PackedRecordsError> {
     }
 }
 
-/// Implements the encoding for texts, and for types that are parsed from their text.
+/// Implements [`Field`] for strings, and for types that are stored as their text.
 macro_rules! texts {
     ($($name:ident: $as_str:ident, $read:expr;)*) => {
         $(impl Field for $name {
@@ -148,7 +150,8 @@ texts! {
     DecisionVerdict: as_str, word::<DecisionVerdict>;
 }
 
-/// Implements the encoding for numbers, in postcard's format. Reading fails if bytes remain after the number.
+/// Implements [`Field`] for types that are stored as a number in postcard's format. Reading fails if bytes remain after
+/// the number.
 macro_rules! numbers {
     ($($name:ty as $number:ty: $write:expr, $read:expr;)*) => {
         $(impl Field for $name {

@@ -9,13 +9,13 @@ use market::history::History;
 use super::error::PackedRecordsError;
 use super::packed::read;
 
-/// Assigns each kind of record to its list in `History`.
+/// Generates `add_to_history` from a table of record types, each with the name of its list in `History`.
 macro_rules! history_lists {
     ($($record:ident => $list:ident),* $(,)?) => {
         /// Decodes packed records of one kind and source, and adds them to a history.
         ///
-        /// `owns` is true for the days on which the symbol belongs to the security. Records of other days are dropped.
-        /// Kinds without a list in `History` are ignored.
+        /// `owns` is true for the days on which the symbol belongs to the security. A record is dropped if it has a
+        /// date and `owns` is false on this date. Kinds without a list in `History` are ignored.
         ///
         /// # Errors
         /// The bytes are damaged, or were written by a newer version.

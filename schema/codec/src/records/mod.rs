@@ -1,8 +1,8 @@
-//! Set of the observations of one symbol, kind and source, and its packed form. Observations are only added.
+//! Record sets: all observations of one symbol, kind and source, and the format in which a set is stored.
 //!
-//! The records in a set stay encoded until the metrics of a security are derived. Sets are merged by set union. The
-//! order of observations, duplicates, and the division into batches therefore have no effect. Equal sets have equal
-//! bytes.
+//! Sets are merged by set union. The result does not depend on the order of the observations, on duplicates, or on the
+//! division into batches. Equal sets have equal bytes. The records in a set stay encoded until the metrics of a
+//! security are derived.
 
 mod encoded;
 mod error;

@@ -1,5 +1,5 @@
-//! Packed form of a set of observations, in postcard's encoding. The distinct field values of all observations come
-//! first. In the rows after them, each field is an index into these values.
+//! Packed form of a set of observations, in postcard's encoding. The distinct batch ids, times and field values come
+//! first, as three lists. The rows follow. A row has indexes into these lists.
 //!
 //! The first byte is the version of the format.
 
@@ -20,7 +20,8 @@ use market::history::Observation;
 /// Version of the format.
 const VERSION: u8 = 1;
 
-/// Packed set of observations: lists of distinct values, and one row per observation with indexes into these lists.
+/// Packed set of observations. It has lists of distinct values, and one row per observation. A row has indexes into
+/// these lists.
 #[derive(Serialize, Deserialize)]
 struct Packed<'a> {
     frames: Vec<[u8; 16]>,
@@ -45,7 +46,7 @@ struct Row<'a> {
     fields: RowFields,
 }
 
-/// Distinct values, in the order in which they first occur.
+/// List of distinct values, in the order in which they were first added.
 struct Dictionary<T> {
     values: Vec<T>,
     ordinals: HashMap<T, u32>,
@@ -93,7 +94,7 @@ impl RecordSet {
         Ok(postcard::to_extend(&packed, vec![VERSION])?)
     }
 
-    /// Unpacks a set whose observations have the kind `kind`.
+    /// Unpacks a set of observations of the kind `kind`.
     ///
     /// # Errors
     /// The bytes are damaged, or were written by a newer version.
@@ -141,7 +142,7 @@ pub fn read<T: RecordLayout>(source: &str, bytes: &[u8]) -> Result<Vec<Observati
     packed.rows.iter().map(observation).collect()
 }
 
-/// Ids of the record batches from which the observations in a packed set come, without duplicates.
+/// Ids of the record batches that contained the observations of a packed set. Every id occurs once.
 ///
 /// # Errors
 /// The bytes are damaged, or were written by a newer version.

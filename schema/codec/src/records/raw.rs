@@ -1,11 +1,11 @@
-//! Observation whose record is still encoded, as stored in facts.
+//! Observation with an encoded record, as the facts tables store it.
 
 use std::cmp::Ordering;
 
 use super::encoded::EncodedRecord;
 use market::event::Kind;
 
-/// Row of a feed, with its record as encoded bytes.
+/// Row of a feed. The record is encoded; the other fields are its provenance and version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawObservation {
     /// Vendor's id of the record; `None` if the vendor gives none.
@@ -18,7 +18,7 @@ pub struct RawObservation {
     pub retracted: bool,
     /// Time of observation, in microseconds since 1970, UTC.
     pub observed_at: i64,
-    /// Number of the row's line in the feed's file.
+    /// Line number of the row in the feed's file.
     pub line: u64,
     /// Id of the record batch that contains the row.
     pub frame: [u8; 16],
@@ -27,10 +27,11 @@ pub struct RawObservation {
 }
 
 impl RawObservation {
-    /// Compares the content of two rows. Rows with equal content are the same observation.
+    /// Compares the content of two rows: id, revision, retraction and record. Two rows with equal content are the same
+    /// observation.
     ///
-    /// The content of a security record without an id includes `security_ref`. If a vendor reuses a ticker, the former
-    /// and the new security of the ticker therefore stay distinct.
+    /// For a security record without an id, `security_ref` also belongs to the content. If a vendor reuses a ticker,
+    /// the records of the former and of the new security therefore stay distinct.
     pub(super) fn compare_content(&self, other: &Self, kind: Kind) -> Ordering {
         let reference = |o: &Self| match kind {
             Kind::Security if o.id.is_none() => o.security_ref.clone(),
@@ -44,7 +45,8 @@ impl RawObservation {
             .then_with(|| reference(self).cmp(&reference(other)))
     }
 
-    /// Order of the rows in a set: by content, and for equal content by provenance, the latest first.
+    /// Sort order for building a set. Rows are sorted by content. Among rows with equal content, the row with the
+    /// latest provenance comes first.
     pub(super) fn compare_newest_first(&self, other: &Self, kind: Kind) -> Ordering {
         self.compare_content(other, kind)
             .then_with(|| other.provenance().cmp(&self.provenance()))

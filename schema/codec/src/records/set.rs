@@ -6,8 +6,8 @@ use super::error::PackedRecordsError;
 use super::raw::RawObservation;
 use market::event::Kind;
 
-/// Distinct observations of one symbol, kind and source, sorted by content. The symbol and the source are not stored in
-/// the set.
+/// Distinct observations of one symbol, kind and source, sorted by content. The set does not store the symbol and the
+/// source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordSet {
     pub(super) kind: Kind,
@@ -15,24 +15,24 @@ pub struct RecordSet {
 }
 
 impl RecordSet {
-    /// Builds a set. Of several observations with equal content, only the one with the latest provenance is kept.
+    /// Builds a set. If several observations have equal content, the set has only the one with the latest provenance.
     pub fn new(kind: Kind, mut observations: Vec<RawObservation>) -> Self {
         observations.sort_unstable_by(|a, b| a.compare_newest_first(b, kind));
         observations.dedup_by(|a, b| a.compare_content(b, kind).is_eq());
         Self { kind, observations }
     }
 
-    /// Adds observations to the set. Of observations with equal content, only the one with the latest provenance is
-    /// kept.
+    /// Adds observations to the set. If several observations have equal content, the set has only the one with the
+    /// latest provenance.
     pub fn merge(mut self, more: Vec<RawObservation>) -> Self {
         self.observations.extend(more);
         Self::new(self.kind, self.observations)
     }
 
-    /// Adds observations to the set. Also returns the superseded observations. Each of them was replaced by an
-    /// observation with equal content and later provenance.
+    /// Adds observations to the set. Returns the new set and the superseded observations. A superseded observation has
+    /// the same content as an observation in the new set, but an earlier provenance.
     ///
-    /// The superseded observations are divided into several sets, because no set can contain equal content twice.
+    /// The superseded observations are returned as several sets, because one set cannot contain equal content twice.
     pub fn merge_keeping_superseded(self, more: Vec<RawObservation>) -> (Self, Vec<Self>) {
         let kind = self.kind;
         let (union, mut repeated) = Self::separate(kind, self.observations.into_iter().chain(more).collect());
@@ -45,8 +45,8 @@ impl RecordSet {
         (union, superseded)
     }
 
-    /// Returns the set that [`RecordSet::new`] builds, and the superseded observations. A superseded observation is
-    /// dropped if it comes from the same record batch as the observation that supersedes it.
+    /// Returns the set that [`RecordSet::new`] builds from the observations, and the superseded observations. A
+    /// superseded observation is left out if its replacement is from the same record batch.
     fn separate(kind: Kind, mut observations: Vec<RawObservation>) -> (Self, Vec<RawObservation>) {
         observations.sort_unstable_by(|a, b| a.compare_newest_first(b, kind));
         let (mut distinct, mut repeated): (Vec<RawObservation>, Vec<RawObservation>) =
@@ -61,16 +61,15 @@ impl RecordSet {
         (Self { kind, observations: distinct }, repeated)
     }
 
-    /// Observations whose record batch satisfies `is_known`.
+    /// Observations from the record batches that `is_known` accepts.
     pub fn known(self, is_known: impl Fn(&[u8; 16]) -> bool) -> impl Iterator<Item = RawObservation> {
         self.observations.into_iter().filter(move |observation| is_known(&observation.frame))
     }
 
-    /// Keeps all observations without an id. Keeps the observations with an id if at least one observation with the
-    /// same id has the symbol.
+    /// Removes the observations of records that never had the symbol. Observations without an id are not removed.
     ///
-    /// The observations with one id belong to one record of the vendor. All of them are stored under every symbol that
-    /// the record ever had.
+    /// All observations with one id are versions of one record of the vendor. If the symbol of a record changes, its
+    /// observations are stored under every symbol that the record ever had.
     ///
     /// # Errors
     /// A record is damaged.
@@ -102,8 +101,7 @@ impl RecordSet {
         &self.observations
     }
 
-    /// True if the observations are distinct and sorted by content, as in every set that was built by
-    /// [`RecordSet::new`].
+    /// True if the observations are distinct and sorted by content. [`RecordSet::new`] guarantees this.
     pub(super) fn is_in_order(&self) -> bool {
         self.observations.is_sorted_by(|a, b| a.compare_content(b, self.kind).is_lt())
     }

@@ -89,7 +89,7 @@ fn fund() -> impl Strategy<Value = Etf> {
     })
 }
 
-/// A record packed and read again.
+/// Packs a set with one record, and reads the record again.
 fn again<T: RecordLayout>(record: &T) -> T {
     let raw = RawObservation {
         record: EncodedRecord::encode(record).unwrap(),
@@ -234,7 +234,7 @@ fn forty_years_of_dividends_take_few_bytes_each() {
     assert!(bytes < 160 * 45, "{bytes} bytes");
 }
 
-/// A session of a revision and second, withdrawn or not.
+/// Observation of a market session on `day`. `observed_at` is in microseconds.
 fn session(day: &str, revision: i64, observed_at: i64, retracted: bool) -> RawObservation {
     let record = encoded(&MarketSession { date: day.parse().unwrap(), note: None });
     RawObservation {
@@ -339,7 +339,8 @@ fn a_text_that_postgres_cannot_store_is_refused() {
     assert!(EncodedRecord::encode(&session("a")).is_ok());
 }
 
-/// Stored rows are read forever: these bytes may change only together with the version in their first byte.
+/// Every version must be able to read stored rows. Bytes of this form may change only with a new version number in the
+/// first byte.
 #[test]
 fn the_packed_form_stays_as_it_is() {
     let dividend = json!({ "symbol": "AAA", "amount": "0.25", "currency": "USD", "type": "regular", "amount_basis": "raw",

@@ -1,4 +1,5 @@
-//! Column of scaled integers. For absent values at the start, only a count is stored.
+//! Column of integers, for example scaled prices. Absent values at the start of the column are not stored, only
+//! counted.
 
 use std::iter::repeat_n;
 use std::ops::{Index, IndexMut, Range};
@@ -6,7 +7,8 @@ use std::ops::{Index, IndexMut, Range};
 /// Marker of an absent value in a column.
 pub const MISSING: i64 = i64::MIN;
 
-/// Column of scaled integers; an absent value is [`MISSING`]. For absent values at the start, only a count is stored.
+/// Column of integers, for example scaled prices. An absent value is [`MISSING`]. Absent values at the start of the
+/// column are not stored, only counted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct BarColumn {
     absent: usize,
@@ -34,17 +36,18 @@ impl BarColumn {
         repeat_n(&MISSING, self.absent).chain(&self.values)
     }
 
-    /// Values of the column from the first present value on. Later absent values are [`MISSING`].
+    /// All values from the first present value to the end of the column. Absent values among them are [`MISSING`].
     pub fn values_from_first_present(&self) -> &[i64] {
         &self.values
     }
 
-    /// Mutable values of the column from the first present value on. Later absent values are [`MISSING`].
+    /// Mutable slice of all values from the first present value to the end of the column. Absent values among them are
+    /// [`MISSING`].
     pub fn values_from_first_present_mut(&mut self) -> &mut [i64] {
         &mut self.values
     }
 
-    /// Values of a range, without the absent values at the start of the column.
+    /// Values in a range of indexes. Absent values at the start of the column are left out; later ones are [`MISSING`].
     pub fn present_values_in(&self, range: Range<usize>) -> &[i64] {
         &self.values[range.start.saturating_sub(self.absent)..range.end.saturating_sub(self.absent)]
     }

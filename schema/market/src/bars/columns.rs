@@ -1,4 +1,5 @@
-//! Price bars of one symbol in memory: one column per field, with appending and change of scale.
+//! Price bars of one symbol in memory, with one column per field. Bars can be appended, and the number of decimal
+//! places can be increased.
 
 use std::ops::Range;
 
@@ -8,10 +9,11 @@ use super::column::{BarColumn, MISSING};
 use super::error::BarsError;
 use super::version::BarVersion;
 
-/// One bar of [`Bars`]. A price is the integer price x 10^scale of the [`Bars`]; an absent value is [`MISSING`].
+/// One bar of a [`Bars`]. Prices are integers: price x 10^scale, with the scale of the [`Bars`]. An absent value is
+/// [`MISSING`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bar {
-    /// Day number of the session.
+    /// Date of the session, as a day number ([`crate::day`]).
     pub day: i32,
     /// Opening price x 10^scale.
     pub open: i64,
@@ -29,13 +31,13 @@ pub struct Bar {
     pub trade_count: i64,
 }
 
-/// Price bars of one symbol as columns of equal length. Prices are integers, price x 10^`scale`; an absent value is
+/// Price bars of one symbol as columns of equal length. Prices are integers: price x 10^`scale`. An absent value is
 /// [`MISSING`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bars {
     /// Number of decimal places of all prices.
     pub scale: u32,
-    /// Day number of each session.
+    /// Date of each session, as a day number ([`crate::day`]).
     pub day: Vec<i32>,
     /// Opening prices x 10^`scale`.
     pub open: BarColumn,
@@ -51,9 +53,9 @@ pub struct Bars {
     pub vwap: BarColumn,
     /// Number of trades of each bar.
     pub trade_count: BarColumn,
-    /// Version of each bar, as an index of `versions`.
+    /// Version of each bar, as an index into `versions`.
     pub version: Vec<u16>,
-    /// Distinct versions of the bars.
+    /// Distinct versions of the bars: revision, observation time and provenance.
     pub versions: Vec<BarVersion>,
 }
 
@@ -103,12 +105,12 @@ impl Bars {
         &self.versions[usize::from(self.version[index])]
     }
 
-    /// Decimal of a price x 10^`scale`; `None` if the price is absent.
+    /// Converts an integer price of these bars to a decimal; `None` for [`MISSING`].
     pub fn decimal(&self, value: i64) -> Option<Decimal> {
         (value != MISSING).then(|| Decimal::new(value, self.scale))
     }
 
-    /// Appends a bar whose prices are on the scale of this set. `version` is the index of the bar's version in
+    /// Appends a bar. Its prices must have the scale of these bars. `version` is the index of the bar's version in
     /// `versions`.
     pub fn push(&mut self, bar: Bar, version: u16) {
         self.day.push(bar.day);
@@ -133,14 +135,15 @@ impl Bars {
         Ok(())
     }
 
-    /// Copy of the bars in a range of indexes, with the full list of versions.
+    /// Copy of the bars in a range of indexes. The copy has the full list of versions, including unused ones.
     pub fn slice(&self, range: Range<usize>) -> Self {
         let mut bars = Self { scale: self.scale, versions: self.versions.clone(), ..Self::default() };
         bars.extend(self, range);
         bars
     }
 
-    /// Copy of the bars at the indexes that `keep` accepts, with the full list of versions.
+    /// Copy of the bars at all indexes for which `keep` is true. The copy has the full list of versions, including
+    /// unused ones.
     pub fn filter(&self, keep: impl Fn(usize) -> bool) -> Self {
         let mut kept = Self { scale: self.scale, versions: self.versions.clone(), ..Self::default() };
         let indexes = (0..self.len()).filter(|index| keep(*index));
@@ -148,12 +151,14 @@ impl Bars {
         kept
     }
 
-    /// Copy of the bars on the days that `keep` accepts, with the full list of versions.
+    /// Copy of the bars on all days for which `keep` is true. The copy has the full list of versions, including unused
+    /// ones.
     pub fn filter_days(&self, keep: impl Fn(i32) -> bool) -> Self {
         self.filter(|index| keep(self.day[index]))
     }
 
-    /// Bars of this set that lost the merge: in `union`, the merge result, the bar of the same day has another version.
+    /// Bars of this set that were replaced in a merge. `union` is the result of the merge. A bar was replaced if the
+    /// bar of the same day in `union` has another version.
     pub(super) fn superseded_by(&self, union: &Self) -> Self {
         self.filter_days(|day| {
             let place = |bars: &Self| bars.day.binary_search(&day).ok();
@@ -164,13 +169,15 @@ impl Bars {
         })
     }
 
-    /// Appends the bars in a range of indexes of a set with the same scale and list of versions.
+    /// Appends the bars in a range of indexes of another set. Both sets must have the same scale and the same list of
+    /// versions.
     pub(super) fn extend(&mut self, other: &Self, range: Range<usize>) {
         self.version.extend_from_slice(&other.version[range.clone()]);
         self.extend_columns(other, range);
     }
 
-    /// Appends the bars in a range of indexes of a set with the same scale. The caller appends their versions.
+    /// Appends the bars in a range of indexes of another set, without their versions. Both sets must have the same
+    /// scale. The caller must append the versions.
     pub(super) fn extend_columns(&mut self, other: &Self, range: Range<usize>) {
         for (column, more) in self.columns_mut().into_iter().zip(other.columns()) {
             column.extend(more, range.clone());
@@ -189,7 +196,8 @@ impl Bars {
         }
     }
 
-    /// The five price columns. Each slice begins at the first present value of its column.
+    /// The five price columns: open, high, low, close and VWAP. Each slice begins at the first present value of its
+    /// column.
     pub(crate) fn prices(&self) -> [&[i64]; 5] {
         [
             self.open.values_from_first_present(),
@@ -200,7 +208,8 @@ impl Bars {
         ]
     }
 
-    /// The five price columns, mutable. Each slice begins at the first present value of its column.
+    /// The five price columns as mutable slices: open, high, low, close and VWAP. Each slice begins at the first
+    /// present value of its column.
     pub(crate) fn prices_mut(&mut self) -> [&mut [i64]; 5] {
         [
             self.open.values_from_first_present_mut(),
@@ -211,7 +220,7 @@ impl Bars {
         ]
     }
 
-    /// Day number of the newest bar that the vendor did not retract; `None` without such a bar.
+    /// Day number of the newest bar that the vendor did not retract; `None` if there is no such bar.
     pub fn last_live_day(&self) -> Option<i32> {
         (0..self.len()).filter(|index| !self.version_of(*index).retracted).map(|index| self.day[index]).max()
     }

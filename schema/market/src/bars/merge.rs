@@ -1,4 +1,5 @@
-//! Merge of sets of bars. Of each day, the bar with the greatest version is kept. The order of the sets has no effect.
+//! Merge of sets of bars. For each day, the result has the bar with the greatest version. The order of the sets does
+//! not matter.
 
 use super::column::MISSING;
 use super::columns::Bars;
@@ -6,15 +7,16 @@ use super::error::BarsError;
 use super::version::{BarVersion, VersionDictionary};
 
 impl Bars {
-    /// Merges two sets of bars. Each day has the bar with the greatest version, and the result is sorted by day.
+    /// Merges two sets of bars. For each day, the result has the bar with the greatest version. The result is sorted by
+    /// day.
     ///
-    /// The merge is commutative, associative and idempotent. The order in which bars arrive, and their division into
-    /// record batches, therefore have no effect.
+    /// The merge is commutative, associative and idempotent. The result does not depend on the order in which bars
+    /// arrive, or on their division into record batches.
     pub fn merge(self, other: Self) -> Result<Self, BarsError> {
         Self::merge_all(vec![self, other])
     }
 
-    /// Merges any number of sets of bars into one set, as [`Bars::merge`] does for two.
+    /// Merges any number of sets of bars into one set, with the same result as repeated calls of [`Bars::merge`].
     pub fn merge_all(mut parts: Vec<Self>) -> Result<Self, BarsError> {
         let follows = |parts: &[Self]| parts[0].day.last() < parts[1].day.first();
         let is_sorted = |part: &Self| part.day.is_sorted_by(|before, day| before < day);
@@ -43,8 +45,8 @@ impl Bars {
         Ok(merged)
     }
 
-    /// Merges any number of sets of bars. Also returns the replaced bars, as one set for each of `parts` from which
-    /// bars were replaced.
+    /// Merges any number of sets of bars. Also returns the replaced bars. They are returned as one set for each part
+    /// that has replaced bars.
     pub fn merge_keeping_superseded(parts: Vec<Self>) -> Result<(Self, Vec<Self>), BarsError> {
         let follows = |parts: &[Self]| parts[0].day.last() < parts[1].day.first();
         if parts.windows(2).all(follows) {
@@ -63,8 +65,8 @@ impl Bars {
         Ok((merged, superseded))
     }
 
-    /// Converts bars to the canonical form: the smallest scale, and only used versions. The bars must be sorted, with
-    /// one bar per day.
+    /// Converts bars to the canonical form: the smallest possible scale, and no unused versions. The bars must be
+    /// sorted, with one bar per day.
     fn into_canonical(mut self) -> Result<Self, BarsError> {
         let (version, versions) = (std::mem::take(&mut self.version), std::mem::take(&mut self.versions));
         self.append_versions(&version, &versions)?;
@@ -102,7 +104,7 @@ impl Bars {
         Ok(())
     }
 
-    /// Reduces the scale to the smallest that fits all prices.
+    /// Reduces the scale to the smallest one that represents all prices exactly.
     pub fn canonicalize(&mut self) {
         let prices = || self.prices().into_iter().flatten();
         let mut divisor = 1i64;

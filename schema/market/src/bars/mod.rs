@@ -1,8 +1,8 @@
-//! Price bars in columns, their merge and their division by year. Record batches, Postgres and memory use the same
-//! form.
+//! Price bars in columns, their merge and their division by calendar year. Record batches and tables store the same
+//! columns in encoded form.
 //!
-//! A column contains scaled integers (price x 10^scale, exact). Every bar has a version, and the greatest version of a
-//! day wins, in any order of merging.
+//! Prices are exact scaled integers (price x 10^scale). Every bar has a version. If several bars have the same day, a
+//! merge uses the bar with the greatest version. The order of merging does not matter.
 
 mod column;
 mod columns;

@@ -10,34 +10,34 @@ use crate::observation::VersionRank;
 /// Version of a bar: vendor's revision, observation time and provenance.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BarVersion {
-    /// Vendor's revision.
+    /// Vendor's revision number. A higher revision wins.
     pub revision: i64,
     /// Observation time, microseconds since 1970, UTC.
     pub observed_at: i64,
     /// True if the vendor retracted the bar.
     pub retracted: bool,
-    /// Day number of the share basis of split-adjusted prices; `None` for raw prices. The special value 0 means the
-    /// newest day of the source's data.
+    /// Share basis of split-adjusted prices, as a day number: the prices are adjusted for all splits up to this day. 0
+    /// means the newest day of the source's data. `None` for raw prices.
     pub basis_day: Option<i32>,
-    /// Number of the first line of the bar's record batch in its file. Of two otherwise equal versions, that with the
-    /// greater line wins.
+    /// Line number of the first row of the bar's record batch in its file. If two versions are equal in all fields
+    /// above, the greater line wins.
     pub line: u64,
     /// Id of the record batch of the bar.
     pub frame: [u8; 16],
 }
 
 impl BarVersion {
-    /// Version of bars from a read table. A read table stores no provenance.
+    /// Version of bars that were loaded from a read table. Read tables store no provenance.
     pub const UNKNOWN: Self =
         Self { revision: 0, observed_at: 0, retracted: false, basis_day: None, line: 0, frame: [0; 16] };
 
-    /// Version from the fields of a feed row. Line and record batch id are 0.
+    /// Builds a version from the fields of a feed row. The line and the id of the record batch are 0.
     pub fn new(revision: i64, action: Action, observed_at: DateTime<Utc>, basis_day: Option<i32>) -> Self {
         let (observed_at, retracted) = (observed_at.timestamp_micros(), action == Action::Retract);
         Self { revision, observed_at, retracted, basis_day, ..Self::UNKNOWN }
     }
 
-    /// Rank of the version in a merge (R29).
+    /// Rank of the version in a merge (R29). The greatest rank wins.
     pub fn rank(&self) -> VersionRank<'_> {
         VersionRank {
             revision: self.revision,
@@ -55,14 +55,15 @@ impl BarVersion {
     }
 }
 
-/// Builder of a list of distinct versions. It remembers the index of the last version, which most bars repeat.
+/// Builder of a list of distinct versions. It remembers the index of the last version, because most bars have the same
+/// version as the bar before.
 #[derive(Default)]
 pub struct VersionDictionary {
     last: u16,
 }
 
 impl VersionDictionary {
-    /// Index of `version` in the list `versions`. A version that is not in the list is appended.
+    /// Returns the index of `version` in the list `versions`. If the list does not have the version, appends it.
     pub fn index(&mut self, versions: &mut Vec<BarVersion>, version: &BarVersion) -> Result<u16, BarsError> {
         if versions.get(usize::from(self.last)) != Some(version) {
             let found = versions.iter().position(|known| known == version);

@@ -1,4 +1,4 @@
-//! Division of bars by calendar year, the unit of storage.
+//! Division of bars by calendar year. Bars are stored in units of one year.
 
 use std::hash::{Hash, Hasher};
 use std::ops::Range;
@@ -9,7 +9,7 @@ use super::columns::Bars;
 use crate::day::{date_of, days_of_year};
 
 impl Bars {
-    /// Bars of each calendar year, in order of first appearance.
+    /// Groups the bars by calendar year. The years are in order of first appearance.
     pub fn by_year(&self) -> Vec<(i32, Self)> {
         let mut years: Vec<(i32, Self)> = Vec::new();
         for (year, range) in self.years() {
@@ -21,8 +21,7 @@ impl Bars {
         years
     }
 
-    /// Adds the values of the bars in an index range to a hash, without encoding them first. The versions of the bars
-    /// are not hashed.
+    /// Hashes the values of the bars in a range of indexes, without encoding them first. Versions are not hashed.
     pub fn hash_range(&self, range: Range<usize>, state: &mut impl Hasher) {
         (self.scale, &self.day[range.clone()], &self.close[range.clone()]).hash(state);
         for column in self.columns() {
@@ -30,7 +29,8 @@ impl Bars {
         }
     }
 
-    /// Calendar years with the index range of their consecutive bars. Sorted bars have one range per year.
+    /// Divides the bars into ranges of consecutive bars with the same calendar year. If the bars are sorted, each year
+    /// has one range.
     pub fn years(&self) -> Vec<(i32, Range<usize>)> {
         let (mut years, mut start, is_sorted) = (Vec::new(), 0, self.day.is_sorted());
         while let Some(day) = self.day.get(start) {

@@ -1,7 +1,7 @@
 //! Removal of trailing zeros from decimals, and formatting of decimals as text.
 //!
-//! Nearly all decimals have a mantissa that fits 64 bits, and need no 96-bit division. Decimals with a longer mantissa
-//! are left to the decimal library.
+//! The mantissa of nearly all decimals fits 64 bits. These decimals are processed without 96-bit division. All other
+//! decimals are passed to the decimal library.
 
 use rust_decimal::Decimal;
 
@@ -43,7 +43,7 @@ pub(crate) fn text(value: Decimal) -> String {
     text
 }
 
-/// Length of the longest decimal text, bytes: sign, zero, point and 28 decimal places.
+/// Length of the longest formatted decimal, in bytes: sign, zero, point and 28 decimal places.
 const LONGEST: usize = 3 + ZEROS.len();
 
 /// 28 zeros. A decimal has at most 28 decimal places, so no more zeros can precede the digits of its mantissa.

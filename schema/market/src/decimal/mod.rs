@@ -22,13 +22,13 @@ pub const PLACES_AMOUNT: u32 = 6;
 pub const PLACES_PERCENT: u32 = 4;
 /// Decimal places of adjustment factors in responses.
 pub const PLACES_FACTOR: u32 = 12;
-/// Maximum number of decimal places of an amount or price from a feed. Ingest rounds further digits.
+/// Maximum number of decimal places of an amount or price from a feed. Ingest rounds values with more places.
 pub const MAX_FRACTION_DIGITS: u32 = 10;
 
 /// Regular expression that matches a decimal as text.
 pub const PATTERN: &str = r"^-?[0-9]+(\.[0-9]+)?$";
 
-/// Rounds a decimal half away from zero to `places` decimal places, without trailing zeros.
+/// Rounds a decimal to `places` decimal places and removes trailing zeros. Halves are rounded away from zero.
 pub fn round(value: Decimal, places: u32) -> Decimal {
     shortest(value.round_dp_with_strategy(places, RoundingStrategy::MidpointAwayFromZero))
 }
@@ -46,9 +46,9 @@ pub enum DecimalError {
 /// Decimal parsed from a feed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ParsedDecimal {
-    /// Parsed value, exact up to ten decimal places.
+    /// Parsed value, rounded to ten decimal places.
     pub value: Decimal,
-    /// True if the text had more than ten decimal places, so that the value was rounded.
+    /// True if rounding to ten decimal places changed the value.
     pub rounded: bool,
 }
 

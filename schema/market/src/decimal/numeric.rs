@@ -1,24 +1,24 @@
-//! Codec of Postgres's binary `numeric` for numbers with few digits, without 96-bit arithmetic. The decimal library
-//! handles all other numbers.
+//! Fast codec of Postgres's binary `numeric` format. It handles numbers with few digits, without 96-bit arithmetic. The
+//! decimal library handles all other numbers.
 //!
-//! The format has four 16-bit fields: number of digit groups, weight of the first group, sign, places. The base-10,000
-//! digit groups follow.
+//! The format begins with four 16-bit fields: number of digit groups, weight of the first group, sign, and number of
+//! decimal places. The digit groups follow. A digit group is one digit in base 10,000.
 
 use bytes::{BufMut, BytesMut};
 use rust_decimal::Decimal;
 
-/// Base of a digit group.
+/// Base of a digit group: a group has four decimal digits.
 const GROUP: u64 = 10_000;
-/// Smallest mantissa that is too large for this codec. A smaller mantissa fits 64 bits even with three more zeros,
-/// which may be needed to fill the last digit group.
+/// Smallest mantissa that is too large for this codec. Up to three zeros must be appended to a mantissa to fill its
+/// last digit group. All smaller mantissas then still fit 64 bits.
 const FEW: u64 = 1_000_000_000_000_000;
-/// Number of digit groups that fit 64 bits whatever their digits are.
+/// Number of digit groups that fit 64 bits: 10,000^4 is less than 2^64.
 const GROUPS: usize = 4;
-/// Number of fields before the digit groups.
+/// Number of 16-bit fields before the digit groups.
 const HEAD: usize = 4;
 const NEGATIVE: u16 = 0x4000;
 
-/// Writes a decimal in the format; returns `false` and writes nothing if the mantissa is too large.
+/// Writes a decimal in the binary format. Returns `false` and writes nothing if the mantissa is too large.
 pub(crate) fn write(value: Decimal, out: &mut BytesMut) -> bool {
     let Ok(digits) = i64::try_from(value.mantissa()) else { return false };
     let places = value.scale();
@@ -61,7 +61,7 @@ pub(crate) fn write(value: Decimal, out: &mut BytesMut) -> bool {
     true
 }
 
-/// Decimal of bytes in the format; `None` for invalid bytes or too many digits.
+/// Reads a decimal in the binary format; `None` if the bytes are invalid or the number has too many digits.
 pub(crate) fn read(raw: &[u8]) -> Option<Decimal> {
     let (head, groups) = raw.split_at_checked(8)?;
     let field = |place: usize| [head[place], head[place + 1]];

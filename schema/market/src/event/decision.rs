@@ -9,7 +9,7 @@ use crate::symbol::Symbol;
 use crate::text_enum;
 
 text_enum! {
-    /// Decision about a quarantined row.
+    /// Decision of an operator about a quarantined row.
     pub enum DecisionVerdict as "Verdict" {
         /// The row is correct and is used in the figures.
         Release = "release",
@@ -18,8 +18,8 @@ text_enum! {
     }
 }
 
-/// Review decision about one row. The decision applies only while the row has the key in `row`. It therefore ends if
-/// the vendor corrects the date or the value.
+/// Review decision about one row. The decision applies only while the row still has the key in `row`. If the vendor
+/// corrects the date or the value, the decision no longer applies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Decision {
     /// Canonical ticker of the security at the time of the decision.
@@ -29,7 +29,7 @@ pub struct Decision {
     /// Key of the row that the decision is about.
     #[serde(flatten)]
     pub row: DecidedRow,
-    /// Reason code of the quarantine.
+    /// Code of the reason for the quarantine, for example `amount_outlier`.
     pub reason: String,
     /// Reason that the operator gave for the decision.
     pub note: String,
@@ -40,14 +40,14 @@ pub struct Decision {
 pub struct DecidedRow {
     /// Kind: price, dividend or split.
     pub kind: Kind,
-    /// Feed of the row.
+    /// Name of the feed that reported the row.
     pub source: String,
-    /// Vendor's id of the row.
+    /// Vendor's id of the row; `None` if the vendor gives none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub row_id: Option<String>,
-    /// Session of a price, or ex-date of a dividend or split. The record date replaces an unknown ex-date.
+    /// Session of a price, or ex-date of a dividend or split. For a dividend without an ex-date, its record date.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub date: Option<NaiveDate>,
-    /// Value of the row: amount per share, close, or number of new shares of a split.
+    /// Value of the row: close of a price, amount per share of a dividend, or number of new shares of a split.
     pub value: Decimal,
 }

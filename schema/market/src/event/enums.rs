@@ -3,7 +3,8 @@
 use crate::text_enum;
 
 text_enum! {
-    /// Kind of the rows in a record batch. The batch's subject ends with the kind, and its schema name begins with it.
+    /// Kind of the rows in a record batch. The NATS subject of the batch ends with the kind. The name of the batch's
+    /// schema begins with the kind, for example `price.v1`.
     pub enum Kind {
         Security = "security", Price = "price", Dividend = "dividend", Split = "split", Fundamentals = "fundamentals",
         Etf = "etf", Holding = "holding", Session = "session", Decision = "decision", Evidence = "evidence", Reject = "reject",
@@ -12,12 +13,13 @@ text_enum! {
 }
 
 text_enum! {
-    /// Action of a feed row: put a record, or retract the record that has the row's key.
+    /// Action of a feed row. `put` adds a record, or a new version of the record with the same key. `retract` withdraws
+    /// the record with this key.
     pub enum Action { Put = "put", Retract = "retract" }
 }
 
 text_enum! {
-    /// Security types.
+    /// Type of a security.
     pub enum SecurityType {
         Stock = "stock", Etf = "etf", Adr = "adr", Reit = "reit", Mlp = "mlp", Preferred = "preferred",
         ClosedEndFund = "closed_end_fund", Trust = "trust",
@@ -25,7 +27,8 @@ text_enum! {
 }
 
 text_enum! {
-    /// Type of a distribution as declared. Rule R3 derives the class (regular, special, spin-off, stock) from it.
+    /// Declared type of a distribution. Rule R3 derives the class of the distribution from it: regular, special,
+    /// spin-off or stock.
     pub enum DividendType {
         Regular = "regular", Special = "special", Supplemental = "supplemental", Irregular = "irregular",
         ReturnOfCapital = "return_of_capital", CapitalGain = "capital_gain", CapitalGainLong = "capital_gain_long",
@@ -35,7 +38,9 @@ text_enum! {
 }
 
 text_enum! {
-    /// Payment frequency. `none`: the security pays nothing. `unknown`: the frequency cannot be determined.
+    /// Payment frequency. `biweekly`: every two weeks. `semi_monthly`: twice a month. `bimonthly`: every two months.
+    /// `triannual`: three times a year. `none`: the security pays nothing. `unknown`: the frequency cannot be
+    /// determined.
     pub enum Frequency {
         Weekly = "weekly", Biweekly = "biweekly", SemiMonthly = "semi_monthly", FourWeekly = "four_weekly", Monthly = "monthly",
         Bimonthly = "bimonthly", Quarterly = "quarterly", Triannual = "triannual", SemiAnnual = "semi_annual",
@@ -61,7 +66,8 @@ impl Frequency {
         })
     }
 
-    /// Frequency of a number of payments a year; 0 is `irregular`. `None` if no frequency has the number.
+    /// Frequency with the given number of payments a year. For 0 payments, returns `irregular`. `None` if no frequency
+    /// has this number.
     pub fn from_payments_per_year(payments: i64) -> Option<Self> {
         if payments == 0 {
             return Some(Self::Irregular);

@@ -13,9 +13,9 @@ use crate::event::{
 };
 use crate::symbol::Symbol;
 
-/// Record of the log. The facts tables store it as an observation.
+/// Record of the log. The facts tables store it as an observation, together with its provenance.
 pub trait EventRecord: Serialize + DeserializeOwned {
-    /// Kind of the record batches that contain such records.
+    /// Kind of the record batches that contain records of this type.
     const KIND: Kind;
     /// Symbol of the record; `None` if the record concerns the whole market.
     fn symbol(&self) -> Option<&Symbol>;
@@ -71,7 +71,7 @@ mod tests {
         Decision, Dividend, Etf, Fundamentals, HoldingSnapshot, MarketSession, Security, Split,
     };
 
-    /// `kind symbol day`, with `-` for an absent symbol or day.
+    /// Formats a record as `kind symbol day`. An absent symbol or day is `-`.
     fn describe<T: EventRecord>(record: Value) -> String {
         let record: T = serde_json::from_value(record).unwrap();
         let symbol = record.symbol().map_or("-".to_owned(), ToString::to_string);

@@ -1,8 +1,8 @@
-//! Event records of the log: feed rows after the normalisation of their spelling.
+//! Event records of the log: feed rows with normalised spelling.
 //!
-//! A record contains the vendor's values on the vendor's share basis. Every derivation in `metrics` starts from the
-//! records: it converts the vendor's values to raw values, quarantines rows and merges duplicates. The results can
-//! therefore change when new facts arrive.
+//! A record contains the vendor's values on the vendor's share basis. The metrics are always computed from these
+//! records: values are converted to raw values, suspect rows are quarantined, and duplicates are merged. A new fact can
+//! therefore change earlier results.
 
 mod decision;
 mod enums;

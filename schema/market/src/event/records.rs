@@ -11,7 +11,8 @@ use crate::symbol::Symbol;
 /// Number of decimal places between a minor and a major currency unit: 100 GBX (pence) are 1 GBP.
 pub const MINOR_UNIT_PLACES: u32 = 2;
 
-/// Declares a record struct and its method `fill_absent`. An absent optional field is left out of its JSON.
+/// Declares a record struct and its method `fill_absent`. If an optional field is absent, the JSON of the record leaves
+/// it out.
 macro_rules! record {
     ($(#[$meta:meta])* pub struct $name:ident {
         required { $($(#[$rmeta:meta])* $rfield:ident: $rtype:ty),* $(,)? }
@@ -25,7 +26,7 @@ macro_rules! record {
         }
 
         impl $name {
-            /// Copies optional fields from another record. Fields that already have a value keep it.
+            /// Copies optional fields from another record. Fields that already have a value are not changed.
             pub fn fill_absent(&mut self, other: &Self) {
                 $(if self.$ofield.is_none() {
                     self.$ofield.clone_from(&other.$ofield);
@@ -73,8 +74,8 @@ record! {
             indexes: Vec<String>,
         }
         optional {
-            /// Minor unit of the security's prices (`GBX`, `ZAC`, `ILA`); absent if prices are in the major unit.
-            /// Conversion to the major unit adds [`MINOR_UNIT_PLACES`] decimal places.
+            /// Minor unit in which the feed gives the security's prices (`GBX`, `ZAC` or `ILA`); absent for prices in
+            /// the major unit. Conversion to the major unit adds [`MINOR_UNIT_PLACES`] decimal places.
             quote_unit: String,
             /// Market identifier code of the exchange, or the vendor's text.
             exchange: String,
@@ -106,13 +107,14 @@ record! {
             delisted_on: NaiveDate,
             /// Day on which the company suspended its dividend.
             dividend_suspended_on: NaiveDate,
-            /// Number of years of dividend increases up to `streak_seed_through`, as given by the operator (R14).
+            /// Number of consecutive years with a dividend increase up to the year `streak_seed_through`. The operator
+            /// gives this number, because the data begins too late to show these years (R14).
             streak_seed_years: i32,
-            /// Last year that `streak_seed_years` includes.
+            /// Last year that is counted in `streak_seed_years`.
             streak_seed_through: i32,
-            /// Ticker of the security that the holders received in a merger.
+            /// Ticker of the security that the holders of this security received in a merger.
             successor: Symbol,
-            /// Shares of the successor per share of this security.
+            /// Number of shares of the successor per share of this security.
             merger_ratio: Decimal,
         }
     }
@@ -124,16 +126,18 @@ record! {
         required {
             /// Ticker as declared.
             symbol: Symbol,
-            /// Cash per share on `amount_basis`. For a `stock` dividend, new shares per old share.
+            /// Cash per share, on the share basis `amount_basis`. For a `stock` dividend, number of new shares per old
+            /// share.
             amount: Decimal,
-            /// ISO 4217 currency of the amount. Empty if the feed has none; the amount is then in the unit of the
-            /// prices.
+            /// ISO 4217 currency of the amount. Empty if the feed gives no currency; the amount then has the currency
+            /// and unit of the prices.
             currency: CompactString,
             /// Distribution type.
             r#type: DividendType,
             /// Share basis of the amount: raw, or adjusted for later splits.
             amount_basis: ShareBasis,
-            /// Amounts of sibling payments: other payments in the same file with the same ex-date, type and currency.
+            /// Amounts of sibling payments: other payments with the same ex-date, type and currency, from earlier rows
+            /// of the same file.
             #[serde(rename = "beside", default, skip_serializing_if = "Vec::is_empty")]
             sibling_amounts: Vec<Decimal>,
         }
@@ -146,9 +150,10 @@ record! {
             payment_date: NaiveDate,
             /// Declaration date.
             declaration_date: NaiveDate,
-            /// Payment frequency that the vendor gives.
+            /// Payment frequency as given by the vendor.
             frequency: Frequency,
-            /// For a split-adjusted amount: date of its share basis. If absent, the newest day of the source's data.
+            /// Date of the share basis of a split-adjusted amount. If absent, it is the newest day of the source's
+            /// data.
             basis_as_of: NaiveDate,
         }
     }
@@ -160,11 +165,11 @@ record! {
         required {
             /// Ticker on the ex-date.
             symbol: Symbol,
-            /// First session on the new share basis.
+            /// First session with prices on the new share basis.
             ex_date: NaiveDate,
-            /// Old shares.
+            /// Number of old shares, for example 1 in a 4:1 split.
             from: Decimal,
-            /// New shares.
+            /// Number of new shares, for example 4 in a 4:1 split.
             to: Decimal,
         }
         optional {
@@ -172,44 +177,46 @@ record! {
             declaration_date: NaiveDate,
             /// Delivery date of the shares.
             payable_date: NaiveDate,
-            /// Split type in the vendor's words; it decides whether the share count changes (R35).
+            /// Split type in the vendor's words. It decides whether the share count changes, or only prices, as for a
+            /// spin-off (R35).
             r#type: String,
         }
     }
 }
 
 record! {
-    /// Evidence in a price file about the dividends of a security (R38, R40).
+    /// Evidence about the dividends of a security, found in a price file (R38, R40).
     ///
-    /// A record contains one of two facts: the years in which the file has a dividend column, or an adjustment factor
-    /// that follows from adjusted closes.
+    /// A record has one of two facts. The first is the period in which the file has a dividend column. The second is an
+    /// ex-date with an adjustment factor, derived from a change in the ratio of adjusted close to close.
     pub struct DividendEvidence {
         required {
             /// Ticker of the security whose prices the file contains.
             symbol: Symbol,
         }
         optional {
-            /// First day of the years in which the file has a dividend column.
+            /// First day of the first year in which the file has a dividend column.
             dividends_from: NaiveDate,
-            /// Last day of the years in which the file has a dividend column.
+            /// Last day of the last year in which the file has a dividend column.
             dividends_to: NaiveDate,
-            /// First session whose close is not adjusted by `factor`.
+            /// Derived ex-date: first session whose adjusted close is not multiplied by `factor`.
             ex_date: NaiveDate,
-            /// Last session of the file whose close is adjusted by `factor`.
+            /// Last session of the file before `ex_date`. Its adjusted close is multiplied by `factor`.
             previous: NaiveDate,
-            /// Implied adjustment factor: (adjusted close / close) on `previous`, divided by (adjusted close / close)
+            /// Derived adjustment factor: (adjusted close / close) on `previous`, divided by (adjusted close / close)
             /// on `ex_date`.
             factor: Decimal,
-            /// Share basis of the closes. With raw closes, `factor` includes the splits on `ex_date`.
+            /// Share basis of the closes. If the closes are raw, `factor` also contains the splits on `ex_date`.
             basis: ShareBasis,
         }
     }
 }
 
 record! {
-    /// Company figures at one date. Money is in `reported_currency`; if that is absent, in the security's currency.
+    /// Company figures at one date. Money is in `reported_currency`. If this field is absent, money is in the
+    /// security's currency.
     ///
-    /// Percentages are numbers of percent: 4.5 means 4.5 %.
+    /// Percentages are in percent: 4.5 means 4.5 %.
     pub struct Fundamentals {
         required {
             /// Ticker of the company.
@@ -218,11 +225,11 @@ record! {
             as_of: NaiveDate,
         }
         optional {
-            /// Diluted earnings per share of twelve months.
+            /// Diluted earnings per share over twelve months.
             eps_ttm: Decimal,
             /// Last day of the twelve months of `eps_ttm`.
             eps_as_of: NaiveDate,
-            /// Funds from operations per share of twelve months.
+            /// Funds from operations per share over twelve months.
             ffo_per_share_ttm: Decimal,
             /// Shares outstanding.
             shares_outstanding: Decimal,
@@ -234,7 +241,7 @@ record! {
             market_cap: Decimal,
             /// Market value of the freely traded shares.
             float_market_cap: Decimal,
-            /// Mean traded value per day, in money.
+            /// Mean value of the shares traded per day, in money.
             avg_daily_value: Decimal,
             /// Revenue over twelve months.
             revenue_ttm: Decimal,
@@ -328,7 +335,7 @@ record! {
             is_inverse: bool,
             /// Target multiple of the index's daily return.
             leverage_factor: Decimal,
-            /// Underlying security of a single-stock fund, or unleveraged fund of the same index.
+            /// Ticker of the underlying stock of a single-stock fund, or of an unleveraged fund on the same index.
             related_symbol: Symbol,
             /// Portfolio turnover, percent a year.
             turnover: Decimal,
@@ -382,14 +389,15 @@ pub struct HoldingSnapshot {
 }
 
 record! {
-    /// Market session for which no price needs to exist. The record only advances the as-of date of the market.
+    /// Record of a market session. It needs no prices. Its only effect: if its date is later than the as-of date of the
+    /// market, the as-of date advances to it.
     pub struct MarketSession {
         required {
             /// Date of the session.
             date: NaiveDate,
         }
         optional {
-            /// Reason for the record.
+            /// Reason for adding the record.
             note: String,
         }
     }

@@ -1,4 +1,4 @@
-//! Event row (a record with its provenance and version), and rejected feed row.
+//! Row of the log (a record with its provenance and version), and rejected feed row.
 
 use chrono::{DateTime, Utc};
 use serde::de::Error;
@@ -43,18 +43,19 @@ pub struct Reject {
     pub message: String,
     /// Text of the row, cut at 4 KiB.
     pub row: String,
-    /// Header of the table that contained the row.
+    /// Header line of the table that contained the row; `None` for a row that is not from a table with a header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<String>,
 }
 
-/// Deserializes a line number. A value above `i64::MAX` is an error, because a table column has 64 bits with a sign.
+/// Deserializes a line number. A value above `i64::MAX` is an error, because Postgres stores line numbers as signed
+/// 64-bit integers.
 fn line_number<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     let line = u64::deserialize(deserializer)?;
     i64::try_from(line).map(i64::unsigned_abs).map_err(|_| Error::custom("a line beyond 2^63"))
 }
 
-/// Line number as the 64-bit integer of a table column.
+/// Converts a line number to the signed 64-bit integer of a table column.
 pub(crate) fn line_column(line: u64) -> i64 {
     debug_assert!(i64::try_from(line).is_ok(), "lines are refused above that where they are read");
     line.cast_signed()

@@ -1,4 +1,5 @@
-//! Run manifest: the inputs, counts and digest of one run.
+//! Run manifest: log record about one run of `ingest`, with its files, its row counts and a digest of its record
+//! batches.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +16,7 @@ text_enum! {
     pub enum RunState { Started = "started", Completed = "completed" }
 }
 
-/// Manifest of one run. Verification compares the log with it.
+/// Manifest of one run. `ingest verify` compares the record batches in the log with this manifest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunManifest {
     /// Run id.
@@ -24,49 +25,50 @@ pub struct RunManifest {
     pub state: RunState,
     /// Source of the run's rows (`--source`).
     pub source: String,
-    /// Formats of the files.
+    /// Name of the file format (`--format`); `map` if the run used a column map (`--map`).
     pub format: String,
     /// File names. A completed run lists only the files that it loaded.
     pub files: Vec<String>,
-    /// Digests of the files, in the order of `files`.
+    /// Digest of each file, in the order of `files`.
     #[serde(default)]
     pub inputs: Vec<String>,
-    /// Observation time of the run's files.
+    /// Observation time of rows that have no observation time in their file.
     pub observed_at: DateTime<Utc>,
-    /// Number of published record batches. Batches of rejects are included; the manifests at the start and the end of
-    /// the run are not.
+    /// Number of record batches of the run, including batches of rejected rows. The manifests of the run are not
+    /// counted.
     pub chunks: u64,
     /// Number of loaded rows.
     pub rows: u64,
     /// Number of rejected rows.
     pub rejects: u64,
-    /// Number of amounts and prices that were rounded on entry because of excess fraction digits.
+    /// Number of amounts and prices that were rounded because they had too many decimal places.
     pub rounded: u64,
     /// BLAKE3 digest of the ids of the record batches, in order of publication.
     pub digest: String,
-    /// Number of record batches by input and kind. The ids of the batches can be computed from these numbers. The
-    /// numbers are final only if the run is completed.
+    /// Number of record batches by input file and kind of row. `ingest verify` computes the ids of the expected batches
+    /// from these numbers. The numbers are final only if the run is completed.
     #[serde(default)]
     pub frames: Vec<InputBatchCount>,
     /// Number of log messages of the run; absent if each message contains exactly one record batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<u64>,
-    /// Arguments with which `ingest` repeats the load. Paths are absolute; secrets are left out.
+    /// Command-line arguments of `ingest` that repeat this load. Paths are absolute; secrets are left out.
     #[serde(default)]
     pub command: Vec<String>,
-    /// Symbols of this run that no earlier completed run contains. Absent if there are too many such symbols.
+    /// Symbols of this run that no earlier completed run contains. Absent if this run or an earlier run has too many
+    /// symbols.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub new_symbols: Option<Vec<Symbol>>,
     /// Newest date of the run's rows, by kind.
     #[serde(default)]
     pub newest: BTreeMap<Kind, NaiveDate>,
-    /// Ids of earlier rejects that the inputs of this run repair.
+    /// Ids of rows that earlier runs rejected, and that the files of this run contain in corrected form.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mends: Vec<String>,
     /// Names of the files that the run refused as a whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
-    /// Call budget and progress of a pull; `None` if the run loads files.
+    /// Call budget and progress of a pull, which fetches data from a vendor's API. `None` if the run loads files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull: Option<Pull>,
 }
@@ -99,12 +101,13 @@ impl RunManifest {
     }
 }
 
-/// State of a pull: the calls charged to the budget, and the progress of each request.
+/// State of a pull: the API calls charged to the budget, and the progress of each request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pull {
-    /// Name of the connector to which the budget and the bookmarks belong.
+    /// Name of the connector (the definition of a vendor's API). The budget and the bookmarks belong to it.
     pub connector: String,
-    /// Number of calls charged to the call budget. A call is charged before it is made.
+    /// Number of API calls that this manifest charges to the connector's call budget. A call is charged before it is
+    /// made.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub calls: u64,
     /// Time by which the charged calls must be made. Calls that are not made by then stay charged.
@@ -122,13 +125,14 @@ pub struct Bookmark {
     pub through: NaiveDate,
     /// Time at which the response arrived.
     pub fetched: DateTime<Utc>,
-    /// `ETag` of the response (RFC 9110), which detects a replaced file.
+    /// `ETag` header of the response (RFC 9110). The next request sends it back, and the vendor then returns data only
+    /// if they changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub etag: Option<String>,
-    /// `Last-Modified` header of the response.
+    /// `Last-Modified` header of the response. The next request sends it back if there is no `ETag`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_modified: Option<String>,
-    /// Hash of the response body, for vendors that send neither an `ETag` nor a `Last-Modified` header.
+    /// Hash of the response body. If the next response has the same hash, its rows are not loaded again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content: Option<String>,
 }

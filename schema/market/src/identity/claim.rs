@@ -1,4 +1,5 @@
-//! Claims of reference records to symbols, and the assignment of days to the claims.
+//! Claims: the symbols that a security's reference records state, each with a period. The days of a symbol are divided
+//! among its claims.
 
 use chrono::NaiveDate;
 
@@ -7,7 +8,8 @@ use crate::event::{ListingStatus, Security};
 use crate::observation::Observation;
 use crate::symbol::Symbol;
 
-/// Symbol that a reference record claims for its security, with the first and last day of the claim.
+/// Claim that a security uses `symbol` from the day `from` to the day `to`. It comes from the security's reference
+/// records.
 #[derive(Debug, Clone)]
 pub(super) struct Claim {
     pub(super) security: usize,
@@ -17,8 +19,10 @@ pub(super) struct Claim {
     pub(super) current: bool,
 }
 
-/// Claims of a security's reference records. Former symbols are claimed for the days of their use. The current symbol
-/// is claimed from the day after the last use of a former symbol.
+/// Claims of one security, one per symbol. A former symbol is claimed for the days of its use.
+///
+/// The claim of the current symbol starts on the day after the last former symbol, or else on the IPO date. It ends on
+/// the delisting date, if there is one.
 pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     for record in members.iter().map(|member| &member.record) {
@@ -47,9 +51,10 @@ pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> 
     claims
 }
 
-/// Divides all days among the sorted claims of one symbol. A claim ends where the next one starts.
+/// Divides all days among the sorted claims of one symbol. Returns the first and last day of each claim.
 ///
-/// Days between two claims belong to the earlier claim, days before all claims to the first.
+/// A claim lasts until the day before the next one starts. The first claim also has all days before it, and the last
+/// claim all days after it.
 pub(super) fn divide_days(claims: &[Claim]) -> Vec<(NaiveDate, NaiveDate)> {
     let mut starts = vec![NaiveDate::MIN];
     for pair in claims.windows(2) {

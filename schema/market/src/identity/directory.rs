@@ -24,9 +24,10 @@ pub struct SecurityDirectory {
 }
 
 impl SecurityDirectory {
-    /// Assigns all symbols to securities by the reference records. `known` contains the symbols of all facts.
+    /// Builds the directory from the reference records. `known` contains the symbols of all rows.
     ///
-    /// A symbol that no reference record claims may become a provisional security.
+    /// A known symbol without a reference record becomes a provisional security, unless it is a spelling of a known
+    /// preferred share.
     pub fn resolve(
         records: &[Observation<Security>],
         known: &BTreeSet<Symbol>,
@@ -52,7 +53,7 @@ impl SecurityDirectory {
         Self { identities, ..Self::default() }
     }
 
-    /// Canonical symbols of all securities, past and present, to which rows of `symbol` may belong.
+    /// Canonical symbols of all securities that use `symbol` or used it earlier.
     pub fn owners(&self, symbol: &Symbol) -> &[Symbol] {
         self.owners.get(symbol).map_or(&[], Vec::as_slice)
     }
@@ -96,8 +97,8 @@ impl SecurityDirectory {
         }
     }
 
-    /// Adds a symbol that no security claims. A spelling of a known preferred share maps to that share; any other
-    /// symbol becomes a provisional security.
+    /// Adds a symbol that no security claims. A spelling of a known preferred share maps to that share (`BAC.L` to
+    /// `BAC.PRL`). Any other symbol becomes a provisional security.
     fn add_provisional(&mut self, symbol: &Symbol) {
         if self.symbols.contains_key(symbol) {
             return;

@@ -1,4 +1,4 @@
-//! Grouping of reference records by security. A vendor may have several records of a security; the newest one is used.
+//! Grouping of reference records by security, and choice of one record for each security.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -13,8 +13,8 @@ use crate::symbol::Symbol;
 
 pub(super) type KeyedRecord = ((CompactString, String), Observation<Security>);
 
-/// Newest record of each source and key; retracted records are left out. The key is the vendor's permanent reference or
-/// record id, or else the symbol.
+/// Newest version of each record, without retracted records. A record is identified by its source and a key: the
+/// vendor's permanent reference, or else its record id, or else its symbol.
 pub(super) fn newest_per_record(records: &[Observation<Security>]) -> Vec<KeyedRecord> {
     let keyed = records.iter().map(|record| {
         let own = record.security_ref.clone().or_else(|| record.id.clone());
@@ -24,8 +24,8 @@ pub(super) fn newest_per_record(records: &[Observation<Security>]) -> Vec<KeyedR
     newest.filter(|(_, r)| r.action == Action::Put).map(|(key, r)| (key, r.clone())).collect()
 }
 
-/// Indexes of the records of each security. Records of two sources belong to one security if both claim the same symbol
-/// for overlapping days.
+/// Groups the records by security, as indexes into `winners`. Records of two sources belong to one security if both
+/// claim the same symbol for at least one common day.
 pub(super) fn join_sources(winners: &[KeyedRecord]) -> Vec<Vec<usize>> {
     let mut parent: Vec<usize> = (0..winners.len()).collect();
     let mut by_symbol: BTreeMap<Symbol, Vec<(usize, Claim)>> = BTreeMap::new();
@@ -57,7 +57,7 @@ fn root(parent: &[usize], mut index: usize) -> usize {
     index
 }
 
-/// Reference record that the service uses for a security. Criteria, most important first: source `manual`, rank in the
+/// Chooses the reference record for a security. Criteria, most important first: source `manual`, rank in the source
 /// policy, newest observation, source name.
 pub(super) fn preferred(members: &[&Observation<Security>], policy: &SourcePolicy) -> Observation<Security> {
     let best = members.iter().copied().min_by_key(|record| {

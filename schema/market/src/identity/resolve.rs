@@ -1,4 +1,5 @@
-//! Look-up of the known symbol that a query means: an equal symbol, or else a spelling of a preferred share (R26).
+//! Look-up of a queried symbol among the known symbols (R26). A preferred share is also found by other spellings of its
+//! symbol, for example `BAC-L` for `BAC.PRL`.
 //!
 //! Source of the spellings: the symbologies of Nasdaq, CMS, Yahoo and Bloomberg.
 
@@ -6,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::symbol::Symbol;
 
-/// Known symbol that a query means; `None` if no known symbol matches.
+/// Known symbol that matches `query`; `None` without a match.
 pub fn resolve(query: &str, known: &BTreeSet<Symbol>) -> Option<Symbol> {
     Symbol::parse(query).ok()?.spellings().find(|spelling| known.contains(spelling))
 }

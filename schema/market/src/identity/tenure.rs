@@ -1,5 +1,5 @@
-//! Identity of a security, and its ticker tenures: the symbols with the days on which their rows belong to the
-//! security.
+//! Identity of a security, and its ticker tenures. A tenure is a symbol with the period in which the symbol belongs to
+//! the security.
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
@@ -8,25 +8,25 @@ use crate::event::{FormerSymbol, Security};
 use crate::observation::Observation;
 use crate::symbol::Symbol;
 
-/// Symbol and the days on which its rows belong to a security, first and last day included.
+/// Symbol of a security, and the period in which rows with this symbol belong to the security.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TickerTenure {
-    /// Symbol of the tenure.
+    /// Symbol in the period.
     pub symbol: Symbol,
-    /// First day of the tenure.
+    /// First day of the period.
     pub from: NaiveDate,
-    /// Last day of the tenure.
+    /// Last day of the period, included.
     pub to: NaiveDate,
 }
 
-/// Identity of a served security.
+/// Identity of a security: its reference record and its symbols, past and present.
 #[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
 pub struct Identity {
     /// Canonical symbol: the current symbol, or the last one of a delisted security.
     pub symbol: Symbol,
     /// Reference record; `None` for a provisional security.
     pub security: Option<Observation<Security>>,
-    /// Symbols of the security, each with the days on which rows of the symbol belong to the security.
+    /// Current and former symbols of the security, each with the period in which it belongs to the security.
     pub spans: Vec<TickerTenure>,
 }
 

@@ -95,7 +95,7 @@ fn unknown_symbols_are_provisional_and_preferred_spellings_find_their_security()
     assert!(directory.identities[&Symbol::parse("NEW").unwrap()].security.is_none());
 }
 
-/// Record of KO from a vendor, observed at `second`. The security's name is the name of the vendor.
+/// Reference record of KO with the vendor's name as the security's name. `second` is the Unix time of the observation.
 fn named(source: &str, second: i64) -> Observation<Security> {
     let mut said = record(source, source, "KO", &[], None);
     said.record.name = source.to_owned();
@@ -156,10 +156,11 @@ fn of_two_records_with_nothing_between_them_the_first_reference_is_served() {
 
 #[test]
 fn a_symbol_is_of_the_security_that_still_has_it() {
-    // Two companies had XYZ on the same days. One was renamed later, the other was delisted as XYZ.
+    // Two companies had XYZ on the same days. One was renamed later; the other was delisted as XYZ.
     let renamed = record("a", "3", "DEF", &[("XYZ", "2010-01-01", "2019-12-31")], None);
     let ended = record("a", "1", "XYZ", &[("OLD", "2000-01-03", "2009-12-31")], Some("2019-12-31"));
-    // The first vendor also has the second company under a new symbol. Another vendor's record joins the two.
+    // The first vendor has a second record of the delisted company, under the symbol ABC. A record of another vendor
+    // joins both records.
     let again = record("a", "2", "ABC", &[("XYZ", "2010-01-01", "2019-12-31")], None);
     let joined = record("b", "1", "ABC", &[("OLD", "2000-01-03", "2009-12-31")], None);
     let owner = |records: &[Observation<Security>]| {
@@ -209,7 +210,7 @@ fn vendors_are_joined_through_every_symbol_they_share() {
         record("c", "1", "OLD", &[], Some("2019-12-31")),
     ];
     assert_eq!(resolve(&one, &[]).identities.len(), 1);
-    // The joining record may come last.
+    // The record that joins the others may come last.
     let one = [one[0].clone(), Observation { source: "z".into(), ..one[1].clone() }, one[2].clone()];
     assert_eq!(resolve(&one, &[]).identities.len(), 1);
     // Two records of one vendor are two securities. Records of two vendors are joined only for common days.

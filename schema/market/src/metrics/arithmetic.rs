@@ -1,8 +1,9 @@
-//! Exact decimal arithmetic of the metrics: division last, roots by Newton's iteration, one rounding (R9).
+//! Decimal arithmetic of the metrics (R9). A calculation divides as late as possible and rounds only its result. Roots
+//! are computed by Newton's iteration.
 //!
 //! A quotient such as 2/3 is cut at 28 digits. A sum of quotients therefore has an error in its last digits.
-//! [`remove_division_error`] rounds to 18 places before any comparison or rounding. This restores exact halves, which
-//! then round away from zero. Responses have at most 12 places.
+//! [`remove_division_error`] rounds to 18 places before any comparison or rounding. A value such as 0.4999…9 becomes
+//! 0.5 again, which then rounds away from zero. Responses have at most 12 places.
 
 use std::cmp::Ordering;
 
@@ -54,13 +55,14 @@ pub(crate) fn percent_to_fraction(percent: Decimal) -> Decimal {
     percent * Decimal::new(1, 2)
 }
 
-/// `a / b` in percent for output. It is rounded only once if 128-bit integers suffice. Otherwise the quotient and the
-/// percentage are each rounded.
+/// `a / b` in percent, rounded to 4 decimal places for output. If the calculation does not fit in 128 bits, the
+/// quotient is cut to 28 digits first.
 pub(crate) fn exact_percent(a: Decimal, b: Decimal) -> Option<ExactDecimal> {
     rounded_quotient(a, b).or_else(|| percent_of(a, b).map(percent))
 }
 
-/// `100 a / b` rounded to 4 decimal places, half away from zero. `None` if the calculation exceeds 128 bits.
+/// `100 a / b` rounded to 4 decimal places, half away from zero. `None` if `b` is 0 or the calculation exceeds 128
+/// bits.
 fn rounded_quotient(a: Decimal, b: Decimal) -> Option<ExactDecimal> {
     let shift = i64::from(PLACES_PERCENT) + 2 + i64::from(b.scale()) - i64::from(a.scale());
     let power = 10i128.checked_pow(u32::try_from(shift.abs()).ok()?)?;
@@ -81,7 +83,7 @@ pub(crate) fn change_percent(new: Decimal, old: Decimal) -> Option<Decimal> {
     percent_of(new.checked_sub(old)?, old)
 }
 
-/// Clamps a result to ±[`LIMIT`]. `None` is an overflow and becomes the limit.
+/// Clamps a result to ±[`LIMIT`]. `None` means an overflow and becomes [`LIMIT`].
 pub(crate) fn clamp_to_limit(value: Option<Decimal>) -> Decimal {
     value.map_or(LIMIT, |value| value.clamp(-LIMIT, LIMIT))
 }
@@ -128,10 +130,10 @@ pub(crate) fn root(value: Decimal, n: u32) -> Option<Decimal> {
     }
 }
 
-/// Newton's iteration for a root. The start is not below the root. It is the smaller of `1 + (value - 1) / n`
-/// (Bernoulli) and the first power of two, from 2 on, that is not below the root.
+/// Root by Newton's iteration, for a `value` above 1. The iteration must start at or above the root.
 ///
-/// For a root near 1, such as a growth rate, Bernoulli's start is nearer to the root.
+/// Two such starts are known: `1 + (value - 1) / n` (Bernoulli's inequality), and the first of 2, 4, 8, … that is not
+/// below the root. The smaller one is nearer to the root and is used.
 fn newton(value: Decimal, n: u32) -> Option<Decimal> {
     let degree = Decimal::from(n);
     let mut estimate = Decimal::TWO;
@@ -243,7 +245,7 @@ mod tests {
             (dec!(1.23456549), dec!(1), dec!(123.4565)),
             (dec!(1.2345655), dec!(1), dec!(123.4566)),
             (dec!(7), dec!(0.35), dec!(2000)),
-            // A quotient slightly below a half is rounded down: 0.0000499999
+            // The quotient 0.0000499999… percent is slightly below a half and is rounded down.
             (dec!(1000), dec!(2000000000.0000000001), dec!(0)),
             (dec!(1000), dec!(2000000000), dec!(0.0001)),
             (dec!(1000), dec!(1999999999.9999999999), dec!(0.0001)),

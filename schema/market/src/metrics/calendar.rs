@@ -87,7 +87,7 @@ pub fn ends_month(date: NaiveDate) -> bool {
     next_session(date).month() != date.month()
 }
 
-/// Date in New York at an instant, daylight saving included.
+/// Date in New York at a point in time, daylight saving included.
 pub fn new_york_date(instant: DateTime<Utc>) -> NaiveDate {
     instant.with_timezone(&New_York).date_naive()
 }
@@ -132,8 +132,8 @@ fn is_listed(date: NaiveDate) -> bool {
     CLOSINGS.contains(&date)
 }
 
-/// True for the Wednesdays from 12 June to 31 December 1968 on which the exchange was closed. In a week with another
-/// closed weekday, the exchange was open on Wednesday.
+/// True for a Wednesday from 12 June to 31 December 1968 on which the exchange was closed to catch up with paperwork.
+/// In a week with another closed weekday, it was open on Wednesday.
 fn is_paperwork_day(date: NaiveDate) -> bool {
     // Monday to Friday of the week that contains the date.
     let weekdays = || date.week(Weekday::Mon).first_day().iter_days().take(5);

@@ -1,4 +1,4 @@
-//! Derivation context, which all securities share: market date, benchmark, source policy and rule parameters.
+//! Derivation context: inputs that are the same for all securities, such as the as-of date and the source policy.
 
 use chrono::NaiveDate;
 
@@ -6,7 +6,7 @@ use super::prices::risk::MonthlyReturns;
 use super::rules::Rules;
 use crate::history::SourcePolicy;
 
-/// Derivation context, which all securities share.
+/// Inputs of the derivation that are the same for all securities.
 #[derive(Debug, Clone, Copy)]
 pub struct DerivationContext<'a> {
     /// As-of date of the figures: the newest known session, or an earlier day for a historical request.

@@ -74,7 +74,8 @@ impl Currency {
     }
 }
 
-/// Gives each dividend without a currency the currency of the security's prices (R39).
+/// Gives each dividend without a currency the currency of the security's prices (R39). Amounts in a minor unit are
+/// converted to the major unit.
 pub fn assign_currency(history: &mut History) {
     let currency = Currency::of_prices(history.security.as_ref().map(|security| &security.record));
     history.dividends.iter_mut().for_each(|dividend| currency.assign(&mut dividend.record));

@@ -21,14 +21,14 @@ impl<'a> Derivation<'a> {
         Self(computed::compute(history, context))
     }
 
-    /// True if all columns of all bars would give the same rows. The caller may have loaded only the closes of some
-    /// years.
+    /// True if the loaded bars suffice. The caller may have loaded only the closes of some years; the result is true if
+    /// all columns of all bars would give the same rows.
     pub fn closes_suffice(&self) -> bool {
         let inputs = &self.0.inputs;
         closes_suffice(inputs.history, &inputs.merged.prices, inputs.as_of)
     }
 
-    /// Fingerprints of the dividend rows by ex-date year, computed without building the rows. Equal fingerprints mean
+    /// Hashes of the dividend rows, one for each year of ex-dates. The rows themselves are not built. Equal hashes mean
     /// equal rows.
     pub fn fingerprint_dividends(&self, hashes: &impl BuildHasher) -> BTreeMap<i32, u64> {
         rows::dividend_fingerprints(&self.0, hashes)

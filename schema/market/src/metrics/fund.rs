@@ -1,9 +1,12 @@
 //! Fund rows of an ETF: details, holdings and weights.
 //!
-//! Fund data come from the newest record up to the as-of date. If a date has several records, the record of the
-//! preferred source is used. Missing fields come from earlier records of the same source. Holdings are one complete
-//! snapshot per date and are never merged row by row. Premium or discount is close / net asset value of the same day -
-//! 1, in percent.
+//! Fund details come from the newest record up to the as-of date. If several sources have a record of this date, the
+//! record of the preferred source is used. Missing fields are filled from earlier records of the same source.
+//!
+//! The holdings of one date come from one record and are never merged from several records.
+//!
+//! The premium (positive) or discount (negative) is close / net asset value - 1, in percent. Both must be of the same
+//! day.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -20,7 +23,7 @@ use crate::history::{History, Observation};
 use crate::observation::newest_by_key;
 use crate::row::{CountryWeight, EtfRow, HoldingRow, JsonColumn, Metrics, SectorWeight, Stock};
 
-/// Rows of a fund that other securities do not have.
+/// Rows that only ETFs have: the fund details and the holdings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FundRows {
     /// Fund details.
@@ -48,8 +51,8 @@ pub fn fund(
     Some(FundRows { etf, holdings })
 }
 
-/// One observation for each date. If several sources have the date, the source policy decides. Retracted records are
-/// left out.
+/// Observations up to the as-of date, one per date. If several sources have an observation of a date, the preferred
+/// source is used. Retracted observations are left out.
 fn preferred_by_date<'a, T>(
     observations: &'a [Observation<T>],
     kind: Kind,
@@ -123,7 +126,8 @@ fn details(
     }
 }
 
-/// Premium or discount of the close to the net asset value of the same day, percent. `None` without such a close.
+/// Premium (positive) or discount (negative) of the close to the net asset value, percent. `None` if either is unknown,
+/// or if they are of different days.
 fn premium(data: Option<&Etf>, stock: &Stock) -> Option<ExactDecimal> {
     let etf = data?;
     let nav = arithmetic::keep_positive(etf.nav)?;
@@ -151,8 +155,8 @@ fn top_weight(holdings: &[Holding]) -> Option<ExactDecimal> {
     sum.map(arithmetic::percent)
 }
 
-/// Total weight of the holdings of each group, for example of each sector. `name` returns the group of a holding;
-/// holdings without a group are left out. The largest weight is first.
+/// Total weight of each group of holdings, for example of each sector. `name` returns the name of the group of a
+/// holding. Holdings without a group are left out. The group with the largest weight is first.
 fn weights<'a>(
     holdings: &'a [Holding],
     name: impl Fn(&'a Holding) -> &'a Option<String>,
@@ -224,7 +228,8 @@ mod tests {
     use crate::metrics::{DerivedRows, Rules, derive};
     use chrono::DateTime;
 
-    /// `source revision +/- second` and a record.
+    /// Builds an observation. `words` is `source revision +second` for a record, or `source revision -second` for its
+    /// retraction. `second` is the observation time.
     fn said<T: serde::de::DeserializeOwned>(words: &str, record: serde_json::Value) -> Observation<T> {
         let words: Vec<&str> = words.split(' ').collect();
         let (action, second) = words[2].split_at(1);

@@ -1,10 +1,14 @@
 //! Metric rules: pure functions that compute the served figures from a security's facts and the market date.
 //!
-//! [`derive`](fn@derive) runs three stages. `merge` selects the valid events, `computed` calculates all metrics
-//! unrounded, `rows` rounds them once. [`explain`](fn@explain) documents the same computation.
+//! [`derive`](fn@derive) runs three stages: `merge` selects the valid events, `computed` calculates all metrics without
+//! rounding, and `rows` rounds each metric once. [`explain`](fn@explain) documents the same computation.
 //!
-//! Invariants: no clock and no I/O; no binary float; the result depends on the set of observations, never on their
-//! order; facts declared or traded after the as-of date have no effect (R33); a derivation cannot fail for any input.
+//! Invariants:
+//!
+//! - The functions use no clock, no I/O and no binary floating-point numbers.
+//! - The result depends on the set of observations, never on their order.
+//! - Facts that were declared or traded after the as-of date have no effect (R33).
+//! - A derivation never fails, for any input.
 
 /// A decimal literal in tests.
 #[cfg(test)]
@@ -60,7 +64,7 @@ pub fn derive(history: &History, context: &DerivationContext<'_>) -> DerivedRows
     Derivation::new(history, context).rows()
 }
 
-/// Quarantined rows of a security, each with the key by which a decision identifies it.
+/// Quarantined rows of a security. Each has the key that review decisions use to identify the row.
 pub fn quarantined_rows(
     history: &History,
     context: &DerivationContext<'_>,
@@ -68,8 +72,8 @@ pub fn quarantined_rows(
     rows::quarantined_with_keys(&computed::compute(history, context))
 }
 
-/// Agreement of dividend factors by source (R40): factors implied by the source's adjusted closes, and factors computed
-/// from the security's payments.
+/// For each source, the agreement of two kinds of dividend factors (R40): factors that the source's adjusted closes
+/// imply, and factors that are computed from the security's payments.
 pub fn factor_agreement(
     history: &History,
     context: &DerivationContext<'_>,
@@ -86,15 +90,15 @@ pub fn newest_decisions(history: &History) -> BTreeMap<&DecidedRow, &Observation
     merge::newest_decisions(&history.decisions)
 }
 
-/// Monthly returns of a benchmark, from which the betas of other securities are computed.
+/// Monthly returns of a benchmark. They are needed to compute the betas of other securities.
 pub fn benchmark(
     history: &History,
     as_of: NaiveDate,
     policy: &SourcePolicy,
     rules: &Rules,
 ) -> MonthlyReturns {
-    // The newest known session is not a parameter, so `as_of` replaces it. The result is the same, because no monthly
-    // return up to `as_of` depends on facts after `as_of`.
+    // The context also needs the newest known session, and `as_of` is used for it. The result is the same, because no
+    // monthly return up to `as_of` depends on facts after `as_of`.
     computed::benchmark_returns(
         history,
         &DerivationContext { as_of, newest: as_of, benchmark: None, policy, rules },

@@ -1,4 +1,5 @@
-//! Comparison of the rows derived from earlier facts with the rows derived from later facts, for one market date.
+//! Revisions: differences between the rows derived from earlier facts and the rows derived from later facts, for one
+//! market date.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +8,7 @@ use chrono::NaiveDate;
 use super::rows::DerivedRows;
 use crate::row::{DividendRow, DividendStatus, Metrics, RevisedKind, RevisionReason, SplitRow, SplitStatus};
 
-/// Value that differs between the earlier and the later derivation.
+/// Value that differs between the earlier and the later rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RevisedValue {
     /// Kind of the value: a field of a dividend record, a field of a split record, or a figure.
@@ -18,13 +19,13 @@ pub struct RevisedValue {
     pub date: NaiveDate,
     /// Name of the field.
     pub field: &'static str,
-    /// Value in the earlier derivation, as text; `None` if it was unknown.
+    /// Value in the earlier rows, as text; `None` if it was unknown.
     pub before: Option<String>,
-    /// Value in the later derivation, as text; `None` if it is unknown.
+    /// Value in the later rows, as text; `None` if it is unknown.
     pub after: Option<String>,
-    /// Reason for the change, on the assumption that only the facts changed.
+    /// Reason for the change. It is correct only if both derivations used the same rules.
     pub reason: RevisionReason,
-    /// Source of the record after the revision; `None` for figures, splits and records that no longer exist.
+    /// Source of the record in the later rows. `None` for figures, splits and records that no longer exist.
     pub source: Option<String>,
 }
 
@@ -39,10 +40,10 @@ struct ComparedRecord {
     fields: Fields,
 }
 
-/// Values that differ between the derivations `before` and `after` for the same market date. The reasons assume that
-/// only the facts differ.
+/// Values that differ between `before` and `after`, the rows of one security for one market date. Both must be derived
+/// by the same rules. The reasons are then correct.
 ///
-/// A record that is new in `after` is not a revision, but it can revise figures.
+/// A record that exists only in `after` is not a revision, but it can revise figures.
 pub fn revised_values(before: &DerivedRows, after: &DerivedRows) -> Vec<RevisedValue> {
     let dividends = |rows: &DerivedRows| -> BTreeMap<String, ComparedRecord> {
         let declared = rows.dividends.iter().filter(|row| row.status != DividendStatus::Projected);
@@ -65,7 +66,7 @@ pub fn revised_values(before: &DerivedRows, after: &DerivedRows) -> Vec<RevisedV
     revised
 }
 
-/// Compares each record of `before` with the record of the same id in `after`.
+/// Compares each record of `before` with the record of the same id in `after`, and adds the differences to `revised`.
 fn compare_records(
     kind: RevisedKind,
     before: &BTreeMap<String, ComparedRecord>,

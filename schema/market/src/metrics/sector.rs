@@ -1,11 +1,13 @@
-//! Sector statistics over the active listed stocks of a sector (R25).
+//! Statistics of each sector over its active stocks (R25).
 //!
-//! Funds are excluded, and so are stocks with a suspect yield. The median yield (the headline) and the mean yield
-//! include payers only. The weighted yield is Σ (cap x yield) / Σ cap over stocks with a market cap. It counts the
-//! yield of a non-payer as 0, as published aggregates do. Price changes are also weighted by market cap.
+//! Funds are excluded, and so are stocks with a suspect yield. A payer is a stock that pays dividends at present and
+//! has a yield above 0. The median yield (the headline) and the mean yield include payers only.
 //!
-//! Top payers are ordered by yield, market cap and symbol. An empty sector has nulls and zero counts. Source: the
-//! aggregate yield of the S&P indices.
+//! The weighted yield is Σ (cap x yield) / Σ cap over the stocks with a known market cap and yield. Non-payers count
+//! with a yield of 0, as in the published yields of the S&P indices. Price changes are also weighted by market cap.
+//!
+//! Top payers are sorted by yield, then market cap, then symbol. In the row of a sector without stocks, the figures are
+//! null and the stock counts are 0.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -37,7 +39,7 @@ pub struct SectorMember {
     pub dividend_yield: Option<Decimal>,
     /// True if the yield is too high to be trusted.
     pub yield_suspect: bool,
-    /// Market capitalisation, US dollars.
+    /// Market capitalisation, in whole units of the currency of the security's prices.
     pub market_cap: Option<i64>,
     /// Payout ratio: dividends over earnings, percent.
     pub payout_ratio: Option<Decimal>,
@@ -58,7 +60,7 @@ pub struct SectorMember {
 }
 
 impl SectorMember {
-    /// Builds a sector member from the rows of a security. A projected next ex-date is left out.
+    /// Builds a sector member from the rows of a security. A next ex-date that is only projected is ignored.
     pub fn from_rows(stock: &Stock, metrics: Option<&Metrics>) -> Self {
         let decimal = |value: Option<ExactDecimal>| value.map(|value| value.0);
         let declared = metrics.and_then(|metrics| metrics.next.0.as_ref());
@@ -89,7 +91,8 @@ impl SectorMember {
         self.is_active && self.security_type.is_stock() && !self.yield_suspect
     }
 
-    /// Yield with which a stock enters the weighted yield: 0 for non-payers, `None` if dividends or yield are unknown.
+    /// Yield of the stock in the weighted yield; 0 if the stock does not pay dividends. `None` if its dividends are
+    /// unknown, or if it pays dividends but has no yield above 0.
     fn yield_at_zero(&self) -> Option<Decimal> {
         if self.pays_dividend? { self.payer_yield() } else { Some(Decimal::ZERO) }
     }
@@ -99,7 +102,7 @@ impl SectorMember {
     }
 }
 
-/// Rows of all sectors with at least one security, by slug.
+/// One row for each sector with at least one security, sorted by slug.
 pub fn sector_rows<'a>(
     members: impl IntoIterator<Item = &'a SectorMember>,
     as_of: NaiveDate,
@@ -116,7 +119,7 @@ pub fn sector_rows<'a>(
     sectors.values().map(|members| sector_row(&name(members), members, as_of)).collect()
 }
 
-/// Row of one sector on a date.
+/// Row of one sector, computed from its securities on the date `as_of`.
 pub fn sector_row(sector: &str, members: &[&SectorMember], as_of: NaiveDate) -> SectorRow {
     let counted: Vec<&SectorMember> = members.iter().copied().filter(|member| member.is_counted()).collect();
     let yields: Vec<Decimal> = counted.iter().filter_map(|member| member.payer_yield()).collect();
@@ -160,7 +163,7 @@ pub fn sector_row(sector: &str, members: &[&SectorMember], as_of: NaiveDate) -> 
     }
 }
 
-/// Slug of a sector name, in lower case. One hyphen replaces each run of characters that are not letters or digits.
+/// URL slug of a sector name: its words in lower case, joined by hyphens. `Health Care` becomes `health-care`.
 pub fn slug(sector: &str) -> String {
     let words = sector.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
     words.map(str::to_lowercase).collect::<Vec<String>>().join("-")
@@ -196,8 +199,8 @@ pub fn top_payers<'a>(members: &[&'a SectorMember], count: usize) -> Vec<&'a Sec
     payers
 }
 
-/// Mean of a figure, weighted by market cap: Σ cap x figure / Σ cap. Members without a market cap or the figure are
-/// left out.
+/// Mean of a figure, weighted by market cap: Σ (cap x figure) / Σ cap. Members without a market cap and members without
+/// the figure are left out.
 fn weighted(members: &[&SectorMember], figure: fn(&SectorMember) -> Option<Decimal>) -> Option<Decimal> {
     let (mut sum, mut caps) = (Decimal::ZERO, Decimal::ZERO);
     for member in members {
@@ -293,7 +296,7 @@ mod tests {
     #[test]
     fn who_does_not_pay_at_present_is_no_payer_whatever_its_yield() {
         let as_of = "2024-12-31".parse().unwrap();
-        // S stopped paying and has its last yield. U pays, but its yield is unknown.
+        // S stopped paying, but still has a yield. U pays, but its yield is unknown.
         let stopped = SectorMember { pays_dividend: Some(false), ..member("S", dec!(8), 100) };
         let unknown = SectorMember { pays_dividend: Some(true), ..member("U", dec!(0), 100) };
         let members = [member("A", dec!(4), 100), stopped, unknown];
@@ -303,7 +306,7 @@ mod tests {
             (row.median_yield, row.max_yield),
             (Some(ExactDecimal(dec!(4))), Some(ExactDecimal(dec!(4))))
         );
-        // Mean of the 4 of A and the 0 of S.
+        // Mean of 4 (A) and 0 (S). U is left out.
         assert_eq!(row.weighted_yield, Some(ExactDecimal(dec!(2))));
         let all: Vec<&SectorMember> = members.iter().collect();
         assert_eq!(

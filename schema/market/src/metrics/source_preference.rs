@@ -1,13 +1,18 @@
-//! Preference among feeds under a source policy, by kind and date range (R32).
+//! Source policy: the choice between several sources that report the same kind of data (R32).
 //!
-//! All dividends of a date range come from one source, and so do all splits. Otherwise a payment could be used twice,
-//! because two vendors may give it ex-dates a day apart. Prices and reference data use the same order of sources, but
-//! the source may change from day to day. A new date range begins on the first day of each policy rule for the kind,
-//! and on the day after the rule's last day.
+//! A policy rule gives a source a rank for one kind of record. The rule may be limited to a range of days. On each day,
+//! the source with the lowest rank is preferred. Sources without a rule for the day follow after all ranked sources,
+//! ordered by newest observation and then by name.
 //!
-//! The source with the lowest rank among the rules of the day is preferred. Sources without a rule follow, by newest
-//! observation, then by name. The source `manual` is not a vendor: its records override single records of the preferred
-//! source.
+//! The rules of a kind divide the calendar into date ranges. A new range begins on the first day of each rule, and on
+//! the day after a rule's last day. All dividends of a range come from one source, and so do all splits. Two vendors
+//! may give one payment ex-dates a day apart, so a mix of sources could count the payment twice.
+//!
+//! For prices, fund data and company figures, a source is chosen for each date: the preferred source among those with
+//! data for the date.
+//!
+//! The source `manual` is not a vendor. It contains the records of an operator, which override single records of the
+//! preferred source.
 
 use std::cmp::Reverse;
 
@@ -17,20 +22,21 @@ use crate::day::next_day;
 use crate::event::Kind;
 use crate::history::{PolicyRule, SourcePolicy};
 
-/// Source name of records that an operator entered. They override single records of vendors.
+/// Name of the source for records that an operator entered. Such a record overrides the matching record of a vendor.
 pub const MANUAL: &str = "manual";
 
-/// One of the sources from which the policy chooses, for one kind of record.
+/// Source with records of one kind. The policy chooses between such candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceCandidate<'a> {
     /// Name of the source.
     pub source: &'a str,
-    /// Time of the source's newest observation of the kind.
+    /// Time of the source's newest observation. Between sources of equal rank, the later time is preferred.
     pub observed_at: DateTime<Utc>,
 }
 
-/// Sort key of a source on a day: sources with a rule first, then by rank, newest observation and name. The source with
-/// the smallest key is preferred.
+/// Sort key of a source on a day. The source with the smallest key is preferred.
+///
+/// Sources with a rule for the day sort first, ordered by rank. Ties are ordered by newest observation, then by name.
 pub(crate) fn preference<'a>(
     policy: &SourcePolicy,
     kind: Kind,
@@ -57,10 +63,10 @@ pub(crate) fn preferred<'a>(
     candidates.into_iter().min_by_key(|candidate| preference(policy, kind, *candidate, day))
 }
 
-/// First day of each date range of a kind, ascending.
+/// First day of each date range of a kind, ascending. Within a range, the same policy rules apply on every day.
 ///
-/// The first range begins before all dates. A new range begins on the first day of each policy rule, and on the day
-/// after the rule's last day.
+/// The first range begins with [`NaiveDate::MIN`]. A new range begins on the first day of each policy rule, and on the
+/// day after a rule's last day.
 pub(crate) fn range_starts(policy: &SourcePolicy, kind: Kind) -> Vec<NaiveDate> {
     let bounds = rules(policy, kind).flat_map(|rule| [rule.from, rule.to.map(next_day)]).flatten();
     let mut starts: Vec<NaiveDate> = std::iter::once(NaiveDate::MIN).chain(bounds).collect();

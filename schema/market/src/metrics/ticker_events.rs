@@ -1,4 +1,4 @@
-//! Ticker events of a security: the renames, merger and delisting that its reference record contains.
+//! Ticker events of a security: renames, merger and delisting, from its reference record.
 
 use chrono::{Days, NaiveDate};
 
@@ -7,8 +7,8 @@ use crate::decimal::ExactDecimal;
 use crate::event::{FormerSymbol, ListingStatus, Security};
 use crate::row::{SecurityEvent, SecurityEventType, SplitStatus};
 
-/// Renames, merger and delisting of a reference record, by date. A former symbol without a last day has no rename date
-/// and is left out.
+/// Ticker events of a reference record: the renames by date, then the merger or delisting. A former symbol without a
+/// last day of use is left out, because its rename date is unknown.
 pub fn ticker_events(security: &Security, as_of: NaiveDate) -> Vec<SecurityEvent> {
     let symbol = security.symbol.as_str();
     let event = |date, r#type| {
@@ -94,7 +94,7 @@ mod tests {
             "status": "delisted", "delisted_on": "2024-07-12", "successor": "BIG", "merger_ratio": "0.5",
         });
         assert_eq!(told(merged), ["2024-07-12 merger announced - BIG 0.5"]);
-        // A delisting date without the status belongs to an earlier listing.
+        // A delisting date without the status `delisted` belongs to an earlier listing.
         assert!(told(json!({ "delisted_on": "2023-10-13" })).is_empty());
     }
 }

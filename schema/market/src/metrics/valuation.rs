@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 use super::arithmetic::{keep_positive, quotient};
 use super::prices::adjustment::Splits;
 
-/// Converts a per-share figure of an earlier date to the as-of date's share basis.
+/// Adjusts a per-share figure of the date `basis` for the splits between `basis` and `as_of`.
 pub(crate) fn per_share(
     value: Option<Decimal>,
     basis: NaiveDate,
@@ -19,7 +19,7 @@ pub(crate) fn per_share(
     value.map(|value| splits.ratio_to_basis(basis, as_of).apply(value))
 }
 
-/// Converts a share count of an earlier date to the as-of date's share basis.
+/// Adjusts a share count of the date `basis` for the splits between `basis` and `as_of`.
 pub(crate) fn shares(
     value: Option<Decimal>,
     basis: NaiveDate,
@@ -34,7 +34,7 @@ pub fn market_cap(price: Option<Decimal>, shares_outstanding: Option<Decimal>) -
     price?.checked_mul(shares_outstanding?)
 }
 
-/// Price divided by a per-share figure; `None` if the figure is unknown, or 0 or less.
+/// Price divided by a per-share figure. `None` if either is unknown, or if the figure is 0 or less.
 pub fn price_to(price: Option<Decimal>, per_share: Option<Decimal>) -> Option<Decimal> {
     quotient(price?, keep_positive(per_share)?)
 }

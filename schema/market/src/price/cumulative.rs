@@ -1,6 +1,7 @@
-//! Cumulative adjustment factors: raw prices and volumes to adjusted ones (R10, R11).
+//! Cumulative adjustment factors, which convert raw prices and volumes to adjusted prices and volumes (R10, R11).
 //!
-//! Invariant: every result equals the decimal result, rounded once, half away from zero.
+//! Invariant: a volume computed with integers equals the volume computed with decimals. Both are rounded half away from
+//! zero.
 
 use crate::day::day_number;
 use crate::decimal::round;
@@ -9,20 +10,22 @@ use crate::metrics::prices::adjustment::{AdjustmentFactor, Ratio};
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-/// Maximum number of old or new shares in a split ratio for which volumes are converted with 64-bit integers.
+/// Volumes are converted with 64-bit integers if neither number of the split ratio exceeds this limit. Otherwise they
+/// are converted with decimals.
 const MAX_SHARES: u64 = 1_000_000;
-/// Exclusive limit of volume x new shares in the conversion with integers. Larger products need the decimal
-/// conversion, because it clamps results that are too large.
+/// Volumes are converted with 64-bit integers only if volume x new shares is below this limit. The conversion with
+/// decimals is used for larger products, because it clamps results that are too large.
 const MAX_PRODUCT: u64 = 1_000_000_000_000_000_000;
 
 /// Price basis of a response: the kinds of events for which earlier prices are adjusted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct PriceBasis {
-    /// True if prices are adjusted for changes of the share count. Volumes are then adjusted too.
+    /// True if prices and volumes are adjusted for splits and other changes of the share count.
     pub split: bool,
-    /// True if prices are adjusted for price-only actions, such as spin-offs with a ratio (R35).
+    /// True if prices are adjusted for price-only actions (R35). Such an action changes the price but not the share
+    /// count, for example a spin-off reported as a ratio.
     pub spin_off: bool,
-    /// True if prices are adjusted for cash dividends and spin-off values.
+    /// True if prices are adjusted for cash dividends, and for spin-offs reported as a value per share.
     pub dividend: bool,
 }
 
@@ -44,38 +47,41 @@ impl PriceBasis {
     }
 }
 
-/// Cumulative factor of consecutive days: the product of all adjustments with an ex-date after these days.
+/// Factor that adjusts the raw prices of all days from one ex-date to the day before the next ex-date. It is the
+/// product of the adjustments of all later ex-dates.
 #[derive(Debug, Clone)]
 pub struct CumulativeFactor {
-    /// Day number of the first day to which the factor does not apply.
+    /// Day number of the next ex-date; `i32::MAX` if no ex-date follows. The factor applies to days before it.
     before: i32,
     split: Ratio,
     price_only: Ratio,
     dividend: Decimal,
-    /// Old and new shares of `split`, if both are small integers.
+    /// Old and new shares of `split` as integers. With `None`, volumes are not converted with integers.
     shares: Option<(u64, u64)>,
 }
 
 impl CumulativeFactor {
-    /// Converts a raw price to a basis, rounded to 18 decimal places.
+    /// Converts a raw price to a price basis. The result is rounded to 18 decimal places.
     pub fn exact(&self, value: Decimal, basis: PriceBasis) -> Decimal {
         let (ratio, dividend) = self.multipliers(basis);
         exact(value, ratio, dividend)
     }
 
-    /// Ratio and dividend factor of a basis.
+    /// Multipliers of raw prices for a price basis: the ratio of splits and price-only actions, and the dividend
+    /// factor. A kind of adjustment that the basis leaves out counts as 1.
     pub(super) fn multipliers(&self, basis: PriceBasis) -> (Ratio, Decimal) {
         let ratio = if basis.split { self.split } else { Ratio::ONE };
         let ratio = if basis.spin_off { ratio.then(self.price_only) } else { ratio };
         (ratio, if basis.dividend { self.dividend } else { Decimal::ONE })
     }
 
-    /// Multiplier of raw prices for a basis, rounded to 12 decimal places.
+    /// Multiplier that converts raw prices to a price basis, rounded to 12 decimal places.
     pub fn factor(&self, basis: PriceBasis) -> Decimal {
         round(self.exact(Decimal::ONE, basis), 12)
     }
 
-    /// Converts a volume to the newest share basis. A converted volume is clamped to 10^18, so it always fits 64 bits.
+    /// Converts a volume to the newest share basis. The result is never `None`, because a converted
+    /// volume is clamped to 10^18.
     pub fn adjusted_volume(&self, volume: i64) -> Option<i64> {
         if let Some(shares) = self.fast_volume(volume) {
             return Some(shares);
@@ -87,10 +93,11 @@ impl CumulativeFactor {
         i64::try_from(shares).ok()
     }
 
-    /// Converts a volume with integers; `None` if the decimal conversion is necessary.
+    /// Converts a volume with 64-bit integers; `None` if the conversion with decimals is necessary.
     ///
-    /// Both conversions round to the same integer. Either the exact quotient is a half itself, or its distance from
-    /// every half exceeds the error of a decimal with 28 digits.
+    /// Both conversions round to the same integer. The rounding could differ only for a quotient very close to a half,
+    /// such as 2.5. The denominator is at most [`MAX_SHARES`]. A quotient is therefore exactly a half, or at least
+    /// 5 x 10^-7 away from every half. The error of a decimal with 28 digits is smaller.
     fn fast_volume(&self, volume: i64) -> Option<i64> {
         let (old, new) = self.shares?;
         let product =
@@ -108,7 +115,7 @@ fn small_shares(ratio: Ratio) -> Option<(u64, u64)> {
     Some((small(ratio.from)?, small(ratio.to)?))
 }
 
-/// Converts a raw value by a ratio and a dividend factor. The result is rounded to 18 decimal places.
+/// Multiplies a raw price by a ratio and a dividend factor. The result is rounded to 18 decimal places.
 pub(super) fn exact(value: Decimal, ratio: Ratio, dividend: Decimal) -> Decimal {
     let value = ratio.apply(value).saturating_mul(dividend);
     // Rounding removes the error that the division leaves in the last digits.
@@ -120,8 +127,8 @@ pub(super) fn exact(value: Decimal, ratio: Ratio, dividend: Decimal) -> Decimal 
 pub struct CumulativeFactors(Vec<CumulativeFactor>);
 
 impl CumulativeFactors {
-    /// Computes the cumulative factors from the adjustment factors up to `as_of`. Later adjustment factors do not
-    /// affect prices yet.
+    /// Computes the cumulative factors from the adjustment factors with an ex-date up to `as_of`. Later ex-dates do not
+    /// affect prices yet. If `as_of` is `None`, all adjustment factors are used.
     pub fn new(factors: &[AdjustmentFactor], as_of: Option<NaiveDate>) -> Self {
         let happened = |factor: &&AdjustmentFactor| as_of.is_none_or(|as_of| factor.ex_date <= as_of);
         let mut factors: Vec<&AdjustmentFactor> = factors.iter().filter(happened).collect();

@@ -1,5 +1,4 @@
-//! Prices in responses. They are computed on request from columns of raw bars: adjusted, and grouped into periods (R10,
-//! R11).
+//! Prices in responses. On each request, raw bars are adjusted and grouped into periods such as weeks (R10, R11).
 //!
 //! Invariant: raw prices are never changed; every adjusted price is computed from raw prices and rounded once.
 

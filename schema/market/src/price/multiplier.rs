@@ -1,9 +1,9 @@
 //! Price multiplier: one cumulative factor as a fixed-point number with 64 fraction bits (R10, R11).
 //!
-//! Near a rounding boundary, the error of the factor could change the rounded price. Exact decimal arithmetic is then
-//! used.
+//! Fixed-point multiplication is fast, but the factor has a small error. If the product is very close to a rounding
+//! boundary, this error could change the rounded price. The price is then computed with decimals instead.
 //!
-//! Invariant: every result equals the decimal result, rounded once, half away from zero.
+//! Invariant: every result equals the result computed with decimals, rounded once, half away from zero.
 
 use rust_decimal::Decimal;
 
@@ -11,20 +11,21 @@ use super::cumulative::{CumulativeFactor, PriceBasis, exact};
 use crate::decimal::round;
 use crate::metrics::prices::adjustment::Ratio;
 
-/// Price in millionths. Prices in answers have six places.
+/// Price in millionths. Prices in responses have six decimal places.
 pub type Micros = i128;
 
 const PLACES: u32 = 6;
 const HALF: u64 = 1 << 63;
-/// Distance from a rounding boundary up to which exact arithmetic is used, in units of 2^-64 millionths. The distance
-/// grows by twice the price's mantissa, because the price multiplies the error of the factor.
+/// Smallest margin around a rounding boundary, in units of 2^-64 millionths. A price is computed with decimals if
+/// price x factor is within the margin. The margin also includes twice the price's mantissa, because the price
+/// multiplies the error of the factor.
 const DOUBT: u64 = 1 << 27;
 
-/// One cumulative factor as a fixed-point number, for one basis and for prices of one scale.
+/// One cumulative factor as a fixed-point number, for one price basis and for raw prices with `scale` decimal places.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PriceMultiplier {
-    /// Factor in millionths per unit of the price's last decimal place: integer part, and fraction times 2^64. `None`
-    /// if the factor does not fit.
+    /// Factor that converts a price's mantissa (the price as an integer) to millionths: integer part, and fraction
+    /// times 2^64. `None` if the factor does not fit this form.
     fixed: Option<(u64, u64)>,
     ratio: Ratio,
     dividend: Decimal,
@@ -32,14 +33,14 @@ pub struct PriceMultiplier {
 }
 
 impl PriceMultiplier {
-    /// Computes the fixed-point factor. If it does not fit, [`Self::micros`] uses exact arithmetic.
+    /// Computes the fixed-point factor. If the factor does not fit this form, [`Self::micros`] uses decimals.
     pub fn new(step: &CumulativeFactor, basis: PriceBasis, scale: u32) -> Self {
         let (ratio, dividend) = step.multipliers(basis);
         Self { fixed: fixed_point(ratio, dividend, scale), ratio, dividend, scale }
     }
 
-    /// Converts a raw price to millionths on the basis. `mantissa` is the price as an integer at the multiplier's
-    /// scale.
+    /// Converts a raw price to the multiplier's price basis, in millionths. `mantissa` is the raw price without its
+    /// decimal point: the price 12.34 has the mantissa 1234 at scale 2.
     pub fn micros(&self, mantissa: i64) -> Micros {
         self.fast(mantissa)
             .unwrap_or_else(|| micros(exact(Decimal::new(mantissa, self.scale), self.ratio, self.dividend)))
@@ -60,8 +61,8 @@ impl PriceMultiplier {
     }
 }
 
-/// Factor in millionths per unit of the price's last decimal place: integer part, and fraction times 2^64, rounded
-/// down. `None` if the factor does not fit.
+/// Factor that converts the mantissa of a price with `scale` decimal places to millionths. The result is the factor's
+/// integer part and its fraction times 2^64, rounded down. `None` if the factor does not fit this form.
 fn fixed_point(ratio: Ratio, dividend: Decimal, scale: u32) -> Option<(u64, u64)> {
     let Ratio { from, to } = ratio;
     let unit = Decimal::new(10i64.pow(PLACES), 0).checked_div(Decimal::from(10u64.checked_pow(scale)?))?;
@@ -138,11 +139,12 @@ mod tests {
 
     #[test]
     fn the_greatest_prices_are_rounded_as_their_exact_halves() {
-        // 1,666.6666665 and 8,000,063,919,654.5390625: with a factor cut to 64 bits both fall below the half.
+        // The exact prices are 1,666.6666665 and 8,000,063,919,654.5390625. With a factor cut to 64 fraction bits, both
+        // products are too small and would be rounded down.
         check(&[factor(2, 1, 6, Decimal::ONE)], 1, "9999.999999", PriceBasis::SPLIT, "1666.666667");
         let merged = [factor(2, 1_126_409, 1_408, Decimal::ONE)];
         check(&merged, 1, "9999999999", PriceBasis::SPLIT, "8000063919654.539063");
-        // Of so large a factor a decimal has too few places to be cut to 64 bits.
+        // This factor is so large that a decimal has too few places for 64 fraction bits.
         let merged = [factor(2, 4_608_299, 384, Decimal::ONE)];
         check(&merged, 1, "999999999", PriceBasis::SPLIT, "12000778633832.554688");
     }

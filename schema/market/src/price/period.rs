@@ -11,11 +11,11 @@ text_enum! {
     pub enum Interval { Daily = "daily", Weekly = "weekly", Monthly = "monthly", Quarterly = "quarterly", Yearly = "yearly" }
 }
 
-/// Range of indexes of the sessions that one price point covers.
+/// Sessions that one price point covers, as a range of session indexes.
 pub type SessionRange = Range<usize>;
 
 impl Interval {
-    /// Number of the period that contains a day. A week begins on Monday.
+    /// Number of the period that contains a day. Days of the same period have the same number. A week begins on Monday.
     fn number(self, day: i32) -> i32 {
         let date = date_of(day);
         let month = date.year() * 12 + date.month0().cast_signed();
@@ -29,7 +29,8 @@ impl Interval {
         }
     }
 
-    /// Periods that contain the sessions, as ranges of session indexes, oldest first.
+    /// Groups sessions into periods, oldest first. `days` contains the day number of every session, and `sessions` is
+    /// the range of session indexes to group.
     pub fn periods(self, days: &[i32], sessions: Range<usize>) -> Vec<SessionRange> {
         if self == Self::Daily {
             return sessions.map(|session| session..session + 1).collect();

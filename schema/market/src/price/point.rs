@@ -1,7 +1,7 @@
 //! Price point: prices, volume and factors of one period, as exact decimals.
 //!
-//! The route `latest` serves price points. Other price routes use a faster encoder; tests compare its output with price
-//! points.
+//! The route `latest` serves price points. Other price routes write the same values with a faster encoder. Tests
+//! compare the output of the encoder with price points.
 
 use crate::bars::MISSING;
 use crate::day::date_of;
@@ -57,18 +57,19 @@ table_row! {
 /// Bars of a security with the factors that adjust them.
 #[derive(Debug)]
 pub struct AdjustedBars<'a> {
-    /// Raw bars, by day.
+    /// Raw bars, ascending by day.
     pub bars: &'a RawBars,
     /// Cumulative factors, oldest days first.
     pub cumulative: &'a CumulativeFactors,
-    /// Adjustment factors by ex-date.
+    /// Adjustment factors, each for one ex-date.
     pub factors: &'a [AdjustmentFactor],
     /// Price basis of the results.
     pub basis: PriceBasis,
 }
 
 impl AdjustedBars<'_> {
-    /// Converts a raw price of a session to a price basis, rounded to 18 decimal places. `None` if the price is absent.
+    /// Converts a raw price of a session to a price basis, rounded to 18 decimal places. `value` is the price x
+    /// 10^scale, with the scale of the session's bar. `None` if `value` is [`MISSING`].
     pub fn exact(&self, session: usize, value: i64, basis: PriceBasis) -> Option<Decimal> {
         let raw = (value != MISSING).then(|| Decimal::new(value, u32::from(self.bars.scale[session])))?;
         Some(self.cumulative.at(self.cumulative.position(self.bars.day[session])).exact(raw, basis))
@@ -83,7 +84,8 @@ impl AdjustedBars<'_> {
             .map(|session| self.adjusted_volume(session)))
     }
 
-    /// Sum of the known numbers of trades of a period; `None` if no number is known or the sum exceeds 64 bits.
+    /// Number of trades in a period. Sessions with an unknown number are left out. `None` if the number is unknown for
+    /// all sessions, or if the sum exceeds 64 bits.
     pub fn trade_count(&self, period: &SessionRange) -> Option<i64> {
         sum(period
             .clone()
@@ -102,8 +104,8 @@ impl AdjustedBars<'_> {
         step.adjusted_volume(volume)
     }
 
-    /// Volume-weighted average price of a period, on the requested basis. `None` if the average price of a session is
-    /// unknown. For several sessions, also `None` if the volume of one is unknown or all volumes are 0.
+    /// Volume-weighted average price of a period, on the requested basis. `None` if any session has no average price.
+    /// For a period of several sessions, it is also `None` if any volume is unknown or all volumes are 0.
     pub fn vwap(&self, period: &SessionRange) -> Option<Decimal> {
         if period.len() == 1 {
             return self.exact(period.start, self.bars.vwap[period.start], self.basis);
@@ -118,8 +120,8 @@ impl AdjustedBars<'_> {
         value.checked_div(shares).map(|mean| round(mean, 18))
     }
 
-    /// Events of a period: cash per share, and split ratio (new shares per old share). Each value is `None` without
-    /// such an event.
+    /// Cash per share and split ratio (new shares per old share) of all ex-dates in a period. The cash is `None`
+    /// without a cash dividend, and the ratio is `None` without a split.
     pub fn events(&self, period: &SessionRange) -> (Option<Decimal>, Option<Decimal>) {
         // An ex-date on a day without a session belongs to the next session.
         let after = period.start.checked_sub(1).map_or(self.bars.day[0] - 1, |before| self.bars.day[before]);
@@ -137,7 +139,7 @@ impl AdjustedBars<'_> {
         ((!cash.is_zero()).then_some(cash), (ratio != Decimal::ONE).then(|| round(round(ratio, 18), 12)))
     }
 
-    /// Change of the close since the last session before the period: the unrounded difference, and the change in
+    /// Change of the close since the last session before the period. Returns the unrounded difference and the change in
     /// percent. `None` without an earlier session.
     pub fn change(&self, period: &SessionRange) -> Option<(Decimal, Option<Decimal>)> {
         let (last, before) = (period.end - 1, period.start.checked_sub(1)?);
@@ -182,7 +184,7 @@ impl AdjustedBars<'_> {
     }
 }
 
-/// Sum of the values; `None` if a value is `None`, on overflow, or without values.
+/// Sum of the values. `None` if any value is `None`, if there are no values, or if the sum overflows.
 fn sum(mut values: impl Iterator<Item = Option<i64>>) -> Option<i64> {
     let first = values.next()??;
     values.try_fold(first, |sum, value| sum.checked_add(value?))
@@ -210,7 +212,7 @@ mod tests {
         }
     }
 
-    /// Bars of (day, open, high, low, close, volume, vwap, trades), prices in cents. They are appended year by year.
+    /// Raw bars from rows of (day, open, high, low, close, volume, vwap, trades). Prices are in cents.
     fn raw(rows: &[(&str, [i64; 7])]) -> RawBars {
         let mut bars = Bars { scale: 2, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
         for (day, [open, high, low, close, volume, vwap, trade_count]) in rows.iter().copied() {
@@ -227,7 +229,8 @@ mod tests {
 
     const NONE: i64 = MISSING;
 
-    /// Price point with a 2 for 1 split on 2024-01-03, and 0.50 on 2024-01-04, a day without a session.
+    /// Price point of a period as text. The security has a 2:1 split on 2024-01-03, and a dividend of 0.50 on
+    /// 2024-01-04, a day without a session.
     fn told(period: SessionRange, basis: PriceBasis) -> String {
         let rows = [
             ("2023-12-29", [9_800, 10_100, 9_700, 10_000, 1_000, 9_900, 10]),
@@ -239,7 +242,8 @@ mod tests {
         told_of(&raw(&rows), &factors, period, basis)
     }
 
-    /// `date open high low close volume vwap trades raw adjusted factors dividend split change percent`.
+    /// Price point as text: `date open high low close volume vwap trades raw adjusted factors dividend split change
+    /// percent`.
     fn told_of(
         bars: &RawBars,
         factors: &[AdjustmentFactor],

@@ -1,9 +1,9 @@
-//! Raw bars of one security as columns over all years.
+//! Raw bars of one security over all years, as one column per field.
 
 use crate::bars::{Bars, BarsError};
 
-/// Raw bars, ascending by day. Prices are integers, price x 10^scale of the bar; an absent value is
-/// [`MISSING`](crate::bars::MISSING).
+/// Raw bars, ascending by day. Each price is stored as the integer price x 10^scale, with the scale of its bar. An
+/// absent value is [`MISSING`](crate::bars::MISSING).
 #[derive(Debug, Default)]
 pub struct RawBars {
     /// Day number of each session, ascending.
@@ -37,7 +37,7 @@ impl RawBars {
         self.day.is_empty()
     }
 
-    /// Appends the bars of a later year. They may have another scale.
+    /// Appends the bars of a later year. Their scale may differ from the scale of earlier years.
     pub fn append(&mut self, mut bars: Bars) -> Result<(), BarsError> {
         let scale = u8::try_from(bars.scale).map_err(|_| BarsError::ScaleOverflow)?;
         self.scale.resize(self.len() + bars.len(), scale);

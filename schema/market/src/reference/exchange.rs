@@ -13,7 +13,8 @@ reference_table! {
 }
 
 impl Exchange {
-    /// Market identifier code, name and other common names of the exchange.
+    /// Market identifier code, name and other names of the exchange. The other names are in lower case without blanks
+    /// and punctuation.
     pub fn codes_and_names(&self) -> impl Iterator<Item = &'static str> {
         [self.mic, self.name].into_iter().chain(self.aliases.iter().copied())
     }

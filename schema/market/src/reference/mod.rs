@@ -1,6 +1,6 @@
-//! Reference data: one standard spelling for each sector, exchange and country, found by the names that vendors use.
+//! Reference data: the standard code or name of each sector, exchange and country.
 //!
-//! If a vendor's name is not found, callers keep this name.
+//! A look-up accepts any of the names that vendors use. In feed rows, an unknown name stays as the vendor wrote it.
 
 mod country;
 mod exchange;

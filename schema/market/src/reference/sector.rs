@@ -4,7 +4,7 @@ use super::table::{plain, reference_table};
 use crate::metrics::sector::slug;
 
 reference_table! {
-    /// Sector of the Global Industry Classification Standard, in the order of the standard.
+    /// Sector of the Global Industry Classification Standard. The table follows the order of the standard.
     pub struct Sector in "sector.txt" {
         /// Name of the sector, for example `Health Care`. Responses contain this name.
         name,

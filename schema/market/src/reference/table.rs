@@ -5,8 +5,8 @@ pub fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Declares the row struct of a table. A line of the file has the declared fields, then a field with other names, which
-/// are separated by blanks. Lines that begin with `#` are comments. Fields missing at the end of a line are empty.
+/// Declares the row struct of a table. A line of the file has the declared fields, then one field with all other names.
+/// Blanks separate these names. Lines that begin with `#` are comments. Fields missing at the end of a line are empty.
 macro_rules! reference_table {
     ($(#[$meta:meta])* pub struct $name:ident in $file:literal { $($(#[$field_meta:meta])* $field:ident,)+ }) => {
         $(#[$meta])*
@@ -34,7 +34,7 @@ macro_rules! reference_table {
                 &ALL
             }
 
-            /// Row of a code or name; `None` if unknown.
+            /// Row with a code or name; `None` if unknown. Case, blanks and punctuation are ignored.
             pub fn find(name: &str) -> Option<&'static Self> {
                 let name = plain(name);
                 ALL.iter().find(|row| {

@@ -17,17 +17,18 @@ text_enum! {
 }
 
 text_enum! {
-    /// Reading of a regular row by the payment schedule (R34). The served amount of the row does not change.
+    /// Interpretation of the amount of a regular dividend, found by comparison with the dividends around it. The
+    /// declared amount itself does not change (R34).
     pub enum AmountReading {
         /// The whole amount is regular.
         Regular = "regular",
-        /// The whole amount is special: another row is the regular payment of the period, or the row is a distribution
-        /// of capital.
+        /// The whole amount is special. Either another dividend is the regular one of the same payment period, or the
+        /// amount is a large one-time distribution of capital.
         Special = "special",
         /// The amount has a regular part and a special part, `special_amount`.
         Combined = "combined",
-        /// The amount is below both neighbouring amounts. Growth and streak use the smaller of the neighbouring
-        /// amounts.
+        /// The amount is below both the previous and the next amount. Growth and streak use the smaller of these two
+        /// instead.
         Dip = "dip",
     }
 }
@@ -35,7 +36,8 @@ text_enum! {
 table_row! {
     /// A dividend record.
     pub struct DividendRow {
-        /// Id of the record, unique in the whole service and stable over rebuilds; null for projected records.
+        /// Id of the record. It is unique in the whole service and stays the same when the data are rebuilt. Null for
+        /// projected records.
         "id" id: Option<String>,
         /// Canonical ticker.
         "symbol" symbol: String,
@@ -51,37 +53,38 @@ table_row! {
         "amount" amount: ExactDecimal,
         /// Origin of `amount`: declared or estimated.
         "amount_status" amount_status: AmountStatus,
-        /// Amount per share on today's share basis.
+        /// Amount per share, adjusted for the later splits up to the as-of date.
         "adjusted_amount" adjusted_amount: ExactDecimal,
         /// ISO 4217 currency of the amounts.
         "currency" currency: String,
         /// Type of the distribution, as declared.
         "type" r#type: DividendType,
-        /// Reading by the payment schedule; null for dividends that are not regular, and for cancelled and projected
-        /// records.
+        /// Interpretation of `amount`, for example as partly special. Null for dividends that are not declared as
+        /// regular, and for cancelled and projected records.
         "reading" reading: Option<AmountReading>,
         /// Special part of `amount`, per share; null without a special part.
         "special_amount" special_amount: Option<ExactDecimal>,
-        /// Payment frequency: the vendor's tag of the row, or else that of the security. Without a tag, a row that is
-        /// not regular is irregular.
+        /// Payment frequency that the vendor states for this dividend. If the vendor states none, a regular dividend
+        /// has the frequency of the security, and any other dividend is `irregular`.
         "frequency" frequency: Frequency,
-        /// Payments a year by `frequency`; null if irregular, none or unknown.
+        /// Number of payments a year at this `frequency`; null if irregular, none or unknown.
         "payments_per_year" payments_per_year: Option<i32>,
         /// Status on the market's as-of date.
         "status" status: DividendStatus,
-        /// adjusted_amount / amount.
+        /// adjusted_amount / amount, for example 0.25 if a 4:1 split followed.
         "split_factor" split_factor: ExactDecimal,
         /// Multiplier of prices before ex_date; null if the dividend does not adjust prices.
         "price_factor" price_factor: Option<ExactDecimal>,
-        /// Regular part of amount x payments_per_year / close before the ex-date, percent.
+        /// Annual yield at the ex-date, percent: regular part of `amount` x payments_per_year / close before the
+        /// ex-date.
         "yield_at_ex" yield_at_ex: Option<ExactDecimal>,
-        /// Change of the regular part against the previous regular payment, split-adjusted, percent.
+        /// Change of the regular part since the previous regular payment, adjusted for splits, percent.
         "change_percent" change_percent: Option<ExactDecimal>,
         /// Feed of the record.
         "source" source: String,
         /// Vendor's revision of the record.
         "revision" revision: i64,
-        /// Observation time of the record.
+        /// Time at which the feed reported the record.
         "updated_at" updated_at: DateTime<Utc>,
     }
 }

@@ -52,9 +52,9 @@ table_row! {
         "nav" nav: Option<ExactDecimal>,
         /// Date of the net asset value.
         "nav_date" nav_date: Option<NaiveDate>,
-        /// Close / net asset value of the same day - 1, percent.
+        /// Premium (positive) or discount (negative) of the close to the net asset value of the same day, percent.
         "premium_discount" premium_discount: Option<ExactDecimal>,
-        /// Regular distributions of 12 months / price, percent.
+        /// Regular distributions of the last 12 months, divided by the price, percent.
         "distribution_yield_ttm" distribution_yield_ttm: Option<ExactDecimal>,
         /// SEC 30-day yield, percent.
         "sec_yield_30d" sec_yield_30d: Option<ExactDecimal>,
@@ -64,15 +64,15 @@ table_row! {
         "is_inverse" is_inverse: Option<bool>,
         /// Target multiple of the index's daily return.
         "leverage_factor" leverage_factor: Option<ExactDecimal>,
-        /// Underlying security of a single-stock fund, or unleveraged fund of the same index.
+        /// Ticker of the underlying stock of a single-stock fund, or of an unleveraged fund on the same index.
         "related_symbol" related_symbol: Option<String>,
-        /// Number of holdings in the newest snapshot.
+        /// Number of holdings in the newest snapshot of the fund's holdings.
         "holdings_count" holdings_count: Option<i32>,
-        /// Date of the newest snapshot.
+        /// Date of the newest snapshot of the fund's holdings.
         "holdings_as_of" holdings_as_of: Option<NaiveDate>,
         /// Weight of the ten largest holdings, percent.
         "top_10_weight" top_10_weight: Option<ExactDecimal>,
-        /// Turnover, percent a year.
+        /// Portfolio turnover, percent a year.
         "turnover" turnover: Option<ExactDecimal>,
         /// Weights of the sectors in the fund, largest first.
         #[schema(value_type = Vec<SectorWeight>)]

@@ -5,17 +5,18 @@ use std::collections::BTreeSet;
 use crate::text_enum;
 
 text_enum! {
-    /// Flags of a security's metrics. Each withdrawn record adds the flag `cancelled:` with the id of the record.
+    /// Flags of a security's metrics. Each withdrawn record adds a flag of the form `cancelled:` followed by the id of
+    /// the record.
     pub enum Flag {
-        /// The amounts before a split are probably already per new share. Growth and streak across the split are null
-        /// (R37).
+        /// The amounts before a split were probably adjusted for the split twice. Growth across the split is null, and
+        /// the streak starts after it (R37).
         AmountBasisSuspect = "amount_basis_suspect",
         /// The newest regular amount is quarantined until the next amount confirms or refutes it (R28).
         AmountHeld = "amount_held",
-        /// An amount is below both neighbouring amounts. Growth and streak use the smaller neighbouring amount instead
-        /// (R34).
+        /// A regular amount is below both the previous and the next amount. Growth and streak use the smaller of these
+        /// two instead (R34).
         AmountDip = "amount_dip",
-        /// A payment belongs to the year before or after the year of its ex-date (R34).
+        /// A payment counts in the year before or after the calendar year of its ex-date (R34).
         BoundaryShift = "boundary_shift",
         /// Rows of one payment or split had different amounts or ratios; the newer row is used (R29).
         ConflictingDuplicate = "conflicting_duplicate",
@@ -23,51 +24,54 @@ text_enum! {
         CurrencyMismatch = "currency_mismatch",
         /// A dividend was declared after its ex-date. It is used from its ex-date on (R39).
         DeclaredAfterEx = "declared_after_ex",
-        /// Adjusted closes of a price file show dividends for which no dividend row exists (R38).
+        /// The adjusted closes of a price file show dividends that are missing from the data (R38).
         DividendsMissing = "dividends_missing",
         /// Rows of one payment or split were merged into one row. `explain` lists the dropped rows (R29).
         DuplicateCollapsed = "duplicate_collapsed",
-        /// An ex-date was derived from its record date (R1).
+        /// A dividend has no ex-date in the feed. The ex-date was derived from the record date (R1).
         ExDateDerived = "ex_date_derived",
         /// The vendor's ex-date differs from the ex-date that follows from the record date (R1).
         ExDateUnexpected = "ex_date_unexpected",
-        /// A distribution does not adjust prices. It is at least as large as the close before its ex-date, or in
-        /// another currency (R11).
+        /// Prices are not adjusted for a distribution, because it is at least as large as the close before its ex-date,
+        /// or in another currency (R11).
         FactorSkipped = "factor_skipped",
-        /// The frequency inferred from ex-dates replaced a different vendor's frequency (R5).
+        /// The vendor states a payment frequency that does not fit the ex-dates. The frequency inferred from the
+        /// ex-dates is used instead (R5).
         FrequencyConflict = "frequency_conflict",
-        /// The payment schedule reads a row, or a part of its amount, as special (R34).
+        /// A dividend declared as regular is treated as special, wholly or in part (R34).
         InferredSpecial = "inferred_special",
-        /// The latest amount is at least 3 times the median of the amounts before it, and not confirmed. The forward
-        /// dividend uses the previous payment (R8).
+        /// The latest regular amount is at least 3 times the median of the amounts before it. The forward dividend uses
+        /// the previous payment until the next one confirms the amount (R8).
         LatestAmountUnusual = "latest_amount_unusual",
         /// Two rows with ex-dates a few days apart are one payment, so one row was dropped (R34).
         NearDuplicate = "near_duplicate",
-        /// No source that covers the security carries dividends. Its dividends are therefore unknown (R38).
+        /// No data source of the security includes dividends, so the security's dividends are unknown (R38).
         NoDividendFeed = "no_dividend_feed",
-        /// A distribution does not adjust prices, because no close before its ex-date is known (R11).
+        /// Prices are not adjusted for a distribution, because no close before its ex-date is known (R11).
         NoPrevClose = "no_prev_close",
         /// The expected ex-date passed without a declaration (R19).
         Overdue = "overdue",
-        /// A payment is missing in a year of growth or streak (R34).
+        /// A payment is missing in a year that growth or streak figures use (R34).
         PaymentGap = "payment_gap",
         /// A payment has rows in two currencies; the row in the currency of the prices is used (R39).
         PaymentTranslated = "payment_translated",
-        /// A price moved by a usual split ratio, but no row of a split explains it (R30).
+        /// The price moved by a usual split ratio, for example 2, but no known split or distribution explains the move
+        /// (R30).
         PriceJumpWithoutSplit = "price_jump_without_split",
         /// A price rose or fell by a factor of more than 3 and did not return. No known event explains it (R36).
         PriceLevelBreak = "price_level_break",
-        /// The security has no reference record. Only rows with its symbol are known.
+        /// The security has no reference record with its name and type. It is known only by its symbol in other data.
         Provisional = "provisional",
-        /// A large regular amount contains a special part; the price or adjusted closes prove the amount (R28).
+        /// A regular amount is far above the usual one, but a price fall or adjusted closes confirm it. It is treated
+        /// as special, wholly or in part (R28).
         SpecialByPrice = "special_by_price",
         /// The increase streak spans a spin-off, which neither extends nor ends the streak (R14, R35).
         SpinOffReview = "spin_off_review",
         /// The price contradicts a split: the price did not move, or moved on another session or by another factor
         /// (R36).
         SplitNotInPrice = "split_not_in_price",
-        /// The increase streak contains years of an operator's seed. The payment streak contains only years of the data
-        /// (R14).
+        /// The increase streak includes years entered by an operator. The payment streak includes only years in the
+        /// data (R14).
         StreakSeeded = "streak_seeded",
         /// The data cover only a part of the trailing year (R7).
         TtmIncomplete = "ttm_incomplete",
@@ -83,17 +87,19 @@ text_enum! {
 text_enum! {
     /// Reason for the exclusion (quarantine) of a row from all figures (R28, R30).
     pub enum QuarantineReason as "HoldReason" {
-        /// Cash that is at least the close before its ex-date.
+        /// Cash amount per share that is at least as large as the close before its ex-date.
         AmountExceedsPrice = "amount_exceeds_price",
-        /// Regular amount that differs from the surrounding rate by a factor of about 10, 100 or 1,000, up or down.
+        /// Regular amount that is about 10, 100 or 1,000 times larger or smaller than the amounts around it. Its unit
+        /// is probably wrong.
         AmountOutlier = "amount_outlier",
-        /// Row that a review decision confirmed as wrong. It stays excluded even if its neighbouring rows change.
+        /// Row that a person reviewed and confirmed as wrong. It stays excluded even if its neighbouring rows change.
         Confirmed = "confirmed",
         /// Ex-date more than 400 days after the as-of date.
         FarFutureExDate = "far_future_ex_date",
-        /// High that is below the low of the bar.
+        /// Price bar with a high below its low.
         HighBelowLow = "high_below_low",
-        /// Close that differs by a factor of more than 3 from the closes before and after it. These two closes agree.
+        /// Close that differs by a factor of more than 3 from both the previous and the next close, although these two
+        /// are similar.
         IsolatedPrice = "isolated_price",
         /// Negative open, high, low or average price.
         NegativePrice = "negative_price",
@@ -109,9 +115,10 @@ text_enum! {
         NonPositiveClose = "non_positive_close",
         /// Split with 0 or fewer old or new shares.
         NonPositiveRatio = "non_positive_ratio",
-        /// Close that differs from the surrounding closes by a factor of about 100 or 1,000, up or down.
+        /// Close that is about 100 or 1,000 times higher or lower than the closes around it. Its unit is probably
+        /// wrong.
         PriceUnitError = "price_unit_error",
-        /// Split that the price contradicts.
+        /// Split that the price contradicts: the price did not move by the split ratio on the ex-date.
         SplitDenied = "split_denied",
         /// Newest close that differs by a factor of more than 3 from the previous close. The next session or another
         /// source may confirm it.

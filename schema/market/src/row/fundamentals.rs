@@ -6,7 +6,8 @@ use crate::decimal::ExactDecimal;
 use crate::table_row;
 
 table_row! {
-    /// Fundamentals. Money is in `reported_currency`, ratios are plain numbers, margins and payouts are in percent.
+    /// Fundamentals. Money is in `reported_currency`, except that `market_cap` is in the currency of the prices. Ratios
+    /// are plain numbers; margins and payouts are in percent.
     #[derive(Default)]
     pub struct FundamentalsRow {
         /// Canonical ticker.
@@ -25,7 +26,7 @@ table_row! {
         "employees" employees: Option<i64>,
         /// Day of the initial public offering.
         "ipo_date" ipo_date: Option<NaiveDate>,
-        /// Market capitalisation, whole currency units (R24).
+        /// Market capitalisation, whole units of the currency of the prices (R24).
         "market_cap" market_cap: Option<i64>,
         /// Enterprise value, whole currency units.
         "enterprise_value" enterprise_value: Option<i64>,
@@ -85,7 +86,7 @@ table_row! {
         "reported_currency" reported_currency: Option<String>,
         /// Date of the figures.
         "as_of" as_of: Option<NaiveDate>,
-        /// Observation time of the newest fact from which the row is computed.
+        /// Time at which a feed reported the newest data used for the row.
         "updated_at" updated_at: DateTime<Utc>,
     }
 }

@@ -11,11 +11,12 @@ use crate::event::Frequency;
 use crate::{table_row, text_enum};
 
 text_enum! {
-    /// Dividend status of a payer (R6).
+    /// Dividend status of a security. A payer that stopped paying is `suspended` if a suspension was reported, and
+    /// otherwise `lapsed` (R6).
     pub enum DividendState {
         Active = "active", NonPayer = "non_payer", Suspended = "suspended", Lapsed = "lapsed",
-        /// No source that covers the security carries dividends, or adjusted closes show that dividend rows are missing
-        /// (R38).
+        /// No regular dividend is known, but the data may be incomplete: no data source of the security includes
+        /// dividends, or adjusted closes show dividends that are missing from the data (R38).
         Unknown = "unknown",
     }
 }
@@ -24,7 +25,8 @@ text_enum! {
     pub enum YieldBasis { Forward = "forward", Ttm = "ttm" }
 }
 text_enum! {
-    /// Method behind the forward dividend (R8).
+    /// Payment from which the forward dividend is computed. `declared`: its ex-date is the as-of date or later.
+    /// `last_times_frequency`: its ex-date is in the past (R8).
     pub enum ForwardBasis { Declared = "declared", LastTimesFrequency = "last_times_frequency", None = "none" }
 }
 text_enum! {
@@ -53,16 +55,16 @@ pub struct NextDividend {
     pub status: NextStatus,
 }
 
-/// Split-adjusted regular dividends of one calendar year, by ex-date.
+/// Regular dividends of one year, adjusted for splits. A payment near the turn of the year may count in the year before
+/// or after the year of its ex-date (R34).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AnnualTotal {
     /// Calendar year.
     pub year: i32,
-    /// Total per share, on today's share basis, in the row's currency.
+    /// Total per share in the row's currency, adjusted for splits up to the as-of date.
     pub amount: ExactDecimal,
-    /// True if the year is over and no amount of the year is unknown. False for the running year and for a year with
-    /// several missing payments. False for a first year that begins late, because payments before the first row may be
-    /// missing.
+    /// False for the running year, for a year with several missing payments, and for the first year if the data may
+    /// begin in the middle of it. True for all other years.
     pub complete: bool,
 }
 
@@ -90,22 +92,23 @@ table_row! {
         "price_currency" price_currency: String,
         /// Market date of the metrics.
         "as_of" as_of: NaiveDate,
-        /// Latest raw close in `price_currency`, adjusted for the splits after its session.
+        /// Latest close in `price_currency`, adjusted for splits after its session, but not for dividends.
         "price" price: Option<ExactDecimal>,
         /// Session of the latest close.
         "price_date" price_date: Option<NaiveDate>,
-        /// Dividend status of the payer (R6).
+        /// Dividend status of the security (R6).
         "dividend_status" dividend_status: DividendState,
-        /// Regular dividends with an ex-date in the last 12 months (R7).
+        /// Sum of the regular dividends per share with an ex-date in the last 12 months (R7).
         "dps_ttm" dps_ttm: Option<ExactDecimal>,
-        /// Regular and special dividends per share with an ex-date in the last 12 months. Capital gains are included.
+        /// Sum of the regular and special dividends per share with an ex-date in the last 12 months. Capital gains are
+        /// included.
         "dps_ttm_total" dps_ttm_total: Option<ExactDecimal>,
         /// Forward (indicated) dividends of the next 12 months (R8); null for funds, irregular payers and
         /// delisted securities.
         "dps_forward" dps_forward: Option<ExactDecimal>,
-        /// Method by which dps_forward was computed.
+        /// Payment from which `dps_forward` is computed; `none` if no payment is used.
         "forward_basis" forward_basis: ForwardBasis,
-        /// Headline yield, percent (R9).
+        /// Headline yield, percent: the forward yield if a forward dividend exists, otherwise the trailing yield (R9).
         "dividend_yield" dividend_yield: Option<ExactDecimal>,
         /// Basis of the headline yield: forward or trailing dividends.
         "yield_basis" yield_basis: Option<YieldBasis>,
@@ -115,16 +118,16 @@ table_row! {
         "yield_ttm_total" yield_ttm_total: Option<ExactDecimal>,
         /// Forward yield: dps_forward / price, percent.
         "yield_forward" yield_forward: Option<ExactDecimal>,
-        /// Mean trailing (TTM) yield over the month ends of five years, percent.
+        /// Mean of the trailing (TTM) yields at the month ends of the last five years, percent.
         "yield_5y_avg" yield_5y_avg: Option<ExactDecimal>,
-        /// Highest trailing (TTM) yield at a month end of five years, percent.
+        /// Highest trailing (TTM) yield at a month end of the last five years, percent.
         "yield_5y_high" yield_5y_high: Option<ExactDecimal>,
-        /// Lowest trailing (TTM) yield at a month end of five years, percent.
+        /// Lowest trailing (TTM) yield at a month end of the last five years, percent.
         "yield_5y_low" yield_5y_low: Option<ExactDecimal>,
         /// Number of regular ex-dates in the last 12 months.
         "ttm_payment_count" ttm_payment_count: i32,
-        /// True if the data cover the last 12 months. False if the listing or the data began later. Incomplete figures
-        /// are not annualised.
+        /// True if the data cover the last 12 months. False if the listing or the data began within these months;
+        /// trailing figures are then not scaled up to a full year.
         "ttm_complete" ttm_complete: bool,
         /// Payment frequency (R5).
         "frequency" frequency: Frequency,
@@ -151,18 +154,18 @@ table_row! {
         "streak_lower_bound" streak_lower_bound: bool,
         /// True if the forward dividend is below the total of the last complete year.
         "streak_at_risk" streak_at_risk: bool,
-        /// Payment streak: consecutive years with a regular payment in the data. It can be shorter than a seeded
-        /// increase streak (`streak_seeded`).
+        /// Payment streak: consecutive years with a regular payment in the data. It can be shorter than an increase
+        /// streak that includes years entered by an operator (`streak_seeded`).
         "payment_streak_years" payment_streak_years: i32,
         /// First year of the increase streak; null without an increase.
         "streak_started" streak_started: Option<i32>,
-        /// Ex-date of the newest increase of the regular rate.
+        /// Ex-date of the newest increase of the regular amount per payment.
         "latest_increase_date" latest_increase_date: Option<NaiveDate>,
-        /// Size of the newest increase of the regular rate, percent.
+        /// Size of the newest increase of the regular amount per payment, percent.
         "latest_increase_percent" latest_increase_percent: Option<ExactDecimal>,
-        /// Ex-date of the newest cut of the regular rate.
+        /// Ex-date of the newest cut of the regular amount per payment.
         "last_cut_date" last_cut_date: Option<NaiveDate>,
-        /// Number of cuts of the regular rate in ten years.
+        /// Number of cuts of the regular amount per payment in the last ten years.
         "cuts_10y" cuts_10y: i32,
         /// First known regular ex-date.
         "first_payment_date" first_payment_date: Option<NaiveDate>,
@@ -179,7 +182,7 @@ table_row! {
         "next" next: JsonColumn<Option<NextDividend>>,
         /// Chowder number: forward yield plus five-year growth, percentage points (R16).
         "chowder_number" chowder_number: Option<ExactDecimal>,
-        /// True if the Chowder number reaches the threshold of the yield and sector.
+        /// True if the Chowder number reaches the threshold for the security's yield and sector.
         "chowder_pass" chowder_pass: Option<bool>,
         /// Safety label (R18).
         "safety" safety: Option<Safety>,
@@ -193,16 +196,16 @@ table_row! {
         "volatility_1y" volatility_1y: Option<ExactDecimal>,
         /// Beta against the benchmark, from 60 monthly returns (R23).
         "beta_5y" beta_5y: Option<ExactDecimal>,
-        /// Split-adjusted regular dividends by calendar year. Years that begin before the history of the caller's tier
-        /// are left out.
+        /// Regular dividends of each year, adjusted for splits. Years that are not wholly within the history of the
+        /// caller's tier are left out.
         #[schema(value_type = Vec<AnnualTotal>)]
         "annual_totals" annual_totals: JsonColumn<Vec<AnnualTotal>>,
-        /// Warnings about the data behind the figures. A withdrawn record has the flag `cancelled:` with its
-        /// id.
+        /// Warnings about the data behind the figures. Each withdrawn record adds a flag of the form `cancelled:`
+        /// followed by the id of the record.
         #[schema(value_type = Vec<String>)]
         "flags" flags: JsonColumn<Vec<String>>,
-        /// Rows excluded from the figures (quarantined), with the reason. Rows before the history of the caller's tier
-        /// are left out.
+        /// Rows excluded from the figures (quarantined), with the reason. Rows older than the history of the caller's
+        /// tier are left out.
         #[schema(value_type = Vec<Quarantined>)]
         "quarantined" quarantined: JsonColumn<Vec<Quarantined>>,
         /// Version of the rules, followed by the parameters that differ from their defaults.

@@ -6,24 +6,24 @@ use super::flag::QuarantineReason;
 use crate::table_row;
 
 table_row! {
-    /// A quarantined row, which no figure uses. It is used again if a decision releases it or its neighbouring rows no
-    /// longer contradict it.
+    /// A quarantined row: no figure uses it, because it is invalid or contradicts other data. It is used again if a
+    /// person reviews and releases it, or if its neighbouring rows no longer contradict it.
     #[derive(serde::Deserialize)]
     pub struct Quarantined {
         /// Canonical ticker.
         "symbol" symbol: String,
         /// Kind of the row: price, dividend or split.
         "kind" kind: String,
-        /// Ex-date or session of the row.
+        /// Session of a price, or ex-date of a dividend or split. For a dividend without an ex-date, its record date.
         "date" date: Option<NaiveDate>,
-        /// Vendor's id of the row.
+        /// Vendor's id of the row; null if the vendor gives none.
         "id" id: Option<String>,
         /// Stable code of the reason for the quarantine.
         #[schema(value_type = QuarantineReason)]
         "reason" reason: String,
         /// Fault of the row, as a sentence.
         "message" message: String,
-        /// Feed of the row.
+        /// Name of the feed that reported the row.
         "source" source: String,
         /// Line in the feed's file; 0 if unknown.
         "line" line: i64,

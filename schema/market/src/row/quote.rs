@@ -11,7 +11,7 @@ text_enum! {
 }
 
 table_row! {
-    /// End-of-day quote. Prices are raw, in `currency`; averages and ranges are split-adjusted.
+    /// End-of-day quote. Prices, averages and ranges are in `currency`, adjusted for splits, but not for dividends.
     pub struct Quote {
         /// Canonical ticker.
         "symbol" symbol: String,
@@ -31,7 +31,7 @@ table_row! {
         "day_high" day_high: Option<ExactDecimal>,
         /// Low of the latest session.
         "day_low" day_low: Option<ExactDecimal>,
-        /// Close of the previous session, on the share basis of the latest session.
+        /// Close of the previous session, adjusted for splits after it.
         "previous_close" previous_close: Option<ExactDecimal>,
         /// Change of the price since the previous session: price - previous_close.
         "change" change: Option<ExactDecimal>,
@@ -63,7 +63,8 @@ table_row! {
         "eps_ttm" eps_ttm: Option<ExactDecimal>,
         /// Headline dividend yield, percent (R9).
         "dividend_yield" dividend_yield: Option<ExactDecimal>,
-        /// Annual dividend per share from which the headline yield is computed, in `dividend_currency`.
+        /// Annual dividend per share behind the headline yield, in `dividend_currency`: the forward dividend, or else
+        /// the trailing dividend.
         "annual_dividend" annual_dividend: Option<ExactDecimal>,
         /// ISO 4217 currency of the dividends; null for non-payers.
         "dividend_currency" dividend_currency: Option<String>,
@@ -71,7 +72,7 @@ table_row! {
         "price_date" price_date: Option<NaiveDate>,
         /// Kind of the quote, always `eod` (end of day). It is not a feed, unlike the `source` of a dividend.
         "source" source: QuoteSource,
-        /// Observation time of the newest fact from which the row is computed.
+        /// Time at which a feed reported the newest data used for the row.
         "updated_at" updated_at: DateTime<Utc>,
     }
 }

@@ -35,11 +35,11 @@ text_enum! {
 }
 
 table_row! {
-    /// Change of a served value after new facts, a new rule or a new policy.
+    /// Change of a value in responses, caused by new data, a changed rule parameter or a changed source policy.
     pub struct Revision {
         /// Canonical ticker.
         "symbol" symbol: String,
-        /// Time since which the new value is served.
+        /// Time from which responses contain the new value.
         "known_at" known_at: DateTime<Utc>,
         /// First data version with the new value.
         "data_version" data_version: String,
@@ -55,9 +55,9 @@ table_row! {
         "before" before: Option<String>,
         /// Value after the revision, as text; null if it is unknown.
         "after" after: Option<String>,
-        /// First served value of the field, as text.
+        /// First value of the field in responses, as text; null if it was unknown.
         "first_reported" first_reported: Option<String>,
-        /// Value after the newest revision of the field, as text.
+        /// Value after the newest revision of the field, as text; null if it is unknown.
         "latest" latest: Option<String>,
         /// Reason for the revision.
         "reason" reason: RevisionReason,

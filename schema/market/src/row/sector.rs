@@ -13,21 +13,21 @@ use crate::table_row;
 pub struct Industry {
     /// Industry name.
     pub industry: String,
-    /// Number of active stocks of the industry, without stocks of suspect yield.
+    /// Number of active stocks of the industry. Stocks with a suspect yield are not counted.
     pub stock_count: i32,
     /// Median headline yield of the payers of the industry, percent.
     pub median_yield: Option<ExactDecimal>,
 }
 
 table_row! {
-    /// A sector and its statistics. Yields and growth are in percent; ETFs and stocks with a suspect yield are
-    /// excluded.
+    /// A sector and its statistics. Yields and growth are in percent. ETFs (except in `etf_count`) and stocks with a
+    /// suspect yield (above 25 %) are left out.
     pub struct SectorRow {
         /// Name of the sector.
         "sector" sector: String,
         /// Slug for URL paths: lower case, with hyphens.
         "slug" slug: String,
-        /// Number of active stocks, without stocks of suspect yield.
+        /// Number of active stocks. Stocks with a suspect yield are not counted.
         "stock_count" stock_count: i32,
         /// Number of stocks with a headline yield above zero.
         "payer_count" payer_count: i32,
@@ -39,7 +39,8 @@ table_row! {
         "avg_yield" avg_yield: Option<ExactDecimal>,
         /// Median headline yield of the dividend payers, percent.
         "median_yield" median_yield: Option<ExactDecimal>,
-        /// Headline yield of all stocks, weighted by market capitalisation, percent. The yield of a non-payer is 0.
+        /// Mean headline yield of all stocks, weighted by market capitalisation, percent. Non-payers count with a yield
+        /// of 0.
         "weighted_yield" weighted_yield: Option<ExactDecimal>,
         /// Highest headline yield, percent.
         "max_yield" max_yield: Option<ExactDecimal>,
@@ -53,11 +54,11 @@ table_row! {
         "aristocrat_count" aristocrat_count: i32,
         /// Number of Dividend Kings.
         "king_count" king_count: i32,
-        /// Change in the latest session, weighted by market capitalisation, percent.
+        /// Mean price change in the latest session, weighted by market capitalisation, percent.
         "change_percent_1d" change_percent_1d: Option<ExactDecimal>,
-        /// Change since the last session of the previous year, weighted by market capitalisation, percent.
+        /// Mean price change since the last session of the previous year, weighted by market capitalisation, percent.
         "change_percent_ytd" change_percent_ytd: Option<ExactDecimal>,
-        /// Number of stocks with a declared next ex-date from the as-of date to 30 days later.
+        /// Number of stocks with a declared next ex-date on the as-of date or in the 30 days after it.
         "ex_dates_next_30d" ex_dates_next_30d: i32,
         /// Market date of the statistics.
         "as_of" as_of: NaiveDate,

@@ -19,7 +19,7 @@ text_enum! {
         Delisting = "delisting",
         /// Change of the share count: split, reverse split or stock dividend.
         Split = "split",
-        /// Distribution of a subsidiary's shares, as a ratio or as a value per share.
+        /// Distribution of a subsidiary's shares. The event has either a ratio or a value per share.
         SpinOff = "spin_off",
         /// Distribution of subscription rights.
         Rights = "rights",
@@ -35,7 +35,8 @@ table_row! {
     pub struct SecurityEvent {
         /// Canonical ticker.
         "symbol" symbol: String,
-        /// First session after a change of the ticker, or ex-date. For a delisting or merger, the last trading day.
+        /// Ex-date of the event. For a rename, the first session with the new ticker; for a delisting or merger, the
+        /// last trading day.
         "date" date: NaiveDate,
         /// Type of the event.
         "type" r#type: SecurityEventType,
@@ -45,13 +46,13 @@ table_row! {
         "id" id: Option<String>,
         /// Ticker before a rename; null for other events.
         "from_symbol" from_symbol: Option<String>,
-        /// Ticker after a rename, or ticker of the successor after a merger.
+        /// Ticker after a rename, or ticker of the successor after a merger; null for other events.
         "to_symbol" to_symbol: Option<String>,
-        /// New shares per old share of a split. For a merger, shares of the successor per share.
+        /// New shares per old share. For a merger, shares of the successor per share of this security.
         "ratio" ratio: Option<ExactDecimal>,
         /// Multiplier of prices before the event; null if the event does not adjust prices.
         "price_factor" price_factor: Option<ExactDecimal>,
-        /// Cash or spin-off value per share, as declared.
+        /// Cash amount or value of the spun-off shares, per share as declared.
         "amount" amount: Option<ExactDecimal>,
         /// ISO 4217 currency of the amount.
         "currency" currency: Option<String>,
@@ -76,7 +77,7 @@ impl From<&SplitRow> for SecurityEvent {
 }
 
 impl SecurityEvent {
-    /// Event without the fields that depend on its type.
+    /// Event with the common fields. The fields that depend on the type are `None`.
     pub(crate) fn new(symbol: &str, date: NaiveDate, r#type: SecurityEventType, status: SplitStatus) -> Self {
         Self {
             symbol: symbol.to_owned(),

@@ -6,7 +6,8 @@ use crate::decimal::ExactDecimal;
 use crate::{table_row, text_enum};
 
 text_enum! {
-    /// Type of a split: a change of the share count, or a price-only action (R35).
+    /// Type of a split: a change of the share count, or a price-only action, which changes prices but not the share
+    /// count (R35).
     pub enum SplitType {
         /// Split into more shares.
         Forward = "forward",
@@ -38,11 +39,11 @@ text_enum! {
 table_row! {
     /// A split record.
     pub struct SplitRow {
-        /// Id of the record, unique in the whole service and stable over rebuilds.
+        /// Id of the record. It is unique in the whole service and stays the same when the data are rebuilt.
         "id" id: String,
         /// Canonical ticker.
         "symbol" symbol: String,
-        /// Ex-date as declared: first day on the new share basis.
+        /// Ex-date as declared: first day of trading after the split.
         "ex_date" ex_date: NaiveDate,
         /// Declaration date.
         "declaration_date" declaration_date: Option<NaiveDate>,
@@ -60,13 +61,13 @@ table_row! {
         "type" r#type: SplitType,
         /// from_shares / to_shares: the multiplier of earlier prices.
         "price_factor" price_factor: ExactDecimal,
-        /// Product of the price factors of this split and all later effective splits.
+        /// Product of the price factors of all effective splits from this one on.
         "cumulative_price_factor" cumulative_price_factor: ExactDecimal,
         /// Status of the split.
         "status" status: SplitStatus,
         /// Vendor's revision of the record.
         "revision" revision: i64,
-        /// Observation time of the record.
+        /// Time at which the feed reported the record.
         "updated_at" updated_at: DateTime<Utc>,
     }
 }

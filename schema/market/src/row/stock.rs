@@ -33,7 +33,7 @@ table_row! {
         "is_active" is_active: bool,
         /// Last trading day of a delisted security.
         "delisted_on" delisted_on: Option<NaiveDate>,
-        /// Latest raw close, adjusted for the splits after its session.
+        /// Latest close, adjusted for splits after its session, but not for dividends.
         "price" price: Option<ExactDecimal>,
         /// Session of the latest close.
         "price_date" price_date: Option<NaiveDate>,
@@ -45,7 +45,8 @@ table_row! {
         "dividend_yield" dividend_yield: Option<ExactDecimal>,
         /// Basis of the headline yield: forward or trailing dividends.
         "yield_basis" yield_basis: Option<YieldBasis>,
-        /// Annual dividend per share from which the headline yield is computed, in `dividend_currency`.
+        /// Annual dividend per share behind the headline yield, in `dividend_currency`: the forward dividend, or else
+        /// the trailing dividend.
         "annual_dividend" annual_dividend: Option<ExactDecimal>,
         /// ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, all yields are null.
         "dividend_currency" dividend_currency: Option<String>,
@@ -55,15 +56,15 @@ table_row! {
         "next_ex_date" next_ex_date: Option<NaiveDate>,
         /// Consecutive years of dividend increases (R14).
         "increase_streak_years" increase_streak_years: Option<i32>,
-        /// Number of quarantined rows, which no figure uses. `metrics` lists these rows.
+        /// Number of quarantined rows, which no figure uses. The field `quarantined` of the metrics lists these rows.
         "held_rows" held_rows: i32,
-        /// Observation time of the newest fact from which the row is computed.
+        /// Time at which a feed reported the newest data used for the row.
         "updated_at" updated_at: DateTime<Utc>,
     }
 }
 
 table_row! {
-    /// Figures of a screener that the stock row does not have.
+    /// Figures that a screener row has in addition to the stock row.
     pub struct ScreenerFigures {
         /// Trailing yield of regular dividends, percent.
         "yield_ttm" yield_ttm: Option<ExactDecimal>,
@@ -95,14 +96,14 @@ table_row! {
 }
 
 table_row! {
-    /// Figures by which lists are filtered and sorted. Those after the screener figures are not shown in any list.
+    /// Figures for filtering and sorting of lists. List rows can show the screener figures, but never the other fields.
     pub struct StockFigures {
         ..screened: ScreenerFigures,
-        /// Number of sessions after the latest close, up to the as-of date (R18, R21).
+        /// Age of the latest close: number of sessions after it, up to the as-of date (R18, R21).
         "price_age_sessions" price_age_sessions: Option<i32>,
         /// True if the headline yield is above 25 percent. The high-yield screen excludes such a security (R18).
         "yield_suspect" yield_suspect: bool,
-        /// Change in the latest session, percent.
+        /// Price change in the latest session, percent.
         "change_percent" change_percent: Option<ExactDecimal>,
         /// Price change since the last close of the previous year, split-adjusted, percent.
         "change_percent_ytd" change_percent_ytd: Option<ExactDecimal>,
@@ -169,7 +170,7 @@ pub struct Company {
 /// Prices in a snapshot: the price fields of the quote, in the row's currency.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Pricing {
-    /// Latest raw close, adjusted for the splits after its session, in the row's currency.
+    /// Latest close in the row's currency, adjusted for splits after its session, but not for dividends.
     pub price: Option<ExactDecimal>,
     /// Open of the latest session.
     pub open: Option<ExactDecimal>,
@@ -177,7 +178,7 @@ pub struct Pricing {
     pub day_high: Option<ExactDecimal>,
     /// Low of the latest session.
     pub day_low: Option<ExactDecimal>,
-    /// Close of the previous session, on the share basis of the latest session.
+    /// Close of the previous session, adjusted for splits after it.
     pub previous_close: Option<ExactDecimal>,
     /// Change of the price since the previous session: price - previous_close.
     pub change: Option<ExactDecimal>,
@@ -224,7 +225,8 @@ pub struct StockDividends {
     pub yield_ttm: Option<ExactDecimal>,
     /// Forward yield, percent.
     pub yield_forward: Option<ExactDecimal>,
-    /// Annual dividend per share from which the headline yield is computed, in `currency`.
+    /// Annual dividend per share behind the headline yield, in `currency`: the forward dividend, or else the trailing
+    /// dividend.
     pub annual_amount: Option<ExactDecimal>,
     /// ISO 4217 currency of the amounts; null for non-payers.
     pub currency: Option<String>,

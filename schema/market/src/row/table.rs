@@ -25,7 +25,7 @@ pub trait TableRow: Sized {
     fn descriptions() -> Vec<(&'static str, String)>;
 }
 
-/// Descriptions of the properties `names` in the OpenAPI schema of `T`.
+/// Descriptions of the given properties in the OpenAPI schema of `T`.
 pub fn describe_properties<T: utoipa::PartialSchema>(
     properties: &[&'static str],
 ) -> Vec<(&'static str, String)> {
@@ -40,7 +40,7 @@ pub fn describe_properties<T: utoipa::PartialSchema>(
     properties.iter().map(|name| (*name, describe(name).unwrap_or_default())).collect()
 }
 
-/// A schema, followed by the schemas that it combines by `allOf`, `oneOf` or `anyOf`.
+/// A schema, followed by its parts: the schemas in its `allOf`, `oneOf` and `anyOf`.
 fn alternatives(schema: &serde_json::Value) -> impl Iterator<Item = &serde_json::Value> {
     let combined = ["allOf", "oneOf", "anyOf"].map(|name| schema[name].as_array());
     std::iter::once(schema).chain(combined.into_iter().flatten().flatten())

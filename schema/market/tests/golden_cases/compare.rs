@@ -1,9 +1,9 @@
-//! The comparison the cases' conventions ask for.
+//! Comparison of expected and derived values, by the conventions of the worked cases.
 
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::Value;
 
-/// Places a figure is compared at.
+/// Number of decimal places for the comparison of a figure.
 fn places(key: &str) -> u32 {
     let ratio = ["pe_ratio", "beta", "chowder_number"].contains(&key);
     match key {
@@ -13,7 +13,8 @@ fn places(key: &str) -> u32 {
     }
 }
 
-/// Whether a found value is the expected one: numbers after rounding, objects and flags as subsets, lists exactly.
+/// True if a derived value matches the expected value. Numbers are rounded before the comparison. Objects and lists of
+/// flags may have additional entries. All other lists must match exactly.
 pub(crate) fn matches(key: &str, expected: &Value, found: &Value, tolerance: &str) -> bool {
     match (expected, found) {
         (Value::Object(expected), Value::Object(found)) => expected.iter().all(|(name, value)| {
@@ -29,7 +30,7 @@ pub(crate) fn matches(key: &str, expected: &Value, found: &Value, tolerance: &st
                     .zip(found)
                     .all(|(expected, found)| matches(key, expected, found, tolerance))
         }
-        // No payments a year is written 0 and served null.
+        // For zero payments per year, a case has 0 and the metrics have null.
         (Value::Number(zero), Value::Null) if key == "payments_per_year" => zero.as_i64() == Some(0),
         _ => match (number(expected), number(found)) {
             (Some(expected), Some(found)) => {
@@ -44,7 +45,8 @@ pub(crate) fn matches(key: &str, expected: &Value, found: &Value, tolerance: &st
     }
 }
 
-/// Fields of table rows round by their own name, dates and years by the table's.
+/// Key for the rounding of a nested value. The name of a field is its own key. For a name that is a date or year, the
+/// key of the parent is used.
 fn child<'a>(key: &'a str, name: &'a str) -> &'a str {
     if name.starts_with(|c: char| c.is_ascii_digit()) { key } else { name }
 }

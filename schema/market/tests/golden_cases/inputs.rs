@@ -1,4 +1,4 @@
-//! A case's inputs as the facts ingest would have made of them.
+//! Conversion of the inputs of a worked case to a history, as if ingest had loaded them.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(crate) struct Inputs {
     pub(crate) history: History,
     pub(crate) benchmark: Option<History>,
     pub(crate) first_bar: Option<NaiveDate>,
-    /// Line of each dividend row, by position.
+    /// Index of each dividend row in the case, by line number.
     pub(crate) dividend_lines: BTreeMap<u64, usize>,
 }
 
@@ -172,7 +172,7 @@ fn security(profile: &Map<String, Value>, symbol: &Symbol, unit: &Currency) -> S
     }
 }
 
-/// The day of a notice, however it is wrapped.
+/// Date of a notice. The date may be nested in objects and arrays; the first date is used.
 fn notice_date(value: &Value) -> Option<NaiveDate> {
     match value {
         Value::Object(fields) => fields.values().find_map(notice_date),

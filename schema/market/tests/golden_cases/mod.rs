@@ -1,4 +1,4 @@
-//! Reading cases, running measures, comparing.
+//! Functions for worked cases: conversion of inputs, derivation of figures, and comparison.
 
 pub(crate) mod compare;
 pub(crate) mod inputs;

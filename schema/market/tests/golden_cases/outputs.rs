@@ -1,4 +1,4 @@
-//! What the measures say about a case, by the cases' names.
+//! Derived figures of a worked case, by the names that the cases use.
 
 use chrono::NaiveDate;
 use market::day::date_of;
@@ -18,12 +18,12 @@ use super::inputs::Inputs;
 pub(crate) struct Outputs<'a> {
     inputs: &'a Inputs,
     derived: Option<Box<(DerivedRows, Explanation)>>,
-    /// Fields of the metrics, quote and stock rows.
+    /// Fields of the fundamentals, stock, quote and metrics rows, by name.
     fields: Map<String, Value>,
     total_return: Option<Decimal>,
 }
 
-/// The served names of the cases' long names.
+/// Pairs of a name in the cases and the name of the served field.
 const NAMES: [(&str, &str); 23] = [
     ("ttm_dividend", "dps_ttm"),
     ("ttm_dividend_total", "dps_ttm_total"),
@@ -153,7 +153,7 @@ fn text(value: Decimal) -> Value {
     Value::String(value.to_string())
 }
 
-/// Total return in percent from the newest bar on or before a day to the newest bar.
+/// Total return in percent, from the newest bar on or before `from` to the newest bar of all.
 fn total_return_since(derived: &DerivedRows, from: NaiveDate) -> Option<Decimal> {
     let bars = &derived.bars;
     let close = |index: usize| Decimal::new(bars.close[index], bars.scale);
@@ -162,7 +162,7 @@ fn total_return_since(derived: &DerivedRows, from: NaiveDate) -> Option<Decimal>
     total_return(&closes, first, bars.len().checked_sub(1)?)
 }
 
-/// A day's close on a basis, as the price endpoint serves it.
+/// Close of a day, adjusted to a price basis as in the price endpoint.
 fn served_close(derived: &DerivedRows, day: NaiveDate, basis: PriceBasis) -> Decimal {
     let wanted = market::day::day_number(day);
     let index = derived.bars.day.binary_search(&wanted).expect("a bar of the day");

@@ -1,4 +1,5 @@
-//! The rule-specific tables of profiles: record dates, distributions, screens, sectors, calendars, symbols, clocks.
+//! Figures of cases whose input is a table for one rule: record dates, distributions, screens, sectors, calendars,
+//! symbols and clock times.
 
 use std::collections::BTreeSet;
 
@@ -81,7 +82,7 @@ fn flag(row: &Value, name: &str) -> bool {
         .unwrap_or_else(|| row["flags"].as_array().is_some_and(|flags| flags.contains(&json!(name))))
 }
 
-/// Whether a row's status words say that it trades and pays.
+/// Reads two states from a row: true if the security is listed, and the state of its dividend.
 fn states(row: &Value) -> (bool, DividendState) {
     let words =
         ["status", "dividend_status", "listing_status"].map(|key| row[key].as_str().unwrap_or("active"));
@@ -175,7 +176,8 @@ fn sector(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
     })
 }
 
-/// Declared rows of a window (both bounds included), sorted by date, then symbol.
+/// Result for a calendar table: the symbols in the window (both bounds included) by date and symbol, or their number.
+/// Projected and cancelled rows are left out.
 fn calendar(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
     let today = inputs.as_of?;
     let payments = key.contains("pay");

@@ -1,4 +1,5 @@
-//! Absence of dividends: known to be none, or unknown; and payments that only adjusted closes show.
+//! Tests for securities without dividends (known non-payer, or unknown), and for payments that only a vendor's adjusted
+//! closes show.
 
 use market::event::{Action, DividendEvidence};
 use market::history::{DividendFeeds, History, Observation};
@@ -9,7 +10,8 @@ use serde_json::{Value, json};
 use crate::figures::{derived, explained, has, in_market, text};
 use crate::lives::{Life, observed};
 
-/// Prices of the source `a` from January 2023 on, and the years in which a source brought dividends of any security.
+/// History without dividends. Source `a` has prices from January 2023 on. `feeds` are the sources and years with
+/// dividends of any security.
 fn silent(feeds: &[(&str, i32)]) -> History {
     let life = Life::new("silent", "2024-06-28").close("2023-01-03", "40").close("2024-06-27", "50");
     let dividend_feeds: DividendFeeds =
@@ -23,7 +25,8 @@ fn evidence(fields: &Value) -> Observation<DividendEvidence> {
     observed(1, serde_json::from_value(record).expect("evidence"))
 }
 
-/// Step of split-adjusted closes.
+/// Evidence for a payment: the adjusted close of `previous` is multiplied by `factor`, that of `ex_date` is not. The
+/// closes are split-adjusted.
 fn implied_factor(previous: &str, ex_date: &str, factor: &str) -> Observation<DividendEvidence> {
     let basis = "split_adjusted";
     evidence(&json!({ "previous": previous, "ex_date": ex_date, "factor": factor, "basis": basis }))
@@ -78,9 +81,9 @@ fn a_source_carries_dividends_near_its_prices() {
     check(&[("a", 2021)], DividendState::Unknown);
     check(&[("a", 1995), ("a", 2023)], DividendState::NonPayer);
     check(&[("b", 2023)], DividendState::Unknown);
-    // A year that has not begun says nothing yet.
+    // Dividends in a year after the market date do not count.
     check(&[("a", 2025)], DividendState::Unknown);
-    // The reference record of a source with dividends covers the security too.
+    // A source with dividends also covers a security if it has only the reference record of the security.
     let mut referenced = silent(&[("b", 1999)]);
     let record =
         json!({ "symbol": "LIFE", "name": "Life", "type": "stock", "currency": "USD", "status": "active" });
@@ -119,15 +122,15 @@ fn adjusted_closes_prove_that_dividends_are_missing() {
     );
     let unused = explained(&history).unused;
     assert_eq!((unused[0].outcome.as_str(), unused[0].kind.as_str()), ("missing", "evidence"));
-    // Rounding makes steps too.
+    // A factor this close to 1 can be a rounding error.
     history.evidence = vec![implied_factor("2023-01-03", "2024-06-27", "0.9996")];
     assert_eq!(status(&history), DividendState::NonPayer);
-    // A step after the day is not known yet.
+    // A factor with an ex-date after the market date does not count yet.
     history.evidence = vec![implied_factor("2024-06-28", "2024-07-01", "0.9")];
     assert_eq!(status(&history), DividendState::NonPayer);
 }
 
-/// Four quarterly payments of 1 on closes of 100, without the second.
+/// Quarterly payer of 1 with closes of 100. Of four payments, the second is missing.
 fn payer() -> History {
     let life =
         Life::new("payer", "2024-06-28").pay("2023-07-03", "1").pay("2024-01-02", "1").pay("2024-04-02", "1");
@@ -154,7 +157,7 @@ fn a_missing_payment_is_named() {
         .map(|row| format!("{} {}", row.date.expect("a day"), row.amount.expect("an amount")))
         .collect();
     assert_eq!(named, ["2023-10-03 1"]);
-    // A payment a few days away explains a step.
+    // A payment a few days before or after the ex-date explains the factor.
     history.evidence[3] = implied_factor("2023-07-07", "2023-07-10", "0.99");
     assert!(!has(&derived(&history), Flag::DividendsMissing));
     history.evidence[3] = implied_factor("2023-07-10", "2023-07-11", "0.99");

@@ -1,4 +1,4 @@
-//! Spin-offs and other price-only actions: prices before them move, and nothing else (R35).
+//! Tests for spin-offs and other actions that adjust only earlier prices, not shares, volumes or dividends (R35).
 
 use chrono::NaiveDate;
 use market::bars::BarVersion;
@@ -18,7 +18,7 @@ fn types(derived: &DerivedRows) -> Vec<String> {
     derived.splits.iter().map(|row| format!("{} {}", row.ex_date, row.r#type)).collect()
 }
 
-/// Close of a day on a basis.
+/// Close of a day, adjusted to a price basis.
 fn served(derived: &DerivedRows, day: &str, basis: PriceBasis) -> Decimal {
     let day: NaiveDate = date(day);
     let position = derived.bars.day.binary_search(&market::day::day_number(day)).expect("a session");
@@ -41,7 +41,7 @@ fn spin_offs_given_as_splits_leave_growth_as_declared() {
     };
     let found = spun.on("2024-01-31");
     assert_eq!(text(found.metrics.growth_1y), "0");
-    // 104:100 is odd enough where other actions of the source are spin-offs.
+    // 104:100 is read as a spin-off, because other actions of the source are spin-offs.
     let read = ["2019-02-26 spin_off", "2021-08-02 reverse", "2023-01-04 spin_off", "2024-04-02 spin_off"];
     assert_eq!(types(&found), read);
     let later = spun.on("2024-12-31");
@@ -77,7 +77,7 @@ fn a_price_only_action_leaves_shares_volumes_and_earnings() {
         let later = Tables { splits: &splits, ..life }.on("2024-01-31");
         assert_eq!(text(later.metrics.growth_1y), "0");
     }
-    // The feed's own type decides, also for a ratio that looks like a spin-off.
+    // The type in the feed decides, even for a ratio that looks like a spin-off.
     let shares = Tables { splits: "2023-01-04,1000,1281,forward", ..life }.on("2023-12-29");
     assert_eq!(types(&shares), ["2023-01-04 forward"]);
     assert_eq!(shares.quote.shares_outstanding, Some(1_281_000_000));
@@ -99,7 +99,7 @@ fn ratios_without_a_type_are_read_by_their_terms() {
     ] {
         assert_eq!(read(&format!("2023-01-04,{ratio}")), [format!("2023-01-04 {expected}")], "{ratio}");
     }
-    // A yearly stock dividend of 3 % is not one spin-off a year.
+    // A stock dividend of 3 % every year is not read as a spin-off.
     assert_eq!(
         read("2022-03-04,100,103 2023-03-03,100,103 2024-03-01,100,103"),
         ["2022-03-04 stock_dividend", "2023-03-03 stock_dividend", "2024-03-01 stock_dividend"]
@@ -171,7 +171,7 @@ fn total_return_reinvests_a_spin_off_and_counts_it_once() {
 
 #[test]
 fn past_yields_are_of_the_price_that_was_paid_then() {
-    // 0.40 a year on 10 is 4 %, also after a spin-off that halves the price later.
+    // 0.40 a year at a price of 10 is 4 %. A later spin-off that halves the price does not change this yield.
     let days = [(2022, 12, 30), (2023, 1, 31), (2023, 2, 28), (2023, 3, 31), (2023, 4, 28), (2023, 5, 31)];
     let more = [(2023, 6, 30), (2023, 7, 31), (2023, 8, 31), (2023, 9, 29), (2023, 10, 31), (2023, 11, 30)];
     let closes = days.iter().chain(&more).map(|(year, month, day)| format!("{year}-{month:02}-{day:02},10"));

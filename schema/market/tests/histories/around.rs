@@ -1,5 +1,5 @@
-//! What is served around a dividend: the session's prices, its yield on the day, when a split was seen, moves against a
-//! benchmark, and a security's part in its sector.
+//! Tests for served figures: prices of the session, yield at the ex-date, update time of a split, beta, and ex-dates of
+//! a sector.
 
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, Weekday};
 use market::event::Frequency;
@@ -23,7 +23,7 @@ fn the_session_is_quoted_as_it_was_traded_on_the_shares_of_today() {
     };
     assert_eq!(quoted([5_020, 5_150, 5_000], "2024-07-01"), ["50.2", "51.5", "50"]);
     assert_eq!(quoted([5_020, 5_150, 5_000], "2024-06-28"), ["25.1", "25.75", "25"]);
-    // Vendors write 0 for what they do not know; a cent is a price.
+    // Vendors write 0 for an unknown price. One cent is a valid price.
     assert_eq!(quoted([0, 5_150, 1], "2024-07-01"), ["-", "51.5", "0.01"]);
 }
 
@@ -36,7 +36,7 @@ fn a_special_or_foreign_payment_has_no_yield_at_its_ex_date() {
         .close("2023-03-24", "50")
         .close("2024-06-20", "40");
     let mut history = life.history();
-    // The vendor names the payer's rhythm with every payment, its special too.
+    // The vendor gives the payer's frequency with every payment, even with the special.
     history.dividends.iter_mut().for_each(|row| row.record.frequency = Some(Frequency::Quarterly));
     let yields = |history: &History| {
         let rows = derived(history).dividends;
@@ -64,7 +64,7 @@ fn a_split_row_is_as_old_as_its_own_record() {
     assert_eq!(found.stock.listed.updated_at, seen(3));
 }
 
-/// A close in each month of almost seven years up to some months ago, by how many months ago.
+/// Monthly closes, from 79 months ago to `until` months ago. `close` gets the number of months ago.
 fn monthly(until: u32, close: impl Fn(u32) -> &'static str) -> History {
     let session = |ago: u32| {
         let day = date("2024-06-28") - Months::new(ago);
@@ -96,10 +96,10 @@ fn a_beta_is_of_the_sixty_months_up_to_the_date() {
     };
     assert_eq!(beta(&swings), "1");
     assert_eq!(beta(&|ago| if ago % 2 == 0 { "110" } else { "100" }), "-1");
-    // A rise by half in the first of the sixty months is one of its moves; one month earlier it is too long ago.
+    // The price rises by half, 61, 60 or 59 months ago. Only the last one is within the sixty monthly returns.
     let risen = |since: u32| beta(&move |ago| if ago <= since { "60" } else { "40" });
     assert_eq!([risen(61), risen(60), risen(59)], ["0", "0", "0.0873"]);
-    // A benchmark knows nothing of the sessions after the date that it is asked for.
+    // Sessions after the requested date do not change the returns of the benchmark.
     let march = date("2024-03-28");
     assert_eq!(months(&whole, march), months(&monthly(3, swings), march));
     assert_ne!(months(&whole, march), swinging);

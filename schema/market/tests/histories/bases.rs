@@ -1,4 +1,5 @@
-//! On which shares a feed's adjusted amounts are, where it does not say (R10): those of the newest day of its data.
+//! Tests for the share basis of split-adjusted amounts if the feed does not state it (R10). The amounts are then on the
+//! shares of the newest day of the feed's data.
 
 use market::event::{Action, ShareBasis};
 use market::history::History;
@@ -6,13 +7,13 @@ use market::history::History;
 use crate::figures::derived;
 use crate::lives::Life;
 
-/// The first amount as it was paid, and on today's shares.
+/// Amount of the first dividend as it was paid, and adjusted to today's shares.
 fn first(history: &History) -> [String; 2] {
     let rows = derived(history).dividends;
     [rows[0].amount, rows[0].adjusted_amount].map(|amount| amount.to_string())
 }
 
-/// A dollar, then 2 for 1 as source b has it; amounts adjusted by source a.
+/// History with a split-adjusted dividend of 1 from source `a`, and a later 2:1 split from source `b`.
 fn adjusted(life: Life) -> History {
     let mut history = life.pay("2023-01-03", "1").split("2024-03-01", 1, 2).history();
     history.splits[0].source = "b".into();
@@ -30,7 +31,7 @@ fn a_feeds_own_prices_tell_how_far_it_reaches() {
         let longer = Life::new("longer", "2024-06-28").close("2023-01-02", "40").close("2024-06-27", "20");
         let mut other = longer.history().prices.remove(0);
         other.source = "b".into();
-        // Whichever comes first.
+        // The order of the sources does not matter.
         history.prices.insert(0, other);
         let turned = History { prices: history.prices.iter().rev().cloned().collect(), ..history.clone() };
         assert_eq!(first(&history), first(&turned));
@@ -48,7 +49,7 @@ fn a_feeds_own_splits_tell_how_far_it_reaches() {
     said.source = "a".into();
     history.splits.push(said);
     assert_eq!(first(&history), ["2", "1"]);
-    // What it takes back it does not have.
+    // A split that the feed has retracted does not count.
     history.splits[1].action = Action::Retract;
     assert_eq!(first(&history), ["1", "0.5"]);
 }

@@ -1,4 +1,4 @@
-//! Amounts before a split that are already on the shares after it (R37).
+//! Tests for amounts before a split that the feed has already adjusted to the shares after the split (R37).
 
 use market::event::ShareBasis;
 use market::row::Flag;
@@ -6,7 +6,8 @@ use market::row::Flag;
 use crate::figures::{has, text};
 use crate::tables::{Tables, derived_on};
 
-/// Declared amounts until 2019, adjusted ones for a split of 2020.
+/// Payer with a 4:1 split in August 2020. Amounts until 2019 are as declared. The amounts of 2020 before the split are
+/// already adjusted to the new shares.
 const ADJUSTED: Tables<'_> = Tables {
     splits: "2020-08-31,1,4",
     dividends:
@@ -22,7 +23,7 @@ const ADJUSTED: Tables<'_> = Tables {
 fn equal_amounts_around_a_split_are_suspect() {
     let found = ADJUSTED.on("2020-12-31");
     assert!(has(&found, Flag::AmountBasisSuspect));
-    // Growth of the years before is as declared.
+    // Growth between earlier years uses the amounts as declared.
     assert_eq!(text(found.metrics.growth_1y), "5.4795");
     let found = ADJUSTED.on("2021-12-31");
     assert_eq!((found.metrics.growth_1y, found.metrics.increase_streak_years), (None, 0));
@@ -42,18 +43,18 @@ fn amounts_that_step_with_the_split_or_say_so_are_not_suspect() {
     assert!(!has(&found, Flag::AmountBasisSuspect));
     assert_eq!(text(found.metrics.growth_1y), "4.8701");
     assert_eq!(found.metrics.increase_streak_years, 3);
-    // Rows that say that they are adjusted.
+    // The same amounts in rows that are marked as split-adjusted.
     let mut history = ADJUSTED.history();
     for row in &mut history.dividends[8..11] {
         row.record.amount_basis = ShareBasis::SplitAdjusted;
     }
     assert!(!has(&derived_on("2021-12-31", &history), Flag::AmountBasisSuspect));
-    // 5 for 4 with the amount kept is a raise.
+    // After a 5:4 split, an unchanged amount is read as a raise. After a 3:1 split, it is suspect.
     for splits in ["2020-08-31,4,5", "2020-08-31,1,3"] {
         let found = Tables { splits, ..ADJUSTED }.on("2021-12-31");
         assert_eq!(has(&found, Flag::AmountBasisSuspect), splits.ends_with('3'), "{splits}");
     }
-    // Where the price did not move either, there was no split.
+    // If the price did not change either, there was no split.
     let prices = "2020-02-06,325.21 2020-08-28,499.23 2020-08-31,480.04 2020-12-31,500";
     let found = Tables { prices, ..ADJUSTED }.on("2021-12-31");
     assert!(!has(&found, Flag::AmountBasisSuspect) && found.splits.is_empty());

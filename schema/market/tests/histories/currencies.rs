@@ -1,4 +1,4 @@
-//! Currencies of payments: rows without one, and rows of one payment in two.
+//! Tests for currencies of payments: rows without a currency, and one payment in two currencies.
 
 use market::event::Dividend;
 use market::history::{History, Observation};
@@ -10,8 +10,8 @@ use crate::explained::observed;
 use crate::figures::{derived, explained, has, text};
 use crate::lives::{self, Life};
 
-/// A security with prices in a currency or minor unit, and its dividends, written `ex-date amount currency
-/// [payment-date [declaration-date]]`; `-` is none.
+/// Security with prices in a currency or minor unit. Each dividend is written
+/// `ex-date amount currency [payment-date [declaration-date]]`. `-` is an absent value.
 fn security(currency: &str, quote_unit: Option<&str>, close: &str, dividends: &[&str]) -> History {
     let mut history = Life::new("currencies", "2024-06-28").close("2024-06-27", close).history();
     history.security = Some(observed(json!({
@@ -33,7 +33,7 @@ fn dividend(line: u64, row: &str) -> Observation<Dividend> {
     lives::observed(line, serde_json::from_value(record).expect("a dividend"))
 }
 
-/// `ex-date amount currency` of the payments that count.
+/// Dividend rows with an id, each as `ex-date amount currency`. Projected rows have no id.
 fn counted(history: &History) -> Vec<String> {
     let rows = derived(history).dividends;
     let rows = rows.iter().filter(|row| row.id.is_some());
@@ -92,7 +92,7 @@ fn a_payment_in_two_currencies_counts_in_that_of_the_price() {
 
 #[test]
 fn payments_that_only_share_their_day_are_no_translations() {
-    // Payment dates tell two payments apart, where both rows have one.
+    // If both rows have a payment date and the dates differ, they are two payments.
     let check = |first: &str, second: &str, expected: bool| {
         let found = derived(&security("USD", None, "38.5", &[first, second]));
         assert_eq!(has(&found, Flag::PaymentTranslated), expected, "{first} {second}");
@@ -103,7 +103,7 @@ fn payments_that_only_share_their_day_are_no_translations() {
     check("2024-05-14 0.74 CAD", "2024-05-15 0.55 USD", false);
     // Neither is in the currency of the price.
     check("2024-05-14 0.74 CAD", "2024-05-14 0.51 EUR", false);
-    // Two payments in one currency stay two.
+    // Two payments in one currency remain two payments.
     let mut history = security("USD", None, "38.5", &["2024-05-14 0.55 USD", "2024-05-14 0.10 USD"]);
     history.dividends[1].record.sibling_amounts = vec![history.dividends[0].record.amount];
     assert_eq!(counted(&history).len(), 2);
@@ -129,10 +129,10 @@ fn a_passed_ex_date_counts_whatever_its_declaration_date_says() {
     assert_eq!(found("2024-12-24"), ("1.3831".to_owned(), true));
     assert_eq!(found("2024-03-16"), ("1.3831".to_owned(), true));
     assert_eq!(found("2024-03-15"), ("1.3831".to_owned(), false));
-    // A payment ahead is known from its declaration on.
+    // A future payment is known from its declaration date on.
     let ahead = security("USD", None, "35", &["2024-06-14 0.23 USD", "2024-07-15 0.23 USD - 2024-06-29"]);
     assert_eq!(counted(&ahead), ["2024-06-14 0.23 USD"]);
-    // A notice of suspension is not undone by a declaration date in the future.
+    // A declaration date in the future does not end a suspension.
     let rows = rows("2024-12-24");
     let rows: Vec<&str> = rows[..3].iter().map(String::as_str).collect();
     let mut suspended = security("USD", None, "35", &rows);

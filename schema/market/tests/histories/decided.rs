@@ -1,4 +1,4 @@
-//! Held rows and the decisions about them, each named as the other names it.
+//! Tests for quarantined rows and the decisions about them. A decision identifies a row exactly as the quarantine does.
 
 use market::event::{Action, DecidedRow, Decision, DecisionVerdict};
 use market::history::{History, Observation};
@@ -14,7 +14,8 @@ fn held_rows(history: &History) -> Vec<(Quarantined, DecidedRow)> {
     in_market(|market| quarantined_rows(history, market))
 }
 
-/// A payment a hundred times those before it, and a close a hundred times its neighbours.
+/// History with two quarantined rows: a dividend of 100 times the earlier amounts, and a close of 100 times its
+/// neighbors.
 fn contradicted() -> History {
     let closes =
         ["2024-06-19", "2024-06-20", "2024-06-21", "2024-06-24", "2024-06-25", "2024-06-26", "2024-06-27"];

@@ -1,6 +1,6 @@
-//! What a company's figures are explained by, whole: the rule, the formula with its values, and the observations.
+//! Test of the whole explanation of a company: rule, formula with values, and observations of each metric.
 //!
-//! `explained.txt` has a line a metric; its numbers were worked out by hand from the payments below.
+//! `explained.txt` has the expected text. Its numbers were worked out by hand from the payments below.
 
 use market::event::{Action, Fundamentals, Security};
 use market::history::{History, Observation};
@@ -27,7 +27,8 @@ pub(crate) fn observed<T: DeserializeOwned>(record: Value) -> Observation<T> {
     }
 }
 
-/// Two a year until 2021, then four; 2 for 1 in 2023, a special, and a raise a year.
+/// History of a payer with two payments in 2019, and four per year from 2020 on. Each year from 2021 on has a raise.
+/// There are two specials, and a 2:1 split in 2023.
 pub(crate) fn company() -> History {
     let life = Life::new("explained", "2024-06-28")
         .pay("2019-03-07", "0.8")
@@ -68,7 +69,7 @@ pub(crate) fn company() -> History {
     history
 }
 
-/// `rule metric = value: formula (observations)`, a line each.
+/// Explanation as text. Each metric has three lines: rule, name and value; formula; rounding and observations.
 fn told(explained: &Explanation) -> String {
     let line = |metric: &market::metrics::explain::ExplainedMetric| {
         let seen: Vec<String> = metric

@@ -1,4 +1,4 @@
-//! What is derived and explained of a history on 28 June 2024, and how tests write it.
+//! Functions that derive and explain the figures of a history as of 28 June 2024.
 
 use chrono::NaiveDate;
 use market::decimal::ExactDecimal;
@@ -8,10 +8,10 @@ use market::metrics::{DerivationContext, DerivedRows, Explanation, Rules, derive
 use market::row::Flag;
 use market::row::Metrics;
 
-/// The day that figures are of.
+/// Market date of the tests.
 pub(crate) const TODAY: NaiveDate = NaiveDate::from_ymd_opt(2024, 6, 28).expect("a day");
 
-/// What is told on the day, without a policy or a benchmark.
+/// Calls `tell` with the derivation context of [`TODAY`]. The context has the default source policy and no benchmark.
 pub(crate) fn in_market<T>(tell: impl FnOnce(&DerivationContext<'_>) -> T) -> T {
     let policy = SourcePolicy::default();
     tell(&DerivationContext {
@@ -35,7 +35,7 @@ pub(crate) fn has(derived: &DerivedRows, flag: Flag) -> bool {
     derived.metrics.flags.0.iter().any(|word| word == flag.as_str())
 }
 
-/// A figure, `-` where there is none.
+/// Figure as text; `-` for `None`.
 pub(crate) fn text(value: Option<ExactDecimal>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
 }

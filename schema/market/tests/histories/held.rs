@@ -1,4 +1,4 @@
-//! Rows that are held back: which of them a person can release, and how far back they are told.
+//! Tests for quarantined rows: the reasons for which a person can release a row, and lists that begin at a given day.
 
 use std::collections::BTreeSet;
 
@@ -16,18 +16,18 @@ fn life() -> Life {
     Life::new("held", "2024-06-28")
 }
 
-/// A session of which one column says something.
+/// History with one session. `change` modifies the bar of the session.
 fn session(change: impl FnOnce(&mut market::bars::Bars)) -> History {
     let mut history = life().close("2024-06-27", "40").history();
     change(&mut history.prices[0].bars);
     history
 }
 
-/// The history with a person's verdict on every row that is held of it.
+/// The history with a decision on each quarantined row. All decisions have the same verdict.
 fn judged(history: &History, verdict: DecisionVerdict) -> History {
     let held = in_market(|market| metrics::quarantined_rows(history, market));
     assert!(!held.is_empty());
-    // The newer line counts.
+    // Of two decisions about a row, the one with the higher line counts.
     let line = 1 + history.decisions.len() as u64;
     let said = held.iter().map(|(_, row)| decision(row, verdict, Action::Put, line));
     History { decisions: history.decisions.iter().cloned().chain(said).collect(), ..history.clone() }
@@ -75,7 +75,7 @@ fn a_person_can_release_what_is_held_for_its_neighbours_and_nothing_that_is_wron
     assert_eq!(seen, QuarantineReason::ALL.iter().copied().collect(), "every reason has its case");
 }
 
-/// The years with a total and the days of the rows held, `-` for one without a day.
+/// Years with totals and days of quarantined rows, both limited to days from `first` on. `-` is a row without a day.
 fn since(metrics: &Metrics, first: &str) -> String {
     let told = metrics.clone().limit_to_days_from(date(first));
     let years = told.annual_totals.0.iter().map(|total| total.year.to_string());
@@ -93,7 +93,7 @@ fn totals_and_held_rows_are_told_from_a_day_on() {
     for (first, told) in [
         ("2020-12-31", "2021 2022 2023 2024 - 2022-12-30 2023-01-01 2024-01-02"),
         ("2021-01-02", "2022 2023 2024 - 2022-12-30 2023-01-01 2024-01-02"),
-        // A year that begins on the day is whole; the next day it is not any more.
+        // A year is listed only if all its days are from `first` on.
         ("2023-01-01", "2023 2024 - 2023-01-01 2024-01-02"),
         ("2023-01-02", "2024 - 2024-01-02"),
         ("2024-01-02", "- 2024-01-02"),

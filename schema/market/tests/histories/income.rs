@@ -1,4 +1,5 @@
-//! What is paid, by hand: which year is covered, in which currency it is told, what is unusual about it.
+//! Tests for income figures with values worked out by hand: completeness of the last twelve months, currencies and
+//! flags.
 
 use market::event::DividendType;
 use market::history::History;
@@ -9,7 +10,7 @@ use crate::explained::observed;
 use crate::figures::{derived, has};
 use crate::lives::Life;
 
-/// A history whose reference record says this beside its name.
+/// History of `life` with a reference record. `fields` are added to the fields that the record must have.
 fn said(life: &Life, fields: &Value) -> History {
     let mut record =
         json!({ "symbol": "LIFE", "name": "Life", "type": "stock", "currency": "USD", "status": "active" });
@@ -17,7 +18,7 @@ fn said(life: &Life, fields: &Value) -> History {
     History { security: Some(observed(record)), ..life.history() }
 }
 
-/// Four quarterly payments from a day on.
+/// Four quarterly payments of 0.5, the first on `first`.
 fn year_from(first: &str) -> Life {
     Life::new("year", "2024-06-28").every(91, first, &[("0.5", 4)])
 }
@@ -29,17 +30,17 @@ fn a_year_is_partial_when_it_was_listed_or_begins_within_it() {
         assert_eq!(found.metrics.ttm_complete, !has(&found, Flag::TtmIncomplete));
         !found.metrics.ttm_complete
     };
-    // Data that begin with a payment may begin a quarter into the window.
+    // If the data begins with a payment, it may begin up to a quarter after the start of the window.
     assert!(!partial(&year_from("2023-09-27").history()));
     assert!(partial(&year_from("2023-09-28").history()));
-    // A bar before the first payment tells when the data begin, one after it does not.
+    // If a bar is before the first payment, the data begins with this bar. A later bar does not count.
     let young = || year_from("2023-09-28");
     assert!(!partial(&young().close("2023-06-28", "40").history()));
     assert!(partial(&young().close("2023-06-29", "40").history()));
     for close in ["2023-06-29", "2023-06-30"] {
         assert!(!partial(&year_from("2023-06-29").close(close, "40").history()), "{close}");
     }
-    // The listing is known best.
+    // The listing date takes precedence over the first bar and the first payment.
     assert!(!partial(&said(&young(), &json!({ "ipo_date": "2023-06-28" }))));
     assert!(partial(&said(&young(), &json!({ "ipo_date": "2023-06-29" }))));
     assert!(partial(&said(&young().close("2023-06-28", "40"), &json!({ "ipo_date": "2023-07-03" }))));
@@ -55,15 +56,15 @@ fn an_unusual_number_of_payments_is_flagged_of_whole_years() {
     skipped.rows.remove(5);
     assert!(unusual(&skipped));
     assert!(unusual(&two_years().pay("2024-05-17", "0.5")));
-    // A young payer has too few payments because it is young.
+    // A new payer may have fewer payments than usual.
     let young = Life::new("young", "2024-06-28").every(91, "2023-12-28", &[("0.5", 3)]);
     assert!(!unusual(&young));
-    // It can still have too many.
+    // More payments than usual are flagged even for a new payer.
     let listed = |life: &Life| derived(&said(life, &json!({ "ipo_date": "2023-07-03" })));
     let five = year_from("2023-07-06").pay("2024-05-17", "0.5");
     assert!(has(&listed(&five), Flag::TtmPaymentCountUnusual));
     assert!(!has(&listed(&year_from("2023-07-06")), Flag::TtmPaymentCountUnusual));
-    // Who stopped paying is lapsed, which says it all.
+    // A payer that stopped has the status lapsed and needs no flag.
     let mut stopped = two_years();
     stopped.rows.truncate(5);
     let found = derived(&stopped.history());
@@ -106,14 +107,15 @@ fn yields_need_dividends_and_prices_of_one_currency() {
     );
     assert_eq!(found.quote.dividend_currency.as_deref(), Some("GBP"));
     assert!(!has(&derived(&life.history()), Flag::CurrencyMismatch));
-    // Who never paid has no currency to differ.
+    // A security that never paid has no dividend currency, so nothing differs.
     let silent = derived(&Life::new("silent", "2024-06-28").close("2024-06-28", "40").history());
     assert!(!has(&silent, Flag::CurrencyMismatch));
     assert_eq!(
         (silent.metrics.dividend_status, silent.quote.dividend_currency),
         (DividendState::NonPayer, None)
     );
-    // Of two currencies on the newest day the prices' own counts, else the first by name.
+    // If the newest day has payments in two currencies, the currency of the prices counts. If neither is in this
+    // currency, the alphabetically first one counts.
     let currency_of = |newest: [&str; 2]| {
         let mut history = year_from("2023-08-03").pay("2024-06-20", "0.5").pay("2024-06-20", "0.6").history();
         let count = history.dividends.len();
@@ -163,7 +165,7 @@ fn real_estate_is_measured_by_its_funds_from_operations() {
     assert_eq!(payout(json!({ "type": "reit" }), "USD"), (by_ffo.clone(), pe.clone()));
     assert_eq!(payout(json!({ "sector": "Real Estate" }), "USD"), (by_ffo.clone(), pe.clone()));
     assert_eq!(payout(json!({ "sector": "real estate" }), "USD"), (by_ffo, pe));
-    // Earnings in another currency than dividends and prices.
+    // The earnings are in another currency than the dividends and prices.
     assert_eq!(payout(json!({}), "GBP"), (None, None));
 }
 

@@ -1,4 +1,4 @@
-//! Price levels: bars far from their neighbours, and splits that the price denies (R36).
+//! Tests for price levels: bars far from their neighbors, and splits that contradict the prices (R36).
 
 use chrono::Days;
 use market::event::{Action, DecisionVerdict, ShareBasis};
@@ -26,7 +26,7 @@ fn newest_bars_in_pence_are_held() {
         held(&found),
         ["2020-04-22", "2020-04-23", "2020-04-24"].map(|day| format!("price {day} price_unit_error"))
     );
-    // The first of them alone is unconfirmed.
+    // On the first of these days, the bar is only unconfirmed.
     let found = priced(listed).on("2020-04-22");
     assert_eq!(held(&found), ["price 2020-04-22 unconfirmed_price"]);
     assert_eq!(text(found.quote.price), "609.599976");
@@ -61,14 +61,14 @@ fn a_newest_move_waits_for_a_session_or_a_source() {
         (vec!["price 2024-06-28 unconfirmed_price".to_owned()], "10".to_owned())
     );
     assert!(!has(&found, Flag::PriceLevelBreak));
-    // The next session confirms it; it stays a break.
+    // The next session confirms the move. The move is then flagged as a break of the price level.
     let later = format!("{moved} 2024-07-01,35");
     let found = priced(&later).on("2024-07-01");
     assert!(has(&found, Flag::PriceLevelBreak) && held(&found).is_empty());
-    // Or refutes it.
+    // Another next session refutes the move.
     let later = format!("{moved} 2024-07-01,11");
     assert_eq!(held(&priced(&later).on("2024-07-01")), ["price 2024-06-28 isolated_price"]);
-    // A second source with about that close confirms it, and so does a decision.
+    // A similar close of a second source confirms the move. A decision also confirms it.
     let mut history = priced(moved).history();
     let second =
         |prices: &str| SourceBars { source: "b".into(), bars: bars(prices), closes_only: Vec::new() };
@@ -79,9 +79,9 @@ fn a_newest_move_waits_for_a_session_or_a_source() {
     let rows = in_market(|market| quarantined_rows(&history, market));
     history.decisions = vec![decision(&rows[0].1, DecisionVerdict::Release, Action::Put, 1)];
     assert!(held(&derived_on("2024-06-28", &history)).is_empty());
-    // Where no session follows, the security has stopped trading.
+    // If no session follows for several days, the security has stopped trading, and the bar counts.
     assert!(held(&priced(moved).on("2024-07-08")).is_empty());
-    // A known split or payment explains it.
+    // A known split or payment explains the move.
     let split = Tables { splits: "2024-06-28,4,1", ..priced(moved) };
     assert!(held(&split.on("2024-06-28")).is_empty());
     let fallen = Tables {
@@ -110,17 +110,17 @@ fn another_source_takes_the_day_of_a_held_bar() {
     };
     let moved = ("a", "2024-06-25,10 2024-06-26,11 2024-06-27,10 2024-06-28,34");
     let unconfirmed = vec!["price 2024-06-28 unconfirmed_price".to_owned()];
-    // The bar of the day, or the bar before.
+    // The quote uses the second source's bar of the day. Without one, it uses the bar of the day before.
     let expected = (unconfirmed.clone(), "2024-06-28 11".to_owned(), "11".to_owned());
     assert_eq!(served(&[moved, ("b", "2024-06-26,11 2024-06-28,11")]), expected);
     let before = (unconfirmed.clone(), "2024-06-27 10".to_owned(), "10".to_owned());
     assert_eq!(served(&[moved, ("b", "2024-06-26,11")]), before);
-    // Three sources with three closes: each that leaps is held.
+    // Three sources have three different closes. Each close that moves too far is quarantined.
     let twice = [unconfirmed.clone(), unconfirmed].concat();
     assert_eq!(served(&[moved, ("b", "2024-06-28,90"), ("c", "2024-06-28,9")]).0, twice);
     assert_eq!(served(&[moved, ("b", "2024-06-28,90"), ("c", "2024-06-28,9")]).2, "9");
     assert_eq!(served(&[moved, ("b", "2024-06-28,90")]).2, "10");
-    // An isolated bar and bars in a wrong unit have a substitute too, and a wrong one is held as well.
+    // An isolated bar is also replaced by the bar of another source. If that bar is wrong too, both are quarantined.
     let isolated = ("a", "2024-06-25,10 2024-06-26,73 2024-06-27,10 2024-06-28,10");
     let found = |second: &str| {
         let mut history = priced(isolated.1).history();
@@ -142,7 +142,7 @@ fn moves_over_a_gap_are_not_judged() {
 
 #[test]
 fn a_large_payment_on_the_ex_date_hides_a_split_in_the_price() {
-    // A special of half of the value, and a consolidation that keeps the price.
+    // The special takes half of the value, and the 70:33 consolidation restores the price.
     let consolidated = Tables {
         splits: "2023-05-16,70,33",
         dividends: "2023-05-16,2.4394,special",
@@ -152,7 +152,7 @@ fn a_large_payment_on_the_ex_date_hides_a_split_in_the_price() {
     let found = consolidated.on("2023-05-17");
     assert!(held(&found).is_empty() && !has(&found, Flag::SplitNotInPrice), "{:?}", held(&found));
     assert_eq!(found.splits.len(), 1);
-    // On any day between the bars, and in the adjusted amounts of a feed.
+    // The same with a later split, and with split-adjusted amounts.
     for dividends in ["2023-05-16,2.4394,special", "2023-05-16,0.24394,special"] {
         let splits = "2023-05-16,70,33 2023-06-01,10,1";
         let mut history = Tables { splits, dividends, ..consolidated }.history();
@@ -166,7 +166,7 @@ fn a_large_payment_on_the_ex_date_hides_a_split_in_the_price() {
         }
         assert!(held(&derived_on("2023-05-17", &history)).is_empty(), "{dividends}");
     }
-    // Without the payment, with a small one, or with one in another currency, the price denies the split.
+    // The price contradicts the split if the payment is missing, small, on another day or in another currency.
     let denies = |held: Vec<String>| held.iter().any(|row| row == "split 2023-05-16 split_denied");
     for dividends in ["", "2023-05-16,0.05,special", "2023-05-18,2.4394,special", "2023-05-15,2.4394,special"]
     {
@@ -189,7 +189,7 @@ fn a_split_that_the_price_contradicts_is_flagged() {
     assert_eq!(found.splits.len(), 1);
     let sound = Tables { prices: "2019-05-08,0.42 2019-05-09,0.41 2019-05-10,5.10 2019-05-13,5", ..merged };
     assert!(!has(&sound.on("2019-05-13"), Flag::SplitNotInPrice));
-    // 2 for 1: the price may move by the 0.4th power of 2.
+    // For a 2:1 split, the adjusted price may change by a factor of at most 2 to the power of 0.4.
     let halved = |close: &str| {
         let prices = format!("2019-05-08,100 2019-05-09,100 2019-05-10,{close} 2019-05-13,{close}");
         let found =
@@ -216,21 +216,21 @@ fn a_split_that_the_price_denies_is_held_with_prices_and_dividends_unchanged() {
     assert!(found.splits.is_empty() && found.factors.iter().all(|factor| factor.split.is_one()));
     assert_eq!(text(found.metrics.dps_ttm), "6");
     assert_eq!(closes(&found)[0], "2014-02-28 280");
-    // A decision releases it.
+    // A decision releases the split.
     let mut history = denied.history();
     let rows = in_market(|market| quarantined_rows(&history, market));
     history.decisions = vec![decision(&rows[0].1, DecisionVerdict::Release, Action::Put, 1)];
     let found = derived_on("2014-03-04", &history);
     assert_eq!((found.splits.len(), found.quarantined.len()), (1, 0));
-    // Amounts or a share count that step with the ratio bear the split out.
+    // Dividends or a share count that change by the ratio confirm the split.
     let dividends = "2013-08-14,2 2013-11-13,2 2014-03-03,0.09";
     assert_eq!(Tables { dividends, ..denied }.on("2014-03-04").splits.len(), 1);
     let fundamentals = "2013-12-31,1000,5 2014-03-04,22000,0.2";
     assert_eq!(Tables { fundamentals, ..denied }.on("2014-03-04").splits.len(), 1);
-    // Without a bar within a week nothing denies it.
+    // Without a bar in the week before the split, the prices cannot contradict it.
     let prices = "2014-02-14,280 2014-03-03,279";
     assert!(held(&Tables { prices, ..denied }.on("2014-03-04")).is_empty());
-    // Vendors' adjusted closes contain the split if they contain its ratio.
+    // Split-adjusted closes of a vendor have no step at a split, so these closes do not contradict it.
     let mut history = denied.history();
     history.prices[0].bars.versions[0].basis_day = Some(0);
     let found = derived_on("2014-03-04", &history);
@@ -251,10 +251,10 @@ fn of_two_equal_splits_the_price_shows_one() {
     assert_eq!(held(&found), ["split 2017-04-10 split_denied"]);
     assert_eq!(text(found.metrics.dps_ttm), "0.63");
     assert_eq!(found.splits.iter().map(|row| row.ex_date).collect::<Vec<_>>(), [date("2017-04-11")]);
-    // Both between the same bars.
+    // Both splits are between the same two bars.
     let prices = "2017-04-07,62.00 2017-04-12,31.30";
     assert_eq!(held(&Tables { prices, ..twice }.on("2017-04-12")), ["split 2017-04-10 split_denied"]);
-    // Two real ones.
+    // Here, the prices show both splits.
     let prices = "2017-04-07,62.00 2017-04-10,31 2017-04-11,15.6 2017-04-12,15.3";
     let found = Tables { prices, ..twice }.on("2017-04-12");
     assert!(held(&found).is_empty() && !has(&found, Flag::SplitNotInPrice));
@@ -285,7 +285,7 @@ fn an_early_split_is_effective_where_the_price_moves() {
     assert_eq!(early(1), (on("03-04"), 1, [false, false]));
     assert_eq!(early(2), (on("03-05"), 1, [true, false]));
     assert_eq!(early(4), (on("03-07"), 1, [true, false]));
-    // Too late to be this split; the amounts bear it out.
+    // The price changes too late for this split. The split still counts, because the amounts confirm it.
     assert_eq!(early(5), (on("03-04"), 1, [true, true]));
 }
 

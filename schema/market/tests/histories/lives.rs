@@ -1,4 +1,4 @@
-//! Building a company's life by hand.
+//! Builder of test histories: the payments, splits and closes of a company.
 
 use chrono::{DateTime, Days, NaiveDate};
 use market::bars::{Bar, BarVersion, Bars, MISSING};
@@ -15,7 +15,7 @@ const SCALE: u32 = 2;
 #[derive(Debug)]
 pub(crate) struct Life {
     pub(crate) name: &'static str,
-    /// Last day known.
+    /// Last day of the market data.
     pub(crate) until: NaiveDate,
     pub(crate) rows: Vec<(NaiveDate, Decimal, DividendType)>,
     splits: Vec<(NaiveDate, i64, i64)>,
@@ -31,7 +31,8 @@ impl Life {
         Self { name, until: date(until), rows: Vec::new(), splits: Vec::new(), closes: Vec::new() }
     }
 
-    /// Regular amounts, each so many times, every so many days from a day on.
+    /// Adds regular payments every `days` days, the first on `first`. `amounts` has each amount with its number of
+    /// payments.
     pub(crate) fn every(mut self, days: u64, first: &str, amounts: &[(&str, usize)]) -> Self {
         let mut ex_date = date(first);
         for (amount, times) in amounts {
@@ -43,12 +44,12 @@ impl Life {
         self
     }
 
-    /// A regular amount.
+    /// Adds a regular payment.
     pub(crate) fn pay(self, ex_date: &str, amount: &str) -> Self {
         self.of_type(ex_date, amount, "regular")
     }
 
-    /// A distribution of a type.
+    /// Adds a dividend of type `kind`.
     pub(crate) fn of_type(mut self, ex_date: &str, amount: &str, kind: &str) -> Self {
         let kind = kind.parse().expect("a type");
         self.rows.push((date(ex_date), amount.parse().expect("an amount"), kind));
@@ -60,18 +61,18 @@ impl Life {
         self
     }
 
-    /// A raw close; days in order.
+    /// Adds a raw close. Closes must be added in chronological order.
     pub(crate) fn close(mut self, day: &str, close: &str) -> Self {
         self.closes.push((date(day), close.parse().expect("a close")));
         self
     }
 
-    /// The first ex-date.
+    /// First ex-date.
     pub(crate) fn first(&self) -> NaiveDate {
         self.rows.iter().map(|row| row.0).min().expect("a payment")
     }
 
-    /// The facts, from one source without ids and declaration dates, as most histories come.
+    /// Builds the history from one source, `a`. The records have no ids and no declaration dates.
     pub(crate) fn history(&self) -> History {
         let symbol = Symbol::parse("LIFE").expect("a symbol");
         let dividends = (1..).zip(&self.rows).map(|(line, (ex_date, amount, kind))| {

@@ -1,4 +1,4 @@
-//! Whole histories, made by hand: what is derived of them over a life, and what of it is served and explained.
+//! Tests on whole histories that were written by hand: derived figures, served rows and explanations.
 
 mod absence;
 mod actions;

@@ -1,5 +1,5 @@
-//! Readings of real histories (R34, R8, R28): growth, streak, forward and yield of rows with untyped specials,
-//! repeated, missing and shifted payments.
+//! Tests on real dividend histories with specials in regular rows, and with repeated, missing or shifted payments (R34,
+//! R8, R28).
 
 use market::history::SourcePolicy;
 use market::metrics::{DerivationContext, DerivedRows, Rules, derive};
@@ -13,7 +13,7 @@ fn decimal(text: &str) -> Decimal {
     text.parse().expect("a decimal")
 }
 
-/// Regular rows written `2024-03-08 0.60`, one a line.
+/// Parses regular payments, one per line in the form `2024-03-08 0.60`.
 fn life(as_of: &str, rows: &str) -> Life {
     rows.trim().lines().fold(Life::new("read", as_of), |life, row| {
         let (day, amount) = row.trim().split_once(' ').expect("a day and an amount");
@@ -117,9 +117,9 @@ fn a_special_in_a_regular_row_counts_only_in_totals_and_prices() {
     let row = found.dividends.iter().find(|row| row.ex_date == date("2020-11-19")).expect("the row");
     assert_eq!((row.amount.0, row.special_amount.map(|part| part.0)), (decimal("5.14"), Some(decimal("5"))));
     assert_eq!(row.reading, Some(AmountReading::Combined));
-    // The price factor has the whole amount: 131 x (1 - 5.14 / 131), and three regular payments after it.
+    // The price factor uses the whole amount: 1 - 5.14 / 131.
     assert_eq!(row.price_factor.map(|factor| factor.0), Some(decimal("0.960763358779")));
-    // On the day itself, before a later payment shows it, the rate is the one before.
+    // Until a later payment shows the new regular amount, the forward rate uses the amount before it.
     let at_once = derived(&life, "2020-11-30");
     assert_eq!(at_once.metrics.dps_forward.map(|amount| amount.0), Some(decimal("0.56")));
     assert_eq!(total(&at_once, 2020), Some(decimal("0.50")));
@@ -187,7 +187,7 @@ fn any_order_of_arrival_gives_the_same_readings() {
     assert_eq!(derived(&turned, "2003-12-31").metrics.annual_totals, expected.metrics.annual_totals);
 }
 
-/// Reading and special part of the row of a day.
+/// Classification and special amount of the dividend row of a day.
 fn reading(derived: &DerivedRows, day: &str) -> (Option<AmountReading>, Option<Decimal>) {
     let row = derived.dividends.iter().find(|row| row.ex_date == date(day)).expect("a row");
     (row.reading, row.special_amount.as_ref().map(|amount| amount.0))

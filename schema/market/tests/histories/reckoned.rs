@@ -1,5 +1,5 @@
-//! What is reckoned of payments and prices: what an ex-date takes off earlier prices, what is due today, what a held
-//! amount still proves, and what moves with the market.
+//! Tests for derived figures: price factors of ex-dates, expected payments, years with payments, sums in one currency,
+//! Chowder number and beta.
 
 use market::history::{History, SourcePolicy};
 use market::metrics::{DerivationContext, DerivedRows, MonthlyReturns, Rules, benchmark, derive};
@@ -16,7 +16,7 @@ fn beside(history: &History, benchmark: Option<&MonthlyReturns>) -> DerivedRows 
     in_market(|market| derive(history, &DerivationContext { benchmark, ..*market }))
 }
 
-/// `ex-date factor cash value` of each ex-date, and whether some day's factor was left out.
+/// Adjustment factors as `ex-date factor cash value`, and true if a factor was skipped.
 fn factors(history: &History) -> (Vec<String>, bool) {
     let found = derived(history);
     let told = found.factors.iter().map(|day| {
@@ -39,11 +39,11 @@ fn an_ex_date_takes_off_all_that_is_distributed_on_it() {
     check(&of(&[("1", "regular")]), "0.99 1 1", false);
     check(&of(&[("1", "regular"), ("2", "special"), ("5", "spin_off")]), "0.92 3 8", false);
     check(&of(&[("5", "spin_off")]), "0.95 0 5", false);
-    // As much as the whole price, and a cent less.
+    // Distributions of one cent less than the price, of the whole price, and of more.
     check(&of(&[("99.99", "liquidation")]), "0.0001 99.99 99.99", false);
     check(&of(&[("100", "liquidation")]), "1 100 100", true);
     check(&of(&[("120", "liquidation")]), "1 120 120", true);
-    // What is paid in another currency cannot be taken off a price.
+    // An amount in another currency cannot be subtracted from the price.
     let mut foreign = of(&[("1", "regular"), ("2", "special")]);
     foreign.dividends[1].record.currency = "GBP".into();
     check(&foreign, "1 1 -", true);
@@ -53,7 +53,8 @@ fn an_ex_date_takes_off_all_that_is_distributed_on_it() {
 
 #[test]
 fn a_payment_due_today_is_not_overdue() {
-    // What went ex a year ago today is expected today; what did the day before is late.
+    // After an ex-date exactly one year ago, the next payment is expected today. After an ex-date one day earlier, it
+    // is overdue.
     let life = |last: &str| {
         let life = Life::new("due", TODAY).pay("2022-09-28", "0.5").pay("2022-12-28", "0.5");
         life.pay("2023-03-28", "0.5").pay(last, "0.5").every(91, "2023-09-28", &[("0.5", 3)])
@@ -77,13 +78,14 @@ fn payments_expected_of_a_payer_add_up_to_what_is_indicated() {
         (text(found.metrics.dps_forward), each.join(" "))
     };
     let told = |forward: &str, each: &str| (forward.to_owned(), each.to_owned());
-    // A half-yearly raiser pays the newest amount twice, one of interims and finals each again.
+    // A half-yearly payer with rising amounts is expected to pay the newest amount twice. A payer with different
+    // interim and final amounts is expected to repeat both.
     assert_eq!(
         expected(182, "2022-04-28", &["0.5", "0.52", "0.54", "0.56", "0.58"]),
         told("1.16", "0.58 0.58")
     );
     assert_eq!(expected(182, "2022-04-28", &["0.1", "0.3", "0.1", "0.3", "0.1"]), told("0.4", "0.3 0.1"));
-    // Quarters up and down are no halves.
+    // Alternating quarterly amounts are not read as interim and final payments.
     assert_eq!(
         expected(91, "2023-03-02", &["0.1", "0.3", "0.1", "0.3", "0.1", "0.3"]),
         told("1.2", "0.3 0.3 0.3 0.3")
@@ -92,7 +94,7 @@ fn payments_expected_of_a_payer_add_up_to_what_is_indicated() {
 
 #[test]
 fn a_year_with_a_held_amount_was_paid() {
-    // A payment a year since 2018; one of them is in another unit.
+    // There is one payment a year since 2018. An amount of 50 is in another unit.
     let paid = |amounts: &[(&str, usize)]| Life::new("held", TODAY).every(365, "2018-05-17", amounts);
     let told = |life: Life| {
         let metrics = derived(&life.history()).metrics;
@@ -101,7 +103,7 @@ fn a_year_with_a_held_amount_was_paid() {
     assert_eq!(told(paid(&[("0.5", 7)])), (0, 7));
     assert_eq!(told(paid(&[("0.5", 6), ("50", 1)])), (1, 7));
     assert_eq!(told(paid(&[("0.5", 5), ("50", 1), ("0.5", 1)])), (1, 7));
-    // One that has not gone ex yet proves nothing.
+    // A quarantined payment with a future ex-date does not count.
     assert_eq!(told(paid(&[("0.5", 6)]).pay("2024-07-15", "50")), (1, 6));
 }
 
@@ -114,7 +116,7 @@ fn a_year_paid_in_another_currency_is_not_summed() {
         text(derived(&history).metrics.dps_ttm)
     };
     assert_eq!([with("2023-06-28"), with("2023-06-29")], ["2", "-"]);
-    // The same payment told in two currencies is summed in the prices' own.
+    // If one payment is given in two currencies, the amount in the currency of the prices is used.
     assert_eq!(with("2024-02-01"), "2");
 }
 
@@ -132,7 +134,7 @@ fn only_who_pays_has_a_chowder_number() {
     assert_eq!(told(Some("2024-06-03")), ["10", "0", "-"]);
 }
 
-/// A close at the end of each month from May 2022 to June 2024.
+/// One close a month, on the 28th, from May 2022 to June 2024. `close` gets the number of the month, from 0.
 fn monthly(close: impl Fn(i32) -> &'static str) -> History {
     let days = (4..30).map(|month| format!("{}-{:02}-28", 2022 + month / 12, month % 12 + 1));
     let life = (0..)
@@ -151,10 +153,10 @@ fn a_beta_is_told_against_the_market() {
     };
     assert_eq!(against(&swinging, TODAY), "1");
     assert_eq!(against(&monthly(|_| "100"), TODAY), "0");
-    // The other way, by as much.
+    // Moves opposite to the benchmark, by the same amounts.
     let mirrored = monthly(|month| if month % 2 == 0 { "110" } else { "100" });
     assert!(against(&mirrored, TODAY).starts_with('-'));
-    // 24 months are needed in common.
+    // A beta needs 24 monthly returns of both series.
     assert_eq!([against(&swinging, "2024-05-31"), against(&swinging, "2024-04-30")], ["1", "-"]);
     assert_eq!(text(derived(&swinging).metrics.beta_5y), "-");
 }

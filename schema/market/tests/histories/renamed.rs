@@ -1,5 +1,6 @@
-//! A ticker that two companies bore (R27): the first took another one, and years later the second came to the market
-//! under it. Both are asked at every month end: each is paid its own dividends only, under ids that stay.
+//! Tests on a ticker that two companies had, one after the other (R27). The first company changed its ticker, and years
+//! later the second company was listed under the old one. At every month end, each company has only its own dividends,
+//! with ids that do not change.
 
 use std::collections::BTreeSet;
 
@@ -15,8 +16,9 @@ use serde_json::json;
 use crate::lives::{Life, date};
 
 const UNTIL: &str = "2024-12-31";
-/// The first company's last day under the ticker, and the second one's first.
+/// Last day of the first company under the ticker.
 const LEFT: &str = "2015-06-30";
+/// First day of the second company under the ticker.
 const TAKEN: &str = "2018-03-01";
 
 fn symbol(text: &str) -> Symbol {
@@ -39,7 +41,7 @@ fn second_company() -> Life {
     Life::new("second", UNTIL).every(91, "2018-05-10", &[("1.50", 27)])
 }
 
-/// Every dividend of the feed: the vendor filed the year of the change under both tickers of the first company.
+/// All dividends of the feed. The vendor has the first company's last year before the change under both tickers.
 fn feed() -> Vec<Observation<Dividend>> {
     let mut rows = filed(&first_company(), |day| if day <= date(LEFT) { "TICK" } else { "TOCK" });
     let again = filed(&first_company(), |_| "TOCK").into_iter();
@@ -110,7 +112,8 @@ fn ids(derived: &DerivedRows, until: NaiveDate) -> BTreeSet<String> {
     derived.dividends.iter().filter(|row| row.ex_date <= until).filter_map(|row| row.id.clone()).collect()
 }
 
-/// Asks a company at every month end of both lives; the ids of its payments at the end.
+/// Derives a company at every month end of both histories, and checks its payments and ids. `indicated` has the
+/// expected forward rates, each with its first day. Returns the ids of all payments at the end.
 fn check(ticker: &str, life: &Life, indicated: &[(&str, &str)]) -> BTreeSet<String> {
     let history = history(&companies().identities[&symbol(ticker)]);
     let mut before = BTreeSet::new();
@@ -118,7 +121,7 @@ fn check(ticker: &str, life: &Life, indicated: &[(&str, &str)]) -> BTreeSet<Stri
     for day in days.filter(|day| chrono::Datelike::day(&(*day + Days::new(1))) == 1) {
         let derived = asked(&history, day);
         let paid: Vec<NaiveDate> = life.rows.iter().map(|row| row.0).filter(|ex| *ex <= day).collect();
-        // Looking back, a payment without declaration date is known 30 days ahead.
+        // For a past date, a payment without a declaration date counts as declared 30 days before its ex-date.
         let declared = life.rows.iter().any(|row| row.0 <= day + Days::new(30));
         let status = if declared { DividendState::Active } else { DividendState::NonPayer };
         assert_eq!(derived.metrics.dividend_status, status, "{} on {day}", life.name);
@@ -137,7 +140,7 @@ fn check(ticker: &str, life: &Life, indicated: &[(&str, &str)]) -> BTreeSet<Stri
 
 #[test]
 fn a_ticker_that_another_company_takes_over_mixes_nothing() {
-    // Two payments have a rhythm; the rates are those of the newest amounts.
+    // Two payments are enough for a frequency. The rates follow from the newest amounts.
     let first = check(
         "TOCK",
         &first_company(),
@@ -145,7 +148,7 @@ fn a_ticker_that_another_company_takes_over_mixes_nothing() {
     );
     let second = check("TICK", &second_company(), &[("2018-08-31", "6")]);
     assert!(first.is_disjoint(&second));
-    // The first company's ids have the ticker that it bore, whatever it bears today.
+    // Each id of the first company has the ticker at the time of the payment, not today's ticker.
     let old = first.iter().filter(|id| id.starts_with("TICK/")).count();
     assert_eq!((old, first.len() - old, second.len()), (30, 38, 27));
 }

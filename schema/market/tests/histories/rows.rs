@@ -1,4 +1,4 @@
-//! The rows that are served of a company, worked out by hand.
+//! Tests for the derived rows of a company. The expected values were worked out by hand.
 
 use market::history::History;
 use market::metrics::DerivedRows;
@@ -8,7 +8,8 @@ use crate::explained::{company, observed};
 use crate::figures::{derived, text};
 use crate::lives::{Life, date};
 
-/// `ex-date amount adjusted type status split-factor price-factor yield-at-ex change` since a day.
+/// Dividend rows with an ex-date from `since` on, each as
+/// `ex-date amount adjusted type status split-factor price-factor yield-at-ex change`.
 fn dividends(derived: &DerivedRows, since: &str) -> Vec<String> {
     let rows = derived.dividends.iter().filter(|row| row.ex_date >= date(since));
     let told = rows.map(|row| {
@@ -57,7 +58,7 @@ fn the_quote_and_the_headline_figures() {
             .map(text),
         ["50", "44", "6", "13.6364", "2"]
     );
-    // 3.6 earned a share; a thousand shares.
+    // Earnings are 3.6 per share, and there are 1000 shares.
     assert_eq!([quote.dividend_yield, quote.pe_ratio, quote.eps_ttm].map(text), ["4", "13.8889", "3.6"]);
     assert_eq!(
         (quote.market_cap, quote.shares_outstanding, quote.volume),
@@ -76,7 +77,7 @@ fn the_quote_and_the_headline_figures() {
         .map(text),
         ["1.8", "2", "2", "3.6", "4"]
     );
-    // Paid 1700 of a cash flow of 3400, 1.8 of 3.6 earned.
+    // Dividends are 1700 of a free cash flow of 3400, and 1.8 per share of earnings of 3.6.
     assert_eq!(
         [metrics.payout_ratio, metrics.fcf_payout_ratio, metrics.dividend_cover].map(text),
         ["50", "50", "2"]
@@ -135,7 +136,8 @@ fn splits_by_what_they_do_to_a_price() {
             .collect()
     };
     let mut history = life.history();
-    // What comes after: 10, then a third; what is announced has changed no price yet.
+    // The cumulative factor includes all later splits that are effective: 10 and one third. The announced split does
+    // not count.
     assert_eq!(
         told(&history),
         [
@@ -146,7 +148,7 @@ fn splits_by_what_they_do_to_a_price() {
             "2024-09-03 2:1 forward 2 0.5 1 announced",
         ]
     );
-    // A vendor's word for shares paid holds, for a reverse split it cannot.
+    // The vendor's type `stock_dividend` is used, but not for a reverse split.
     history.splits[0].record.r#type = Some("stock_dividend".into());
     history.splits[2].record.r#type = Some("stock_dividend".into());
     let types: Vec<String> = derived(&history).splits.iter().map(|row| row.r#type.to_string()).collect();
@@ -168,7 +170,7 @@ fn a_stock_dividend_is_a_split_where_no_split_has_its_day() {
     assert_eq!(splits(&found), ["LIFE/a/stock_dividend@2024-02-01.stock.USD 1.05:1 effective"]);
     let mut both = life.split("2024-02-01", 20, 21).history();
     assert_eq!(splits(&derived(&both)), ["LIFE/a/split@2024-02-01 21:20 effective"]);
-    // A withdrawn split is none.
+    // If the split is retracted, the stock dividend counts as the split of the day.
     both.splits.push(market::history::Observation {
         action: market::event::Action::Retract,
         line: 9,

@@ -1,4 +1,4 @@
-//! What is served and explained of a history: rows and explanations agree with the facts they are made of.
+//! Tests that derived rows and explanations agree with the facts and with each other.
 
 use market::event::Fundamentals;
 use market::history::{History, Observation, SourcePolicy};
@@ -67,7 +67,7 @@ fn the_price_is_the_same_in_every_row_and_explained_by_its_bar() {
 #[test]
 fn amounts_of_two_currencies_are_never_added() {
     let mut history = quarterly().close("2024-06-28", "40").history();
-    // The payment of 2024-02-08 in another currency.
+    // The payment of 2024-02-08 is in another currency.
     let foreign = history.dividends.iter_mut().find(|row| row.record.ex_date == Some(date("2024-02-08")));
     foreign.expect("a payment").record.currency = "GBP".into();
     let (derived, _) = told(&history, "2024-06-28");
@@ -76,7 +76,7 @@ fn amounts_of_two_currencies_are_never_added() {
         (None, None, None)
     );
     assert!(has(&derived, Flag::CurrencyMismatch));
-    // A year later it is out of the window.
+    // A year later, this payment is outside the window.
     let (later, _) = told(&history, "2025-02-10");
     assert!(!has(&later, Flag::CurrencyMismatch));
 }

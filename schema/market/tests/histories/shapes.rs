@@ -1,7 +1,7 @@
-//! Histories in the shapes of real companies', each asked at every month end over its life.
+//! Tests on histories that resemble those of real companies. Each history is derived at every month end.
 //!
-//! What holds for all: who pays without a pause is never `lapsed`, no status changes with the new year, and held rows
-//! stay below one in a hundred.
+//! All histories must satisfy three conditions. Outside pauses, the status is always active. The status does not change
+//! in January. Fewer than one in 100 rows is quarantined.
 
 use crate::figures::held_dividends;
 use crate::lives::{Life, date};
@@ -15,7 +15,7 @@ fn decimal(text: &str) -> Decimal {
     text.parse().expect("a decimal")
 }
 
-/// What is known of a life on a day, its last day being the market's newest.
+/// Derives the history as of a day. The newest day of the market data is the last day of `life`.
 fn asked(life: &Life, as_of: NaiveDate) -> DerivedRows {
     let policy = SourcePolicy::default();
     derive(
@@ -35,7 +35,9 @@ fn month_ends(life: &Life) -> Vec<NaiveDate> {
     days.filter(|day| (*day + Days::new(1)).day() == 1).collect()
 }
 
-/// Asks at every month end and holds what holds for all; `paused` are the days, bounds included, without payments due.
+/// Checks at every month end that the status is active outside `paused` and does not change in January. Also checks
+/// that fewer than one in 100 rows is quarantined. `paused` has the first and last day of each period without due
+/// payments.
 #[track_caller]
 fn check(life: &Life, paused: &[(&str, &str)]) {
     let is_paused = |day: NaiveDate| paused.iter().any(|(from, to)| date(from) <= day && day <= date(to));
@@ -68,7 +70,7 @@ fn a_dividend_resumed_after_17_years_counts_at_once() {
         .every(91, "1988-02-15", &[("0.11", 16), ("0.12", 16)])
         .every(91, "2012-08-09", &[("2.65", 4), ("3.05", 4), ("3.29", 4), ("0.52", 4)]);
     check(&life, &[("1996-01-01", "2012-07-31")]);
-    // One payment has no rhythm yet; two have.
+    // One payment is not enough for a frequency; two are enough.
     assert_eq!(forward(&asked(&life, date("2012-08-31"))), None);
     let found = asked(&life, date("2012-11-30"));
     assert_eq!(forward(&found), Some(decimal("10.6")));
@@ -166,7 +168,8 @@ fn pence_sent_as_pounds_are_held() {
     check(&once, &[]);
     let found = asked(&once, once.until);
     assert_eq!((held_dividends(&found.metrics), forward(&found)), (1, Some(decimal("0.1"))));
-    // Two stay held once the old amount is back; a third in a row is a new level, and so is what follows it.
+    // Two amounts in another unit stay quarantined after the old amount returns. Three in a row count as a new level,
+    // and the return to the old amount counts too.
     let twice = Life::new("pence twice", "2023-12-31").every(
         91,
         "1970-03-05",

@@ -1,4 +1,4 @@
-//! Facts of a security as the rows of tables, and the figures of a day.
+//! Builder of test histories from tables in text form.
 
 use chrono::NaiveDate;
 use market::bars::{Bar, BarVersion, Bars, MISSING};
@@ -15,16 +15,16 @@ use crate::lives::{date, observed};
 /// Decimal places of closes.
 const SCALE: u32 = 8;
 
-/// Tables of one security: rows divided by white space, cells by commas.
+/// Facts of one security as text tables. Rows are separated by white space, and cells by commas.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tables<'a> {
-    /// `ex_date,from,to[,type]`.
+    /// Splits as `ex_date,from,to[,type]`.
     pub splits: &'a str,
-    /// `ex_date,amount[,type]`.
+    /// Dividends as `ex_date,amount[,type]`.
     pub dividends: &'a str,
-    /// `date,close[,volume]`.
+    /// Bars as `date,close[,volume]`.
     pub prices: &'a str,
-    /// `date,shares,eps`.
+    /// Fundamentals as `date,shares,eps`.
     pub fundamentals: &'a str,
 }
 
@@ -62,7 +62,7 @@ impl Tables<'_> {
         }
     }
 
-    /// Rows of the day.
+    /// Derives the rows as of a day.
     pub(crate) fn on(&self, as_of: &str) -> DerivedRows {
         derived_on(as_of, &self.history())
     }
@@ -72,7 +72,7 @@ pub(crate) fn derived_on(as_of: &str, history: &History) -> DerivedRows {
     looking_back(as_of, as_of, history)
 }
 
-/// Rows of an earlier day than the newest one.
+/// Derives the rows as of a day before the newest day of the market.
 pub(crate) fn looking_back(as_of: &str, newest: &str, history: &History) -> DerivedRows {
     let (as_of, newest, policy) = (date(as_of), date(newest), SourcePolicy::default());
     let rules = &Rules::DEFAULT;
@@ -103,14 +103,14 @@ pub(crate) fn bars(text: &str) -> Bars {
     bars
 }
 
-/// Served closes as `day close`.
+/// Closes of the derived bars, each as `day close`.
 pub(crate) fn closes(derived: &DerivedRows) -> Vec<String> {
     let close = |index: usize| derived.bars.decimal(derived.bars.close[index]).expect("a close").normalize();
     let line = |index| format!("{} {}", date_of(derived.bars.day[index]), close(index));
     (0..derived.bars.len()).map(line).collect()
 }
 
-/// Quarantined rows as `kind date reason`.
+/// Quarantined rows, each as `kind date reason`.
 pub(crate) fn held(derived: &DerivedRows) -> Vec<String> {
     let day = |date: Option<NaiveDate>| date.map_or("-".to_owned(), |date| date.to_string());
     let line = |row: &market::row::Quarantined| format!("{} {} {}", row.kind, day(row.date), row.reason);

@@ -1,4 +1,5 @@
-//! What is told of a company: its reported figures, its splits' days, what its data cover, and what explains a day.
+//! Tests for served and explained facts of a company: fundamentals, dates of splits, coverage of the data, sources of a
+//! session, and decisions.
 
 use chrono::{DateTime, NaiveDate};
 use market::bars::{BarVersion, MISSING};
@@ -37,7 +38,7 @@ fn what_was_withdrawn_whole_is_nothing_to_list() {
     assert_eq!((derived(&history).dividends.len(), derived(&history).splits.len()), (1, 1));
     history.fundamentals = vec![observed(json!({ "symbol": "LIFE", "as_of": "2024-03-31" }))];
     assert!(stands(&history), "a reported figure");
-    // What is held back is looked at by somebody.
+    // A security with only a quarantined row is listed, so that a person can review the row.
     let held = life().pay("2052-01-02", "1").history();
     assert_eq!((derived(&held).dividends.len(), derived(&held).quarantined.len()), (0, 1));
     assert!(stands(&held));
@@ -53,14 +54,15 @@ fn reported(figures: Value) -> FundamentalsRow {
     derived(&history).fundamentals.expect("a row")
 }
 
-/// Price to sales, price to book, net margin, return on equity, debt to equity, free cash flow a share.
+/// Ratios in this order: price to sales, price to book, net margin, return on equity, debt to equity, free cash flow
+/// per share.
 fn ratios(row: &FundamentalsRow) -> [String; 6] {
     [row.ps_ratio, row.pb_ratio, row.net_margin, row.roe, row.debt_to_equity, row.fcf_per_share].map(text)
 }
 
 #[test]
 fn figures_are_reported_or_follow_from_those_that_are() {
-    // 1000 shares at 50; 4000 - 600 of cash flow are free.
+    // There are 1000 shares at a price of 50. The free cash flow is 4000 - 600.
     let figures = json!({
         "revenue_ttm": "8000", "net_income_ttm": "1200", "total_equity": "4000", "total_debt": "1000",
         "book_value_per_share": "4", "operating_cash_flow_ttm": "4000", "capital_expenditure_ttm": "600",
@@ -79,7 +81,7 @@ fn figures_are_reported_or_follow_from_those_that_are() {
         assert_eq!(ratios(&row), ["-", "12.5", "-", "-", "-", "3.4"], "{nothing}");
     }
     assert_eq!(ratios(&reported(with(json!({ "net_income_ttm": "-80" }))))[2..4], ["-1", "-2"]);
-    // A price in dollars is no multiple of what is reported in euros; what is all in euros is.
+    // Ratios of a price in dollars to figures in euros are not derived. Ratios of two figures in euros are derived.
     let row = reported(with(json!({ "reported_currency": "EUR" })));
     assert_eq!(ratios(&row), ["-", "-", "15", "30", "0.25", "3.4"]);
     assert_eq!((row.reported_currency.as_deref(), row.as_of), (Some("EUR"), Some(date("2024-03-31"))));
@@ -194,7 +196,7 @@ fn an_explanation_since_a_day_counts_what_is_older() {
         let metric = told.metrics.iter().find(|metric| metric.metric == name).expect("a metric");
         (metric.observations.len(), metric.older_observations)
     };
-    // Of 0.4, 0.4, 0.5 and 0.5 the first went ex before.
+    // The first of the payments 0.4, 0.4, 0.5 and 0.5 has an earlier ex-date.
     assert_eq!((seen(&whole, "dps_ttm"), seen(&since, "dps_ttm")), ((4, 0), (3, 1)));
     assert_eq!((whole.unused.len(), whole.older_unused), (2, 0));
     assert_eq!((since.unused.len(), since.older_unused), (0, 2));
@@ -203,7 +205,7 @@ fn an_explanation_since_a_day_counts_what_is_older() {
     assert_eq!(unused.currency.as_deref(), Some("USD"));
 }
 
-/// `source outcome close`, the one that counts first.
+/// Explanation of a session: the bar of each source as `source outcome close`. The used bar is first.
 fn told(history: &History, session: &str) -> Vec<String> {
     let told = in_market(|market| explain_session(history, market, date(session)));
     told.observations
@@ -237,7 +239,7 @@ fn a_session_is_told_by_every_source() {
 
 #[test]
 fn a_split_of_another_day_is_no_duplicate_of_a_stock_dividend() {
-    // Shares paid on the day of a split are that split; on another day they split once more.
+    // A stock dividend on the day of a split is the same event as the split. On another day, it is a second split.
     let factor = |ex_date: &str| {
         let life = Life::new("shares", "2024-06-28")
             .pay("2024-01-02", "4.2")
@@ -250,7 +252,7 @@ fn a_split_of_another_day_is_no_duplicate_of_a_stock_dividend() {
     assert_eq!(factor("2024-02-02"), "2");
 }
 
-/// With what a person decided about a row: `verdict kind date value`.
+/// The history with one more decision about a row. `decision` has the form `verdict kind date value`.
 fn decided(history: &History, decision: &str) -> History {
     let [verdict, kind, day, value] = decision.split(' ').collect::<Vec<_>>().try_into().expect("four words");
     let record = json!({
@@ -261,7 +263,7 @@ fn decided(history: &History, decision: &str) -> History {
     History { decisions: [history.decisions.clone(), vec![decision]].concat(), ..history.clone() }
 }
 
-/// Each held row: `kind date reason`.
+/// Quarantined rows, each as `kind date reason`.
 fn held(history: &History) -> Vec<String> {
     let rows = derived(history).quarantined;
     rows.iter().map(|row| format!("{} {} {}", row.kind, row.date.expect("a date"), row.reason)).collect()
@@ -282,7 +284,7 @@ fn a_person_decides_about_a_payment_that_its_neighbours_contradict() {
     assert_eq!(held(&confirmed), ["dividend 2024-06-24 confirmed"]);
     let message = &derived(&confirmed).quarantined[0].message;
     assert_eq!(message, "a person confirmed held: looked at the filing");
-    // A row that nothing contradicts is held when a person says it is wrong.
+    // A valid row is quarantined if a person says that it is wrong.
     let fine = decided(&history, "confirm dividend 2023-09-25 0.05");
     assert_eq!(held(&fine), ["dividend 2023-09-25 confirmed", "dividend 2024-06-24 amount_outlier"]);
     for other in
@@ -320,7 +322,7 @@ fn a_person_decides_about_a_close_in_another_unit() {
     assert_eq!(told(&released, "2024-06-24"), ["a used 4000"]);
     let confirmed = decided(&history, "confirm price 2024-06-26 40");
     assert_eq!(held(&confirmed), ["price 2024-06-24 price_unit_error", "price 2024-06-26 confirmed"]);
-    // What is decided about a payment says nothing about a close.
+    // A decision about a dividend does not apply to a close.
     let other = decided(&history, "release dividend 2024-06-24 4000");
     assert_eq!(bars(&other), 6);
 }
@@ -358,7 +360,7 @@ fn a_dropped_row_of_one_id_and_revision_is_flagged_and_explained() {
     let superseded = || vec!["superseded 1".to_owned()];
     assert_eq!(twice(&|row| row.record.amount = "0.6".parse().expect("an amount")), (true, superseded()));
     assert_eq!(twice(&|row| row.record.ex_date = Some(date("2024-03-08"))), (true, superseded()));
-    // The same row again, one with more dates, and a correction by a revision.
+    // Not flagged: an identical row, a row with an additional date, and a correction with a higher revision.
     assert_eq!(twice(&|_| ()), (false, superseded()));
     assert_eq!(twice(&|row| row.record.payment_date = Some(date("2024-04-01"))), (false, superseded()));
     let revised = twice(&|row| {

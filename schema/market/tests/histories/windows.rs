@@ -1,4 +1,4 @@
-//! Which facts an explanation names, to the day: those of the window that a figure is of, and no other.
+//! Tests for the observations of an explained metric: exactly those in the window of the metric.
 
 use chrono::{Datelike, NaiveDate, Weekday};
 use market::bars::BarVersion;
@@ -16,7 +16,7 @@ fn metric(history: &History, name: &str) -> ExplainedMetric {
     explained(history).metrics.into_iter().find(|metric| metric.metric == name).expect("a metric")
 }
 
-/// `kind date amount currency` of every observation that a metric rests on.
+/// Observations of a metric, each as `kind date amount currency`.
 fn seen(metric: &ExplainedMetric) -> Vec<String> {
     let told = metric.observations.iter().map(|seen| {
         let day = seen.date.map_or("-".to_owned(), |day| day.to_string());
@@ -46,7 +46,7 @@ fn a_payment_of_a_year_ago_to_the_day_is_not_of_the_year() {
 
 #[test]
 fn a_split_is_behind_a_sum_when_it_came_after_a_payment_in_it() {
-    // On the day of a split a payment is per new share already.
+    // A payment on the day of a split is already per new share.
     let behind = |ex_date: &str| {
         let life = Life::new("behind", "2024-06-28").pay("2023-09-07", "0.4").pay("2024-03-07", "0.4");
         seen(&metric(&life.split(ex_date, 1, 2).history(), "dps_ttm"))
@@ -129,7 +129,7 @@ fn what_comes_next_is_declared_or_expected_or_overdue() {
         let life = Life::new("next", "2024-06-28").every(91, first, &[("0.5", times)]);
         metric(&life.history(), "next").formula
     };
-    // The same days, one payment more or less: 2024-02-20, 2024-05-21, 2024-08-20.
+    // The fifth, sixth and seventh payments are on 2024-02-20, 2024-05-21 and 2024-08-20.
     assert_eq!(told("2023-02-21", 5), "the expected ex-date has passed: overdue");
     assert_eq!(
         told("2023-02-21", 6),
@@ -169,7 +169,7 @@ fn the_close_of_a_session_is_what_the_source_that_is_believed_says() {
     assert_eq!(told(&history, "2024-06-27"), counts("50", "2024-06-27"));
     assert_eq!(told(&history, "2024-06-28"), counts("51", "2024-06-28"));
     assert_eq!(told(&history, "2024-06-26"), nothing("2024-06-26", 0));
-    // A withdrawn close is told of, but is none.
+    // A retracted close is listed in the explanation, but is not used.
     let bars = &mut history.prices[0].bars;
     bars.versions.push(BarVersion { retracted: true, ..BarVersion::UNKNOWN });
     bars.version[1] = 1;

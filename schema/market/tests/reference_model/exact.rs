@@ -1,4 +1,4 @@
-//! The rules once more, in exact rationals, bar by bar, without regard to speed.
+//! Reference model: the rules in exact rationals, computed bar by bar without optimizations.
 
 use chrono::{Datelike, Months, NaiveDate};
 use num_bigint::BigInt;
@@ -21,7 +21,7 @@ fn zero() -> Rational {
     whole(0)
 }
 
-/// Half away from zero at some places.
+/// Rounds to `places` decimal places, half away from zero.
 pub(crate) fn nearest(value: &Rational, places: u32) -> Decimal {
     let scaled = (value * Rational::from_integer(BigInt::from(10u64.pow(places)))).round().to_integer();
     let mantissa: i128 = scaled.to_string().parse().expect("fits");
@@ -32,7 +32,7 @@ fn of_decimal(value: Decimal) -> Rational {
     Rational::new(BigInt::from(value.mantissa()), BigInt::from(10i128.pow(value.scale())))
 }
 
-/// Σ from/to over splits in (after, through].
+/// Product of from/to of all splits in (after, through].
 fn splits(case: &Case, after: NaiveDate, through: NaiveDate) -> Rational {
     let passed = case.splits.iter().filter(|split| after < split.0 && split.0 <= through);
     passed.fold(whole(1), |product, split| product * ratio(split.1, split.2))
@@ -66,7 +66,8 @@ pub(crate) fn annual_total(case: &Case, year: i32) -> Rational {
     paid.fold(zero(), |sum, paid| sum + amount(case, paid))
 }
 
-/// Whether a served growth figure is the exact one to four places: its neighbours' powers enclose the ratio.
+/// True if `percent` is the exact growth rate, rounded to four places. The exact ratio must be between the powers of
+/// the two rounding bounds.
 pub(crate) fn is_growth(case: &Case, span: i32, percent: Decimal) -> bool {
     let last = as_of().year() - 1;
     let exact = annual_total(case, last) / annual_total(case, last - span);
@@ -113,7 +114,7 @@ pub(crate) fn split_adjusted(case: &Case, day: NaiveDate) -> Rational {
     close(case, index_of(case, day)) * splits(case, day, as_of())
 }
 
-/// Cash per share of one ex-date, on its own basis.
+/// Cash per share of one ex-date, without adjustment for later splits.
 fn paid_on(case: &Case, day: NaiveDate) -> Rational {
     case.dividends
         .iter()
@@ -138,7 +139,8 @@ pub(crate) fn adjusted(case: &Case, day: NaiveDate) -> Rational {
     split_adjusted(case, day) * factor
 }
 
-/// Bar by bar: (P + D) x s / P before; what goes ex between two bars is reinvested at the later one.
+/// Total return in percent, compounded bar by bar: (close + dividends) x new shares per old share / previous close. A
+/// dividend with an ex-date between two bars is reinvested at the later bar.
 pub(crate) fn total_return(case: &Case) -> Rational {
     let mut growth = whole(1);
     for index in 1..case.bars.len() {
@@ -152,13 +154,15 @@ pub(crate) fn total_return(case: &Case) -> Rational {
     (growth - whole(1)) * whole(100)
 }
 
-/// Whether a served volatility is the exact one to four places, judged by its square.
+/// True if `found` is the exact volatility, rounded to four places. The exact variance must be between the squares of
+/// the two rounding bounds.
 pub(crate) fn is_volatility(case: &Case, found: Option<Decimal>) -> bool {
     let count = (case.bars.len() - 1).min(252);
     let Some(found) = found else { return count < 60 };
     let newest = &case.bars[case.bars.len() - 1 - count..];
     let closes: Vec<Rational> = newest.iter().map(|bar| adjusted(case, bar.day)).collect();
-    // Rationals of 250 days grow without bound; thirty places are far beyond what four need.
+    // Exact rationals of 250 days would become very long. Thirty decimal places are more than enough for a result with
+    // four.
     let cut = |value: Rational| {
         let scale = Rational::from_integer(BigInt::from(10u8).pow(30));
         (value * scale.clone()).round() / scale

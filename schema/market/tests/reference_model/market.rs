@@ -1,4 +1,5 @@
-//! A plausible random security: daily bars of two years, quarterly dividends of eight, a few splits and specials.
+//! Random but plausible securities: up to 20 months of daily bars, up to 33 quarterly dividends, and up to two splits
+//! and two specials.
 
 use chrono::{DateTime, Datelike, Days, NaiveDate, Weekday};
 use market::bars::{Bar, BarVersion, Bars, MISSING};
@@ -20,7 +21,7 @@ pub(crate) struct Case {
     pub(crate) splits: Vec<(NaiveDate, i64, i64)>,
 }
 
-/// Prices in cents.
+/// Bar of one day. Prices are in cents.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DayBar {
     pub(crate) day: NaiveDate,
@@ -29,7 +30,7 @@ pub(crate) struct DayBar {
     pub(crate) close: i64,
 }
 
-/// Amounts in ten-thousandths.
+/// Dividend. The amount is in ten-thousandths of a dollar.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paid {
     pub(crate) ex_date: NaiveDate,
@@ -38,11 +39,11 @@ pub(crate) struct Paid {
 }
 
 pub(crate) fn case() -> impl Strategy<Value = Case> {
-    // No step is as large as a split, so that the price shows each split.
+    // No daily step is as large as a split, so the prices show each split.
     let bars = prop::collection::vec((800i64..1_250, 0i64..300, 0i64..300), 70..420);
     let dividends = prop::collection::vec((-4i64..5, 3_000i64..6_000), 4..34);
     let specials = prop::collection::vec((0u64..700, 1_000i64..50_000), 0..3);
-    // Together they change an amount by less than ten, so that none is taken for a unit error.
+    // Two splits together change an amount by a factor of less than ten, so no amount looks like a unit error.
     let ratios = prop_oneof![Just((1, 2)), Just((2, 3)), Just((100, 105)), Just((2, 1)), Just((7, 5))];
     let splits = prop::collection::vec((0u64..2_000, ratios), 0..3);
     (bars, dividends, specials, splits).prop_map(|(bars, dividends, specials, splits)| {
@@ -73,7 +74,7 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
     })
 }
 
-/// Bars of a walk in steps of thousandths, in which every split shows.
+/// Bars of a random walk. Each step multiplies the close by `step / 1000`, and each split multiplies it by from/to.
 fn split_walk(steps: &[(i64, i64, i64)], splits: &[(NaiveDate, i64, i64)]) -> Vec<DayBar> {
     let mut close = 20_000;
     let rows: Vec<(i64, i64, i64)> = steps
@@ -94,7 +95,8 @@ fn split_walk(steps: &[(i64, i64, i64)], splits: &[(NaiveDate, i64, i64)]) -> Ve
     bars
 }
 
-/// One bar a weekday, ending on the as-of date.
+/// One bar per weekday, up to the as-of date. `rows` has the close of each bar and the distances to its high and low,
+/// newest bar first.
 fn weekdays(rows: &[(i64, i64, i64)]) -> Vec<DayBar> {
     let days = (0..)
         .map(|back| as_of() - Days::new(back))
@@ -135,7 +137,7 @@ impl Case {
         self.facts(|_, amount| (amount, ShareBasis::Raw), |_, price| price, None)
     }
 
-    /// The same as a feed would send it that adjusts everything for later splits, to ten places.
+    /// The same history from a feed that adjusts all amounts and prices for later splits.
     pub(crate) fn history_adjusted(&self) -> History {
         let ratio = |day: NaiveDate| {
             let later = self.splits.iter().filter(|split| split.0 > day);

@@ -1,4 +1,4 @@
-//! Random histories and an independent way to the same numbers.
+//! Random histories, and a reference model that computes the figures in another way.
 
 pub(crate) mod exact;
 pub(crate) mod market;

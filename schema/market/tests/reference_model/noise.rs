@@ -1,5 +1,4 @@
-//! Facts as bad as they come: several sources, colliding keys, revisions, retractions, extreme numbers, other
-//! currencies.
+//! Random faulty facts: several sources, colliding keys, revisions, retractions, extreme numbers and other currencies.
 
 use chrono::{DateTime, Days, NaiveDate};
 use market::bars::{Bar, BarVersion, Bars, MISSING, VersionDictionary};
@@ -30,10 +29,10 @@ fn source() -> impl Strategy<Value = String> {
     prop_oneof![3 => Just("a"), 3 => Just("b"), 1 => Just("manual")].prop_map(str::to_owned)
 }
 
-/// Source, id, revision, whether it retracts, and the second it was observed in.
+/// Source, id, revision, true for a retraction, and second of the observation time.
 type Provenance = (String, Option<String>, i64, bool, i64);
 
-/// Provenance without a line; lines are given out in order, since a file has one row a line.
+/// Random provenance without a line. The lines are numbered later, because each row of a file has its own line.
 fn provenance() -> impl Strategy<Value = Provenance> {
     let id = prop::option::of((0..4u8).prop_map(|id| format!("id{id}")));
     (source(), id, 0i64..3, prop::bool::weighted(0.2), 0i64..3)
@@ -186,7 +185,7 @@ pub(crate) fn policy() -> impl Strategy<Value = SourcePolicy> {
     rules.prop_map(|rules| SourcePolicy { rules })
 }
 
-/// The same observations in another order.
+/// The same observations in a random order. The order depends on `seed`.
 pub(crate) fn shuffled(history: &History, seed: u64) -> History {
     let mut other = history.clone();
     shuffle(&mut other.dividends, seed);

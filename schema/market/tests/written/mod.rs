@@ -1,4 +1,4 @@
-//! Securities written in a line per payment, for tests of what is served of them.
+//! Builder of test histories. Each dividend is written as one line of text.
 
 use chrono::NaiveDate;
 use market::event::Dividend;
@@ -8,12 +8,12 @@ use market::symbol::Symbol;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// A date.
+/// Parses a date.
 pub(crate) fn day(text: &str) -> NaiveDate {
     text.parse().expect("a date")
 }
 
-/// An observation of the source `test`.
+/// Observation from the source `test`.
 pub(crate) fn observed<T: DeserializeOwned>(
     line: usize,
     id: Option<&str>,
@@ -25,7 +25,7 @@ pub(crate) fn observed<T: DeserializeOwned>(
     serde_json::from_value(row).expect("an observation")
 }
 
-/// `ex-date payment-date amount [id [action]]`; `-` is none.
+/// Parses a dividend from `ex-date payment-date amount [id [action]]`. `-` is an absent value.
 pub(crate) fn dividend(line: usize, text: &str) -> Observation<Dividend> {
     let words: Vec<&str> = text.split(' ').collect();
     let given = |index: usize| words.get(index).copied().filter(|word| *word != "-");
@@ -34,7 +34,8 @@ pub(crate) fn dividend(line: usize, text: &str) -> Observation<Dividend> {
     observed(line, given(3), given(4).unwrap_or("put"), record)
 }
 
-/// A security of a kind with its payments, and splits of 1 into the shares given, announced on 2024-01-02.
+/// History of a security of type `kind`. Each split is given as ex-date and number of new shares per old share. All
+/// splits were declared on 2024-01-02.
 pub(crate) fn history(kind: &str, dividends: &[&str], splits: &[(&str, &str)]) -> History {
     let split = |(line, (ex_date, to)): (usize, &(&str, &str))| {
         let declared = json!({ "symbol": "TEST", "ex_date": ex_date, "declaration_date": "2024-01-02", "from": "1", "to": to });
@@ -58,7 +59,7 @@ pub(crate) fn history(kind: &str, dividends: &[&str], splits: &[(&str, &str)]) -
     }
 }
 
-/// What is served on a day.
+/// Derives the rows as of a day.
 pub(crate) fn on(as_of: &str, history: &History) -> DerivedRows {
     let (as_of, policy) = (day(as_of), SourcePolicy::default());
     derive(

@@ -1,4 +1,4 @@
-//! Index of record batches: the place of each batch in the log.
+//! Index of record batches: the place of each record batch in the log.
 
 /// Id of a record batch.
 pub type BatchId = [u8; 16];
@@ -12,7 +12,8 @@ pub struct LoggedBatch {
     pub has_prices: bool,
 }
 
-/// Index of places that were already read from Postgres. A place that is not in the index is read from Postgres.
+/// Index of the places of record batches that were already read from Postgres. A place that is not in the index is read
+/// from Postgres.
 pub trait BatchIndex {
     /// Place of a batch; `None` if the index does not contain the batch.
     fn find(&self, batch: &BatchId) -> Option<LoggedBatch>;
@@ -20,7 +21,7 @@ pub trait BatchIndex {
     fn insert(&self, batch: BatchId, place: LoggedBatch);
 }
 
-/// Index without any batch.
+/// Index that contains no record batches.
 #[derive(Debug, Clone, Copy)]
 pub struct EmptyBatchIndex;
 

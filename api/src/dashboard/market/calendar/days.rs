@@ -8,7 +8,7 @@ use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::calendar::filters::CalendarChoice;
 use crate::dashboard::market::values::{Unit, render_value, str_of};
 
-/// Maximum number of dividends shown per day of a month. A link leads to the remaining dividends.
+/// Maximum number of dividends shown per day in the view of a month. A link leads to the remaining dividends.
 const SHOWN: usize = 5;
 
 /// Renders the days of the chosen span. Weekend days without dividends are omitted.

@@ -5,7 +5,7 @@ use chrono::{Datelike, Days, Months, NaiveDate};
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::session::form::Form;
 
-/// Kinds of days: value of the parameter `days`, title, and API endpoint.
+/// Kinds of days, each with the value of the parameter `days`, a title, and the API endpoint.
 pub(crate) const KINDS: [(&str, &str, &str); 2] =
     [("ex", "Ex-dates", "ex-dates"), ("pay", "Payments", "payment-dates")];
 /// Names of the filter parameters, the same on the page and in the API.
@@ -13,7 +13,7 @@ const FILTERS: [&str; 3] = ["symbols", "sector", "min_yield"];
 /// Maximum length of a filter's value, in characters.
 const LONGEST: usize = 1_300;
 
-/// Choices of a calendar page.
+/// Choices of the reader on the calendar page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CalendarChoice {
     pub(crate) kind: &'static str,
@@ -26,8 +26,8 @@ pub(crate) struct CalendarChoice {
 }
 
 impl CalendarChoice {
-    /// Reads the choices from the query. A first day before `floor`, the start of the reader's history, is replaced by
-    /// `floor`.
+    /// Reads the choices from the query. `floor` is the first day of the reader's history. A span that would begin
+    /// earlier begins on `floor`.
     pub(crate) fn read(parameters: &Form, today: NaiveDate, floor: NaiveDate) -> Self {
         let kind = KINDS.iter().find(|(name, ..)| *name == parameters.text("days")).unwrap_or(&KINDS[0]);
         let is_week = parameters.text("span") == "week";

@@ -97,7 +97,7 @@ fn filters(choice: &CalendarChoice) -> Markup {
     }
 }
 
-/// Renders the address by which calendar programs subscribe to the dividends of the chosen symbols.
+/// Renders the URL of the iCalendar file for the chosen symbols. Calendar programs can subscribe to this URL.
 fn subscribe(choice: &CalendarChoice) -> Markup {
     let symbols = choice.filter("symbols");
     html! {

@@ -1,9 +1,10 @@
-//! Axis of a chart: round bounds and labels for exact decimals.
+//! Vertical axis of a chart: round bounds, and labels. All values are exact decimals.
 
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
 
-/// Largest number of intervals between labels.
+/// The step is chosen so that the range of the values has at most this number of steps. The axis may have one more,
+/// because its bounds are rounded outward.
 const INTERVALS: i64 = 5;
 
 /// Axis from `low` to `high` in equal steps.

@@ -1,4 +1,4 @@
-//! Stacked bars of amounts by period, with an axis; the page has the same amounts as a table.
+//! Stacked bar chart of amounts by period. The page shows the same amounts in a table.
 
 use maud::{Markup, html};
 use rust_decimal::Decimal;
@@ -9,7 +9,8 @@ const HEIGHT: i64 = 160;
 /// Width of a bar with the space after it, in units of the drawing.
 const STEP: i64 = 24;
 const BAR: i64 = 16;
-/// Maximum number of bars of a chart in which every bar has a label.
+/// Maximum number of bars in a chart that labels every bar. In a chart with more bars, only the first, the middle and
+/// the last bar have a label.
 const MOST_LABELS: usize = 12;
 
 /// Bar of one period: a solid part, and a light part on top of it.
@@ -20,7 +21,8 @@ pub(crate) struct Bar {
     pub(crate) light: Decimal,
 }
 
-/// Stacked bar chart: names of the solid and the light part, unit of the amounts, and text alternative (`label`).
+/// Stacked bar chart. `solid` and `light` are the names of the two parts of a bar. `unit` is the unit of the amounts,
+/// and `label` is the text alternative for screen readers.
 #[derive(Debug)]
 pub(crate) struct BarChart<'a> {
     pub(crate) solid: &'a str,

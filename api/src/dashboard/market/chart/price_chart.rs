@@ -1,4 +1,5 @@
-//! Chart of closes with ex-dates and splits, a text alternative, and a table of closes at period ends.
+//! Price chart: a line of closes, marks for ex-dates and splits, a text alternative, and a table with the last close of
+//! each month or year.
 
 use std::fmt::Write;
 
@@ -12,7 +13,7 @@ use crate::dashboard::market::chart::thinning::{Point, thin_line};
 use crate::dashboard::market::values::render_date;
 use crate::dashboard::view::table::{Number, Text, data_table};
 
-/// Width and height of the drawing, in units that the browser stretches.
+/// Width and height of the drawing, in SVG units. The browser stretches the drawing.
 const WIDTH: i64 = 2_000;
 const HEIGHT: i64 = 600;
 /// Height of the tick that marks an ex-date, in units of the drawing.
@@ -22,7 +23,7 @@ const POINTS: usize = 800;
 /// Maximum length in days of a chart with one table row per month. Longer charts have one table row per year.
 const MONTHLY_DAYS: i64 = 750;
 
-/// Close of one session, as `/v1/prices/{symbol}` serves it.
+/// Close of one bar, as `/v1/prices/{symbol}` returns it.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(crate) struct Close {
     date: NaiveDate,
@@ -32,7 +33,7 @@ pub(crate) struct Close {
 /// Content of the chart.
 #[derive(Debug)]
 pub(crate) struct PriceChart<'a> {
-    /// Name of the line, for the text alternative.
+    /// Name of the line, for example `Raw close`.
     pub(crate) title: &'a str,
     pub(crate) currency: &'a str,
     /// Closes, oldest first.
@@ -43,7 +44,7 @@ pub(crate) struct PriceChart<'a> {
 }
 
 impl PriceChart<'_> {
-    /// Renders the chart; `None` without closes on two different days.
+    /// Renders the chart. Returns `None` if there are no closes on two different days.
     pub(crate) fn render(&self) -> Option<Markup> {
         let (first, last) = (self.closes.first()?, self.closes.last()?);
         let least = self.closes.iter().min_by_key(|close| close.close.0)?;

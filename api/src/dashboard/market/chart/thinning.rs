@@ -1,6 +1,7 @@
-//! Thinning of a line for drawing, by largest triangles (LTTB, Steinarsson 2013).
+//! Reduction of a line to fewer points for drawing, by the algorithm Largest Triangle Three Buckets (LTTB, Steinarsson
+//! 2013).
 //!
-//! Coordinates are integers in units of the drawing. No displayed figure is computed from them.
+//! Coordinates are integers in units of the drawing. Displayed figures are not computed from the coordinates.
 
 /// Point of a drawing.
 pub(crate) type Point = (i64, i64);

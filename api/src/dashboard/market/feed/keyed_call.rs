@@ -1,4 +1,4 @@
-//! API calls with the key from a path `/feed/{key}/…`, and reading of the responses.
+//! Calls of the API with the key in a path `/feed/{key}/…`, and parsing of the responses.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::parameters::MinVersion;
 /// Maximum size of an API response that is converted to a calendar file, in bytes.
 const BYTES: usize = 4 * 1024 * 1024;
 
-/// Router of the documented endpoints.
+/// Router of the API endpoints. The feeds get their data from these endpoints.
 #[derive(Debug, Clone)]
 pub(super) struct DataRouter(pub(super) Router);
 
@@ -29,7 +29,7 @@ pub(super) fn bearer(key: &str) -> Result<HeaderValue, ApiError> {
     HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| ApiError::InvalidKey)
 }
 
-/// Calls the API with the key, on behalf of the caller, and returns the response.
+/// Calls the API with the key, on behalf of the client that requested the feed. Returns the response.
 pub(super) async fn ask(data: Router, key: &str, target: &str, caller: &Parts) -> Result<Response, ApiError> {
     let unreadable = |_| ApiError::NotFound("Nothing is at this address".to_owned());
     let mut request = Request::get(target).body(Body::empty()).map_err(unreadable)?;
@@ -41,8 +41,8 @@ pub(super) async fn ask(data: Router, key: &str, target: &str, caller: &Parts) -
     Ok(response)
 }
 
-/// Calls the API with the key, on behalf of the caller. Returns the body, in which decimals are strings, and its data
-/// version. An error response is returned unchanged as the inner `Err`.
+/// Calls the API with the key, on behalf of the client that requested the feed. Returns the body, in which decimals are
+/// strings, and the data version of the response. An error response is returned unchanged as the inner `Err`.
 pub(super) async fn ask_for_json(
     data: Router,
     key: &str,
@@ -60,7 +60,7 @@ pub(super) async fn ask_for_json(
     Ok(Ok((answer, version)))
 }
 
-/// Scheme and host by which the caller reached the service.
+/// Scheme and host of the service as its clients see them, for example `https://data.example.com`.
 pub(super) fn origin_of(app: &App, caller: &Parts) -> String {
     let context = RequestContext::from_extensions(&caller.extensions);
     let unknown = (std::net::Ipv4Addr::UNSPECIFIED.into(), false);

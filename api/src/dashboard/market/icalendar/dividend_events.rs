@@ -1,7 +1,8 @@
-//! Events of dividends: one for each ex-date and for each payment.
+//! Calendar events of dividends: one for each ex-date and one for each payment date.
 //!
-//! Invariants: the UID comes from the id of the dividend, so that a correction replaces its event. The event of a
-//! withdrawn dividend remains, with status CANCELLED. An estimate has status TENTATIVE.
+//! Invariants: the UID of an event is derived from the id of the dividend, so that the event of a corrected dividend
+//! replaces the old event. The event of a withdrawn dividend remains, with status CANCELLED. The event of an estimated
+//! dividend has status TENTATIVE.
 
 use chrono::{Days, NaiveDate};
 use serde_json::Value;
@@ -17,7 +18,7 @@ use crate::read::QueryError;
 /// Number of past days whose dividends a calendar contains.
 const PAST_DAYS: u64 = 90;
 
-/// API call for the dividends of a calendar, including withdrawn and estimated dividends.
+/// Path and query of the API call for the dividends in a calendar, including withdrawn and estimated dividends.
 pub(crate) fn dividends_call(symbols: &str, today: NaiveDate) -> String {
     let since = today - Days::new(PAST_DAYS);
     format!(
@@ -26,7 +27,8 @@ pub(crate) fn dividends_call(symbols: &str, today: NaiveDate) -> String {
     )
 }
 
-/// Writes the calendar for a response to [`dividends_call`]. `version` is the data version of the response.
+/// Writes the calendar file from the response to the call [`dividends_call`]. `version` is the data version of the
+/// response.
 pub(crate) async fn dividends_calendar(
     app: &App,
     (answer, version): &(Value, MinVersion),

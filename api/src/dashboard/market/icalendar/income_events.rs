@@ -1,4 +1,5 @@
-//! Events of a portfolio: one for each ex-date and for each payment, with the income of the holding.
+//! Calendar events of a portfolio: one for each ex-date and one for each payment date, with the income from the
+//! holding.
 
 use chrono::NaiveDate;
 use serde_json::Value;
@@ -11,15 +12,17 @@ use crate::dashboard::market::values::{digits, humanize, rows_of, str_of};
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
 
-/// API call for the income of holdings. `holdings` is the value of the API's parameter.
+/// Path and query of the API call for the income from holdings. `holdings` is the value of the parameter with this
+/// name.
 pub(crate) fn income_call(holdings: &str) -> String {
     format!("/v1/portfolio/income?holdings={}", encode(holdings))
 }
 
-/// Writes the calendar for a response to [`income_call`] with the data version `version`.
+/// Writes the calendar file from the response to the call [`income_call`]. `version` is the data version of the
+/// response.
 ///
-/// `edits` is the number of changes of the saved holdings. It is added to the revision number of each event. A change
-/// of shares changes the event's text, so the event needs a higher revision number.
+/// `edits` is the number of times that the saved holdings were changed. It is added to the revision number of every
+/// event, because a change of the shares changes the text of the events.
 pub(crate) async fn income_calendar(
     app: &App,
     (answer, version): &(Value, MinVersion),

@@ -13,12 +13,12 @@ use axum::response::{IntoResponse, Response};
 
 const MEDIA_TYPE: &str = "text/calendar; charset=utf-8";
 
-/// Response with a calendar.
+/// HTTP response with an iCalendar file.
 pub(crate) fn as_calendar(file: String) -> Response {
     ([(header::CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE))], file).into_response()
 }
 
-/// Host of an origin, without scheme and port.
+/// Host name in an origin such as `https://data.example.com:8080`, without scheme and port.
 pub(crate) fn host_of(origin: &str) -> &str {
     let host = origin.split_once("://").map_or(origin, |(_, host)| host);
     host.rsplit_once(':').map_or(host, |(name, _)| name)

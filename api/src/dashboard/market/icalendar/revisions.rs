@@ -1,7 +1,8 @@
-//! Revision numbers of events. The number of an event is the journal position of its dividend's newest change.
+//! Revision numbers of calendar events (`SEQUENCE` in iCalendar). The number is the position of the dividend's newest
+//! change in the change journal.
 //!
-//! Invariants: the number of an event never decreases, and it increases with every change of its dividend. A rebuild
-//! keeps the numbers of rows that it does not change.
+//! Invariants: the revision number of an event never decreases, and it increases with every change of the dividend. A
+//! rebuild of the tables does not change the numbers of unchanged dividends.
 
 use std::collections::HashMap;
 
@@ -15,19 +16,21 @@ use crate::read::lookup::run_query;
 
 const POSITIONS: &str = include_str!("../../../../queries/changes/positions.sql");
 
-/// Journal positions of the newest changes of dividends, by security and dividend id.
+/// Journal position of the newest change of each dividend, by symbol and dividend id, and of each security, by symbol.
+/// The entry with an empty dividend id applies to all dividends of the security that have no entry.
 #[derive(Debug, Default)]
 pub(super) struct Revisions {
     by_row: HashMap<(String, String), i64>,
     by_symbol: HashMap<String, i64>,
-    /// Journal position up to which changes were deleted from the journal.
+    /// Changes up to this position were deleted from the journal.
     begins: i64,
-    /// Journal position of the response that contains the dividends. The response does not include later changes.
+    /// Journal position of the API response with the dividends. The response does not include later changes.
     answered: i64,
 }
 
 impl Revisions {
-    /// Reads the journal positions for the rows of a response with the data version `version`.
+    /// Reads the journal positions of the dividends in `rows`. The rows are from a response with the data version
+    /// `version`.
     pub(super) async fn read(app: &App, rows: &[Value], version: MinVersion) -> Result<Self, QueryError> {
         let mut symbols: Vec<&str> = rows.iter().map(|row| str_of(&row["symbol"])).collect();
         symbols.sort_unstable();
@@ -50,8 +53,8 @@ impl Revisions {
         self.by_row.insert((symbol, id), position);
     }
 
-    /// Revision number of a dividend's events. An estimate has no id, so its number is the position of the newest
-    /// change among all dividends of the security.
+    /// Revision number of the events of a dividend. An estimated dividend has no id, so its number is the position of
+    /// the newest change of any dividend of the security.
     pub(super) fn number(&self, row: &Value) -> i64 {
         let symbol = str_of(&row["symbol"]);
         let of_row = |id: &str| self.by_row.get(&(symbol.to_owned(), id.to_owned()));

@@ -78,7 +78,7 @@ impl<'a> CalendarWriter<'a> {
         self.file
     }
 
-    /// Writes a line, folded after [`LINE`] octets.
+    /// Writes a line. A line of more than [`LINE`] octets is folded: it continues on the next line, after a space.
     fn line(&mut self, line: &str) {
         let mut length = 0;
         for letter in line.chars() {
@@ -93,8 +93,8 @@ impl<'a> CalendarWriter<'a> {
     }
 }
 
-/// Id of a dividend's events. An estimate has no id, so symbol and ex-date identify it until the declared
-/// dividend replaces it.
+/// Id of a dividend, from which the ids of its events are formed. An estimated dividend has no id, so the symbol and
+/// the ex-date are used.
 pub(super) fn event_id(row: &Value) -> String {
     match row["id"].as_str() {
         Some(id) => id.to_owned(),

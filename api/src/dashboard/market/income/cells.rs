@@ -1,4 +1,5 @@
-//! Cells of a pasted table: delimiter, quoted cells, and numbers with grouping and currency signs.
+//! Parser for the cells of a pasted table: delimiters, quoted cells, and numbers with thousands separators or currency
+//! signs.
 
 use rust_decimal::Decimal;
 
@@ -8,7 +9,8 @@ const SAMPLE: usize = 50;
 /// Row of a table: line number, from 1, and cells without surrounding spaces.
 pub(crate) type Row = (u64, Vec<String>);
 
-/// Splits a text into rows. A text without a delimiter is split at spaces and colons.
+/// Splits a text into rows of cells. If the text contains no tab, semicolon or comma, each line is split at spaces and
+/// colons.
 pub(crate) fn read_rows(text: &str) -> Vec<Row> {
     let Some(delimiter) = delimiter_of(text) else {
         let split =
@@ -29,7 +31,7 @@ pub(crate) fn read_rows(text: &str) -> Vec<Row> {
     rows
 }
 
-/// Delimiter that occurs in the most lines; `None` if no line contains one.
+/// Delimiter (tab, semicolon or comma) that occurs in the most lines; `None` if no line contains one.
 fn delimiter_of(text: &str) -> Option<u8> {
     let count =
         |delimiter: u8| text.lines().take(SAMPLE).filter(|line| line.as_bytes().contains(&delimiter)).count();
@@ -40,7 +42,8 @@ fn delimiter_of(text: &str) -> Option<u8> {
     best.filter(|(count, _)| *count > 0).map(|(_, delimiter)| delimiter)
 }
 
-/// Parses the number in a cell, without grouping and currency signs: `1,234.50`, `1.234,50`, `$1234.5`.
+/// Parses the number in a cell. Thousands separators and currency signs are ignored, for example in `1,234.50`,
+/// `1.234,50` and `$1234.5`.
 pub(crate) fn number_of(cell: &str) -> Option<Decimal> {
     let digits: String =
         cell.chars().filter(|c| c.is_ascii_digit() || matches!(c, '.' | ',' | '-')).collect();

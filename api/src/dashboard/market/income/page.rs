@@ -112,7 +112,7 @@ fn form(entered: &str, mistake: Option<&str>) -> Markup {
     }
 }
 
-/// Renders links to the income as files and, for account holders, a form that saves the holdings.
+/// Renders buttons that download the income as files. Account holders also get a form that saves the holdings.
 fn keep(holdings: &str, entered: &str, reader: &MarketReader) -> Markup {
     html! {
         section.panel aria-labelledby="keep" {

@@ -7,25 +7,26 @@ use crate::dashboard::market::income::cells::{Row, number_of, read_rows};
 
 /// Number of decimal places to which shares and cost are rounded.
 const PLACES: u32 = 6;
-/// Maximum number of lines named in the list of lines that could not be parsed.
+/// Maximum number of unparsed lines for which a message is shown. Further lines are only counted.
 const NAMED: usize = 10;
-/// Accepted headings in lower case. The four lines have the headings for symbol, shares, cost and price per share. If a
-/// broker's table has several headings from one line, the first of them in the line is used.
+/// Accepted column headings in lower case. The four lines of the file list the headings for symbol, shares, total cost
+/// and price per share. If a broker's table contains several headings of the same line, the heading that is listed
+/// first is used.
 const HEADINGS: &str = include_str!("headings.csv");
 
 /// Holdings parsed from pasted text, and the lines that could not be parsed.
 #[derive(Debug, Default)]
 pub(crate) struct PortfolioText {
-    /// Value of the API's parameter `holdings`.
+    /// Value of the API's parameter `holdings`, for example `KO:120,PEP:40:1200.5`.
     pub(crate) holdings: String,
     /// One sentence for each line that could not be parsed, for at most [`NAMED`] lines.
     pub(crate) unread: Vec<String>,
-    /// Number of unparsed lines without a sentence.
+    /// Number of further lines that could not be parsed.
     pub(crate) further_unread: usize,
 }
 
-/// Reads a text in which every line must be a holding. Returns the value of the API's parameter `holdings`, or a
-/// message for the reader.
+/// Parses a text in which every line must be a holding. Returns the value of the API's parameter `holdings`. If a line
+/// cannot be parsed, returns a message for the reader.
 pub(crate) fn read_holdings(text: &str) -> Result<String, String> {
     let read = PortfolioText::read(text);
     match read.unread.into_iter().next() {
@@ -46,7 +47,7 @@ struct Columns {
 }
 
 impl PortfolioText {
-    /// Reads a text. Rows above the headings of a broker's table are skipped.
+    /// Parses a text. If the text has a row with column headings, the rows above it are skipped.
     pub(crate) fn read(text: &str) -> Self {
         let rows = read_rows(text.trim_start_matches('\u{feff}'));
         let headings = rows.iter().position(|(_, cells)| Columns::find(cells).is_some());
@@ -103,8 +104,8 @@ fn read_row((line, cells): &Row, columns: Option<Columns>) -> Result<Option<Stri
     }))
 }
 
-/// Columns of a row without headings: the symbol, the shares, and perhaps the cost. If the first cell is a number and
-/// the second is not, the row begins with the shares.
+/// Columns of a row in a text without headings: the symbol, the shares, and perhaps the cost. If the first cell is a
+/// number and the second is not, the shares come first.
 fn in_order(cells: &[String]) -> Columns {
     // Some symbols begin with digits, such as 7203.T.
     let is_number = |cell: &String| number_of(cell).is_some() && !cell.contains(char::is_alphabetic);

@@ -1,4 +1,4 @@
-//! Result of `/income`: sums, months as chart and table, holdings, missing parts.
+//! Result of `/income`: totals, income by month as chart and table, income by holding, and holdings with missing data.
 
 use chrono::NaiveDate;
 use maud::{Markup, html};

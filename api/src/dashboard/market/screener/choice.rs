@@ -3,7 +3,7 @@
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::session::form::Form;
 
-/// Presets: value of the parameter `preset`, title, and path of the endpoint.
+/// Presets, each with the value of the parameter `preset`, a title, and the path of the API endpoint.
 pub(crate) const PRESETS: [(&str, &str, &str); 5] = [
     ("all", "All", "/v1/screener"),
     ("high-yield", "High yield", "/v1/screener/high-yield"),

@@ -5,11 +5,11 @@ use market::text_enum;
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::session::form::Form;
 
-/// Ranges of the price chart: value of the parameter `range`, title, and required years of history. 0 years mean that
-/// every plan includes the range.
+/// Ranges of the price chart, each with the value of the parameter `range`, a title, and the required years of history.
+/// 0 years mean that every plan includes the range.
 pub(crate) const RANGES: [(&str, &str, i32); 4] =
     [("1y", "1 year", 1), ("5y", "5 years", 5), ("10y", "10 years", 10), ("max", "All", 0)];
-/// Adjustments of the price chart: value of the parameter `prices`, and title.
+/// Adjustments of the price chart, each with the value of the parameter `prices` and a title.
 pub(crate) const ADJUSTMENTS: [(&str, &str); 3] =
     [("split", "Split-adjusted close"), ("raw", "Raw close"), ("all", "Total return")];
 /// Default range, if the reader's history includes it.

@@ -40,7 +40,7 @@ async fn read_csv(
     }
 }
 
-/// File name with letters, digits and hyphens only.
+/// Name of the CSV file. In the symbol, all characters except ASCII letters and digits become hyphens.
 fn file_name(symbol: &str, block: &str) -> String {
     let symbol: String = symbol.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '-' }).collect();
     format!("{symbol}-{block}.csv")

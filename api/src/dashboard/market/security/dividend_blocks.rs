@@ -13,7 +13,7 @@ const SHOWN: usize = 12;
 /// Maximum number of payments in the list. The CSV file has all payments.
 const MOST: usize = 120;
 
-/// Bars and table of the split-adjusted regular dividends by year.
+/// Bar chart and table of the split-adjusted regular dividends by year.
 pub(crate) fn render_years(metrics: &Value) -> Markup {
     let years = rows_of(&metrics["annual_totals"]);
     if years.is_empty() {
@@ -56,7 +56,8 @@ fn bar(year: &Value) -> Bar {
     Bar { label: year["year"].to_string(), solid, light }
 }
 
-/// Renders the payments, newest first: paid, declared and estimated, with raises and cuts.
+/// Renders tables of the payments, newest first. They contain paid, declared and estimated payments, with raises and
+/// cuts.
 pub(crate) fn render_rows(rows: &[Value]) -> Markup {
     if rows.is_empty() {
         return html! { p { "No dividends are known for this history." } };

@@ -1,4 +1,4 @@
-//! `/s/{symbol}/why/{figure}`: rule, formula and rows behind one figure.
+//! `/s/{symbol}/why/{figure}`: explanation of one figure, with its rule, its formula and the rows it is computed from.
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;

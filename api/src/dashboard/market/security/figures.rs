@@ -30,7 +30,7 @@ impl Figure {
         Some(Self { group: next()?, name: next()?, title: next()?, kind: next()? })
     }
 
-    /// Figure of this name; `None` if no page shows it.
+    /// Figure with this field name; `None` if the table of figures does not list the name.
     pub(crate) fn find(name: &str) -> Option<&'static Self> {
         FIGURES.iter().find(|figure| figure.name == name)
     }

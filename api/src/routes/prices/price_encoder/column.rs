@@ -1,6 +1,6 @@
-//! Columns of a price row: identifiers, and the labels of their values.
+//! Columns of a price row: their identifiers, and the text before each value.
 
-/// Identifier of a column. It avoids comparing column names for each row.
+/// Identifier of a column. Comparing it is faster than comparing column names for each row.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum PriceColumn {
     Symbol,
@@ -48,7 +48,7 @@ impl PriceColumn {
     }
 }
 
-/// Bytes before the value of a column: the separator and, in JSON, the name.
+/// Text before the value of a column: the separator and, in JSON, the column name.
 #[derive(Debug)]
 pub(super) struct Label {
     bytes: [u8; Self::MAX],

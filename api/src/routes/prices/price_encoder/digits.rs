@@ -3,7 +3,7 @@
 //! Each of the eight digits is one byte of a 64-bit integer. One arithmetic operation on this integer therefore works
 //! on all eight digits.
 
-/// Exclusive limit of integers with eight digits.
+/// Smallest integer with more than eight digits.
 const EIGHT_DIGITS: u64 = 100_000_000;
 const ASCII_ZEROS: u64 = 0x3030_3030_3030_3030;
 
@@ -32,7 +32,7 @@ pub(super) fn write_integer(out: &mut Vec<u8>, value: u64) {
     }
 }
 
-/// Writes an integer as a decimal with `PLACES` decimal places, at most seven, without trailing zeros.
+/// Writes `value / 10^PLACES` as a decimal without trailing zeros. `PLACES` is at most seven.
 pub(super) fn write_scaled<const PLACES: u32>(out: &mut Vec<u8>, value: u64) {
     let unit = const { 10u64.pow(PLACES) };
     let (whole, fraction) = (value / unit, value % unit);
@@ -47,7 +47,8 @@ pub(super) fn write_scaled<const PLACES: u32>(out: &mut Vec<u8>, value: u64) {
     write_first(out, text, if places == 0 { length } else { length + 1 + places });
 }
 
-/// Writes the point and a fraction of `PLACES` digits, at most seven, without trailing zeros. Writes nothing for 0.
+/// Writes the decimal point and the `PLACES` digits of a fraction, without trailing zeros. Writes nothing if the
+/// fraction is 0. `PLACES` is at most seven.
 pub(super) fn write_trimmed_fraction<const PLACES: u32>(out: &mut Vec<u8>, fraction: u64) {
     let (text, places) = fraction_text::<PLACES>(fraction);
     if places > 0 {
@@ -63,7 +64,7 @@ fn integer_text(value: u64) -> (u64, u32) {
     ((digits | ASCII_ZEROS) >> (8 * zeros), 8 - zeros)
 }
 
-/// ASCII digits of a fraction of `PLACES` digits, and the number of digits without trailing zeros. The first digit is
+/// ASCII digits of a fraction with `PLACES` digits, and the number of digits without trailing zeros. The first digit is
 /// in the lowest byte.
 fn fraction_text<const PLACES: u32>(fraction: u64) -> (u64, u32) {
     let digits = eight_digits(fraction * const { 10u64.pow(8 - PLACES) });

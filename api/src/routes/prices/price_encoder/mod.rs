@@ -22,7 +22,7 @@ use value_writer::ValueWriter;
 
 /// Usual maximum size of an encoded price point, in bytes.
 const POINT: usize = 352;
-/// Usual maximum size of the end of a page, in bytes.
+/// Usual maximum size of the end of a response (the part after the last row), in bytes.
 const META: usize = 2048;
 
 /// Symbol and currency of a security's rows.
@@ -32,15 +32,15 @@ pub(super) struct RowLabels<'a> {
     pub(super) currency: Option<&'a str>,
 }
 
-/// Writer of price points in the form that a request asks for.
+/// Writer of price points with the columns and in the format that a request asks for.
 #[derive(Debug)]
 pub(super) struct PriceEncoder {
-    /// Columns, each with the bytes before its value: the separator and, in JSON, the name.
+    /// Columns, each with the text before its value: the separator and, in JSON, the column name.
     columns: Vec<(Label, PriceColumn)>,
     /// Bytes after the last value of a row.
     end: &'static [u8],
     is_csv: bool,
-    /// Quotation mark around decimals, if they are JSON strings.
+    /// Quotation mark around decimals if they are JSON strings; `None` for JSON numbers and CSV.
     quote: Option<u8>,
 }
 
@@ -69,7 +69,8 @@ impl PriceEncoder {
         }
     }
 
-    /// Appends consecutive periods, ascending or descending, as items of a JSON array or as CSV records.
+    /// Appends one price point for each period, as an item of a JSON array or as a CSV record. The periods must be
+    /// consecutive, in ascending or descending order.
     pub(super) fn encode(
         &self,
         adjusted: &AdjustedBars<'_>,
@@ -100,7 +101,7 @@ impl PriceEncoder {
     }
 }
 
-/// Writes a value of a period. `segment` is the segment of the period's last session.
+/// Writes the value of one column for a period. `segment` must be the segment of the period's last session.
 fn write_value(
     column: PriceColumn,
     values: &PointValues<'_>,

@@ -1,5 +1,6 @@
-//! Values of price points, computed with scaled integers. Decimal arithmetic is used only where the factors or the
-//! scale change between two sessions.
+//! Values of price points. They are computed with scaled integers where possible, because decimal arithmetic is slower.
+//! For example, the change from one close to the next needs decimals only if the two sessions have different factors or
+//! scales.
 
 use std::ops::Range;
 
@@ -12,15 +13,15 @@ use rust_decimal::Decimal;
 use super::digits::divide_rounded;
 use super::segments::{Segment, Segments};
 
-/// Values of the points of one security. A segment is a range of sessions with equal factors. In all methods, the
-/// parameter `segment` is the segment that contains the last session of the period.
+/// Values of the price points of one security. A segment is a range of sessions with equal factors. In all methods, the
+/// parameter `segment` is the segment of the last session of the period.
 pub(super) struct PointValues<'a> {
     pub(super) adjusted: &'a AdjustedBars<'a>,
     segments: &'a Segments<'a>,
-    /// Session of the first flag in `has_event`.
+    /// Index of the session for the first flag in `has_event`.
     start: usize,
-    /// One flag per session, true if the session shows an ex-date. An ex-date without a session shows on the next
-    /// session.
+    /// One flag per session, true if the session has an ex-date. An ex-date on a day without a session counts for the
+    /// next session.
     has_event: Vec<bool>,
 }
 
@@ -42,7 +43,7 @@ impl<'a> PointValues<'a> {
         Self { adjusted, segments, start, has_event }
     }
 
-    /// Prices of a column in a period, on the requested basis. Missing prices are left out.
+    /// Prices of a column, such as the highs, in a period, on the requested basis. Missing prices are left out.
     pub(super) fn prices(
         &self,
         column: &[i64],
@@ -71,7 +72,8 @@ impl<'a> PointValues<'a> {
         price(self.adjusted.bars.vwap[period.start], &segment.requested)
     }
 
-    /// Cash per share, and new shares per old share, of a period.
+    /// Events of a period: cash dividends per share, and new shares per old share in splits. Each is `None` without
+    /// such an event.
     pub(super) fn events(&self, period: &SessionRange) -> (Option<Decimal>, Option<Decimal>) {
         let has_event = &self.has_event[period.start - self.start..period.end - self.start];
         if has_event.contains(&true) { self.adjusted.events(period) } else { (None, None) }
@@ -85,14 +87,14 @@ impl<'a> PointValues<'a> {
         }
     }
 
-    /// Change of the close since the session before the period, in ten-thousandths of a percent. `None` if the result
-    /// needs decimal arithmetic.
+    /// Change of the close since the session before the period, in units of 0.0001 percent. `None` if the result needs
+    /// decimal arithmetic or does not exist.
     pub(super) fn change_percent(&self, period: &SessionRange, segment: &Segment<'a>) -> Option<i128> {
         let (change, previous) = self.raw_change(period, segment)?;
         (previous != 0).then(|| divide_rounded(i128::from(change) * 1_000_000, i128::from(previous)))
     }
 
-    /// Change of the close since the session before the period, percent, by decimal arithmetic.
+    /// Change of the close since the session before the period, in percent. It is computed with decimals.
     pub(super) fn exact_change_percent(&self, period: &SessionRange) -> Option<Decimal> {
         let (_, percent) = self.adjusted.change(period)?;
         percent.map(|percent| round(percent, 4))
@@ -110,7 +112,7 @@ impl<'a> PointValues<'a> {
     }
 }
 
-/// Converts a raw value to the basis of `multiplier`; `None` for a missing value.
+/// Converts a raw price to the price basis of `multiplier`, in millionths; `None` for a missing price.
 pub(super) fn price(value: i64, multiplier: &PriceMultiplier) -> Option<Micros> {
     (value != MISSING).then(|| multiplier.micros(value))
 }

@@ -9,11 +9,11 @@ use market::price::{AdjustedBars, CumulativeFactor, PriceBasis, PriceMultiplier}
 pub(super) struct Segment<'a> {
     pub(super) sessions: Range<usize>,
     pub(super) factor: &'a CumulativeFactor,
-    /// Multiplier to the requested basis.
+    /// Multiplier that converts stored prices to the requested price basis.
     pub(super) requested: PriceMultiplier,
-    /// Multiplier to the raw basis.
+    /// Multiplier that converts stored prices to raw prices. It changes only the number of decimal places.
     pub(super) raw: PriceMultiplier,
-    /// Multiplier to the fully adjusted basis.
+    /// Multiplier that converts stored prices to fully adjusted prices.
     pub(super) all: PriceMultiplier,
     pub(super) split_factor: String,
     pub(super) total_factor: String,
@@ -72,7 +72,8 @@ impl<'a> Segment<'a> {
         }
     }
 
-    /// True if prices of both segments have the same scale and the same factor to the requested basis.
+    /// True if prices of both segments have the same scale, and the same factor converts them to the requested price
+    /// basis.
     pub(super) fn has_requested_basis_of(&self, other: &Segment<'_>) -> bool {
         self.sessions == other.sessions || self.requested == other.requested
     }

@@ -41,7 +41,7 @@ impl ValueWriter<'_> {
         }
     }
 
-    /// Writes an integer as a decimal with `PLACES` decimal places, without trailing zeros.
+    /// Writes `value / 10^PLACES` as a decimal without trailing zeros.
     pub(super) fn write_scaled<const PLACES: u32>(&mut self, value: i128) {
         self.out.extend(self.quote);
         if value < 0 {

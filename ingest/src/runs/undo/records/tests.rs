@@ -38,7 +38,8 @@ fn retraction(id: Option<&str>, seconds: i64) -> EventRow<Dividend> {
     dividend(id, Action::Retract, seconds, 10)
 }
 
-/// Rows that undo `own`, given the rows of other runs: id, action, seconds, cents, revision.
+/// Undoes the rows `own`. `others` are the rows of other runs. Returns each published row as a text with id, action,
+/// observation time, amount and revision.
 fn undone(own: &[EventRow<Dividend>], others: &[EventRow<Dividend>]) -> (Vec<String>, UndoChanges) {
     undone_with(SecurityCurrencies::default(), own, others)
 }

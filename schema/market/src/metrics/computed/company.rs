@@ -1,4 +1,4 @@
-//! Company figures on the share basis of the as-of date, and payout ratios.
+//! Company figures, adjusted for splits up to the as-of date, and payout ratios.
 
 use rust_decimal::Decimal;
 
@@ -10,7 +10,8 @@ use crate::metrics::dividends::payout::{
 use crate::metrics::merge::MergedFundamentals;
 use crate::metrics::valuation::{market_cap, per_share, price_to, shares};
 
-/// Company figures on the share basis of the as-of date. Money is in the reported currency.
+/// Company figures, adjusted for splits up to the as-of date. Money is in the reported currency. A `market_cap` that is
+/// computed from the latest close is in the currency of the prices.
 #[derive(Debug, Default)]
 pub(crate) struct CompanyFigures {
     pub shares_outstanding: Option<Decimal>,
@@ -33,7 +34,8 @@ pub(crate) struct PayoutMetrics {
     pub fcf: Option<Decimal>,
 }
 
-/// Converts reported company figures to the share basis of the as-of date.
+/// Adjusts the reported company figures for splits up to the as-of date. Computes market cap and P/E from the latest
+/// close.
 pub(crate) fn figures(inputs: &MetricInputs<'_>) -> CompanyFigures {
     let Some(merged) = &inputs.merged.fundamentals else { return CompanyFigures::default() };
     let MergedFundamentals { figures, book_value_as_of, ffo_as_of, float_as_of, .. } = merged;

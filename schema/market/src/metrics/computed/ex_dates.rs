@@ -1,5 +1,5 @@
-//! Ex-dates of a security up to the as-of date: cash, spin-off value, split and price factor of each (R11).
-//! The module [`adjustment`](crate::metrics::prices::adjustment) defines the price factor and names its source.
+//! Events of each ex-date of a security up to the as-of date: cash, spin-off value, splits and price factor (R11). The
+//! module [`adjustment`](crate::metrics::prices::adjustment) defines the price factor.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -11,29 +11,29 @@ use crate::metrics::prices::adjustment::{AdjustmentFactor, Ratio};
 use crate::metrics::prices::series::PriceSeries;
 use crate::row::{Flag, Flags};
 
-/// Distributions and splits of one ex-date, which is not after the as-of date.
+/// Distributions and splits of one ex-date.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(crate) struct ExDateEvents {
     pub ex_date: NaiveDate,
     pub split: Ratio,
-    /// Product of the ratios of the ex-date's price-only actions, such as spin-offs (R35).
+    /// Product of the ratios of events that change the price but not the share count, such as spin-offs (R35).
     pub price_only: Ratio,
-    /// Cash per share, specials included, on the share basis of the ex-date.
+    /// Cash per share, specials included. Not adjusted for splits after the ex-date.
     pub cash: Decimal,
-    /// Cash and spin-off value per share, on the share basis of the ex-date.
+    /// Cash and spin-off value per share. Not adjusted for splits after the ex-date.
     pub value: Decimal,
-    /// Last raw close before the ex-date, on the share basis of the ex-date. `None` without a distribution or an
-    /// earlier close.
+    /// Last close before the ex-date, adjusted for splits and spin-offs up to and including the ex-date. `None` without
+    /// a distribution or without an earlier close.
     pub close_before: Option<Decimal>,
-    /// Price factor of the distributions: 1 - `value` / `close_before`. `None` without `close_before`, if `value` is at
-    /// least `close_before`, or if `foreign` is true.
+    /// Price factor of the distributions: 1 - `value` / `close_before`. `None` if `close_before` is `None`, if `value`
+    /// is at least `close_before`, or if `foreign` is true.
     pub dividend_factor: Option<Decimal>,
     /// True if a distribution of the ex-date is in another currency than the prices.
     pub foreign: bool,
 }
 
 impl ExDateEvents {
-    /// Factor by which the distributions multiply prices before the ex-date; 1 without `dividend_factor`.
+    /// Factor that adjusts prices before the ex-date for the distributions; 1 if `dividend_factor` is `None`.
     pub(crate) fn factor(&self) -> Decimal {
         self.dividend_factor.unwrap_or(Decimal::ONE)
     }
@@ -52,11 +52,11 @@ impl From<&ExDateEvents> for AdjustmentFactor {
     }
 }
 
-/// Events of each ex-date up to `as_of`, in order. `payments` are sorted by ex-date; `currency` is the currency of the
-/// prices.
+/// Collects the events of each ex-date up to `as_of`, in order. `payments` are sorted by ex-date; `currency` is the
+/// currency of the prices.
 ///
-/// One spin-off may have two records with the same ex-date: one with a value, the other with a price-only ratio. The
-/// record with the value is then ignored.
+/// A spin-off may have two records with the same ex-date: a distribution with a value per share, and a split record
+/// with a ratio. The distribution is then ignored.
 pub(crate) fn ex_days(
     payments: &[Payment<'_>],
     series: &PriceSeries<'_>,

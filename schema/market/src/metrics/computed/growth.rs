@@ -28,7 +28,8 @@ pub(crate) struct GrowthMetrics {
     pub changes: RateChanges,
 }
 
-/// Computes growth metrics. Sets flags for shifted payments, missing payments and spin-offs.
+/// Computes the growth metrics. Sets flags for payments that count in a neighbouring calendar year, for missing
+/// payments, for streaks with a spin-off, and for streaks that an operator extended.
 pub(crate) fn growth(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Flags) -> GrowthMetrics {
     let (running, per_year) = (inputs.as_of.year(), inputs.payments_per_year());
     let totals = AnnualTotals::new(&inputs.schedule, inputs.as_of);
@@ -56,7 +57,8 @@ pub(crate) fn growth(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &
     }
 }
 
-/// Years with a quarantined regular amount. The security paid in such a year, but the amount is unknown.
+/// Years with a regular payment whose amount is quarantined. The security paid in such a year, but the amount is
+/// unknown.
 fn unproven_years(inputs: &MetricInputs<'_>) -> Vec<i32> {
     let gone_ex = inputs.ex_dates.iter().filter(|date| **date <= inputs.as_of);
     let unproven =

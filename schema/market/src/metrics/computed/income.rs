@@ -139,10 +139,11 @@ fn flag_income(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Fl
     flags.set_if(Flag::TtmPaymentCountUnusual, unusual && income.status == DividendState::Active);
 }
 
-/// True if the listing or the data begin within the trailing year, so that payments may be missing.
+/// True if payments of the last 12 months may be missing, because the security was listed or its data begin in these
+/// months.
 ///
-/// Without an IPO date, the first bar is the day of the listing, if this bar precedes all ex-dates. Without such a bar,
-/// the trailing year is partial if the first ex-date is more than one payment period after the start of the year.
+/// If the IPO date is unknown, the date of the first bar is used, if it is before all ex-dates. Otherwise, the result
+/// is true if the first ex-date is more than one payment period after the start of the 12 months.
 fn is_partial_year(inputs: &MetricInputs<'_>) -> bool {
     let window = months_before(inputs.as_of, 12);
     if let Some(listed) = inputs.security().and_then(|security| security.ipo_date) {

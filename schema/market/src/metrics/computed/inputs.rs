@@ -1,4 +1,4 @@
-//! Common inputs of all metrics: merged events, latest price, regular rates and payment frequency.
+//! Common inputs of all metrics: merged events, latest price, regular dividends and payment frequency.
 
 use std::collections::BTreeSet;
 
@@ -46,11 +46,12 @@ pub(crate) struct MetricInputs<'a> {
     pub is_listed: bool,
     pub price: Option<Price>,
     pub ex_days: Vec<ExDateEvents>,
-    /// Payment schedule of the regular rows in the dividend currency. Declared future rows are included.
+    /// Payment schedule of the regular dividends in the dividend currency. Declared future dividends are included.
     pub schedule: Schedule,
-    /// Regular part of each row of `schedule`, by ex-date. Rows read as special are left out.
+    /// Regular part of each dividend in `schedule`, by ex-date. Dividends that the schedule classifies as special are
+    /// left out.
     pub rates: Vec<RegularDividend>,
-    /// Ex-dates of regular payments, in order. Ex-dates of quarantined regular amounts are included.
+    /// Ex-dates of regular payments, in order. Payments with a quarantined amount are included.
     pub ex_dates: Vec<NaiveDate>,
     pub rhythm: FrequencyEstimate,
     pub completeness: DividendCompleteness<'a>,
@@ -116,8 +117,8 @@ impl<'a> MetricInputs<'a> {
         &self.merged.dividends.payments
     }
 
-    /// Reading of a payment by the payment schedule. `None` if the payment is not declared as regular in the dividend
-    /// currency.
+    /// Interpretation of a payment by the payment schedule, for example as partly special. `None` if the payment is not
+    /// declared as regular, or is not in the dividend currency.
     pub(crate) fn reading(&self, payment: &Payment<'_>) -> Option<&Reading> {
         let record = &payment.observation.record;
         let is_read =
@@ -125,9 +126,11 @@ impl<'a> MetricInputs<'a> {
         if is_read { self.schedule.find_reading(payment.ex_date) } else { None }
     }
 
-    /// Regular part of a payment, on the as-of date's share basis. It is 0 if the payment is read as special. If the
-    /// ex-date's amount is read as combined, its special part is subtracted from the payment. A payment that does not
-    /// exceed the special part stays unchanged.
+    /// Regular part of a payment, adjusted for splits up to the as-of date. It is 0 if the schedule classifies the
+    /// payment as special.
+    ///
+    /// If the amount of the ex-date is partly special, the special part is subtracted from the payment. A payment that
+    /// does not exceed the special part stays unchanged.
     pub(crate) fn regular_part(&self, payment: &Payment<'_>) -> Decimal {
         match self.reading(payment) {
             Some(reading) if reading.kind == AmountReading::Special => Decimal::ZERO,
@@ -164,7 +167,7 @@ impl<'a> MetricInputs<'a> {
         self.security_type == SecurityType::Etf
     }
 
-    /// True if the security has the payout rules of real estate (R17).
+    /// True if the payout rules for real estate apply to the security (R17).
     pub(crate) fn is_real_estate(&self) -> bool {
         let sector = self.security().and_then(|security| security.sector.as_deref());
         self.security_type == SecurityType::Reit
@@ -177,8 +180,8 @@ fn is_listed(security: &Security, as_of: NaiveDate) -> bool {
     security.status == ListingStatus::Active || security.delisted_on.is_some_and(|last| as_of <= last)
 }
 
-/// Currency of the newest regular payments. If an ex-date has payments in several currencies, the currency of the
-/// prices is preferred.
+/// Currency of the newest regular payment; the currency of the prices without such a payment. If the newest ex-date has
+/// payments in several currencies, the currency of the prices is preferred.
 fn dividend_currency(payments: &[Payment<'_>], price_currency: &str) -> String {
     let regular = |payment: &&Payment<'_>| payment.class.is_regular();
     let Some(newest) = payments.iter().rev().find(regular) else { return price_currency.to_owned() };
@@ -215,7 +218,8 @@ fn schedule(merged: &Merged<'_>, currency: &str, rules: &Rules) -> Schedule {
     Schedule::read(&rows, rules)
 }
 
-/// Classifies a payment as special if the schedule reads the payment as special. Sets flags for special parts and dips.
+/// Changes the class of a payment to special if the schedule classifies it as special. Sets flags for special parts,
+/// and for dips (amounts below both neighbouring amounts).
 fn apply_readings(payments: &mut [Payment<'_>], schedule: &Schedule, currency: &str, flags: &mut Flags) {
     let (mut special, mut dip) = (false, false);
     for reading in &schedule.readings {

@@ -1,9 +1,9 @@
 //! Price jumps that look like a missing split (R30).
 //!
-//! The flag is `price_jump_without_split`. It means that two closes at most 7 days apart differ by a known split ratio,
-//! within 3 %. No split lies between these closes. Known ratios are 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100
-//! and their inverses. The ratio of a split of the security is known too, if it is at least 3 for 2. A move that a
-//! distribution explains is not a jump.
+//! A jump is a move between two adjacent closes by a known split ratio, within 3 %. The closes are at most 7 days
+//! apart, and no split lies between them. A jump sets the flag `price_jump_without_split`. Known ratios are 2, 3, 4, 5,
+//! 6, 8, 10, 15, 20, 25, 30, 40, 50, 100 and their inverses. The ratio of any split of the same security is known too,
+//! if it is at least 3 for 2. A move that a distribution explains is not a jump.
 
 use rust_decimal::Decimal;
 
@@ -17,12 +17,14 @@ const RATIOS: [i128; 14] = [2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100];
 const DAYS_APART: i32 = 7;
 /// Multiplier that converts adjusted closes to integers. The integers keep six decimal places.
 const SCALE: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
-/// Smallest move that can be a jump, in hundredths: 1.45. The smallest known ratio is 1.5, from a split of the
-/// security, less 3 % tolerance.
+/// Smallest ratio of two closes that can be a jump, in hundredths: 1.45. It is the smallest split ratio (1.5) less the
+/// tolerance of 3 %, rounded down.
 const LEAST_JUMP: i128 = 145;
 
-/// Sets the flag if the prices contain a jump. `large_moves` are the indexes of the closes with a large move: the close
-/// or the previous close is more than three eighths above the other one. Every jump is a large move.
+/// Sets the flag if the prices contain a jump.
+///
+/// `large_moves` contains the index of each close that differs from the previous close by more than three eighths of
+/// the smaller one. Every jump is such a move.
 pub(crate) fn flag_jumps(
     series: &PriceSeries<'_>,
     ex_days: &[ExDateEvents],
@@ -42,7 +44,8 @@ pub(crate) fn flag_jumps(
     flags.set_if(Flag::PriceJumpWithoutSplit, has_jump);
 }
 
-/// True if distributions explain a jump: after adjustment of the previous close for them, no jump remains.
+/// True if distributions explain the jump at `index`: after adjustment of the previous close for these distributions,
+/// the move is no longer a jump.
 fn is_explained(series: &PriceSeries<'_>, ex_days: &[ExDateEvents], index: usize, own: &[Decimal]) -> bool {
     let (from, to) = (series.date(index - 1), series.date(index));
     let between = ex_days.iter().filter(|day| from < day.ex_date && day.ex_date <= to);
@@ -82,12 +85,12 @@ mod tests {
     use crate::day::day_number;
     use crate::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
 
-    /// Indexes of all moves: also smaller ones than the merge finds, which are no jumps.
+    /// Indexes of all closes except the first. The jump test must itself reject the small moves among them.
     fn all_moves(bars: &Bars) -> Vec<usize> {
         (1..bars.len()).collect()
     }
 
-    /// Flags for closes and splits. Days are counted from 2024-01-02.
+    /// Codes of the flags that are set for the closes and splits. Days are counted from 2024-01-02.
     fn found(closes: &[(i32, i64)], splits: &[(i32, Ratio)]) -> Vec<String> {
         let first = day_number("2024-01-02".parse().unwrap());
         let mut bars = Bars { versions: vec![BarVersion::UNKNOWN], ..Bars::default() };

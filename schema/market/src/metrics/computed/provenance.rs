@@ -1,4 +1,4 @@
-//! Provenance of a security's figures: number of rows by source, and number of dividend rows by interpretation.
+//! Provenance of a security's figures: number of rows by source, and number of dividend rows by their interpretation.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::event::Kind;
 use crate::metrics::merge::ObservationStatus;
 use crate::row::AmountReading;
 
-/// Number of rows used in the figures of a security, by kind and source. A price row is one session.
+/// Number of rows used in the figures of a security, by kind and source. Each session counts as one price row.
 pub type RowsBySource = BTreeMap<(Kind, String), u64>;
 
 /// Number of dividend rows of a security, by their interpretation in the payment schedule (R34).
@@ -19,13 +19,13 @@ pub struct ReadingCounts {
     pub payments: u64,
     /// Rows merged into another row of the same payment (R29, R34).
     pub duplicate: u64,
-    /// Rows that the payment schedule reads as special: extra rows and distributions of capital (R34).
+    /// Rows whose whole amount is special, according to the payment schedule (R34).
     pub extra: u64,
     /// Rows whose amount has a regular and a special part (R34).
     pub combined: u64,
     /// Rows whose amount is below the amounts of both neighbouring rows (R34).
     pub dip: u64,
-    /// Payments that the payment schedule expects between two rows, but no row contains (R34).
+    /// Missing payments: the payment schedule expects a payment between two rows, but there is no row (R34).
     pub hole: u64,
 }
 

@@ -1,10 +1,12 @@
-//! Suspect share basis of amounts before a split (R37).
+//! Detection of dividend amounts that are adjusted for a split twice (R37).
 //!
-//! Feeds should give amounts as declared, per old share before a split. Some feeds give these amounts per new share, so
-//! that they are adjusted for the split twice. The adjusted amount jumps at the split by to/from, within
-//! `share_basis.tolerance`, and the yield jumps too. Such a split sets the flag `amount_basis_suspect`. Growth and rate
-//! changes across the split are null. The streak starts in the second year after the split at the earliest. No row is
-//! rescaled.
+//! A feed with raw amounts should give each amount as declared, per share of that time. Some feeds instead give the
+//! amounts before a split per new share. This service then adjusts them for the split a second time. As a sign of this
+//! error, the adjusted amount jumps at the split by the split ratio, within `share_basis.tolerance`, and the yield
+//! jumps too.
+//!
+//! Such a split sets the flag `amount_basis_suspect`. Growth and rate changes across the split are null. The streak
+//! starts in the second year after the split at the earliest. The amounts themselves are not changed.
 //!
 //! Splits below `share_basis.least_ratio` are ignored: companies often keep the amount per share at a 5 for 4 split.
 
@@ -20,11 +22,11 @@ use crate::metrics::merge::has_moved_with;
 use crate::metrics::prices::adjustment::SplitEvent;
 use crate::row::{Flag, Flags};
 
-/// Suspect split: its feed marks the amounts before it as raw (as declared), but they are probably per new share.
+/// Split with suspect amounts before it: they are marked as raw (as declared), but are probably per new share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SuspectSplit {
     ex_date: NaiveDate,
-    /// First ex-date on or after the split.
+    /// First regular ex-date on or after the split.
     next_payment: NaiveDate,
 }
 
@@ -48,8 +50,10 @@ pub(crate) fn limit_growth(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics
     limit_streak(inputs, growth, newest.ex_date.year());
 }
 
-/// Removes the streak years up to the year after a suspect split. From the second year after it, a streak compares two
-/// yearly totals that are both later than the split.
+/// Removes the years of the streak up to the year after the split. In later years, both totals of a comparison are from
+/// after the split year.
+///
+/// A streak with an operator's seed that ends after the split stays unchanged.
 fn limit_streak(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics, split_year: i32) {
     let streak = &mut growth.streak;
     let seed = inputs.security().and_then(|security| security.streak_seed_through);
@@ -94,7 +98,8 @@ fn is_declared(inputs: &MetricInputs<'_>, rate: &RegularDividend) -> bool {
     rows.all(|payment| payment.observation.record.amount_basis == ShareBasis::Raw)
 }
 
-/// Amount divided by the last close before its ex-date, both on the share basis of the as-of date.
+/// Yield of one payment: its amount divided by the last close before its ex-date. Both are adjusted for splits up to
+/// the as-of date.
 fn yield_at(inputs: &MetricInputs<'_>, rate: &RegularDividend) -> Option<Decimal> {
     let series = inputs.series();
     let close = series.close_on_share_basis(series.before(rate.ex_date)?, inputs.as_of);

@@ -27,12 +27,12 @@ pub(crate) struct ProjectedPayment {
     pub ex_date: NaiveDate,
     /// Expected payment date; `None` if no past payment has a payment date.
     pub payment_date: Option<NaiveDate>,
-    /// Amount per share on the as-of date's share basis.
+    /// Amount per share, adjusted for splits up to the as-of date.
     pub amount: Decimal,
 }
 
-/// Finds the next declared payment and projects further payments. Sets a flag if a projected ex-date passed without a
-/// declaration.
+/// Finds the next declared payment and projects further payments. Sets a flag if no payment is declared although a
+/// projected ex-date has passed.
 pub(crate) fn upcoming(
     inputs: &MetricInputs<'_>,
     income: &IncomeMetrics,
@@ -70,8 +70,8 @@ fn projection(
 
 /// Projected amount per share: the forward dividend divided by the number of payments a year.
 ///
-/// Exceptions are payers whose interim and final dividends differ, and funds, which have no forward dividend. Their
-/// projected payment has the amount of the past payment that it repeats.
+/// Funds have no forward dividend, and some payers have different interim and final dividends. Their projected amount
+/// is the amount of the past payment with the ex-date `repeats`.
 fn amount(
     inputs: &MetricInputs<'_>,
     forward: &ForwardDividend,
@@ -89,11 +89,11 @@ fn amount(
     }
 }
 
-/// Projected payment date. The days between ex-date and payment date are those of the payment that the projection
-/// repeats.
+/// Projected payment date: the projected ex-date plus the days from ex-date to payment date of the past payment that is
+/// repeated.
 ///
-/// If this payment has no payment date, the days are those of the newest regular payment with a payment date. A
-/// projected date without a session moves to the next session.
+/// If the past payment has no payment date, the days of the newest regular payment with a payment date are used. If the
+/// result is not a session, the next session is used.
 fn payment_date(inputs: &MetricInputs<'_>, date: ExpectedExDate) -> Option<NaiveDate> {
     let regular = inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
     let lag = |payment: &Payment<'_>| {

@@ -1,4 +1,4 @@
-//! Class of a distribution: regular, special, spin-off or stock. The class selects the metrics that include the payment
+//! Class of a distribution: regular, special, spin-off or stock. The class decides which metrics include the payment
 //! (R3).
 //!
 //! | class | TTM | TTM total | forward, growth, streak, payout | price factor |
@@ -37,7 +37,7 @@ impl DividendClass {
     pub fn in_ttm_total(self) -> bool {
         matches!(self, Self::Regular | Self::Special)
     }
-    /// True if the payment lowers prices before its ex-date (R11).
+    /// True if prices before the ex-date are adjusted for the payment (R11).
     pub fn in_price_factor(self) -> bool {
         self != Self::Stock
     }

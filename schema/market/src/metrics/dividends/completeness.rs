@@ -1,15 +1,16 @@
-//! Completeness of a security's dividends: sources that carry dividends, and missing payments (R38, R40).
+//! Completeness of a security's dividends: they are complete if a source of the security carries dividends and no
+//! payment is missing (R38, R40).
 //!
 //! A source covers a security if it has prices, dividends or a reference record of the security. A source carries
-//! dividends if its file has a dividend column. Without this column, the source must have a dividend of any security:
-//! - If the source has dividends or the reference record of the security, a dividend of any year up to the as-of date
-//!   is enough.
-//! - If the source has only prices of the security, the dividend must be at most one year before the first or after the
-//!   last year of these prices.
+//! dividends if its price file has a dividend column. A source without this column carries dividends if it has a
+//! dividend, of this or another security, in a suitable year:
+//! - If the source has dividends or the reference record of the security, any year up to the as-of date is suitable.
+//! - If the source has only prices of the security, the years of these prices are suitable, and also the year before
+//!   and the year after them.
 //!
-//! A feed's adjusted closes imply a dividend factor for each of the feed's ex-dates. An implied factor with no payment
-//! near its ex-date shows a missing payment. Implied factors within 0.05 % of 1 are ignored, because they come from
-//! rounding.
+//! A missing payment is found by a feed's adjusted closes. Their ratio to the raw closes changes at each ex-date, and
+//! the change implies a dividend factor. An implied factor with no payment near its ex-date shows a missing payment.
+//! Implied factors within 0.05 % of 1 are ignored, because they come from rounding.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,13 +25,13 @@ use crate::metrics::computed::ex_dates::ExDateEvents;
 use crate::metrics::merge::{ImpliedFactor, Merged, agrees};
 use crate::metrics::rules::{AbsenceRules, Rules};
 
-/// Comparison of dividend factors (R40): implied by a feed's adjusted closes, and computed from the payments.
+/// Comparison of two dividend factors per ex-date (R40): one implied by a feed's adjusted closes, the other computed
+/// from the payments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FactorAgreement {
-    /// Number of ex-dates of the feed with an implied or computed factor below 1. Factors within 0.05 % of 1 are equal
-    /// to 1 here.
+    /// Number of the feed's ex-dates on which at least one of the two factors is below 1 by more than 0.05 %.
     pub ex_dates: u64,
-    /// Number of ex-dates of the feed on which the implied factor agrees with the computed factor.
+    /// Number of the ex-dates counted in `ex_dates` on which the two factors agree.
     pub agreeing: u64,
 }
 
@@ -38,7 +39,7 @@ pub struct FactorAgreement {
 pub(crate) struct DividendCompleteness<'a> {
     /// True if at least one source that covers the security carries dividends.
     pub carries_dividends: bool,
-    /// Factors that adjusted closes imply although no payment is near their ex-date.
+    /// Implied dividend factors without a payment near their ex-date. Each of them shows a missing payment.
     pub missing: Vec<ImpliedFactor<'a>>,
 }
 
@@ -103,7 +104,8 @@ fn carries_dividends(history: &History, as_of: NaiveDate, rules: &AbsenceRules) 
     has_dividend_column(&history.evidence, as_of) || priced() || referenced() || paid()
 }
 
-/// True if a source's newest evidence shows a dividend column that begins on or before `as_of`.
+/// True if a source has a price file with a dividend column that begins on or before `as_of`. Only the newest version
+/// of each piece of evidence is used.
 fn has_dividend_column(evidence: &[Observation<DividendEvidence>], as_of: NaiveDate) -> bool {
     evidence.iter().any(|row| {
         let is_version =

@@ -1,22 +1,22 @@
-//! Payment frequency of a payer (R5), inferred from the gaps between regular ex-dates and from vendors' tags.
+//! Payment frequency of a payer (R5), inferred from the gaps between regular ex-dates and from vendors' tags. A tag is
+//! the frequency that a vendor states for a payment.
 //!
 //! The inference uses the newest seven regular ex-dates (six gaps) since the last gap over 550 days. Several payments
 //! on one day are one ex-date. The first matching rule decides:
 //! 1. Four-weekly: six gaps of 26–30 days that sum to 165–171 days.
 //! 2. Semi-annual: at least 3 gaps, and 60 % of adjacent gap pairs sum to 330–400 days.
-//! 3. The class of the median gap: weekly 5–10 days, monthly 20–45, quarterly 60–135, semi-annual 136–250,
-//!    annual 251–450. With at least 3 gaps, 60 % of them must lie in the class.
+//! 3. The class of the median gap: weekly 5–10 days, monthly 20–45, quarterly 60–135, semi-annual 136–250, annual
+//!    251–450. With at least 3 gaps, 60 % of them must lie in the class.
 //! 4. Irregular.
 //!
-//! The inference overrules the vendor's latest tag if there are at least 4 gaps and 75 % of the gaps match the inferred
-//! frequency, which must not be irregular. If the overruled tag differs from the inferred frequency, the flag
-//! `frequency_conflict` is set. A tag that is not overruled decides. Without a tag, the inference decides even with
-//! fewer than 4 gaps.
+//! The inferred frequency overrules the latest tag if it is not irregular, there are at least 4 gaps, and 75 % of the
+//! gaps match it. If it then differs from the tag, the flag `frequency_conflict` is set. A tag that is not overruled
+//! decides. Without a tag, the inferred frequency is used even with fewer than 4 gaps.
 //!
-//! The inference has no gap class for 3, 6, 24 and 26 payments a year. A tag of such a frequency is not overruled while
-//! the median gap is within 15 % of the tag's period (R31). A four-weekly tag is not overruled while all gaps are
-//! 26–30 days and their mean is 27.5–28.5 days. Source: this service chose the bounds and thresholds to prevent
-//! reported errors. They are the defaults of the parameters `frequency.…`.
+//! Rule 3 has no class for 3, 6, 24 and 26 payments a year. A tag of such a frequency is not overruled if the median
+//! gap is within 15 % of the tag's period (R31). A four-weekly tag is not overruled if all gaps are 26–30 days and
+//! their mean is 27.5–28.5 days. Source: this service chose the bounds and thresholds to prevent reported errors. They
+//! are the defaults of the parameters `frequency.…`.
 
 use chrono::NaiveDate;
 
@@ -35,11 +35,11 @@ pub struct TaggedDate {
 }
 
 text_enum! {
-    /// Origin of a frequency.
+    /// Origin of a payment frequency.
     pub enum FrequencySource {
         /// Inferred from the gaps between ex-dates.
         Inferred = "inferred",
-        /// Taken from the newest regular ex-date that has a vendor's tag.
+        /// Stated by the vendor for the newest regular payment that has a stated frequency.
         Vendor = "vendor",
     }
 }
@@ -88,7 +88,7 @@ pub fn estimate_frequency(dates: &[TaggedDate], rules: &Rules) -> FrequencyEstim
     }
 }
 
-/// Frequency inferred from gaps, with the number of agreeing gaps.
+/// Frequency inferred from gaps. Of `of` gaps (or pairs of gaps), `agreeing` match the frequency.
 struct GapInference {
     frequency: Frequency,
     agreeing: i64,
@@ -179,7 +179,7 @@ fn twice_median(gaps: &[i64]) -> i64 {
     if sorted.len() % 2 == 1 { 2 * sorted[middle] } else { sorted[middle - 1] + sorted[middle] }
 }
 
-/// True if the tagged frequency has no gap class, and the gaps are near the period of that frequency.
+/// True if the gaps fit a tagged frequency that the inference may not detect, for example six payments a year.
 fn fits_unclassed(tag: Frequency, gaps: &[i64], rules: &rules::FrequencyRules) -> bool {
     if tag == Frequency::FourWeekly {
         return is_four_weekly(gaps);
@@ -297,7 +297,7 @@ mod tests {
                 "{days} days"
             );
         }
-        // The mean of two middle gaps may lie between two bounds.
+        // The mean of the two middle gaps may lie between two classes.
         for (gaps, expected) in
             [([45, 46], Irregular), ([135, 136], Irregular), ([130, 140], Quarterly), ([20, 20], Monthly)]
         {

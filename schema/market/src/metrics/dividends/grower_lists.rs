@@ -48,7 +48,7 @@ pub fn is_king(streak_years: i32, rules: &ListRules) -> bool {
     i64::from(streak_years) >= rules.king_years
 }
 
-/// Tier for a streak, years; `None` if the streak is below the lowest tier.
+/// Tier for a streak of `streak_years` years; `None` if the streak is below the lowest tier.
 pub fn grower_tier(streak_years: i32, rules: &ListRules) -> Option<ListTier> {
     let tiers = [
         (ListTier::Champion, rules.champion_years),

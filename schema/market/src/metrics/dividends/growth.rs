@@ -2,15 +2,15 @@
 //!
 //! `D[y]` is the sum of the split-adjusted regular dividends of a dividend year. For a payer with n payments a year, a
 //! dividend year consists of n consecutive slots of the payment schedule (R34), one slot per payment. Irregular payers
-//! and payers with 13 or more payments a year have no schedule; their dividend year is the calendar year. A dip is a
-//! payment below both neighbours. A dip counts with the amount of the smaller neighbour, and so does a missing slot
-//! with an assumed amount.
+//! and payers with 13 or more payments a year have no slots; their dividend year is the calendar year. A payment below
+//! both neighbouring payments (a dip) counts with the smaller neighbouring amount. A single missing payment counts with
+//! the smaller neighbouring amount too.
 //!
 //! Y0 is the last complete year; the running year is never an end point. Growth over k years is
 //! `(D[Y0] / D[Y0-k])^(1/k) - 1`. Growth is null if the base `D[Y0-k]` is missing, or if any year of the span is 0 or
 //! unknown. It is also null if the base is a partial first year, with fewer payments than the next year. If the
-//! frequency changes within a year, its payments may not cover exactly 12 months. Their sum is then converted to 12
-//! months. Source: published lists of dividend champions, which add up dividends by calendar year.
+//! frequency changes within a year, the payments of the year may not cover exactly 12 months. Their sum is then
+//! converted to 12 months. Source: published lists of dividend champions, which add up dividends by calendar year.
 
 use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
@@ -26,14 +26,14 @@ const YEAR: i32 = 12;
 pub struct YearTotal {
     /// Dividend year.
     pub year: i32,
-    /// Sum per share on the as-of date's share basis.
+    /// Sum of the dividends per share, adjusted for splits up to the as-of date.
     pub amount: Decimal,
     /// Number of ex-dates in the year.
     pub payments: i32,
     /// True if payments of the year are missing and their amounts are unknown.
     pub is_unknown: bool,
-    /// Number of months that the payments of the year cover, including payments with an assumed amount. `None` without
-    /// a schedule.
+    /// Number of months that the payments of the year cover, including payments with an assumed amount. `None` for
+    /// payers without slots.
     coverage: Option<i32>,
 }
 
@@ -43,10 +43,10 @@ pub enum NoGrowthReason {
     /// The first known regular dividend is later than the base year.
     #[error("no regular dividend is known in {0} or before")]
     NoBase(i32),
-    /// A year between base year and last year has no payment.
+    /// A year from the base year to the last year has no payment.
     #[error("no regular dividend was paid in {0}")]
     NoPayment(i32),
-    /// Payments in a year between base year and last year are missing, and their amounts are unknown.
+    /// A year from the base year to the last year lacks payments, and their amounts are unknown.
     #[error("several payments of {0} are missing")]
     MissingPayments(i32),
     /// The base year is the first year of payments and has fewer payments than the next year.
@@ -62,7 +62,7 @@ pub enum NoGrowthReason {
 pub struct AnnualTotals {
     /// One total per year, ascending, without gaps.
     pub years: Vec<YearTotal>,
-    /// Dividend years with a payment whose ex-date is in the calendar year before or after the dividend year.
+    /// Dividend years that contain a payment with an ex-date in the previous or next calendar year.
     pub shifted: Vec<i32>,
     /// Dividend years with a missing payment in the schedule.
     pub gaps: Vec<i32>,
@@ -143,7 +143,7 @@ impl AnnualTotals {
         self.total(year).map_or(Decimal::ZERO, |total| total.amount)
     }
 
-    /// True if growth can be computed from the year as a base: it is not a partial first year.
+    /// True if the year can be the base of a growth rate. Only a partial first year cannot.
     pub fn is_base(&self, year: i32) -> bool {
         let begun = |next: YearTotal| {
             self.total(year).is_some_and(|first| match first.coverage.zip(next.coverage) {
@@ -158,7 +158,7 @@ impl AnnualTotals {
     ///
     /// Payments before the first known payment may be missing. The first year is therefore complete only in two cases:
     /// - The payments of the first year cover twelve months.
-    /// - The second year is over, and shows that the first year is not partial ([`Self::is_base`]).
+    /// - The second year is over, and has no more payments than the first year ([`Self::is_base`]).
     pub fn is_complete(&self, year: i32, running: i32) -> bool {
         let covers_year = || {
             let coverage = self.total(year).and_then(|total| total.coverage);
@@ -329,12 +329,12 @@ mod tests {
         };
         let (even, even_sums) = ([2, 2], [dec!(3), dec!(12)]);
         check(["2023-01-05", "2023-07-05", "2024-01-04", "2024-07-05"], None, even, even_sums);
-        // Days before New Year, and days after it.
+        // Ex-dates shortly before or after New Year.
         check(["2023-01-05", "2023-07-05", "2023-12-29", "2024-07-05"], Some(2024), even, even_sums);
         check(["2023-07-05", "2024-01-02", "2024-07-05", "2024-12-27"], Some(2023), even, even_sums);
         check(["2023-01-05", "2023-07-05", "2023-11-29", "2024-07-05"], Some(2024), even, even_sums);
         check(["2023-07-05", "2024-02-02", "2024-07-05", "2024-12-27"], Some(2023), even, even_sums);
-        // Two extra payments in a year, or a missing payment, are not shifted.
+        // Four payments with ex-dates in 2023 all count in 2023.
         check(["2023-01-05", "2023-07-05", "2023-10-05", "2023-12-29"], None, [4, 0], [dec!(15), dec!(0)]);
     }
 

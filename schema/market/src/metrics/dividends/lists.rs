@@ -1,6 +1,6 @@
 //! Dividend lists: the default thresholds of the screeners, and the lists that contain a security.
 //!
-//! A list contains active securities only. The high-yield list follows R18, Aristocrats and Kings follow R15.
+//! A list contains only securities that still trade. The high-yield list follows R18, Aristocrats and Kings follow R15.
 //! This service chose the two thresholds of the dividend-growth list.
 
 use rust_decimal::Decimal;
@@ -15,7 +15,7 @@ pub const GROWTH_MINIMUM: i64 = 10;
 pub const GROWTH_YIELD_MINIMUM: i64 = 2;
 
 text_enum! {
-    /// Dividend list. It contains the rows of the screener with the list's name, without further filters.
+    /// Dividend list. It contains the securities that the screener of the same name finds without further filters.
     pub enum DividendList {
         HighYield = "high-yield", DividendGrowth = "dividend-growth", Aristocrats = "dividend-aristocrats",
         Kings = "dividend-kings",

@@ -1,4 +1,4 @@
-//! Dividend rules (R1–R9, R13–R19): pure functions of rates, dates and figures.
+//! Dividend rules (R1–R9, R13–R19): pure functions of dividend amounts, dates and company figures.
 
 pub mod chowder;
 pub mod class;

@@ -55,7 +55,7 @@ pub struct PayoutInput {
     pub currency_mismatch: bool,
 }
 
-/// Payout ratio in percent, or the reason for its absence. The second value is the denominator.
+/// Payout ratio in percent, or the reason for its absence. The second value is the kind of denominator.
 pub fn payout_ratio(input: &PayoutInput) -> (Result<Decimal, NoPayoutReason>, PayoutBasis) {
     let funds = input.ffo_per_share.filter(|_| input.is_real_estate);
     let basis = if funds.is_some() { PayoutBasis::Ffo } else { PayoutBasis::Eps };

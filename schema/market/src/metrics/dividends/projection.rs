@@ -5,10 +5,10 @@
 //! payments repeat after 7, 14 and 28 days. If fewer than n ex-dates are known, the last ex-date repeats after each
 //! payment period.
 //!
-//! All ex-dates of 366 days are projected, so that a year's income can be added up. A projected date in the past sets
-//! the flag `overdue` and is not served. The next ex-date of a security is the earliest declared one, or else the first
-//! projection. Calendars contain projections only on request. Source: the repetition after 12 months is this service's
-//! own rule.
+//! All ex-dates of 366 days are projected, so that a year's income can be added up. A projected date before the as-of
+//! date sets the flag `overdue` and is left out of responses. The next ex-date of a security is the earliest declared
+//! one, or else the first projection. Calendars contain projections only on request. Source: the repetition after 12
+//! months is this service's own rule.
 
 use chrono::{Days, Months, NaiveDate};
 
@@ -72,8 +72,9 @@ fn period_after(day: NaiveDate, payments_per_year: u32, periods: u32) -> Option<
     }
 }
 
-/// Projects one ex-date per payment period. `after` returns the day that is a number of periods after the last ex-date.
-/// The field `repeats` of the projections takes the ex-dates in `slots` in turn, in an endless cycle.
+/// Projects one ex-date per payment period, up to `until`. `after(k)` returns the day k periods after the last ex-date.
+///
+/// The projections repeat the ex-dates in `slots` in order. After the last of `slots`, the first one is next.
 fn project_periods(
     slots: &[NaiveDate],
     until: NaiveDate,

@@ -1,9 +1,11 @@
-//! Changes of the regular dividend rate between ex-dates: latest increase, last cut, number of cuts (R13, R14).
+//! Changes of the regular dividend rate (the amount per payment) between ex-dates: latest increase, last cut, number of
+//! cuts (R13, R14).
 //!
-//! Two rates on one share basis differ if the difference exceeds the streak tolerance of 0.05 %. An interim dividend is
-//! compared with the interim dividend of the year before, a final dividend with the final one. Rates are not compared
-//! across a change of frequency. The frequency changes if the days to the next ex-date are fewer than 0.6 times or more
-//! than 1.7 times the days since the previous ex-date. This service chose the tolerance and the comparisons.
+//! Rates are adjusted for splits. A rate is an increase or a cut if it differs from the previous rate by more than the
+//! streak tolerance of 0.05 %. If a payer's interim and final dividends differ, an interim dividend is compared with
+//! the interim dividend of the year before, and a final dividend with the final one. Rates are not compared across a
+//! change of frequency. The frequency changes if the days to the next ex-date are fewer than 0.6 times or more than 1.7
+//! times the days since the previous ex-date. This service chose the tolerance and the comparisons.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;

@@ -1,16 +1,17 @@
 //! High-yield screen, yield-trap warning and safety label (R18).
 //!
 //! The screen contains listed, paying stocks with a headline yield from the minimum (4 %) up to 25 %. A higher yield is
-//! `yield_suspect`. The price is at most 5 sessions old, and dividends and price are in one currency.
+//! `yield_suspect`. The price must be at most 5 sessions old, and dividends and price must be in one currency.
 //!
-//! Each of these signs is a trap:
+//! A yield is a trap if at least one of these signs is present:
 //! - a payout ratio or free-cash-flow payout above 100 %;
 //! - a forward dividend more than 10 % below the trailing dividend;
 //! - a price fall of more than 40 % in 12 months.
 //!
 //! The safety label is `unsafe` for a suspended or lapsed payer, for a streak at risk, and for a payout above 100 %. It
-//! is `borderline` at a payout of 75–100 % (real estate 90–100 %), else `safe`. It is null for funds, for securities
-//! that never paid, and with unknown dividends. It is also null without a payout ratio, unless it is `unsafe`.
+//! is `borderline` at a payout of 75–100 % (real estate 90–100 %), else `safe`. The higher of the two payouts decides.
+//! The label is null for funds, for securities that never paid, and with unknown dividends. It is also null without a
+//! payout ratio, unless it is `unsafe`.
 //!
 //! Source: the thresholds are this service's own (the parameters `safety.…`). They are not advice.
 
@@ -72,7 +73,7 @@ impl HighYieldScreenInput {
             && !self.currency_mismatch
     }
 
-    /// Inputs from the list row of a security.
+    /// Inputs of the screen for a security, from its rows.
     pub fn from_rows(stock: &StockRow, figures: &StockFigures) -> Self {
         Self {
             security_type: stock.r#type,

@@ -1,8 +1,8 @@
 //! Dividend status of a security: active, suspended, lapsed, non-payer or unknown (R6).
 //!
 //! - `non_payer`: no regular dividend is known, and the dividends of the security are complete (R38).
-//! - `unknown`: no regular dividend is known, and the dividends are incomplete. No source that covers the security
-//!   carries dividends, or adjusted closes show missing payments (R38).
+//! - `unknown`: no regular dividend is known, and the dividends are incomplete. Either no source that covers the
+//!   security carries dividends, or adjusted closes show missing payments (R38).
 //! - `suspended`: an operator or vendor reports a suspension, and no dividend was declared after it.
 //! - `active`: a future ex-date is declared, or the last ex-date is at most 1.5 periods old. With n payments a year, a
 //!   period is 365/n days. The maximum age is at least 75 days for 12 and 13 payments a year, and at least 21 days for
@@ -35,7 +35,7 @@ pub struct StatusInput {
     /// Date of a suspension notice; `None` without a notice.
     pub suspended_on: Option<NaiveDate>,
     /// True if the dividends are complete: a source that covers the security carries dividends, and no payment is
-    /// missing. Without a known dividend, the security then pays none.
+    /// missing. If no dividend is known, the security is then a non-payer.
     pub is_covered: bool,
 }
 
@@ -59,7 +59,7 @@ pub fn dividend_status(input: &StatusInput, rules: &rules::StatusRules) -> Divid
     if paying { DividendState::Active } else { DividendState::Lapsed }
 }
 
-/// Age of the last ex-date in days up to which a payer is active, even if 1.5 periods are shorter; 0 without such a
+/// Minimum number of days without an ex-date before a payer lapses, even if 1.5 periods are shorter; 0 without such a
 /// minimum.
 fn least_days(payments_per_year: i32, rules: &rules::StatusRules) -> i64 {
     match payments_per_year {

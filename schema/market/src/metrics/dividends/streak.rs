@@ -12,12 +12,12 @@
 //! the streak, for at most `streak.tolerated_flat_years` such years in a row (default 0).
 //!
 //! A year with payments of unknown amount cannot be compared. The streak begins after such a year, and the number of
-//! years is a lower bound (`lower_bound`, R34). The number is a lower bound too if the streak reaches back to the first
-//! known total, unless the company was listed in the year of this total or later.
+//! years is a lower bound (`lower_bound`, R34). The number is also a lower bound if the streak reaches back to the
+//! first known total. The exception is a company that was listed in the year of this total or later.
 //!
-//! An operator's seed gives the number of years of increases up to a year (`through_year`). If every year after
-//! `through_year` is an increase, the seed's years are added. Source: the calendar years of published lists of dividend
-//! champions. The tolerance is this service's own.
+//! An operator can extend a streak with a seed: the number of years of increases up to a year `through_year`. The
+//! seed's years are added if every year after `through_year` is an increase. Source: the calendar years of published
+//! lists of dividend champions. The tolerance is this service's own.
 
 use rust_decimal::Decimal;
 
@@ -25,7 +25,7 @@ use super::growth::AnnualTotals;
 use crate::metrics::arithmetic::{keep_positive, length_to_i32, percent_to_fraction};
 use crate::metrics::rules::StreakRules;
 
-/// Seed of a streak: increases before the data begin, given by an operator.
+/// Seed of a streak: years of increases before the data begin, entered by an operator.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StreakSeed {
     /// Number of years of increases up to `through_year`.
@@ -41,7 +41,7 @@ pub struct Streak {
     pub years: i32,
     /// True if the real streak may be longer, because earlier years or amounts are unknown.
     pub lower_bound: bool,
-    /// First year with an increase, years of an operator's seed included; `None` without an increase.
+    /// Year of the first increase, which may be a year of an operator's seed; `None` without an increase.
     pub started: Option<i32>,
     /// True if the streak includes years of an operator's seed.
     pub seeded: bool,
@@ -119,7 +119,7 @@ enum StreakYear {
     /// Year with a spin-off and no increase, which neither extends nor ends the streak.
     Excused,
     Flat,
-    /// Year that cannot be compared: this year or the year before has payments of unknown amount.
+    /// Year that cannot be compared, because this year or the year before has payments of unknown amount.
     Unknown,
     Broken,
 }
@@ -130,7 +130,7 @@ struct StreakWalk {
     /// Year of the first increase of the streak; 0 without an increase.
     started: i32,
     counted: i32,
-    /// Earliest year whose total was the base of a comparison with the next year.
+    /// Year before the earliest increase or tolerated equal total. Without either, the year in which the count starts.
     base: i32,
     /// Tolerated years with an unchanged total. They do not extend the streak.
     flat: Vec<i32>,
@@ -165,7 +165,7 @@ impl StreakWalk {
         }
     }
 
-    /// Adds the years of the seed to the streak. `last` is the last year of the streak.
+    /// Streak that includes the years of the seed. `last` is the last year of the streak.
     ///
     /// Returns `None` if the seed ends after `last`. Also returns `None` if the seed ends before `last_complete` and
     /// the streak does not reach back to the last year of the seed.

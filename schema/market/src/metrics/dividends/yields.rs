@@ -1,20 +1,20 @@
 //! Trailing and forward dividends per share and their yields (R7, R8, R9).
 //!
-//! Trailing (TTM): regular amounts with `as_of - 12 months < ex-date <= as_of`, on the as-of date's share basis.
-//! Payment dates have no effect.
+//! Trailing (TTM): regular amounts with `as_of - 12 months < ex-date <= as_of`, adjusted for splits up to the as-of
+//! date. Payment dates have no effect.
 //!
 //! Forward: the latest regular amount declared by `as_of`, times n, the number of payments a year (R31). For n = 2 with
 //! alternating interim and final dividends, the last two amounts are added instead. Amounts alternate if the four
 //! newest changes exceed 10 % and are increases and decreases in turn. With fewer than five amounts, a difference of
 //! more than 10 % between the last two is enough.
 //!
-//! The latest amount is probably an untyped special if both of these conditions hold. It is at least three times the
-//! median of the four amounts before it. It differs from the previous amount by more than a factor of 1.5. The forward
-//! figure then uses the previous amount, until the next payment confirms the latest amount (`latest_amount_unusual`).
-//! Amounts are not compared across a pause of more than 550 days.
+//! The latest amount is probably a special without a mark if both of these conditions hold. It is at least three times
+//! the median of the four amounts before it. It differs from the previous amount by more than a factor of 1.5. The
+//! forward figure then uses the previous amount, until the next payment confirms the latest amount
+//! (`latest_amount_unusual`). Amounts are not compared across a pause of more than 550 days.
 //!
-//! Funds, delisted securities and irregular payers have no forward figure. Non-payers, suspended and lapsed payers have
-//! 0.
+//! Funds, delisted securities and irregular payers have no forward figure. The forward figure of non-payers, suspended
+//! and lapsed payers is 0.
 //!
 //! The headline yield is the forward yield if a forward figure exists, else the trailing yield. It uses the latest raw
 //! close, adjusted for the splits after its session. The headline yield is 0 for non-payers, suspended and lapsed
@@ -41,7 +41,7 @@ use crate::row::{DividendState, ForwardBasis, YieldBasis};
 pub struct RegularDividend {
     /// Ex-date.
     pub ex_date: NaiveDate,
-    /// Amount per share on the as-of date's share basis.
+    /// Amount per share, adjusted for splits up to the as-of date.
     pub amount: Decimal,
 }
 
@@ -70,14 +70,14 @@ pub fn is_unusual_count(count: i32, payments_per_year: i32) -> bool {
 pub struct ForwardDividend {
     /// Amount per share and year; `None` if the payer has no forward dividend.
     pub amount: Option<Decimal>,
-    /// Method behind the amount.
+    /// Method of computing the amount.
     pub basis: ForwardBasis,
     /// True if the latest payment is unusually large and not confirmed. `amount` then uses the previous payment.
     pub latest_unusual: bool,
 }
 
 impl ForwardDividend {
-    /// Forward dividend of a payer for which none can be computed.
+    /// Value for a payer without a forward dividend.
     pub const NONE: Self = Self { amount: None, basis: ForwardBasis::None, latest_unusual: false };
 }
 
@@ -168,10 +168,10 @@ pub fn headline_yield(input: &HeadlineInput) -> (Option<Decimal>, Option<YieldBa
     (value, value.map(|_| basis))
 }
 
-/// Range of the trailing yield over the month ends of five years, percent.
+/// Range of the trailing yield at the month ends of the last five years, percent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct YieldRange {
-    /// Mean over the month ends, percent.
+    /// Mean of the yields at the month ends, percent.
     pub average: Decimal,
     /// Highest value at a month end, percent.
     pub highest: Decimal,
@@ -181,7 +181,7 @@ pub struct YieldRange {
     pub month_ends: usize,
 }
 
-/// Number of month ends in a yield range.
+/// Maximum number of month ends in a yield range: five years.
 const RANGE_MONTHS: i32 = 60;
 const RANGE_MINIMUM: usize = 12;
 

@@ -1,4 +1,4 @@
-//! Review decisions about rows of a security, as an explanation lists them.
+//! Decisions of operators about quarantined rows of a security, for an explanation.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
@@ -9,23 +9,24 @@ use crate::event::{Action, DecisionVerdict};
 use crate::history::History;
 use crate::metrics::merge::newest_decisions;
 
-/// Review decision about one row, with the values that the row had at the time.
+/// Decision of an operator about one quarantined row. The fields that describe the row have the values from the time of
+/// the decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ExplainedDecision {
     /// Verdict: release or confirm.
     pub verdict: DecisionVerdict,
     /// Kind of the row that the decision is about: price, dividend or split.
     pub kind: String,
-    /// Ex-date or session of the row.
+    /// Session of a price, or ex-date of a dividend or split. For a dividend without an ex-date, its record date.
     pub date: Option<NaiveDate>,
-    /// Vendor's id of the row.
+    /// Vendor's id of the row; null if the vendor gives none.
     pub id: Option<String>,
-    /// Feed of the row.
+    /// Name of the feed that reported the row.
     pub source: String,
     /// Value of the row when the decision was made: amount per share, closing price, or number of new shares of a
     /// split.
     pub value: ExactDecimal,
-    /// Reason code of the quarantine.
+    /// Code of the reason for the quarantine, for example `amount_outlier`.
     pub reason: String,
     /// Reason that the operator gave for the decision.
     pub note: String,
@@ -35,7 +36,7 @@ pub struct ExplainedDecision {
     pub revoked: bool,
 }
 
-/// Newest review decision about each row of a security.
+/// Newest decision about each row of a security.
 pub(crate) fn explain_decisions(history: &History) -> Vec<ExplainedDecision> {
     let newest = newest_decisions(&history.decisions);
     let explained = newest.into_values().map(|decision| ExplainedDecision {

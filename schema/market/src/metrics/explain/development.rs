@@ -19,7 +19,7 @@ pub(crate) fn explain_development(computed: &ComputedMetrics<'_>) -> Vec<Explain
     .concat()
 }
 
-/// Dividend total `D[year]` as text.
+/// Dividend total of a year as text.
 fn total(computed: &ComputedMetrics<'_>, year: i32) -> String {
     let total = computed.growth.totals.total(year);
     total.map_or_else(|| "none".to_owned(), |total| number(Some(total.amount)))
@@ -59,7 +59,7 @@ fn explain_growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     entries
 }
 
-/// Years whose total is not the plain sum of the payments (R34), with the reason, as text.
+/// Lists as text the years whose total is not the plain sum of the payments (R34), each group with the reason.
 fn peculiar_years(computed: &ComputedMetrics<'_>) -> String {
     let totals = &computed.growth.totals;
     let list = |what: &str, years: &[i32]| {

@@ -13,15 +13,16 @@ use crate::metrics::computed::ComputedMetrics;
 /// Explanation of one metric: its value, its formula and the observations from which it is computed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ExplainedMetric {
-    /// Name of the metric, as in the metrics row.
+    /// Name of the metric: its field name in `Metrics`, for example `payout_ratio`.
     pub metric: String,
     /// Value of the metric in responses, as text; null if unknown.
     pub value: Option<String>,
     /// Number of the rule that defines the metric, for example R7.
     pub rule: String,
-    /// Formula with its values and its result.
+    /// Formula as text, with the numbers filled in. For an amount, a price, a percentage or a ratio, it ends with the
+    /// value, unless the value is null.
     pub formula: String,
-    /// Rounding of the value.
+    /// Rounding of the value, for example `4 places, half away from zero`; `none` if the value is not rounded.
     pub rounding: String,
     /// Unit of the value, from which the rounding follows.
     #[serde(skip)]
@@ -29,28 +30,33 @@ pub struct ExplainedMetric {
     pub(crate) unit: Unit,
     /// Observations from which the value is computed.
     pub observations: Vec<ExplainedObservation>,
-    /// Number of older observations that the explanation does not list.
+    /// Number of observations that are not listed, because they are older than the history that the caller's plan
+    /// includes.
     pub older_observations: usize,
 }
 
-/// One observation in an explanation, used or unused.
+/// One record of a feed in an explanation. `outcome` says if the metrics use it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ExplainedObservation {
-    /// Kind of record: dividend, split, price, fundamentals, security or evidence.
+    /// Kind of record: dividend, split, price, fundamentals, security or evidence. Evidence is a payment that only a
+    /// feed's adjusted closes show.
     pub kind: String,
-    /// Vendor's id of the record; null without an id.
+    /// Vendor's id of the record; null if the vendor gives none.
     pub id: Option<String>,
-    /// Ex-date of a dividend or split, session of a price, or date of company figures.
+    /// Ex-date of a dividend or split, session of a price, or date of company figures; null for a security. For a
+    /// dividend without an ex-date, its record date.
     pub date: Option<NaiveDate>,
-    /// Amount per share as declared, or closing price.
+    /// Declared amount per share (for evidence, the implied amount), or closing price; null for other kinds of record
+    /// and for a withdrawn price.
     pub amount: Option<ExactDecimal>,
-    /// ISO 4217 currency of the amount.
+    /// ISO 4217 currency of the amount; null for kinds of record without an amount.
     pub currency: Option<String>,
-    /// Feed of the observation.
+    /// Name of the feed that reported the record.
     pub source: String,
     /// Vendor's revision of the record.
     pub revision: i64,
-    /// Line in the feed's file; for a price, the first line of its batch. 0 if unknown.
+    /// Line in the feed's file; 0 if unknown. Prices are stored in batches, so for a price it is the first line of the
+    /// batch.
     pub line: i64,
     /// Name of the feed's file; omitted if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,24 +65,26 @@ pub struct ExplainedObservation {
     #[serde(skip)]
     #[schema(ignore)]
     pub frame: Option<[u8; 16]>,
-    /// Status of the observation: used, superseded, cancelled, duplicate, translation, other_source, overridden,
-    /// not_yet_known, moved, missing, or the reason code of its quarantine.
+    /// Status of the record: `used`, `superseded` by a newer version, `cancelled` by the feed, `duplicate` of another
+    /// record, `translation` (the same payment in another currency), `other_source` (another source is used),
+    /// `overridden` by a manual record, `not_yet_known` on the as-of date, `moved` to another symbol, `missing`, or the
+    /// reason code of its quarantine.
     ///
-    /// missing: adjusted closes imply the payment, but no row contains it.
+    /// `missing`: a feed's adjusted closes show a payment, but the data have no dividend for it.
     pub outcome: String,
     /// Reason for the status, as a sentence.
     pub reason: String,
 }
 
 impl ExplainedObservation {
-    /// True if both observations have the same kind of record. Evidence and dividends count as one kind.
+    /// True if both observations have the same kind of record. Evidence and dividends are treated as one kind.
     pub(crate) fn is_about_same(&self, other: &Self) -> bool {
         let topic = |kind: &str| if kind == "evidence" { "dividend".to_owned() } else { kind.to_owned() };
         topic(&self.kind) == topic(&other.kind)
     }
 }
 
-/// Unit of a metric's value, which decides the rounding.
+/// Unit of a metric's value. It decides how the value is rounded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Unit {
     /// Amount per share, in the currency of the dividends.
@@ -103,7 +111,8 @@ impl Unit {
 }
 
 impl ExplainedMetric {
-    /// Sets the value as served. An amount, a price, a percentage or a ratio is also appended to the formula.
+    /// Sets the value as it appears in responses. An amount, a price, a percentage or a ratio is also appended to the
+    /// formula.
     pub(crate) fn set_value(&mut self, value: Option<String>, computed: &ComputedMetrics<'_>) {
         if let Some(value) = &value {
             match self.unit {
@@ -118,7 +127,7 @@ impl ExplainedMetric {
     }
 }
 
-/// Builds the explanation of one metric. The value is taken from the metrics row.
+/// Builds the explanation of one metric, without its value. [`ExplainedMetric::set_value`] sets the value.
 pub(crate) fn entry(
     metric: &str,
     rule: &str,

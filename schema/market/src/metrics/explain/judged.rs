@@ -1,4 +1,4 @@
-//! Explanations of payout ratios, list membership, safety label, returns and risk metrics.
+//! Explanations of payout ratios, the Chowder number, safety label, yield trap, returns, volatility and beta.
 
 use rust_decimal::Decimal;
 

@@ -1,6 +1,6 @@
-//! Explanation of metrics: the formula with its values, and the used and unused observations.
+//! Explanation of each metric: its formula with the numbers filled in, and the observations that were used or left out.
 //!
-//! Explanations and rows use the same computed metrics; no figure is calculated twice.
+//! An explanation and the served rows are built from the same computed metrics. No figure is calculated twice.
 
 mod decisions;
 mod development;
@@ -34,34 +34,38 @@ pub struct Explanation {
     pub as_of: NaiveDate,
     /// Version of the rules, followed by the parameters that differ from their defaults.
     pub method_version: String,
-    /// Origin of the frequency: `inferred` or `vendor`; null without regular dividends.
+    /// Origin of the payment frequency: `inferred` from the ex-dates, or stated by the `vendor`; null if the frequency
+    /// is unknown or there are no regular dividends.
     pub frequency_source: Option<String>,
-    /// Status of the payout ratio: `ok`, `not_applicable`, `negative_earnings`, `currency_mismatch`,
-    /// `missing`.
+    /// Reason for a missing payout ratio: `not_applicable` (a fund), `negative_earnings` (0 or less),
+    /// `currency_mismatch` (earnings and dividends in different currencies) or `missing` (earnings or dividends
+    /// unknown). `ok` if the ratio exists.
     pub payout_status: String,
-    /// Denominator of the payout ratio: `eps` or `ffo`; null for funds.
+    /// Denominator of the payout ratio: `eps` (earnings per share) or `ffo` (funds from operations per share); null for
+    /// funds.
     pub payout_basis: Option<String>,
     /// Warnings about the data behind the figures.
     pub flags: Vec<String>,
-    /// Explanation of each metric, in the order of the metrics row.
+    /// Explanation of each metric, in the order of the fields of `Metrics`.
     pub metrics: Vec<ExplainedMetric>,
-    /// Observations that no metric uses, each with the reason.
+    /// Dividends and splits that no metric uses, each with the reason. Payments that only adjusted closes show are
+    /// included.
     pub unused: Vec<ExplainedObservation>,
     /// Number of unused observations that are not listed, because they are too old or not related to the requested
     /// metrics.
     pub older_unused: usize,
     /// Quarantined rows, which no figure uses, each with the reason.
     pub quarantined: Vec<Quarantined>,
-    /// Review decisions about quarantined rows.
+    /// Decisions of operators about quarantined rows: the newest decision about each row.
     pub decisions: Vec<ExplainedDecision>,
 }
 
 impl Explanation {
-    /// Limits the explanation to some metrics. Unused observations are listed if they could have changed these metrics;
-    /// all others are only counted.
+    /// Removes all metrics except the wanted ones. An unused observation stays in the list only if it could have
+    /// changed a wanted metric. The other unused observations are only counted in `older_unused`.
     ///
     /// An unused observation could have changed a metric if it is not older than the oldest used observation of the
-    /// same kind. If these metrics use no observations, all unused observations of the last year are listed.
+    /// same kind. If the wanted metrics use no observations, the unused observations of the last year are listed.
     pub fn limit_to_metrics(&mut self, is_wanted: impl Fn(&str) -> bool) {
         self.metrics.retain(|one| is_wanted(&one.metric));
         let used: Vec<&ExplainedObservation> =
@@ -81,14 +85,15 @@ impl Explanation {
         self.older_unused += all - self.unused.len();
     }
 
-    /// Name of the metric that is spelled most like a text; `None` if the explanation has no metrics.
+    /// Name of the metric with the spelling closest to `text`. It is a suggestion for a mistyped name. `None` if the
+    /// explanation has no metrics.
     pub fn nearest_metric(&self, text: &str) -> Option<&str> {
         let names = self.metrics.iter().map(|metric| metric.metric.as_str());
         names.min_by_key(|name| strsim::damerau_levenshtein(text, name))
     }
 
-    /// Limits the explanation to days from `first` on. Older observations are only counted; older quarantined rows are
-    /// removed.
+    /// Removes observations and quarantined rows that are dated before `first`. Removed observations are still counted,
+    /// removed quarantined rows are not.
     pub fn limit_to_days_from(mut self, first: NaiveDate) -> Self {
         for metric in &mut self.metrics {
             metric.older_observations = leave_out(&mut metric.observations, first);
@@ -127,7 +132,7 @@ pub fn explain(history: &History, context: &DerivationContext<'_>) -> Explanatio
     }
 }
 
-/// Explains the close of one session: its source, and the closes that other sources gave.
+/// Explains the close of one session: which source it comes from, and the closes of the other sources.
 pub fn explain_session(
     history: &History,
     context: &DerivationContext<'_>,

@@ -14,7 +14,8 @@ use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::merge::{ImpliedFactor, ObservationStatus, Payment};
 use crate::row::AmountReading;
 
-/// Observation of a used payment. Its reason explains how the payment schedule reads the payment.
+/// Observation of a used payment. Its field `reason` says how the payment schedule interprets the payment, for example
+/// as partly special.
 pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> ExplainedObservation {
     let record = &payment.observation.record;
     let reading = reading_text(computed, payment);
@@ -25,8 +26,8 @@ pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) 
     }
 }
 
-/// Text that explains how the payment schedule reads a payment. Empty if the whole declared amount is regular and
-/// counts in the year of the ex-date.
+/// Sentence that says how the payment schedule interprets a payment, for example as partly special. It is empty for an
+/// ordinary payment: the whole amount is regular and counts in the year of its ex-date.
 fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> String {
     let Some(reading) = computed.inputs.reading(payment) else { return String::new() };
     let regular = number(Some(reading.regular));
@@ -46,10 +47,10 @@ fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> String
     }
 }
 
-/// Observations of payments with an ex-date after `after`, up to and including `through`. Only classes for which
-/// `counts` returns true are included.
+/// Observations of payments with an ex-date after `after`, up to and including `through`. Only payments of a class for
+/// which `counts` returns true are included.
 ///
-/// Splits after the first of these payments are added, because they change the share basis.
+/// Splits after the first of these payments are added, because they change the share count to which the amounts refer.
 pub(crate) fn of_dividends(
     computed: &ComputedMetrics<'_>,
     after: NaiveDate,
@@ -131,7 +132,8 @@ pub(crate) fn of_day(computed: &ComputedMetrics<'_>, day: i32) -> Vec<ExplainedO
     closes
 }
 
-/// Observations of at most two used records of company figures: a manual record first, then the newest records.
+/// Observations of at most two records from which the company figures come. A manual record is first, then the newest
+/// record.
 pub(crate) fn of_fundamentals(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation> {
     let used = computed.inputs.merged.fundamentals.iter().flat_map(|merged| &merged.used);
     used.take(2)
@@ -142,7 +144,7 @@ pub(crate) fn of_fundamentals(computed: &ComputedMetrics<'_>) -> Vec<ExplainedOb
         .collect()
 }
 
-/// Observation of the reference record; empty for a provisional security.
+/// Observation of the security's reference record. Empty for a provisional security, which has no reference record.
 pub(crate) fn of_security(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation> {
     let security = computed.inputs.history.security.iter();
     security.map(|row| observation(Kind::Security, row, None, "used", String::new())).collect()
@@ -176,8 +178,8 @@ pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation
     unused
 }
 
-/// Observation of a missing payment: adjusted closes imply it, but no row contains it. The amount is computed from the
-/// implied factor.
+/// Observation of a missing payment: a feed's adjusted closes imply a payment, but no row contains one. The amount is
+/// the close before the ex-date, multiplied by 1 - implied factor.
 fn of_missing(computed: &ComputedMetrics<'_>, implied: &ImpliedFactor<'_>) -> ExplainedObservation {
     let close = computed.inputs.series().close_before(implied.ex_date);
     let amount = close.and_then(|close| close.checked_mul(Decimal::ONE - implied.factor));
@@ -217,12 +219,12 @@ fn observation<T>(
     }
 }
 
-/// Reason why the source policy chose the used source, as a sentence.
+/// Sentence that says why the used source was chosen.
 pub(crate) fn source_choice(computed: &ComputedMetrics<'_>, kind: Kind) -> &'static str {
     choice_text(computed, kind, "the source policy prefers it for this date")
 }
 
-/// Reason why a row of a less preferred source is unused, as a sentence.
+/// Sentence that says why a row of another source is unused.
 fn other_source_text(computed: &ComputedMetrics<'_>, kind: Kind) -> &'static str {
     choice_text(computed, kind, "the source policy prefers another source for its date")
 }

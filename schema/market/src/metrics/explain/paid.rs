@@ -173,7 +173,7 @@ fn yields(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     entries
 }
 
-/// Text of the latest close with its session, and of the splits after its session.
+/// Text that names the latest close and its session, and says if later splits adjusted the close.
 fn price_text(computed: &ComputedMetrics<'_>) -> String {
     let Some(price) = computed.inputs.price else { return "null: no close is known".to_owned() };
     let raw = computed.inputs.series().close(price.index);
@@ -188,7 +188,8 @@ fn price_text(computed: &ComputedMetrics<'_>) -> String {
     )
 }
 
-/// Formula of a dividend yield, as text: dividend divided by the latest close, in percent.
+/// Formula of a dividend yield as text: dividend / latest close x 100. `dividend` is the name of the dividend, and
+/// `amount` its value.
 fn over_price(computed: &ComputedMetrics<'_>, dividend: &str, amount: Option<Decimal>) -> String {
     if computed.income.mismatch {
         let (paid, priced) = (&computed.inputs.dividend_currency, &computed.inputs.currency);

@@ -1,9 +1,12 @@
-//! As-of view: visibility of a fact on a day, by its effective date and its declaration date (R8, R33).
+//! As-of view: the facts that were known on the as-of date (R8, R33). A known fact is called visible.
 //!
-//! A row is visible from its declaration date on, and at the latest from its effective day on. On the current market
-//! date, a row without a declaration date is always visible: the vendor delivers it, so it was declared. On an earlier
-//! as-of date, such a row is visible from 30 days before its effective day on. Boards usually declare about 30 days
-//! ahead.
+//! A fact, such as a dividend or a split, is visible from its declaration date on, and at the latest from its effective
+//! day (ex-date) on. There are two cases for a fact without a declaration date:
+//!
+//! - The as-of date is the current market date. The fact is always visible: a vendor already delivers it, so it was
+//!   declared.
+//! - The as-of date is earlier. The fact is visible from 30 days before its effective day on, because boards usually
+//!   declare about 30 days ahead.
 
 use chrono::{Days, NaiveDate};
 

@@ -1,6 +1,7 @@
-//! Index of review decisions by row. A released row is used; a row confirmed as wrong stays quarantined.
+//! Index of review decisions by row. A decision of an operator either releases a quarantined row or confirms that the
+//! row is wrong. A released row is used, a confirmed row stays quarantined.
 //!
-//! The newest decision about a row is valid. A revoked decision has no effect.
+//! If a row has several decisions, the newest one is valid. If the newest one was revoked, the row has no decision.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use crate::event::{Action, DecidedRow, Decision, DecisionVerdict, Dividend, Kind
 use crate::observation::{Observation, newest_by_key};
 use crate::row::QuarantineReason;
 
-/// Valid review decisions by key of the row.
+/// Valid review decisions, by the key of the row that they are about.
 #[derive(Debug, Default)]
 pub(crate) struct DecisionIndex<'a> {
     rows: BTreeMap<DecidedRow, &'a Decision>,
@@ -30,8 +31,8 @@ impl<'a> DecisionIndex<'a> {
         self.rows.keys().any(|row| row.kind == Kind::Price)
     }
 
-    /// Decision about a source's bar of a day; `None` without a decision. A decision applies only to the close for
-    /// which it was made.
+    /// Decision about the bar of a source on a day; `None` without a decision. A decision is valid for one close only.
+    /// If the close of the bar changed later, the decision is not found.
     pub(crate) fn find_for_bar(&self, source: &str, day: NaiveDate, close: Decimal) -> Option<&'a Decision> {
         self.get(|| row(Kind::Price, source, None, Some(day), close))
     }
@@ -43,17 +44,18 @@ impl<'a> DecisionIndex<'a> {
             .is_some_and(|decision| decision.verdict == DecisionVerdict::Release)
     }
 
-    /// True if a decision releases the split. A released split is not excluded, even if the price denies it.
+    /// True if a decision releases the split. A released split is used, even if the price did not move by its ratio.
     pub(crate) fn releases_split(&self, split: &Observation<Split>) -> bool {
         self.get(|| split_row(split)).is_some_and(|decision| decision.verdict == DecisionVerdict::Release)
     }
 
-    /// Fault of a dividend that a decision confirmed to be wrong; `None` without such a decision.
+    /// Fault of a dividend if a decision confirmed that the row is wrong; `None` without such a decision.
     pub(crate) fn find_confirmed_fault(&self, dividend: &Observation<Dividend>) -> Option<RowFault> {
         self.get(|| dividend_row(dividend)).and_then(confirmed_fault)
     }
 
-    /// Sets reason and message of quarantined rows that a decision confirmed as wrong.
+    /// For quarantined rows that a decision confirmed as wrong, replaces the detected reason and message with those of
+    /// the decision.
     pub(crate) fn apply_confirmations<T>(
         &self,
         quarantined: &mut [QuarantinedRow],
@@ -68,7 +70,8 @@ impl<'a> DecisionIndex<'a> {
         }
     }
 
-    /// Decision about a row; `None` without a decision. The key of the row is built only if there are decisions.
+    /// Decision about a row; `None` without a decision. `row` builds the key of the row. It is called only if the index
+    /// has decisions.
     fn get(&self, row: impl FnOnce() -> DecidedRow) -> Option<&'a Decision> {
         if self.rows.is_empty() { None } else { self.rows.get(&row()).copied() }
     }
@@ -81,21 +84,21 @@ pub(crate) fn newest_decisions(
     newest_by_key(decisions.iter().map(|decision| (&decision.record.row, decision)))
 }
 
-/// Fault of a row that the decision confirmed as wrong; `None` if the decision releases the row.
+/// Fault of a row if the decision confirms that the row is wrong; `None` if the decision releases the row.
 pub(crate) fn confirmed_fault(decision: &Decision) -> Option<RowFault> {
     (decision.verdict == DecisionVerdict::Confirm).then(|| {
         (QuarantineReason::Confirmed, format!("a person confirmed {}: {}", decision.reason, decision.note))
     })
 }
 
-/// Key by which decisions identify a dividend.
+/// Key that identifies a dividend in review decisions.
 pub(crate) fn dividend_row(dividend: &Observation<Dividend>) -> DecidedRow {
     let record = &dividend.record;
     let date = record.ex_date.or(record.record_date);
     row(Kind::Dividend, &dividend.source, dividend.id.as_deref(), date, record.amount)
 }
 
-/// Key by which decisions identify a split.
+/// Key that identifies a split in review decisions.
 pub(crate) fn split_row(split: &Observation<Split>) -> DecidedRow {
     row(Kind::Split, &split.source, split.id.as_deref(), Some(split.record.ex_date), split.record.to)
 }

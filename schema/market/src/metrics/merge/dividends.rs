@@ -1,13 +1,14 @@
 //! Merge of dividends: from all observations to the payments used in the figures (R1, R2, R28–R30, R32).
 //!
 //! The merge has four steps:
-//! 1. Find the winner of each source and key.
-//! 2. Keep the preferred source of each date range. Manual records override the records of this source.
-//! 3. Convert amounts to the share basis of their own ex-date, and derive missing ex-dates.
-//! 4. Merge rows of one payment under different ids, drop rows that repeat a payment in another currency, and
-//!    quarantine contradicted rows.
+//! 1. Of all versions of a record from one source, find the valid version.
+//! 2. For each date range, use only the records of the preferred source. Manual records override single records of this
+//!    source.
+//! 3. Convert each amount to the share basis of its own ex-date, and derive missing ex-dates.
+//! 4. Merge rows that are one payment under different ids, drop rows that repeat a payment in another currency, and
+//!    quarantine rows that prices or other payments contradict.
 //!
-//! Dividends declared after the as-of date are not visible before their ex-date.
+//! A dividend that was declared after the as-of date is not used if its ex-date is also after the as-of date.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -31,20 +32,20 @@ use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
 
-/// Maximum number of days between the as-of date and a later ex-date.
+/// A dividend with an ex-date more than this number of days after the as-of date is quarantined.
 const DAYS_AHEAD: i64 = 400;
 
 #[derive(Debug)]
 pub(crate) struct MergedDividends<'a> {
-    /// Payments that the figures use, by ex-date.
+    /// Payments that the figures use, sorted by ex-date.
     pub payments: Vec<Payment<'a>>,
-    /// Regular payments that are quarantined as outliers, by ex-date. Such a row still proves a payment on the ex-date,
-    /// but not its amount (R28).
+    /// Regular payments that are quarantined as outliers, sorted by ex-date. The figures assume that something was paid
+    /// on the ex-date, but they do not use the amount (R28).
     pub unproven: Vec<Payment<'a>>,
-    /// Doubted regular amounts, by ex-date. Such an amount is far above the rate before it, and no later payment
-    /// confirms it (R28).
+    /// Ex-dates of regular amounts that are far above earlier amounts and that no later payment confirms, each with the
+    /// kind of doubt. These payments are used, but not wholly as regular payments (R28).
     pub doubted: Vec<(NaiveDate, AmountDoubt)>,
-    /// Payments that the feed withdrew, by ex-date.
+    /// Payments that the feed or an operator withdrew, sorted by ex-date.
     pub cancelled: Vec<Payment<'a>>,
     pub statuses: Vec<ObservationStatus>,
     pub quarantined: Vec<QuarantinedRow>,
@@ -56,8 +57,8 @@ impl MergedDividends<'_> {
     }
 }
 
-/// Ex-date and amount (new shares per old share) of each stock dividend that is not withdrawn. With `known`, only
-/// dividends that are visible on the as-of date are included.
+/// Ex-date and amount (new shares per old share) of each stock dividend that is not withdrawn. If `known` is given,
+/// only dividends that are visible on its as-of date are included.
 pub(crate) fn stock_dividends(
     history: &History,
     winners: &PreferredWinners,
@@ -72,8 +73,9 @@ pub(crate) fn stock_dividends(
         .collect()
 }
 
-/// Sum of the payments with an ex-date after `after`, up to and including `through`. `amount` is called with a row and
-/// its ex-date, which may be derived from the record date. It returns the amount of the row, or `None` to skip the row.
+/// Sum of the dividends with an ex-date after `after`, up to and including `through`. Stock dividends and withdrawn
+/// rows are left out. `amount` receives a row and its ex-date, which may be derived from the record date. It returns
+/// the amount of the row, or `None` to skip the row.
 pub(crate) fn paid_between(
     history: &History,
     winners: &PreferredWinners,
@@ -108,7 +110,8 @@ pub(crate) fn amount_of(
     }
 }
 
-/// Steps 3 and 4 of the merge: converts amounts, derives ex-dates, joins duplicates and quarantines contradicted rows.
+/// Steps 3 and 4 of the merge: converts amounts, derives ex-dates, merges duplicates and quarantines contradicted rows.
+/// `found` is the result of steps 1 and 2.
 pub(crate) fn merge_dividends<'a>(
     history: &'a History,
     found: PreferredWinners,
@@ -151,8 +154,8 @@ pub(crate) fn merge_dividends<'a>(
     MergedDividends { payments, unproven, doubted, cancelled, statuses, quarantined }
 }
 
-/// Fault that a payment shows without a comparison with other payments; `None` if the payment is valid, or if an
-/// operator released it from quarantine.
+/// Fault of a payment that can be found without other payments: a decision confirmed that the row is wrong, or the
+/// ex-date is too far in the future. `None` without such a fault, or if a decision released the row.
 fn intrinsic_fault(
     payment: &Payment<'_>,
     winner: &WinningVersion,
@@ -166,7 +169,7 @@ fn intrinsic_fault(
     confirmed.or_else(|| too_far_ahead(payment, validation.known.as_of))
 }
 
-/// Fault of an ex-date more than 400 days after the as-of date. Boards never declare so early: the year is probably
+/// Fault of an ex-date more than 400 days after the as-of date. Boards never declare so early, so the year is probably
 /// mistyped.
 fn too_far_ahead(payment: &Payment<'_>, as_of: NaiveDate) -> Option<RowFault> {
     let days = (payment.ex_date - as_of).num_days();
@@ -225,8 +228,9 @@ fn payment<'a>(
     })
 }
 
-/// True if a vendor's ex-date does not follow from the record date: neither by the settlement period (R1), nor by the
-/// rule for large distributions (R2). False for record dates before T+3 settlement, which the rules do not cover.
+/// True if a vendor's ex-date differs from both ex-dates that are derived from the record date: by the settlement
+/// period (R1), and by the rule for large distributions (R2). False for record dates before T+3 settlement, because the
+/// rules do not cover them.
 fn is_unexpected(
     record: &Dividend,
     ex_date: NaiveDate,
@@ -284,10 +288,10 @@ fn one_per_payment<'a>(
     kept
 }
 
-/// Groups the rows of one ex-date, type and currency by payment. In a group, manual records come first, then the newest
-/// rows.
+/// Divides the rows of one ex-date, type and currency into payments. Each inner list has the rows of one payment:
+/// manual records first, then the other rows from newest to oldest.
 ///
-/// The first row of a group decides the amount of the payment.
+/// The first row of an inner list decides the amount of the payment.
 fn payments_of_day<'a>(
     rows: &[Payment<'a>],
     same_day_payments: &SameDayPayments<'_>,
@@ -307,8 +311,8 @@ fn payments_of_day<'a>(
     day
 }
 
-/// Row that represents a payment. It has the amount of the first row in `versions`. Rows with an id are preferred, then
-/// rows with the most complete dates.
+/// Row that is used for a payment. Only rows with the amount of `versions[0]` are considered. Of these, rows with an id
+/// are preferred, then the row with the most complete dates.
 fn best_of<'a>(versions: &[Payment<'a>]) -> Payment<'a> {
     let latest = versions[0];
     let quality = |row: &&Payment<'_>| (row.observation.id.is_some(), row.observation.record.preference());

@@ -1,9 +1,10 @@
 //! Merge of company figures: from all observations to the figures on one date (R32).
 //!
-//! The newest record up to the as-of date is the base. If this date has several records, the record of the preferred
-//! source is the base. A figure that the base lacks comes from the newest earlier record of the same source. Such a
-//! figure refers to the share count on the date of the earlier record. A manual record that is not older than the base
-//! has precedence: its figures replace those of the base.
+//! The newest record up to the as-of date is the base. If several sources have a record of this date, the record of the
+//! preferred source is the base. A figure that is missing in the base is taken from the newest earlier record of the
+//! same source. Such a figure refers to the share count on the date of the earlier record.
+//!
+//! A manual record is never the base. If it is not older than the base, its figures replace the figures of the base.
 
 use std::cmp::Reverse;
 
@@ -14,18 +15,20 @@ use crate::event::{Action, Fundamentals, Kind};
 use crate::history::{Observation, SourcePolicy};
 use crate::metrics::source_preference::{MANUAL, SourceCandidate, preference};
 
-/// Merged company figures, with the date of the share basis of each per-share figure.
+/// Merged company figures. A per-share figure or share count can come from an earlier record than the other figures, so
+/// its date is given separately. The date is needed to adjust the figure for later splits.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MergedFundamentals {
-    /// Merged company figures. `eps_as_of` is set if `eps_ttm` is, and `shares_as_of` if `shares_outstanding` is.
+    /// Merged company figures. If `eps_ttm` is present, so is its date `eps_as_of`. If `shares_outstanding` is present,
+    /// so is its date `shares_as_of`.
     pub figures: Fundamentals,
-    /// Date of the share basis of `book_value_per_share`.
+    /// Date of the share count to which `book_value_per_share` refers.
     pub book_value_as_of: NaiveDate,
-    /// Date of the share basis of `ffo_per_share_ttm`.
+    /// Date of the share count to which `ffo_per_share_ttm` refers.
     pub ffo_as_of: NaiveDate,
-    /// Date of the share basis of `float_shares`.
+    /// Date to which `float_shares` refers.
     pub float_as_of: NaiveDate,
-    /// Indexes of the used records, in order of precedence. A manual record comes first.
+    /// Indexes of the observations from which the figures come, in order of precedence. A manual record comes first.
     pub used: Vec<usize>,
 }
 
@@ -65,8 +68,10 @@ pub(crate) fn merge_fundamentals(
     Some(merged)
 }
 
-/// Indexes of the current records: the greatest version per source and id, or per source and date for a record without
-/// an id. Withdrawn records are left out.
+/// Indexes of the current records. Rows of one source with the same id are versions of one record. Without an id, rows
+/// of one source with the same date are versions of one record. Only the greatest version of a record is current.
+/// Withdrawn records are left out. If a source has several current records of one date, only the greatest version of
+/// them is included.
 fn newest_per_key(observations: &[Observation<Fundamentals>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..observations.len()).collect();
     let key = |index: &usize| {
@@ -109,7 +114,7 @@ fn dated(record: &Fundamentals) -> MergedFundamentals {
     }
 }
 
-/// Fills missing figures from an earlier record.
+/// Fills missing figures from an earlier record, and sets their dates to the date of that record.
 fn fill(merged: &mut MergedFundamentals, earlier: &Fundamentals) {
     let figures = &mut merged.figures;
     if figures.book_value_per_share.is_none() {
@@ -133,7 +138,8 @@ mod tests {
     use super::*;
     use crate::history::PolicyRule;
 
-    /// `source id revision +/-second as_of` and figures; `-` is no id.
+    /// Builds an observation. `words` is `source id revision +second as_of` for a record, or `source id revision
+    /// -second as_of` for a retraction. The id `-` means no id. `second` is the observation time.
     fn row(words: &str, figures: &[(&str, &str)]) -> Observation<Fundamentals> {
         let words: Vec<&str> = words.split(' ').collect();
         let (action, second) = words[3].split_at(1);
@@ -156,7 +162,8 @@ mod tests {
         merge_fundamentals(rows, &SourcePolicy { rules: rules.to_vec() }, "2024-06-28".parse().unwrap())
     }
 
-    /// Earnings and their basis, book value and its basis.
+    /// Checks the merged figures, in both orders of `rows`. `expected` is `eps_ttm eps_as_of book_value_per_share
+    /// book_value_as_of`, or `none`.
     #[track_caller]
     fn check(rows: &[Observation<Fundamentals>], rules: &[PolicyRule], expected: &str) {
         let mut turned = rows.to_vec();

@@ -1,8 +1,9 @@
-//! Dividend factors that a feed's adjusted closes imply, as evidence of the feed's dividends (R40).
+//! Dividend factors that a feed's adjusted closes imply, as evidence of dividends (R40).
 //!
-//! A feed adjusts its closes: it multiplies the closes before an ex-date by a factor. Without the effect of splits,
-//! this factor ([`ImpliedFactor`]) is 1 - ΣD / C. ΣD is the sum of the feed's dividends on the ex-date, and C is the
-//! close before the ex-date. Implied factors confirm or contradict payments. They never add a payment.
+//! To adjust for a dividend, a feed multiplies all closes before the ex-date by a factor. Without the effect of splits,
+//! this factor is 1 - ΣD / C. ΣD is the sum of the feed's dividends on the ex-date, and C is the close before the
+//! ex-date. An [`ImpliedFactor`] is such a factor, computed from the closes of the feed. It can confirm or contradict a
+//! payment in the data. It never adds a payment.
 //!
 //! If a source has several versions of an implied factor, the newest version is used.
 
@@ -15,36 +16,39 @@ use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::rules::AbsenceRules;
 use crate::observation::{Observation, newest_by_key};
 
-/// Dividend factor that a source's adjusted closes imply between two sessions, without splits.
+/// Dividend factor that follows from the adjusted closes of two consecutive sessions in a feed's file. The effect of
+/// splits is removed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ImpliedFactor<'a> {
     pub observation: &'a Observation<DividendEvidence>,
-    /// Last session in the feed's file whose close the feed adjusts by the factor.
+    /// Last session before the ex-date in the feed's file. The feed multiplied its close by the factor.
     pub previous: NaiveDate,
-    /// First session in the feed's file whose close the feed does not adjust by the factor.
+    /// First session on or after the ex-date in the feed's file. The feed did not multiply its close by the factor.
     pub ex_date: NaiveDate,
-    /// Multiplier of prices before `ex_date`, without splits.
+    /// Multiplier of the closes before `ex_date`, without the effect of splits.
     pub factor: Decimal,
 }
 
 impl ImpliedFactor<'_> {
-    /// True if the factor may belong to an ex-date: after `previous`, up to and including `self.ex_date`.
+    /// True if a payment with this ex-date can be the cause of the factor: the ex-date is after `previous`, up to and
+    /// including `self.ex_date`.
     pub(crate) fn contains(&self, ex_date: NaiveDate) -> bool {
         self.previous < ex_date && ex_date <= self.ex_date
     }
 }
 
-/// True if two dividend factors are so close that they come from the same payment.
+/// True if two dividend factors differ by at most `absence.agreement`. They then come from the same payment.
 pub(crate) fn agrees(a: Decimal, b: Decimal, rules: &AbsenceRules) -> bool {
     (a - b).abs() <= percent_to_fraction(rules.agreement)
 }
 
-/// Implied factors of all sources, sorted by session and source.
+/// Implied factors of all sources, sorted by ex-date and source.
 #[derive(Debug, Default)]
 pub(crate) struct ImpliedFactors<'a>(pub Vec<ImpliedFactor<'a>>);
 
 impl<'a> ImpliedFactors<'a> {
-    /// Collects the implied factors with an ex-date up to `as_of`.
+    /// Collects the implied factors with an ex-date up to `as_of`, and removes the effect of splits from factors of raw
+    /// closes.
     pub(crate) fn collect(
         evidence: &'a [Observation<DividendEvidence>],
         splits: &Splits,
@@ -66,8 +70,8 @@ impl<'a> ImpliedFactors<'a> {
         Self(put.filter_map(implied).collect())
     }
 
-    /// Dividend factor that a feed's adjusted closes imply for an ex-date; `None` if no feed implies a factor. If
-    /// several feeds imply a factor, the one with the newest observation is used.
+    /// Implied dividend factor for an ex-date; `None` if no feed implies one. If several feeds imply one, the factor
+    /// with the newest observation is used.
     pub(crate) fn factor(&self, ex_date: NaiveDate) -> Option<Decimal> {
         let from = self.0.partition_point(|implied| implied.ex_date < ex_date);
         let around = self.0[from..].iter().take_while(|implied| implied.ex_date == self.0[from].ex_date);

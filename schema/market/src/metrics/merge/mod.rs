@@ -1,7 +1,7 @@
 //! Merge of the observations of all sources to one set of valid events (R28–R30, R32).
 //!
-//! The merge finds the winning version of each key, chooses the source and merges duplicates. It converts amounts and
-//! prices to raw values, and quarantines faulty rows.
+//! The merge has these tasks: it selects the valid version of each record, chooses the source, merges duplicates,
+//! converts amounts and prices to raw (unadjusted) values, and quarantines faulty rows.
 //!
 //! Invariant: the result depends only on the set of observations, never on their order.
 
@@ -61,11 +61,12 @@ use crate::metrics::context::DerivationContext;
 use crate::row::{Flag, Flags};
 use crate::symbol::Symbol;
 
-/// Clean events of a security, as visible on a date.
+/// Merged facts of a security that are visible on the as-of date.
 #[derive(Debug)]
 pub(crate) struct Merged<'a> {
     pub splits: MergedSplits,
-    /// Live splits and price-only actions visible on the as-of date, stock dividends included.
+    /// Splits, price-only actions (such as spin-offs) and stock dividends that are visible on the as-of date. Withdrawn
+    /// ones are left out.
     pub split_table: Splits,
     pub prices: MergedPrices,
     pub dividends: MergedDividends<'a>,
@@ -150,16 +151,16 @@ pub(crate) fn currency(history: &History) -> &str {
     history.security.as_ref().map_or("USD", |security| &security.record.currency)
 }
 
-/// Position of a symbol in the security's order of symbols; `None` for symbols of other securities.
+/// Index of a symbol among the security's symbols, earliest symbol first; `None` for a symbol of another security.
 fn symbol_position(history: &History, symbol: &Symbol) -> Option<usize> {
     let mut former: Vec<&FormerSymbol> = history.former_symbols.iter().collect();
-    // A former symbol without a last day lasted until the current one.
+    // A former symbol without a last day was valid until the current symbol.
     former.sort_by_key(|former| (former.to.unwrap_or(NaiveDate::MAX), former.from));
     let mut quarantined = former.iter().map(|former| &former.symbol).chain([&history.symbol]);
     quarantined.position(|quarantined| symbol.spellings().any(|spelling| spelling == *quarantined))
 }
 
-/// Newest ex-date of each source. It is used as the newest day of the data of a source without prices.
+/// Newest ex-date of each source. If a source has no prices, this date is used as the newest day of its data.
 fn newest_event_days(history: &History) -> BTreeMap<&str, NaiveDate> {
     let dividends = history.dividends.iter().filter(|o| o.action == Action::Put);
     let dividends = dividends.filter_map(|o| Some((o.source.as_str(), o.record.ex_date?)));

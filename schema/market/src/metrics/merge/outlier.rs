@@ -1,20 +1,29 @@
 //! Outliers among regular amounts (R28): amounts in a wrong unit (pence as pounds), and amounts that no later payment
 //! confirms.
 //!
-//! The input is one annual rate per ex-date in one currency. Rates of quarantined rows are part of the input. Without
-//! them, each rate of a restored dividend would be compared only with rates from before the restoration, and never be
+//! The input is one annual rate per ex-date in one currency. Rates of quarantined rows are included. Without them, each
+//! payment of a restored dividend would be compared with the low rates before the restoration, and none would be
 //! accepted.
 //!
-//! A rate is large if it is at least 10 times the median of the four rates before it. No pause over 550 days may
-//! separate these five rates. Consecutive large rates form a run if each is within a factor of 3 of the previous one. A
-//! run is a lasting new rate if the rate after the run is within a factor of 3 of the run's last rate. A run of two or
-//! more rates is also lasting if the rate after the run is not within a factor of 3 of the median before the run.
+//! - Large rate: a rate of at least 10 times the median of the four rates before it. The rate is not checked if a gap
+//!   of more than 550 days lies between two consecutive rates of these five.
+//! - Run: one or more consecutive large rates. Each differs from the previous one by at most a factor of 3.
+//! - Lasting run: the next rate after the run is within a factor of 3 of the last rate of the run. A run of two or more
+//!   rates is also lasting if no rate follows, or if the next rate is not within a factor of 3 of the median before the
+//!   run. A lasting run is the new rate of the payer.
+//! - Outlier: every rate in a run that is not lasting.
 //!
-//! A large rate in a run that is not lasting is an outlier. Its unit is wrong under two conditions. First, it differs
-//! by a factor of about 10, 100 or 1,000 from the median before the run, and from the rate after the run, if there is
-//! one. Second, no rate outside the run is about equal to it. A rate that is too small by such a factor is in a wrong
-//! unit under the same conditions. Every other outlier is unconfirmed. Source: this service chose the factors and days
-//! by comparison with reported unit errors and restored dividends. They are the parameters `outlier.…`.
+//! The outliers of a run are in a wrong unit under these conditions:
+//!
+//! - Each rate of the run differs by a factor of about 10, 100 or 1,000 from the median before the run.
+//! - If a rate follows the run, each rate of the run also differs from that rate by such a factor.
+//! - No rate outside the run is about equal to a rate of the run.
+//!
+//! Otherwise, they are unconfirmed amounts. A single rate that is too small is also an outlier in a wrong unit, under
+//! the same conditions.
+//!
+//! Source: this service chose the factors and days by comparison with reported unit errors and restored dividends. They
+//! are the parameters `outlier.…`, except the 550 days (`frequency.restart_days`).
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -24,22 +33,25 @@ use crate::metrics::dividends::frequency::is_restart;
 use crate::metrics::rules;
 use crate::metrics::rules::Rules;
 
-/// Annual rate of the regular amounts of one ex-date in one currency.
+/// Annual rate of one ex-date in one currency: the sum of the regular amounts, multiplied by the number of payments a
+/// year.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExDateRate {
     pub ex_date: NaiveDate,
-    /// Amount per share and year on the as-of date's share basis.
+    /// Rate per share and year, on the share basis of the as-of date.
     pub rate: Decimal,
 }
 
 /// Annual rate that contradicts the rates before and after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Outlier {
-    /// Index of the outlier among the rates.
+    /// Index of the outlier in the list of rates.
     pub position: usize,
-    /// Median of the four rates before the outlier. In a run of large rates, it is the median before the run.
+    /// Median of the four rates before the outlier. For an outlier in a run of large rates, it is the median before the
+    /// first rate of the run.
     pub level: Decimal,
-    /// True if the amount is probably in a wrong unit: the rate differs by a factor of about 10, 100 or 1,000.
+    /// True if the amount is probably in a wrong unit (a factor of about 10, 100 or 1,000). False if it is an
+    /// unconfirmed large amount.
     pub is_unit_error: bool,
 }
 
@@ -47,7 +59,7 @@ pub(crate) struct Outlier {
 pub(crate) fn find_outliers(rates: &[ExDateRate], rules: &Rules) -> Vec<Outlier> {
     let mut is_usual = false;
     let mut level = |position: usize| {
-        // A rate equal to the previous rate is usual if the previous rate is usual.
+        // A rate is clearly usual if it equals a clearly usual previous rate.
         let is_repeated = is_usual && rates[position].rate == rates[position - 1].rate;
         is_usual = is_repeated || is_clearly_usual(rates, position, rules);
         if is_usual { None } else { level_before(rates, position, rules) }
@@ -87,15 +99,15 @@ pub(crate) fn find_outliers(rates: &[ExDateRate], rules: &Rules) -> Vec<Outlier>
     outliers
 }
 
-/// Rate at an index, preceded by the rates with which it is compared (four by default). `None` if too few rates precede
-/// it.
+/// Slice that ends with the rate at `position`. Before it are the rates with which it is compared, four by default.
+/// `None` if there are too few earlier rates.
 fn compared<'r>(rates: &'r [ExDateRate], position: usize, rules: &Rules) -> Option<&'r [ExDateRate]> {
     let before = usize::try_from(rules.outlier.compared_sums).ok()?;
     rates.get(position.checked_sub(before)?..=position)
 }
 
-/// True if a rate cannot be an outlier, so that the median is not needed: it is less than five times each compared
-/// rate, and more than a fifth of each. Always false if `outlier.factor` is below 5.
+/// True if a rate is more than a fifth of, and less than five times, each rate with which it is compared. Such a rate
+/// cannot be an outlier, so the caller does not compute the median. Always false if `outlier.factor` is below 5.
 fn is_clearly_usual(rates: &[ExDateRate], position: usize, rules: &Rules) -> bool {
     let five = Decimal::from(5);
     let Some((rate, before)) = compared(rates, position, rules).and_then(<[_]>::split_last) else {
@@ -108,8 +120,8 @@ fn is_clearly_usual(rates: &[ExDateRate], position: usize, rules: &Rules) -> boo
         && rate.rate.saturating_mul(five) > largest
 }
 
-/// Median of the rates with which the rate at an index is compared. `None` if there are too few, or if a pause
-/// separates them.
+/// Median of the rates with which the rate at `position` is compared. `None` if there are too few earlier rates, or if
+/// a gap of more than `frequency.restart_days` lies between two consecutive rates.
 fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<Decimal> {
     let compared = compared(rates, position, rules)?;
     if compared.windows(2).any(|pair| is_restart(pair[0].ex_date, pair[1].ex_date, rules)) {
@@ -119,8 +131,9 @@ fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<
     median(before.iter().map(|rate| rate.rate).collect())
 }
 
-/// True if a rate is in a wrong unit. It differs by a factor of about 10, 100 or 1,000 from `level`, and from the rate
-/// after its run, if there is one. No rate outside the run is about equal to it.
+/// True if the rate at `position` is in a wrong unit. `level` is the median before its `run`. The rate must differ by a
+/// factor of about 10, 100 or 1,000 from `level`, and also from the rate after the run, if any. No rate outside the run
+/// may be about equal to it.
 fn is_unit_error(
     rates: &[ExDateRate],
     position: usize,
@@ -147,7 +160,8 @@ fn is_about(a: Decimal, b: Decimal, rules: &rules::OutlierRules) -> bool {
         <= remove_division_error(b.saturating_mul(percent_to_fraction(rules.unit_tolerance)))
 }
 
-/// True if the large rates with the indexes `start..end` are a lasting new rate, not outliers.
+/// True if the large rates at the indexes `start..end` are a lasting run, not outliers. `level` is the median before
+/// them.
 fn is_new_level(
     rates: &[ExDateRate],
     start: usize,
@@ -171,7 +185,8 @@ mod tests {
 
     use super::*;
 
-    /// Annual rates of payments every `days` days, written `0.05 x4, 5`.
+    /// Annual rates of payments that are `days` days apart. `text` is for example `0.05 x4, 5`: four rates of 0.05,
+    /// then one rate of 5.
     fn paid(days: i64, text: &str) -> Vec<ExDateRate> {
         let first: NaiveDate = "2000-01-03".parse().unwrap();
         let amounts = text.split(", ").flat_map(|part| {
@@ -184,7 +199,7 @@ mod tests {
             .collect()
     }
 
-    /// Positions of wrong units and of unconfirmed rates.
+    /// Checks the indexes of the outliers in a wrong unit, and of the unconfirmed outliers.
     fn check(days: i64, text: &str, units: &[usize], unconfirmed: &[usize]) {
         let found = find_outliers(&paid(days, text), &Rules::DEFAULT);
         let of = |is_unit_error: bool| -> Vec<usize> {

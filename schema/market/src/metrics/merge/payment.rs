@@ -1,4 +1,4 @@
-//! Payment used in the figures, and the context for validating its amount and ex-date.
+//! Payment used in the figures, and the context in which its amount and ex-date are validated.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -15,7 +15,7 @@ use crate::metrics::prices::series::PriceSeries;
 use crate::metrics::rules::{OutlierRules, Rules};
 use crate::observation::Observation;
 
-/// Maximum number of sessions from an ex-date to the close that shows the effect of the ex-date.
+/// The price fall of an ex-date is measured only if a close exists at most this number of sessions after the ex-date.
 const PRICED_WITHIN: i32 = 5;
 
 /// Distribution that the figures use.
@@ -24,9 +24,10 @@ pub(crate) struct Payment<'a> {
     pub observation: &'a Observation<Dividend>,
     /// Index of the observation in the dividends of the history.
     pub index: usize,
-    /// Observation from which the id of the payment is built.
+    /// Version of the record with the security's earliest symbol. Its symbol is part of the payment's id.
     pub named: &'a Observation<Dividend>,
-    /// Number of the payment, from 0, among payments of one day that differ only in amount.
+    /// Number of the payment, from 0, if several payments of one day differ only in the amount. The smallest amount has
+    /// 0.
     pub ordinal: usize,
     pub ex_date: NaiveDate,
     /// Amount per share on the share basis of the ex-date.
@@ -37,20 +38,19 @@ pub(crate) struct Payment<'a> {
 }
 
 impl Payment<'_> {
-    /// Ex-date and declared type of the payment, which are equal for all rows of one payment.
+    /// Ex-date and declared type of the payment. They are the same in all rows of one payment.
     pub(crate) fn event_key(&self) -> (NaiveDate, DividendType) {
         (self.ex_date, self.observation.record.r#type)
     }
 
-    /// Declaration date of the payment. The result is the ex-date if the declaration date is unknown or after the
-    /// ex-date.
+    /// Declaration date of the payment. If it is unknown or after the ex-date, the ex-date is returned.
     pub(crate) fn declared_by(&self) -> NaiveDate {
         let declared = self.observation.record.declaration_date;
         declared.map_or(self.ex_date, |declared| declared.min(self.ex_date))
     }
 }
 
-/// Splits, prices and decisions with which amounts and ex-dates are validated.
+/// Facts against which the amounts and ex-dates of payments are checked: splits, prices and decisions.
 pub(crate) struct ValidationContext<'a> {
     /// All splits that are not withdrawn. Splits announced after the as-of date are included, because vendors may
     /// already have adjusted the amounts for these splits.
@@ -70,8 +70,8 @@ pub(crate) struct ValidationContext<'a> {
 }
 
 impl ValidationContext<'_> {
-    /// True if a feed's closes were adjusted for a payment of `amount` per share on the ex-date (R40). `amount` is in
-    /// the currency of the prices.
+    /// True if a feed's adjusted closes show a payment of `amount` per share on the ex-date (R40). `amount` is in the
+    /// currency of the prices.
     pub(crate) fn adjusted_closes_contain(&self, amount: Decimal, ex_date: NaiveDate) -> bool {
         let implied = self.implied_factors.factor(ex_date);
         let evidence = implied.zip(self.neighbours.series.close_before(ex_date));
@@ -89,22 +89,23 @@ pub(crate) struct PriceContext<'a> {
 }
 
 impl PriceContext<'_> {
-    /// Last close before a distribution; `None` if the distribution and the prices are in different currencies.
+    /// Last close before `day`, the ex-date of a distribution. `None` if the distribution and the prices are in
+    /// different currencies.
     pub(crate) fn close_for(&self, record: &Dividend, day: NaiveDate) -> Option<Decimal> {
         if record.currency == self.currency { self.series.close_before(day) } else { None }
     }
 
-    /// First raw close on or after a day, on the day's share basis; `None` without a close within five sessions.
+    /// First close on or after a day, on the price basis of that day. `None` without a close within five sessions.
     fn close_after(&self, day: NaiveDate) -> Option<Decimal> {
         let first = self.series.at_or_after(day)?;
         let is_near = self.series.date(first) <= add_sessions(day, PRICED_WITHIN);
         is_near.then(|| self.series.close_on_basis(first, day))
     }
 
-    /// True if the close fell on the ex-date by about `amount`. False if `amount` is too small a part of the close for
-    /// such a comparison.
+    /// True if the price fell by about `amount` from the last close before the ex-date to the first close on or after
+    /// it. False if `amount` is too small a part of the close, so that its effect is not visible.
     ///
-    /// The bounds are the parameters `outlier.special_…`.
+    /// The limits are the parameters `outlier.special_…`.
     pub(crate) fn has_visible_fall(&self, amount: Decimal, ex_date: NaiveDate, rules: &OutlierRules) -> bool {
         let closes = self.series.close_before(ex_date).zip(self.close_after(ex_date));
         let Some((before, after)) = closes else { return false };

@@ -1,17 +1,18 @@
 //! Quarantine of payments that contradict prices or neighbouring payments (R28, R30).
 //!
-//! - `amount_exceeds_price`: cash of at least the close before the ex-date, except liquidations and spin-offs.
-//! - `amount_outlier`: a regular amount that is probably in a wrong unit, unless the price or a feed's adjusted closes
-//!   prove it. The price can prove only an amount of at least 5 % of the close before the ex-date. The proof is a fall
-//!   by 0.6 to 1.4 times the amount, from that close to the next close. The next close must be on the ex-date or at
-//!   most five sessions later.
+//! - `amount_exceeds_price`: the amount is at least the close before the ex-date. Liquidations, spin-offs and stock
+//!   dividends are exempt.
+//! - `amount_outlier`: a regular amount is probably in a wrong unit, and neither the price nor a feed's adjusted closes
+//!   prove it. The price proves an amount if it falls by 0.6 to 1.4 times the amount, from the last close before the
+//!   ex-date to the first close on or after it (at most five sessions later). Only an amount of at least 5 % of the
+//!   close can be proved in this way.
 //!
-//! A large amount in the right unit that no later payment confirms is not quarantined. In the payment schedule, the
-//! larger neighbouring amount is the regular part, and the rest is special. An amount of at least a quarter of the
+//! An outlier in the right unit is used, although no later payment confirms it. The payment schedule takes the larger
+//! of the two neighbouring amounts as its regular part, and the rest as special. An amount of at least a quarter of the
 //! close before the ex-date is wholly special (R2).
 //!
-//! A decision may release a quarantined row. A quarantined outlier still counts as a payment on its ex-date. If the
-//! newest amount is quarantined and no later amount exists, the security has the flag `amount_held`.
+//! A decision may release a quarantined row. A quarantined outlier still counts as a payment on its ex-date. The
+//! security has the flag `amount_held` if its newest regular amount is a quarantined outlier.
 
 use std::collections::BTreeMap;
 
@@ -27,10 +28,10 @@ use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::schedule::{AmountDoubt, ScheduleRow, local_frequencies};
 use crate::row::{Flag, Flags, QuarantineReason};
 
-/// Divisor of the price: an amount of a quarter of the price or more is a distribution of capital (R2).
+/// An amount of at least the price divided by this number, a quarter of the price, is a distribution of capital (R2).
 const CAPITAL_DIVISOR: Decimal = Decimal::from_parts(4, 0, 0, false, 0);
 
-/// Regular payments whose amounts contradict neighbouring amounts.
+/// Regular payments with amounts that contradict the neighbouring amounts.
 #[derive(Debug, Default)]
 pub(crate) struct Outliers<'a> {
     /// Payments that are quarantined as outliers. Each still counts as a payment on its ex-date.
@@ -39,16 +40,17 @@ pub(crate) struct Outliers<'a> {
     pub doubted: Vec<(NaiveDate, AmountDoubt)>,
 }
 
-/// Interpretation of an outlier: doubted or in a wrong unit.
+/// Kind of an outlier: an unconfirmed large amount, or an amount in a wrong unit.
 enum OutlierKind {
-    /// Large amount that no later payment confirms.
+    /// Large amount that no later payment confirms. It is used.
     Doubted(AmountDoubt),
-    /// Amount in a wrong unit. `level` is the median annual rate of the payments before this payment. `per_year` is the
-    /// number of payments a year in the time around this payment.
+    /// Amount in a wrong unit. `level` is the median of the annual rates before this payment. `per_year` is the number
+    /// of payments a year around this payment.
     UnitError { level: Decimal, per_year: Option<i32> },
 }
 
-/// Quarantines contradicted payments of a list that is sorted by ex-date, and removes them from it.
+/// Quarantines the payments that contradict prices or other payments, and removes them from `payments`, which is sorted
+/// by ex-date.
 pub(crate) fn quarantine_outliers<'a>(
     payments: &mut Vec<Payment<'a>>,
     validation: &ValidationContext<'_>,
@@ -159,8 +161,8 @@ fn outliers(
     outliers
 }
 
-/// Kind of doubt about a large amount. `close` is the close before the amount's ex-date; `None` if the close is absent
-/// or in another currency than the amount.
+/// Kind of doubt about a large amount. `close` is the close before its ex-date. It is `None` if the close is unknown or
+/// in another currency than the amount.
 fn doubt(amount: Decimal, close: Option<Decimal>) -> AmountDoubt {
     let is_capital = close.is_some_and(|close| amount.saturating_mul(CAPITAL_DIVISOR) >= close);
     if is_capital { AmountDoubt::Capital } else { AmountDoubt::Unconfirmed }
@@ -175,8 +177,9 @@ fn row_of_day(payments: &[Payment<'_>], day: &[usize]) -> ScheduleRow {
     }
 }
 
-/// Annual rates of the rows. A row without a local frequency has the frequency of the row before it. Rows before the
-/// first local frequency have this first frequency. Without any local frequency, each row counts as annual.
+/// Annual rates: the amount of each row times its number of payments a year (`frequencies`). A row with an unknown
+/// frequency takes the frequency of the previous row. Rows before the first known frequency take that first one. If no
+/// frequency is known, each row counts as annual.
 fn annual_rates(rows: &[ScheduleRow], frequencies: &[Option<i32>]) -> Vec<ExDateRate> {
     let mut last = frequencies.iter().find_map(|per_year| *per_year).unwrap_or(1);
     let rate = |(row, per_year): (&ScheduleRow, &Option<i32>)| {

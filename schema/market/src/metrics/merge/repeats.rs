@@ -8,7 +8,8 @@ use crate::metrics::dividends::ex_date::ex_date_from_record_date;
 use crate::metrics::dividends::schedule::{RepeatedPayment, ScheduleRow, find_repeats};
 use crate::row::{Flag, Flags};
 
-/// Removes the less reliable row of each pair of near duplicates. `payments` are sorted by ex-date.
+/// Removes the less reliable row of each pair of near duplicates: two rows that are one payment, with ex-dates a few
+/// days apart. `payments` are sorted by ex-date.
 pub(crate) fn merge_repeats(
     payments: &mut Vec<Payment<'_>>,
     statuses: &mut [ObservationStatus],
@@ -59,7 +60,7 @@ fn candidate<'a>(payment: &Payment<'a>, validation: &ValidationContext<'_>) -> R
     }
 }
 
-/// Indexes of regular payments by currency. Ex-dates with several payments are left out.
+/// Indexes of the regular payments of each currency. Payments are left out if another payment has the same ex-date.
 fn by_currency(payments: &[Payment<'_>]) -> Vec<Vec<usize>> {
     let mut currencies: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (position, payment) in payments.iter().enumerate() {

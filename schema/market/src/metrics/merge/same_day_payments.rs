@@ -1,9 +1,11 @@
-//! Several payments of one ex-date, as opposed to versions of one payment (R29).
+//! Different payments of one ex-date, as opposed to versions of one payment (R29).
 //!
-//! Two rows of equal ex-date and type may differ in amount. They are two payments, such as an income and a capital
-//! gain, or one payment and the vendor's correction of its amount. If both rows are in one file, they are two payments.
-//! The second row in the file then lists the amount of the first row as a sibling. One listed sibling is enough to
-//! distinguish the payments, so loading the file again, whole or in parts, changes nothing.
+//! If two rows have the same ex-date and type but different amounts, there are two possible reasons. They are two
+//! payments, such as an income and a capital gain, or the vendor corrected the amount of one payment.
+//!
+//! If both rows are in one file, they are two payments. The second row then lists the amount of the first row in
+//! `sibling_amounts`. This mark on one of the two rows is enough. If the file is loaded again, whole or in parts, the
+//! result is the same.
 
 use std::collections::BTreeSet;
 
@@ -13,10 +15,12 @@ use rust_decimal::Decimal;
 use crate::event::{Dividend, DividendType};
 use crate::history::Observation;
 
-/// Natural key of a record without an id: the ex-date (or the record date if there is no ex-date), type and currency.
+/// Natural key, which identifies a record without an id: ex-date, type and currency. If the ex-date is missing, the
+/// record date replaces it.
 type NaturalKey<'a> = (Option<NaiveDate>, Option<NaiveDate>, DividendType, &'a str);
 
-/// Pairs of amounts that a file lists as different payments of one day, by natural key.
+/// Pairs of amounts that are different payments of one day according to a file, each with the natural key of the
+/// payments.
 #[derive(Debug, Default)]
 pub(crate) struct SameDayPayments<'a> {
     pairs: BTreeSet<(NaturalKey<'a>, Decimal, Decimal)>,
@@ -43,7 +47,7 @@ impl<'a> SameDayPayments<'a> {
     }
 }
 
-/// Natural key of a record, with the record date only if the ex-date is missing.
+/// Natural key of a record. The record date is part of it only if the ex-date is missing.
 pub(crate) fn natural_key(record: &Dividend) -> NaturalKey<'_> {
     (record.ex_date, record.record_date.filter(|_| record.ex_date.is_none()), record.r#type, &record.currency)
 }

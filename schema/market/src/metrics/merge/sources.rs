@@ -1,4 +1,5 @@
-//! Choice of one source per date range. Manual records override the chosen source (R32).
+//! Choice of one source per date range, for dividends and splits. Manual records override single records of the chosen
+//! source (R32).
 
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use crate::event::{EventRecord, Kind};
 use crate::history::{Observation, SourcePolicy};
 use crate::metrics::source_preference::{MANUAL, SourceCandidate, preferred, range_of, range_starts};
 
-/// Winning versions of the preferred sources, with the status of each observation.
+/// Winning versions from the preferred sources, and the status of every observation. The winning version of a record is
+/// the version that replaces all others.
 #[derive(Debug)]
 pub(crate) struct PreferredWinners {
     pub winners: Vec<WinningVersion>,
@@ -18,7 +20,8 @@ pub(crate) struct PreferredWinners {
     pub quarantined: Vec<QuarantinedRow>,
 }
 
-/// First stage of a merge: finds the winner of each key, and keeps the winners of the preferred sources.
+/// First stage of the merge of dividends or splits. It finds the winning version of each record, then keeps the winners
+/// from the preferred sources.
 pub(crate) fn preferred_winners<T: MergeRecord + EventRecord>(
     observations: &[Observation<T>],
     policy: &SourcePolicy,
@@ -34,8 +37,8 @@ pub(crate) fn preferred_winners<T: MergeRecord + EventRecord>(
     PreferredWinners { winners, statuses, quarantined }
 }
 
-/// Keeps the winning versions of the preferred sources. All others get the status [`ObservationStatus::OtherSource`] or
-/// [`ObservationStatus::Overridden`].
+/// Keeps the winning versions from the preferred sources. All other winners get the status
+/// [`ObservationStatus::OtherSource`] or [`ObservationStatus::Overridden`].
 fn keep_preferred_sources<T: MergeRecord>(
     observations: &[Observation<T>],
     winners: Vec<WinningVersion>,
@@ -109,9 +112,9 @@ pub(crate) fn newest_by_source<'a, T: Ord + Copy>(
     newest
 }
 
-/// Adds a manual record. It replaces the vendor's record with the same id or natural key.
+/// Adds a manual record to `kept`. It replaces the vendor's record with the same id or natural key.
 ///
-/// A withdrawn manual record replaces the vendor's record too: the vendor's record is then withdrawn with it.
+/// This also applies to a withdrawn manual record. The vendor's record is then no longer used either.
 fn apply_manual_record<T: MergeRecord>(
     observations: &[Observation<T>],
     kept: &mut Vec<WinningVersion>,
@@ -130,7 +133,7 @@ fn apply_manual_record<T: MergeRecord>(
     kept.push(record);
 }
 
-/// True if a manual record is about a vendor's record: it has the same id or natural key.
+/// True if a manual record and a vendor's record are the same payment: they have the same id or natural key.
 fn is_same_payment<T: MergeRecord>(
     manual: &Observation<T>,
     vendor: &Observation<T>,
@@ -144,8 +147,8 @@ fn is_same_payment<T: MergeRecord>(
     vendor.source != MANUAL && (same_id || same_key())
 }
 
-/// Withdraws each vendor's record in `kept` that has the id or natural key of a manual retraction. A vendor's record
-/// that a manual record replaced is not in `kept`.
+/// Withdraws each vendor's record in `kept` that has the id or natural key of a manual retraction. With such a
+/// retraction, an operator can remove a vendor's record without a manual record that replaces it.
 fn withdraw_by_manual<T: MergeRecord>(
     observations: &[Observation<T>],
     kept: &mut [WinningVersion],

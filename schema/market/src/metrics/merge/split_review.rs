@@ -1,21 +1,28 @@
 //! Review of splits against the price (R36).
 //!
-//! The review measures the move of the raw close from the last bar before the ex-date to the first bar on or after it.
-//! The move is compared with the splits and price-only actions between these bars. A price shows only ratios of at
-//! least 3 for 2, and only between bars at most `level.adjacent_days` apart.
+//! The review compares the last raw close before the ex-date with the first raw close on or after it. For example, a
+//! split of 2 for 1 should halve the close. The bars must be at most `level.adjacent_days` apart. Only ratios of at
+//! least 3 for 2 are reviewed, because the effect of a smaller ratio is not visible in a price.
 //!
-//! The unexplained factor is the part of the move that the ratio does not explain. The price denies a ratio if the
-//! logarithm of this factor is more than `level.denied_share` of the ratio's logarithm. A ratio above e (logarithm 1)
-//! is tested as if it were e. A large payment between the bars, such as the special dividend of a consolidation, moves
-//! the price like a split. If the ratio fits after deduction of the payments, the price does not deny it. Any denied
-//! ratio sets the flag `split_not_in_price`. A denied split stays unchanged unless one of these cases applies:
+//! The unexplained factor is the second close divided by the expected close. The expected close is the first close,
+//! adjusted for the splits and price-only actions between the bars. A factor of 1 means that they explain the whole
+//! move.
 //!
-//! - Repetition: the price shows an equal split within five sessions. The repetition is excluded.
-//! - Early split: the price has a matching move in one of the next `level.early_sessions` sessions. The split becomes
-//!   effective at the session of the move. Of two equal splits with one such move, only the first is kept.
-//! - Exclusion (`split_denied`): the logarithm of the unexplained factor is more than `level.excluded_share` of the
-//!   ratio's logarithm. The split is not excluded if the paid amounts or the reported share count changed by about the
-//!   split's ratio.
+//! The price denies a split if the logarithm of the unexplained factor is more than `level.denied_share` percent of the
+//! ratio's logarithm. A ratio above e (logarithm 1) is tested as if it were e. A large payment between the bars, such
+//! as the special dividend of a consolidation, also moves the price. If the ratio fits after deduction of the payments,
+//! the price does not deny the split.
+//!
+//! A denied split sets the flag `split_not_in_price`. It stays unchanged unless one of these cases applies:
+//!
+//! - Repetition: another split with the same ratio is at most seven days away, and the price moves at that split. The
+//!   denied split is excluded. If both splits are between the same two bars, the earlier one is excluded.
+//! - Early split: the price has a matching move in exactly one of the next `level.early_sessions` sessions. The split
+//!   becomes effective at that session. If two equal splits would become effective at one session, only the first is
+//!   used.
+//! - Exclusion (`split_denied`): the price moved by less than the ratio, and the logarithm of the unexplained factor is
+//!   more than `level.excluded_share` percent of the ratio's logarithm. The split is not excluded if the regular
+//!   amounts or the reported share count changed by about its ratio.
 //!
 //! Repetition and exclusion do not apply to manual records and to splits that a decision released.
 
@@ -39,7 +46,8 @@ use crate::metrics::rules::Rules;
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
 
-/// Maximum number of days between two equal splits of which one is a repetition: five sessions.
+/// Of two equal splits at most this number of calendar days apart, one may be a repetition of the other. Seven days
+/// contain five sessions.
 const REPEATED_WITHIN: i64 = 7;
 
 /// Facts other than prices that may confirm a split.
@@ -47,14 +55,14 @@ pub(crate) struct SplitEvidence<'a> {
     pub history: &'a History,
     pub winners: &'a PreferredWinners,
     pub decided: &'a DecisionIndex<'a>,
-    /// Function with the parameters `after` and `through`: sum of the payments with an ex-date after `after`, up to and
-    /// including `through`.
+    /// Function with the parameters `after` and `through`. It returns the sum of the payments with an ex-date after
+    /// `after`, up to and including `through`.
     pub paid: &'a dyn Fn(NaiveDate, NaiveDate) -> Decimal,
     pub known: AsOfView,
     pub rules: &'a Rules,
 }
 
-/// Change of a split that the price denies.
+/// Change to a split that the price denies.
 enum SplitReview {
     /// The split becomes effective at this later session.
     Early(NaiveDate),
@@ -62,8 +70,8 @@ enum SplitReview {
     Excluded(String),
 }
 
-/// Reviews the splits of `series` against the price. Denied splits may be excluded or moved to a later session. Returns
-/// true if any split changed.
+/// Reviews the splits of `series` against the price. A split may be excluded, or become effective at a later session,
+/// if the price did not move by its ratio on the ex-date. Returns true if any split changed.
 pub(crate) fn review_splits(
     splits: &mut MergedSplits,
     series: &PriceSeries<'_>,
@@ -133,7 +141,8 @@ fn review_split(
     let observation = &evidence.history.splits[split.index];
     let is_kept = observation.source == MANUAL || evidence.decided.releases_split(observation);
     match repeated_ex_date(split, splits, series, evidence) {
-        // The price shows the move at the ex-date of `split`. The equal split on another day is the repetition.
+        // The price moves at the ex-date of `split`, so `split` stays unchanged. The equal split on the other day is
+        // the repetition.
         Some(shown) if shown == split.ex_date => return None,
         Some(shown) if !is_kept => {
             let message = format!("the price shows an equal split on {shown} and none on {}", split.ex_date);
@@ -165,10 +174,11 @@ fn review_split(
     })
 }
 
-/// Ex-date at which the price shows an equal split within five sessions. `None` if the price shows no equal split.
+/// Finds out if `split` and another split of the same ratio within seven days are one event. If the price moved by the
+/// ratio once, the result is the ex-date at which it moved. `None` if no such split exists, or if the price did not
+/// move by the ratio.
 ///
-/// One of the two splits is then a repetition. If both ex-dates lie between the same bars, the later ex-date is
-/// returned.
+/// If both ex-dates lie between the same two bars, the later one is returned.
 fn repeated_ex_date(
     split: &MergedSplit,
     splits: &[MergedSplit],
@@ -193,8 +203,8 @@ fn repeated_ex_date(
     shown.next()
 }
 
-/// The only session soon after an early split at which the price moves by the ratio of the split. `None` if no session
-/// or several sessions match.
+/// The session after the ex-date at which the price moves by the ratio of the split. Only the next
+/// `level.early_sessions` sessions are searched. `None` if no session or several sessions match.
 fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -> Option<NaiveDate> {
     let first = series.at_or_after(split.ex_date)?;
     let sessions = usize::try_from(rules.level.early_sessions).unwrap_or_default();
@@ -202,8 +212,8 @@ fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -
     let mut matching = (first + 1..=last).filter(|index| {
         let is_adjacent =
             i64::from(series.bars.day[*index] - series.bars.day[index - 1]) <= rules.level.adjacent_days;
-        // The ex-date of the split is not between these bars, so the expected close lacks the ratio of the split.
-        // Removing the inverse ratio has the effect of adding the ratio.
+        // The ex-date of the split is not between these bars, so the expected close does not include its ratio. To
+        // remove the inverse ratio has the same effect as to add the ratio.
         let rest = unexplained_factor(series, index - 1, *index, split.ratio.inverse());
         is_adjacent && rest.is_some_and(|rest| !is_denied(rest, split.ratio, rules.level.denied_share, E))
     });
@@ -211,8 +221,9 @@ fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -
     only.map(|index| series.date(index))
 }
 
-/// True if the price denies the splits of an ex-date. The ratio `removed` is left out of these splits. `None` if the
-/// bars around the ex-date are not adjacent.
+/// True if the price denies the splits at an ex-date: the price did not move by their ratio. `None` if the bars around
+/// the ex-date are not adjacent. `removed` is the ratio of a split to leave out, or [`Ratio::ONE`] to leave out
+/// nothing.
 fn is_denied_by(
     series: &PriceSeries<'_>,
     ex_date: NaiveDate,
@@ -226,8 +237,8 @@ fn is_denied_by(
     all_rests(series, (before, after), removed, evidence, is_denied)
 }
 
-/// True if `condition` accepts the unexplained factor of a price move, before and after deduction of payments between
-/// the bars. `None` if the factor cannot be computed.
+/// True if `condition` is true for the unexplained factor of the move between two bars. If there were payments between
+/// the bars, it must also be true after their deduction. `None` if the factor cannot be computed.
 fn all_rests(
     series: &PriceSeries<'_>,
     (before, after): (usize, usize),
@@ -244,17 +255,18 @@ fn all_rests(
     Some(condition(rest) && after_payments.is_none_or(condition))
 }
 
-/// Indexes of the last bar before an ex-date and the first bar on or after it. `None` if the bars are not adjacent.
+/// Indexes of the last bar before an ex-date and the first bar on or after it. `None` if they are missing or more than
+/// `level.adjacent_days` apart.
 fn bars_around(series: &PriceSeries<'_>, ex_date: NaiveDate, rules: &Rules) -> Option<(usize, usize)> {
     let (before, after) = series.before(ex_date).zip(series.at_or_after(ex_date))?;
     let apart = i64::from(series.bars.day[after] - series.bars.day[before]);
     (apart <= rules.level.adjacent_days).then_some((before, after))
 }
 
-/// Unexplained factor of the move between two bars: the close divided by the close that the splits between the bars
-/// imply. 1 means that the splits explain the whole move.
+/// Unexplained factor of the move between two bars: the second close divided by the expected close, [`expected_close`].
+/// 1 means that the splits between the bars explain the whole move.
 ///
-/// The ratio `removed` is left out of the splits.
+/// `removed` is the ratio of a split to leave out, or [`Ratio::ONE`] to leave out nothing.
 fn unexplained_factor(
     series: &PriceSeries<'_>,
     before: usize,
@@ -264,8 +276,8 @@ fn unexplained_factor(
     quotient(series.close(after), expected_close(series, before, after, removed))
 }
 
-/// Expected close of the bar at `after`: the close at `before`, adjusted for the splits between both bars. The ratio
-/// `removed` is left out of the splits.
+/// Expected close of the bar at `after`: the close at `before`, adjusted for the splits between both bars. `removed` is
+/// the ratio of a split to leave out, or [`Ratio::ONE`] to leave out nothing.
 fn expected_close(series: &PriceSeries<'_>, before: usize, after: usize, removed: Ratio) -> Decimal {
     let between = series.splits.price_ratio_between(series.date(before), series.date(after));
     between.then(removed.inverse()).apply(series.close(before))
@@ -275,7 +287,8 @@ fn is_equal(a: Ratio, b: Ratio) -> bool {
     a.then(b.inverse()).is_one()
 }
 
-/// True if the declared regular amount changed by about the split's ratio.
+/// True if the regular amount changed by about the split's ratio between the last payment before the split and the
+/// first payment on or after its ex-date. Only amounts that the vendor did not adjust for splits are compared.
 fn has_amount_moved(split: &MergedSplit, evidence: &SplitEvidence<'_>) -> bool {
     let near = evidence.rules.frequency.restart_days;
     let live = evidence.winners.winners.iter().filter(|winner| !winner.cancelled);

@@ -1,19 +1,20 @@
 //! Types of splits: changes of the share count, and price-only actions such as spin-offs (R35).
 //!
-//! The feed's own type decides. Without a type, the ratio decides: spin-offs are published with ratios that no board
-//! chooses for a split, such as 1281:1000. A ratio is a spin-off under these conditions:
+//! If the feed gives a type, it decides. Without a type, the ratio decides. A feed may publish a spin-off as a split
+//! with an odd ratio such as 1281:1000. No board chooses such a ratio for a split. A split without a type is a spin-off
+//! under all these conditions:
 //!
 //! - The ratio is at most `spin_off.largest_ratio`, in either direction.
 //! - In lowest terms, both numbers exceed `spin_off.least_term`, and the old shares are at least
 //!   `spin_off.least_old_shares`.
-//! - The ratio is not the rounded decimal of a small ratio (1.333333 is 4:3).
-//! - The security has no other split of the same ratio at least `spin_off.repeat_days` away. A stock dividend of
-//!   103:100 every year has such a split.
-//! - The reported share count did not change with the ratio.
+//! - The ratio is not the rounded decimal of a simple ratio. For example, 1.333333 is 4:3.
+//! - The security has no other split of the same ratio at least `spin_off.repeat_days` away. For example, a stock
+//!   dividend of 103:100 every year is not a spin-off.
+//! - The reported share count did not change by the ratio.
 //!
-//! If another action of the same source is a spin-off, the condition on the lowest terms is weaker. Both numbers must
-//! then exceed `spin_off.least_term_of_sibling`, as in 26:25, and the old shares have no minimum. Source: this service
-//! chose the weaker condition.
+//! If another action of the same source is a spin-off, the second condition is weaker. Both numbers must then exceed
+//! `spin_off.least_term_of_sibling`, and the old shares have no minimum. For example, 26:25 is then a spin-off. Source:
+//! this service chose the weaker condition.
 
 use rust_decimal::Decimal;
 
@@ -26,9 +27,10 @@ use crate::metrics::prices::adjustment::{Ratio, lowest_terms};
 use crate::metrics::rules::SpinOffRules;
 use crate::row::SplitType;
 
-/// Largest denominator of a ratio that vendors write as a rounded decimal.
+/// Largest denominator of a simple ratio. A vendor's decimal that rounds such a ratio, for example 1.142857 for 8:7, is
+/// recognized.
 const ROUNDED_TERM: i128 = 7;
-/// Maximum number of days between a reported share count and the split.
+/// Reported share counts are used only if they are at most this number of days before or after the split.
 const REPORTED_WITHIN: i64 = 400;
 
 /// Sets the type of every split: change of the share count, or price-only action.
@@ -81,7 +83,7 @@ fn source_of<'a>(splits: &[MergedSplit], history: &'a History, place: usize) -> 
     &history.splits[splits[place].index].source
 }
 
-/// Effect of a split as a vendor's text declares it: on the share count, or on prices only.
+/// Effect of a split according to the vendor's type of the split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum DeclaredType {
     Shares,
@@ -102,7 +104,8 @@ fn declared_type(word: Option<&str>) -> Option<DeclaredType> {
     })
 }
 
-/// True if the numbers of the ratio are too unusual for a split that a board chooses.
+/// True if the numbers of the ratio are too unusual for a split that a board chooses. `is_sibling` is true if another
+/// action of the source is a spin-off; the minimum of the old shares is then not checked.
 fn has_odd_terms(ratio: Ratio, least_term: i64, is_sibling: bool, rules: &SpinOffRules) -> bool {
     let Some((from, to)) = lowest_terms(ratio) else { return false };
     within_factor(ratio.from, ratio.to, rules.largest_ratio)
@@ -111,8 +114,8 @@ fn has_odd_terms(ratio: Ratio, least_term: i64, is_sibling: bool, rules: &SpinOf
         && !is_rounded(from, to)
 }
 
-/// True if `to/from` is a ratio of small numbers, rounded to a decimal: it differs by at most half a unit of its last
-/// digit.
+/// True if to/from is a simple ratio, rounded to a decimal. For example, 1.333333 is 4/3. The difference must be at
+/// most half a unit of the last digit.
 fn is_rounded(from: i128, to: i128) -> bool {
     (1..=ROUNDED_TERM).any(|term| {
         let near = |a: i128, b: i128| {
@@ -133,7 +136,8 @@ fn is_repeated(splits: &[MergedSplit], readable: &[usize], place: usize, rules: 
     })
 }
 
-/// True if the reported share count changed by about the split's ratio, as [`has_moved_with`] defines it.
+/// True if the reported share count changed by about the split's ratio between the last report before the ex-date and
+/// the first report on or after it. For the tolerance, see [`has_moved_with`].
 pub(crate) fn has_share_count_moved(history: &History, split: &MergedSplit, known: &AsOfView) -> bool {
     let counts = history.fundamentals.iter().filter(|row| row.action == Action::Put).filter_map(|row| {
         let date = row.record.shares_as_of.unwrap_or(row.record.as_of);

@@ -1,9 +1,12 @@
 //! Merge of all observations of splits to the valid splits (R29, R32).
 //!
-//! Records with two ids on one ex-date are one split. If their ratios are equal, the record with more known dates
-//! (declaration date, payable date) is used. If their ratios differ, the newer record is used, with the flag
-//! `conflicting_duplicate`. A stock dividend is a split of 1 to 1 + amount, unless a split has the same ex-date. A
-//! price-only action (R35) is in the split table, but changes prices only.
+//! Two records with different ids and the same ex-date are one split. If their ratios are equal, the record with more
+//! known dates (declaration date, payable date) is used. If their ratios differ, the newer record is used, and the
+//! security has the flag `conflicting_duplicate`.
+//!
+//! A stock dividend is also a split: 1 share becomes 1 + amount shares. It is left out if a split has the same ex-date.
+//! A price-only action (R35), such as a spin-off, is in the split table too, but it changes only prices, not share
+//! counts.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -19,7 +22,7 @@ use crate::history::{History, Observation, SourcePolicy};
 use crate::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
 use crate::row::{Flag, Flags, SplitType};
 
-/// Winning version of a split, after the merge.
+/// Valid version of a split, chosen from all its observations.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MergedSplit {
     /// Index of the observation in the splits of the history.
@@ -27,11 +30,12 @@ pub(crate) struct MergedSplit {
     /// Index of the observation from which the id of the split is built.
     pub named: usize,
     pub ex_date: NaiveDate,
-    /// Session at which the price moves: the ex-date, or a later session if the given ex-date is too early (R36).
+    /// Session at which the price moves. It is the ex-date, or a later session if the price moves later than the given
+    /// ex-date (R36).
     pub effective: NaiveDate,
     pub ratio: Ratio,
-    /// Type of the split. The merge sets a type from the ratio and the vendor's type. After the merge,
-    /// [`classify`](super::split_type::classify) replaces the type of price-only actions.
+    /// Type of the split. The merge first treats every split as a change of the share count. Then
+    /// [`classify`](super::split_type::classify) sets the type of price-only actions.
     pub r#type: SplitType,
     pub cancelled: bool,
 }
@@ -44,7 +48,7 @@ impl MergedSplit {
 
 #[derive(Debug, Default)]
 pub(crate) struct MergedSplits {
-    /// Splits by ex-date. Withdrawn splits are included.
+    /// Splits, sorted by ex-date. Withdrawn splits are included.
     pub splits: Vec<MergedSplit>,
     pub statuses: Vec<ObservationStatus>,
     pub quarantined: Vec<QuarantinedRow>,
@@ -124,13 +128,13 @@ fn one_per_date(
     chosen
 }
 
-/// Split table of all splits and stock dividends that are not withdrawn. Splits announced after the as-of date are
-/// included, because vendors adjust their data by these splits.
+/// Split table of all splits and stock dividends that are not withdrawn. It includes splits announced after the as-of
+/// date, because a vendor may already have adjusted its data for them.
 pub(crate) fn table_of_all(splits: &[MergedSplit], stock_dividends: &[(NaiveDate, Decimal)]) -> Splits {
     table(splits.iter().filter(|split| !split.cancelled).map(MergedSplit::event), stock_dividends)
 }
 
-/// Split table of the splits that are visible on the as-of date ([`is_known`]), and of the stock dividends.
+/// Split table of the splits that are visible on the as-of date (see [`is_known`]), and of the stock dividends.
 pub(crate) fn table_of_known(
     observations: &[Observation<Split>],
     splits: &[MergedSplit],
@@ -142,8 +146,8 @@ pub(crate) fn table_of_known(
     table(known.map(MergedSplit::event), stock_dividends)
 }
 
-/// True if a split is visible on the as-of date: effective or announced by that date. [`AsOfView`] decides for a future
-/// split without a declaration date.
+/// True if a split is visible on the as-of date: it is effective or announced by then. For a future split without a
+/// declaration date, see [`AsOfView`].
 pub(crate) fn is_known(split: &Split, known: &AsOfView) -> bool {
     known.is_visible(split.declaration_date, split.ex_date)
 }
@@ -163,9 +167,9 @@ pub(crate) fn stock_dividend_ratio(shares: Decimal) -> Ratio {
     Ratio { from: Decimal::ONE, to: Decimal::ONE + shares }
 }
 
-/// Type of a change of the share count. A decrease is a reverse split. An increase is a stock dividend if one old share
-/// becomes fewer than 1.25 shares, or if `word`, the vendor's type of the split, is stock dividend. Any other increase
-/// is a forward split.
+/// Type of a split that changes the share count. If the share count decreases, it is a reverse split. It is a stock
+/// dividend if one old share becomes fewer than 1.25 shares, or if the vendor's type `word` is stock dividend. Any
+/// other increase is a forward split.
 pub(crate) fn share_type(ratio: Ratio, word: Option<&str>) -> SplitType {
     let quarter_more = ratio.from.saturating_mul(Decimal::new(125, 2));
     let is_declared = || word.and_then(|word| word.parse().ok()) == Some(SplitType::StockDividend);

@@ -1,4 +1,4 @@
-//! Tests of the merge by means of the served rows.
+//! Tests of the merge, through the rows that are derived from it.
 
 mod held;
 
@@ -16,7 +16,7 @@ fn date(text: &str) -> NaiveDate {
     text.parse().unwrap()
 }
 
-/// Observation of a record by the source `a`.
+/// Observation of a record from the source `a`.
 pub(crate) fn observed<T: serde::de::DeserializeOwned>(record: serde_json::Value) -> Observation<T> {
     Observation {
         source: "a".into(),
@@ -31,7 +31,8 @@ pub(crate) fn observed<T: serde::de::DeserializeOwned>(record: serde_json::Value
     }
 }
 
-/// `source id revision +/- second ex-date amount [type [record date]] [&sibling amount]`; `-` is an absent id.
+/// Builds an observation of a dividend. `text` is `source id revision +second ex-date amount [type [record date]]
+/// [&sibling amount]`. `-second` makes it a retraction. The id `-` means no id. `second` is the observation time.
 fn row(line: u64, text: &str) -> Observation<Dividend> {
     let (same_day_payments, words): (Vec<&str>, Vec<&str>) =
         text.split_whitespace().partition(|word| word.starts_with('&'));
@@ -86,7 +87,7 @@ fn history(rows: &[&str], closes: &[(&str, i64)]) -> History {
     }
 }
 
-/// Rows derived from a history at the close of a day.
+/// Rows derived from a history. `day` is the as-of date.
 fn at(day: &str, history: &History, policy: &SourcePolicy) -> DerivedRows {
     let day = date(day);
     let context =
@@ -94,12 +95,12 @@ fn at(day: &str, history: &History, policy: &SourcePolicy) -> DerivedRows {
     derive(history, &context)
 }
 
-/// Rows derived from dividends alone, at the end of 2024.
+/// Rows derived from dividends, without prices. The as-of date is the end of 2024.
 fn derived(rows: &[&str], policy: &SourcePolicy) -> DerivedRows {
     at("2024-12-31", &history(rows, &[]), policy)
 }
 
-/// The live records as `ex-date amount`, in order.
+/// Paid and declared dividends as `ex-date amount`, in order.
 fn live(derived: &DerivedRows) -> Vec<String> {
     let live = derived
         .dividends
@@ -175,18 +176,18 @@ fn an_income_and_a_gain_of_one_day_are_two_payments() {
     let (income, gain) = ("a - 0 +1 2004-12-27 0.259", "a - 0 +1 2004-12-27 0.526 &0.259");
     check(&[income, gain], &both, &[]);
     check(&[gain, income], &both, &[]);
-    // The same with ids. In the last case, a superseded row lists the sibling.
+    // The same rows with ids. In the last case, a newer version without the sibling replaces the row that lists the
+    // sibling.
     check(&["a x 0 +1 2004-12-27 0.259", "a y 0 +1 2004-12-27 0.526 &0.259"], &both, &[]);
     check(
         &["a x 0 +1 2004-12-27 0.259", "a y 0 +1 2004-12-27 0.526 &0.259", "a y 1 +2 2004-12-27 0.526"],
         &both,
         &[],
     );
-    // One of the two rows, sent again alone, changes nothing.
+    // If one of the two rows is loaded again without the other row, nothing changes.
     check(&[income, gain, "a - 0 +2 2004-12-27 0.259"], &both, &[]);
     check(&[income, gain, "a - 0 +2 2004-12-27 0.526"], &both, &[]);
-    // A correction of the income replaces it. Unless the correction lists the gain as a sibling, it also replaces the
-    // gain.
+    // A correction of the income replaces the income. It also replaces the gain, unless it lists the gain as a sibling.
     let corrected = ["a - 0 +2 2004-12-27 0.26", "a - 0 +2 2004-12-27 0.526 &0.26"];
     check(
         &[income, gain, corrected[0], corrected[1]],

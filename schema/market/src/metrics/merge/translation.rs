@@ -1,8 +1,8 @@
 //! Translations: rows that repeat a payment in another currency (R39).
 //!
-//! A row in a foreign currency is compared with the rows of the same ex-date and type in the currency of the prices. If
-//! the payment dates of two compared rows do not differ, the foreign row is a translation and is not used. Two rows in
-//! the same currency are never translations of each other.
+//! Some feeds have two rows for one payment, one in the currency of the prices and one in a foreign currency. The
+//! foreign row is a translation if both rows have the same ex-date and type, and if their payment dates are equal or
+//! one is missing. A translation is not used. Two rows in the same currency are never translations of each other.
 
 use super::payment::Payment;
 use super::winner::ObservationStatus;

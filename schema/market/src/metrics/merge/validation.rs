@@ -1,7 +1,8 @@
-//! Validation of single rows. Ingest rejects rows, and the merge quarantines them, by the same rules (R28, R30).
+//! Validation of single rows (R28, R30).
 //!
-//! Each rule has a stable reason code and a message that says what to correct. For a retraction, only the key of its
-//! record is validated.
+//! Ingest rejects an invalid row. The merge applies the same rules to stored rows, and quarantines an invalid row. Each
+//! rule has a stable reason code and a message that says what to correct. For a retraction, only the key of its record
+//! is validated.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -42,7 +43,7 @@ pub fn split_fault(split: &Split) -> Option<RowFault> {
         .then(|| (QuarantineReason::NoShareChange, format!("{} shares stay {} shares", split.from, split.to)))
 }
 
-/// Validates a price row: `non_positive_close`, `negative_price`, `high_below_low`, `negative_volume`.
+/// Validates a price row. Reason codes: `non_positive_close`, `negative_price`, `high_below_low`, `negative_volume`.
 ///
 /// Vendors write 0 for an unknown open, high or low, so only negative values are faults.
 pub fn price_fault(bar: &PriceValues) -> Option<RowFault> {
@@ -82,7 +83,7 @@ pub struct PriceValues {
 }
 
 impl PriceValues {
-    /// Values of a bar whose prices are integers x 10^`scale`.
+    /// Converts a stored bar. A stored price is an integer: the price multiplied by 10^`scale`.
     pub fn from_bar(bar: &Bar, scale: u32) -> Self {
         let price = |value: i64| (value != MISSING).then(|| Decimal::new(value, scale));
         Self {
@@ -96,7 +97,8 @@ impl PriceValues {
     }
 }
 
-/// Latest valid date of a price or session: the day after `today`. `today` is the current day in New York.
+/// Latest valid date of a price or session: the day after `today`. `today` is the current day in New York. Later dates
+/// are probably errors.
 pub fn latest_session_date(today: NaiveDate) -> NaiveDate {
     today.succ_opt().unwrap_or(today)
 }

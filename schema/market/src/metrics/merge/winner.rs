@@ -1,17 +1,20 @@
 //! Winning version of each source and key, from all revisions of a record (R29).
 //!
-//! The key is the vendor's id, or else the natural key. Sibling amounts (different amounts of one natural key in one
-//! file) have separate keys. The greatest version wins. Versions are compared in this order: revision, preference,
-//! observation time, retraction, line, record batch. The order is total, so any permutation of the observations gives
-//! the same winners.
+//! A row of a feed either adds or replaces a record (a put), or retracts it. All rows of one source with the same key
+//! are versions of one record. The greatest version wins. The key is the vendor's id. If a row has no id, its natural
+//! key is used. For a dividend, this is date, type and currency; for a split, the ex-date. If one file lists different
+//! amounts with one natural key (sibling amounts), they are different payments, and each has its own key.
 //!
-//! The preference only ranks versions with an id. A put whose ex-date matches its record date is preferred, then the
-//! put with the most dates. A retraction is preferred to every put, so a put of the same revision never restores the
-//! record.
+//! Versions are compared in this order: revision, preference, observation time, retraction, line, record batch. No two
+//! rows are equal in this order, so the order of the observations never changes the winners.
 //!
-//! A retraction without an id also withdraws rows with an id. These rows must have the natural key and source of the
-//! retraction, and must not be newer. A retraction without an amount withdraws all payments of the day. A retraction
-//! with an amount does not withdraw the siblings of this amount.
+//! The preference is used only for rows with an id. A put is preferred if its ex-date follows from its record date,
+//! then the put with the most dates. A retraction is preferred to every put. Therefore a put never restores a record
+//! that was retracted in the same revision.
+//!
+//! A retraction without an id also withdraws rows with an id if they have its source and natural key and are not newer.
+//! A retraction without an amount withdraws all payments of the day. A retraction with an amount does not withdraw the
+//! siblings of this amount.
 
 mod merge_record;
 
@@ -35,32 +38,32 @@ pub use merge_record::{dividend_preference, split_preference};
 pub enum ObservationStatus {
     /// The observation is used in the figures.
     Used,
-    /// Replaced by a greater version of the same key. The value is the index of the greater version in the history.
+    /// A greater version of the same key replaced the row. The value is the index of that version in the history.
     Superseded(usize),
     /// The feed or an operator withdrew the record.
     Cancelled,
-    /// Duplicate of a row with another id and the same ex-date, type and currency. The value is the index of the other
-    /// row in the history.
+    /// Another row is the same payment or split, for example with another id. The value is the index of that row in the
+    /// history.
     Duplicate(usize),
-    /// The row repeats a payment in another currency. The value is the index, in the history, of the row in the
+    /// The row repeats a payment in a foreign currency. The value is the index, in the history, of the row in the
     /// currency of the prices.
     Translation(usize),
     /// Not used, because another source is preferred on the date of the row.
     OtherSource,
-    /// Replaced by a manual record.
+    /// A manual record replaced the row.
     Overridden,
     /// Quarantined; the value is the reason.
     Quarantined(QuarantineReason),
-    /// Not yet visible: declared after the as-of date.
+    /// The record was not known yet on the as-of date: it was declared later.
     NotYetKnown,
-    /// The newest version of the record has a symbol of another security.
+    /// The newest version of the record moved it to a symbol of another security.
     Moved,
 }
 
-/// Row that is quarantined or unusable.
+/// Row that is quarantined, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct QuarantinedRow {
-    /// Index of the observation in the history's list for its kind.
+    /// Index of the observation among the history's observations of its kind, for example in its list of dividends.
     pub index: usize,
     /// Reason code.
     pub reason: QuarantineReason,
@@ -68,29 +71,30 @@ pub struct QuarantinedRow {
     pub message: String,
 }
 
-/// Winning version of one source and key.
+/// Winning version of a record of one source.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WinningVersion {
-    /// Index of the greatest put version, even if the record was withdrawn.
+    /// Index of the greatest version that is not a retraction, even if the record was withdrawn.
     pub index: usize,
     /// True if the record is withdrawn.
     pub cancelled: bool,
-    /// True if another row without an id has the winner's key and revision, but another amount or ratio.
+    /// True if the winner has no id, and another row of the same key and revision has another amount or ratio.
     pub conflict: bool,
-    /// True if another row with the winner's id and revision has different values (R29).
+    /// True if the winner has an id, and another row of the same id and revision has other values (R29).
     pub collapsed: bool,
-    /// Index of the version from which the record id is built: it has the security's earliest symbol.
+    /// Index of the version with the security's earliest symbol. Record ids contain this symbol, so they stay the same
+    /// after a change of the ticker.
     pub named: usize,
-    /// Number of the payment among the payments of one key: 0 for the smallest amount. Always 0 for a key with one
-    /// payment.
+    /// Number of the payment among the payments of its key, by amount from 0. It is 0 if the key has only one payment.
     pub ordinal: usize,
 }
 
-/// Function that returns the index of a symbol among the security's symbols, earliest first. `None` for symbols of
-/// other securities.
+/// Function that returns the index of a symbol among the security's symbols, earliest first. It returns `None` for a
+/// symbol of another security.
 pub(crate) type SymbolOrder<'a> = &'a dyn Fn(&Symbol) -> Option<usize>;
 
-/// Finds the winning versions, sorted by source. Sets the status of the observations that lose.
+/// Finds the winning versions, sorted by source. Sets the status of observations that are replaced, withdrawn or moved,
+/// and adds faulty rows to `quarantined`.
 pub(crate) fn pick_winners<T: MergeRecord>(
     observations: &[Observation<T>],
     symbols: SymbolOrder<'_>,
@@ -109,7 +113,7 @@ pub(crate) fn pick_winners<T: MergeRecord>(
         }
     }
     let at = |index: usize| &observations[index];
-    // Most histories have one source. Source names then need no comparison.
+    // Most histories have one source. Their source names need no comparison.
     let one_source = observations.windows(2).all(|pair| pair[0].source == pair[1].source);
     let compare_keys = |a: usize, b: usize| {
         let sources = if one_source { Ordering::Equal } else { at(a).source.cmp(&at(b).source) };
@@ -153,8 +157,8 @@ pub(crate) fn pick_winners<T: MergeRecord>(
     winners
 }
 
-/// Index of the put with the security's earliest symbol. Record ids then stay the same if a vendor delivers the history
-/// under a new ticker.
+/// Index of the version with the security's earliest symbol; retractions are left out. Record ids contain this symbol,
+/// so they stay the same if a vendor delivers the history under a new ticker.
 fn put_under_earliest_symbol<T: MergeRecord>(
     observations: &[Observation<T>],
     versions: &[usize],
@@ -168,14 +172,15 @@ fn put_under_earliest_symbol<T: MergeRecord>(
     versions.iter().copied().filter(|index| is_put(&observations[*index])).min_by_key(place)
 }
 
-/// Indexes of the versions of one payment, usually one index.
+/// Indexes of the versions of one payment. Most payments have one version.
 type PaymentVersions = SmallVec<[usize; 2]>;
 
 /// Groups the versions of one natural key by payment. The payment with the smallest amount is first.
 ///
-/// Versions are read from the greatest down. A put is a new payment if it is a sibling of all payments found so far.
-/// Otherwise it is an older version of the first payment of which it is not a sibling. A retraction withdraws every
-/// payment that is not its sibling.
+/// `versions` are sorted from the smallest to the greatest, and are read in reverse. Two rows are siblings if a file
+/// lists their amounts as different payments of one day. A put that is a sibling of all payments found so far is a new
+/// payment. Any other put is an older version of a payment already found. It belongs to the first such payment that is
+/// not its sibling. A retraction is added to every payment that is not its sibling, and withdraws that payment.
 fn group_by_payment<T: MergeRecord>(
     observations: &[Observation<T>],
     versions: &[usize],
@@ -213,7 +218,7 @@ fn is_put<T>(observation: &Observation<T>) -> bool {
     observation.action == Action::Put
 }
 
-/// Orders rows of one source by key: by id, and rows without an id by natural key.
+/// Orders rows of one source by key: by id, or by natural key if they have no id.
 fn compare_in_source<T: MergeRecord>(a: &Observation<T>, b: &Observation<T>) -> Ordering {
     a.id.cmp(&b.id).then_with(|| match a.id {
         Some(_) => Ordering::Equal,
@@ -221,7 +226,7 @@ fn compare_in_source<T: MergeRecord>(a: &Observation<T>, b: &Observation<T>) -> 
     })
 }
 
-/// Version rank of an observation (R29). Only rows with an id have a preference above 0.
+/// Version rank of an observation (R29). The preference is 0 for rows without an id.
 fn version<T: MergeRecord>(observation: &Observation<T>) -> VersionRank<'_> {
     observation.version(match (&observation.id, observation.action) {
         (None, _) => 0,
@@ -230,7 +235,7 @@ fn version<T: MergeRecord>(observation: &Observation<T>) -> VersionRank<'_> {
     })
 }
 
-/// Retractions without an id. They may withdraw rows with an id.
+/// Retractions without an id. They can also withdraw rows with an id.
 fn withdrawals<'a, T>(observations: &'a [Observation<T>], order: &[usize]) -> Vec<&'a Observation<T>> {
     order.iter().map(|index| &observations[*index]).filter(|row| row.id.is_none() && !is_put(row)).collect()
 }
@@ -261,7 +266,7 @@ fn moved_away<T: MergeRecord>(
         && symbols(symbol(last)).is_none()
 }
 
-/// True if another put with the winner's revision `differs` from the winner.
+/// True if another put has the same revision as the winner, and `differs` returns true for the two records.
 fn has_rival<T: MergeRecord>(
     observations: &[Observation<T>],
     versions: &[usize],
@@ -275,7 +280,7 @@ fn has_rival<T: MergeRecord>(
         .any(|other| is_put(other) && other.revision == best.revision && differs(&other.record, &best.record))
 }
 
-/// Key that orders versions of different records by time: observation time, line, and record batch id.
+/// Sort key for versions of different records, oldest first: observation time, line, and record batch id.
 pub(crate) fn version_time<T>(observation: &Observation<T>) -> (DateTime<Utc>, u64, &[u8; 16]) {
     (observation.observed_at, observation.line, &observation.frame)
 }

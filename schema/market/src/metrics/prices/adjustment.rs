@@ -1,16 +1,22 @@
 //! Share bases and adjustment factors: splits and dividends as multipliers of earlier prices (R10, R11).
 //!
-//! An amount of day d is converted to the share basis of a later day t. It is multiplied by from/to of every split with
-//! d < ex-date <= t. Share counts and volumes use the inverse. A dividend on the ex-date of a split is already per new
-//! share. Numerators and denominators are multiplied separately and divided at the end.
+//! The share basis of an amount is the share count to which the amount refers. A split of `from` old shares to `to` new
+//! shares changes the share count. An amount per share of day d is converted to a later day t as follows. It is
+//! multiplied by from/to of every split with d < ex-date <= t. Share counts and volumes are multiplied by the inverse.
+//! A dividend on the ex-date of a split is already per new share. The numbers `from` and `to` of all splits are
+//! multiplied separately, so that only one division is needed.
 //!
-//! A price-only action (R35), such as a spin-off, multiplies earlier prices in the same way. Shares, volumes
-//! and amounts per share keep their basis.
+//! A price-only action (R35), such as a spin-off, multiplies earlier prices in the same way. It does not change share
+//! counts, volumes and amounts per share.
 //!
-//! A dividend multiplies earlier prices by 1 - ΣD / C. ΣD is all cash and spin-off value of the ex-date; C is the last
-//! raw close before the ex-date, on the share basis of the ex-date. The factor is 1 without C (`no_prev_close`). It is
-//! also 1 if ΣD >= C, or if ΣD is in another currency (`factor_skipped`). Factors are not rounded. Source: CRSP's
-//! factor to adjust prices, and its published example, in which a price of 46.99 becomes 23.419696.
+//! A dividend multiplies earlier prices by 1 - ΣD / C. ΣD is all cash and spin-off value of the ex-date. C is the last
+//! raw close before the ex-date, on the share basis of the ex-date. The factor is 1 in these cases:
+//!
+//! - C is unknown (flag `no_prev_close`).
+//! - ΣD is at least C, or in another currency (flag `factor_skipped`).
+//!
+//! Factors are not rounded. Source: CRSP's factor to adjust prices, and its published example, in which a price of
+//! 46.99 becomes 23.419696.
 
 use std::hash::Hasher;
 
@@ -21,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::metrics::arithmetic::clamp_to_limit;
 use crate::row::Fingerprint;
 
-/// Split ratio: `from` old shares become `to` new shares. Prices are multiplied by from/to.
+/// Split ratio: `from` old shares become `to` new shares. Prices before the split are multiplied by from/to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ratio {
     /// Number of old shares.
@@ -34,7 +40,7 @@ impl Ratio {
     /// Ratio of 1 to 1, which changes nothing.
     pub const ONE: Self = Self { from: Decimal::ONE, to: Decimal::ONE };
 
-    /// True if `from` and `to` are equal, so that the ratio changes nothing.
+    /// True if `from` and `to` are equal. Such a ratio changes nothing.
     pub fn is_one(&self) -> bool {
         self.from == self.to
     }
@@ -44,7 +50,7 @@ impl Ratio {
         Self { from: self.to, to: self.from }
     }
 
-    /// Product of two ratios: `self`, then `next`.
+    /// Product of two ratios. It has the same effect as `self`, then `next`.
     pub fn then(self, next: Self) -> Self {
         if self.is_one() {
             return next;
@@ -54,14 +60,13 @@ impl Ratio {
         }
         match (self.from.checked_mul(next.from), self.to.checked_mul(next.to)) {
             (Some(from), Some(to)) => Self { from, to }.reduced(),
-            // On overflow, the product is `self` alone. The splits of a real security never give a ratio of more than
-            // 28 digits, so no served figure is affected.
+            // On overflow, `next` is ignored. The splits of a real security never give a ratio of more than 28 digits,
+            // so no served figure is affected.
             _ => self,
         }
     }
 
-    /// `value` x from / to. The division is last, unless the product overflows. A result beyond the limit of
-    /// `clamp_to_limit` is replaced by this limit.
+    /// `value` x from / to. The value is multiplied first, unless this would overflow. Results are limited to ±10^18.
     pub fn apply(self, value: Decimal) -> Decimal {
         if self.is_one() {
             return value;
@@ -75,7 +80,8 @@ impl Ratio {
         self.apply(Decimal::ONE)
     }
 
-    /// Divides both numbers by their greatest common divisor if both are large integers.
+    /// Divides both numbers by their greatest common divisor. If both are below a million, or one has decimal places,
+    /// the ratio is returned unchanged.
     fn reduced(self) -> Self {
         let large = Decimal::from(1_000_000);
         if (self.from < large && self.to < large) || !self.from.is_integer() || !self.to.is_integer() {
@@ -91,7 +97,7 @@ impl Ratio {
     }
 }
 
-/// Ratio as integers, without decimal places. `None` if a number exceeds 128 bits.
+/// Both numbers of a ratio as integers: a ratio of 1 to 1.5 becomes 10 to 15. `None` if a number exceeds 128 bits.
 pub(crate) fn whole_terms(ratio: Ratio) -> Option<(i128, i128)> {
     let (from, to) = (ratio.from.normalize(), ratio.to.normalize());
     let scale = from.scale().max(to.scale());
@@ -99,7 +105,8 @@ pub(crate) fn whole_terms(ratio: Ratio) -> Option<(i128, i128)> {
     Some((whole(from)?, whole(to)?))
 }
 
-/// Ratio as integers without a common divisor. `None` if a number exceeds 128 bits, or is 0 or less.
+/// Both numbers of a ratio as integers in lowest terms: a ratio of 1 to 1.5 becomes 2 to 3. `None` if a number exceeds
+/// 128 bits, or is 0 or less.
 pub(crate) fn lowest_terms(ratio: Ratio) -> Option<(i128, i128)> {
     let (from, to) = whole_terms(ratio)?;
     let divisor = gcd(from, to);
@@ -122,7 +129,7 @@ impl Default for Ratio {
 /// Split or price-only action of a security on its ex-date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SplitEvent {
-    /// First session on the new share basis or price basis.
+    /// First session with prices after the split or price-only action.
     pub ex_date: NaiveDate,
     /// Old and new shares. Earlier prices are multiplied by from/to.
     pub ratio: Ratio,
@@ -131,7 +138,7 @@ pub struct SplitEvent {
 }
 
 impl SplitEvent {
-    /// Event of a split that changes the share count.
+    /// Builds the event of a split that changes the share count.
     pub fn of_shares(ex_date: NaiveDate, ratio: Ratio) -> Self {
         Self { ex_date, ratio, is_price_only: false }
     }
@@ -142,7 +149,7 @@ impl SplitEvent {
 pub struct Splits(Vec<SplitEvent>);
 
 impl Splits {
-    /// Builds a table from splits in any order.
+    /// Builds a table from splits and price-only actions in any order.
     pub fn new(mut events: Vec<SplitEvent>) -> Self {
         events.sort_by_key(|event| event.ex_date);
         Self(events)
@@ -191,7 +198,7 @@ impl Splits {
     }
 }
 
-/// Price adjustment of one ex-date: earlier prices are multiplied by `split` (from/to), `price_only` and
+/// Price adjustment of one ex-date. Prices before it are multiplied by `split` (from/to), `price_only` (from/to) and
 /// `dividend_factor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdjustmentFactor {
@@ -199,19 +206,19 @@ pub struct AdjustmentFactor {
     pub ex_date: NaiveDate,
     /// Split of the day as old and new shares; 1 and 1 without a split.
     pub split: Ratio,
-    /// Price factor of the distributions, 1 - ΣD / C, unrounded. 1 without distributions, or if they do not adjust
-    /// prices.
+    /// Multiplier of earlier prices for the distributions of the ex-date: 1 - amount / last close before the ex-date,
+    /// not rounded. It is 1 without distributions, or if they do not adjust prices.
     pub dividend_factor: Decimal,
-    /// Cash per share on the share basis of the ex-date; 0 without cash. Specials are included, spin-off values are
-    /// not.
+    /// Cash per share on the share basis of the ex-date; 0 without cash. Special dividends are included, spin-off
+    /// values are not.
     pub dividend: Decimal,
-    /// Cash and spin-off value per share that total return reinvests, on the share basis of the ex-date.
+    /// Cash and spin-off value per share, on the share basis of the ex-date. The total return reinvests this value.
     ///
     /// `None` if a distribution is in another currency than the prices.
     #[serde(default)]
     pub value: Option<Decimal>,
-    /// Ratio of all price-only actions of the ex-date, multiplied; absent in JSON without such actions. Earlier prices
-    /// are multiplied by from/to, volumes stay unchanged (R35).
+    /// Product of the ratios of all price-only actions (such as spin-offs) of the ex-date. Earlier prices are
+    /// multiplied by from/to, volumes stay unchanged (R35). The field is omitted in JSON if the product is 1.
     #[serde(default, skip_serializing_if = "Ratio::is_one")]
     pub price_only: Ratio,
 }

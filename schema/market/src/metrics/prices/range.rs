@@ -1,9 +1,12 @@
 //! 52-week range, moving averages and average volume, on the as-of date's share basis (R22).
 //!
 //! The 52-week range is the highest and lowest intraday price of the 12 months up to the as-of date. It is adjusted for
-//! splits but not for dividends. The close replaces a missing high or low. Averages use the newest 50 or 200 closes,
-//! and are null with fewer closes. Average volume is the mean over the newest 30 sessions; sessions without a volume
-//! are left out. Source: the usual 52-week range; its basis (intraday, split-adjusted) is this service's own choice.
+//! splits but not for dividends. If a bar has no high or low, its close is used instead.
+//!
+//! Moving averages use the newest 50 or 200 closes. They are null with fewer closes. Average volume is the mean of the
+//! newest 30 sessions. Sessions without a volume are left out.
+//!
+//! Source: the usual 52-week range. This service chose to use intraday prices and to adjust them for splits.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -14,8 +17,8 @@ use crate::bars::MISSING;
 use crate::metrics::arithmetic::{clamp_to_limit, quotient, round_to_integer};
 use crate::metrics::calendar::months_before;
 
-/// Number of newest sessions in the average volume. Older sessions need only a close, unless they are in the last 12
-/// months.
+/// Number of newest sessions in the average volume. For older sessions, the volume is not needed. High and low are
+/// needed only for the last 12 months.
 pub(crate) const VOLUME_SESSIONS: usize = 30;
 
 /// Highest or lowest price of a range, with its session.
@@ -56,12 +59,13 @@ pub(crate) fn year_range(series: &PriceSeries<'_>, as_of: NaiveDate) -> Option<(
     range
 }
 
-/// High or low of a bar. The close replaces a missing value or one of 0 or less: vendors write 0 for an unknown value.
+/// High or low of a bar. If the value is missing, 0 or less, the close is used instead. Vendors write 0 for an unknown
+/// value.
 fn present(value: i64, close: i64) -> i64 {
     if value == MISSING || value <= 0 { close } else { value }
 }
 
-/// Mean close of the newest `count` bars on the as-of date's basis; `None` with fewer bars.
+/// Mean close of the newest `count` bars, on the price basis of the as-of date; `None` with fewer bars.
 pub(crate) fn average_close(series: &PriceSeries<'_>, count: usize, as_of: NaiveDate) -> Option<Decimal> {
     let from = series.bars.len().checked_sub(count)?;
     let mut sum = Decimal::ZERO;
@@ -73,7 +77,8 @@ pub(crate) fn average_close(series: &PriceSeries<'_>, count: usize, as_of: Naive
     quotient(sum, Decimal::from(count))
 }
 
-/// Mean volume of the newest `count` bars, shares. Bars without a volume are left out. `None` without volumes.
+/// Mean volume of the newest `count` bars in shares, on the share basis of the as-of date. Bars without a volume are
+/// left out. `None` if all are without a volume.
 pub(crate) fn average_volume(series: &PriceSeries<'_>, count: usize, as_of: NaiveDate) -> Option<i64> {
     let from = series.bars.len().saturating_sub(count);
     let (mut sum, mut days) = (Decimal::ZERO, 0usize);
@@ -99,7 +104,7 @@ struct BasisRun {
     shares: Ratio,
 }
 
-/// Divides the bars from index `from` on into groups of consecutive bars on one share basis.
+/// Divides the bars from index `from` on into groups with no split or price-only action between their bars.
 fn same_basis(series: &PriceSeries<'_>, from: usize, as_of: NaiveDate) -> Vec<BasisRun> {
     let mut runs = Vec::with_capacity(1);
     let mut start = from;
@@ -127,7 +132,7 @@ mod tests {
         text.parse().unwrap()
     }
 
-    /// Bars of (day, high, low, close, volume).
+    /// Bars from tuples of day, high, low, close and volume.
     fn bars(rows: &[(&str, i64, i64, i64, i64)]) -> Bars {
         let mut bars = Bars { versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
         for (day, high, low, close, volume) in rows {

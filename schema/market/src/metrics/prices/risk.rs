@@ -1,12 +1,14 @@
 //! Volatility and beta of a security (R23), computed from fixed-point returns of the adjusted close.
 //!
-//! Volatility: sample standard deviation (n - 1) of the newest 252 daily returns x sqrt(252) x 100. It is null with
-//! fewer than 60 returns. Beta: covariance of the month-end returns of security and benchmark, divided by the variance
-//! of the benchmark's returns. It covers 60 months. It is null with fewer than 24 pairs of monthly returns. A month is
-//! included after its last session. A return needs the closes of two consecutive month ends.
+//! - Volatility: sample standard deviation (n - 1) of the newest 252 daily returns x sqrt(252) x 100. It is null with
+//!   fewer than 60 returns.
+//! - Beta: covariance of the monthly returns of security and benchmark, divided by the variance of the benchmark's
+//!   returns. It uses the last 60 months. It is null with fewer than 24 months in which both have a return.
 //!
-//! Returns are integers in units of 10^-15, eleven digits more than responses show. Source: `empyrical`'s annual
-//! volatility and beta; the minimum of 24 pairs is this service's own, the parameter `risk.beta_least_pairs`.
+//! A month is used only after its last session. A monthly return needs closes in two consecutive months.
+//!
+//! Returns are integers in units of 10^-15. Source: `empyrical`'s annual volatility and beta. This service chose the
+//! minimum of 24 months; it is the parameter `risk.beta_least_pairs`.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -18,11 +20,11 @@ use crate::metrics::arithmetic::{HUNDRED, quotient, root};
 use crate::metrics::calendar::ends_month;
 use crate::metrics::rules::RiskRules;
 
-/// Returns of a security's adjusted close between month ends.
+/// Returns of a security's adjusted close from month end to month end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct MonthlyReturns {
-    /// Month (year x 12 + month - 1) and return since the end of the previous month, ascending by month. Returns are in
-    /// units of 10^-15.
+    /// Pairs of a month and its return, ascending by month. A month is year x 12 + month - 1. Its return is from the
+    /// previous month end, in units of 10^-15.
     returns: Vec<(i32, i128)>,
 }
 
@@ -62,7 +64,8 @@ pub(crate) fn volatility(series: &PriceSeries<'_>, factors: &[AdjustmentFactor])
     root(variance, 2)?.checked_mul(HUNDRED)
 }
 
-/// Converts a sum of squared returns in units of 10^-30 to a decimal, with as many decimal places as fit.
+/// Converts a sum of squared returns to a decimal. `squares` is in units of 10^-30. Digits that do not fit a decimal
+/// are dropped.
 fn squared_decimal(mut squares: i128) -> Option<Decimal> {
     let mut scale = 30u32;
     while Decimal::try_from_i128_with_scale(squares, scale).is_err() {
@@ -72,7 +75,8 @@ fn squared_decimal(mut squares: i128) -> Option<Decimal> {
     Decimal::try_from_i128_with_scale(squares, scale).ok()
 }
 
-/// Beta of a security against a benchmark; `None` with fewer pairs of monthly returns than `risk.beta_least_pairs`.
+/// Beta of a security against a benchmark. `None` if both have a return in fewer than `risk.beta_least_pairs` months,
+/// or if the benchmark's returns are all equal.
 pub(crate) fn beta(own: &MonthlyReturns, benchmark: &MonthlyReturns, rules: &RiskRules) -> Option<Decimal> {
     let mut pairs: Vec<(i128, i128)> = Vec::with_capacity(own.returns.len());
     let mut others = benchmark.returns.iter().peekable();
@@ -99,7 +103,8 @@ pub(crate) fn beta(own: &MonthlyReturns, benchmark: &MonthlyReturns, rules: &Ris
     ratio(covariance, variance)
 }
 
-/// Quotient of two large integers. Both are first divided by the same power of ten, so that they fit 27 digits.
+/// Quotient of two large integers. Both are first divided by the same power of ten, so that they have at most 27
+/// digits.
 fn ratio(mut a: i128, mut b: i128) -> Option<Decimal> {
     const LIMIT: i128 = 1_000_000_000_000_000_000_000_000_000;
     while a.abs() > LIMIT || b.abs() > LIMIT {
@@ -132,7 +137,8 @@ pub(crate) fn last_month(as_of: NaiveDate) -> i32 {
     month_number(as_of) - i32::from(!ends_month(as_of))
 }
 
-/// Adjustment factors whose ex-dates are later than the bars for which a return was already computed.
+/// Adjustment factors that no computed return contains yet. Each call of `growth` removes the factors up to its end
+/// bar.
 struct Events<'a> {
     ahead: &'a [AdjustmentFactor],
 }
@@ -142,7 +148,8 @@ impl<'a> Events<'a> {
         Self { ahead: &factors[factors.partition_point(|event| event.ex_date <= day)..] }
     }
 
-    /// Return of the adjusted close from the bar `from` to the bar `to`, in units of 10^-15; `None` on overflow.
+    /// Return of the adjusted close from the bar at `from` to the bar at `to`, in units of 10^-15; `None` on overflow.
+    /// Calls must be in ascending order of `to`.
     fn growth(&mut self, series: &PriceSeries<'_>, from: usize, to: usize) -> Option<i128> {
         let raw = i128::from(series.bars.close[to])
             .checked_mul(ONE)?

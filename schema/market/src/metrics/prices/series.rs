@@ -1,4 +1,4 @@
-//! Price series of a security: raw bars with splits, readable on any share basis.
+//! Price series of a security: raw bars and splits. Closes can be converted to the share basis of any day.
 
 use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
@@ -7,7 +7,7 @@ use super::adjustment::Splits;
 use crate::bars::Bars;
 use crate::day::{date_of, day_number, position_on_or_after};
 
-/// Raw bars sorted by day, with the splits of the security.
+/// Raw bars sorted by day, and the splits of the security.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PriceSeries<'a> {
     pub bars: &'a Bars,
@@ -45,8 +45,8 @@ impl<'a> PriceSeries<'a> {
         Decimal::new(self.bars.close[index], self.bars.scale)
     }
 
-    /// Close of a bar on the price basis of the day `basis`: adjusted for splits and price-only actions between the bar
-    /// and `basis`.
+    /// Close of a bar on the price basis of the day `basis`. It is adjusted for the splits and price-only actions
+    /// between the two days.
     pub(crate) fn close_on_basis(&self, index: usize, basis: NaiveDate) -> Decimal {
         if self.splits.events().is_empty() {
             return self.close(index);
@@ -54,19 +54,19 @@ impl<'a> PriceSeries<'a> {
         self.splits.price_ratio_to_basis(self.date(index), basis).apply(self.close(index))
     }
 
-    /// Close of a bar on the share basis of the day `basis`: adjusted for splits only. It can be compared with amounts
-    /// per share.
+    /// Close of a bar on the share basis of the day `basis`. It is adjusted for splits but not for price-only actions,
+    /// so that it can be compared with amounts per share.
     pub(crate) fn close_on_share_basis(&self, index: usize, basis: NaiveDate) -> Decimal {
         self.splits.ratio_to_basis(self.date(index), basis).apply(self.close(index))
     }
 
-    /// Last raw close before a day, on the price basis of the day; `None` without an earlier bar.
+    /// Last close before a day, on the price basis of that day; `None` without an earlier bar.
     pub(crate) fn close_before(&self, day: NaiveDate) -> Option<Decimal> {
         self.before(day).map(|index| self.close_on_basis(index, day))
     }
 
-    /// Newest bar of each of the `months` calendar months up to `last`, oldest month first. A pair is the month (year x
-    /// 12 + month - 1) and the index of the bar. Months without a bar are left out.
+    /// Newest bar of each calendar month, for the `months` months that end with month `last`. The oldest month is
+    /// first. A pair is the month (year x 12 + month - 1) and the index of the bar. Months without a bar are left out.
     pub(crate) fn month_ends(&self, last: i32, months: i32) -> Vec<(i32, usize)> {
         let mut ends = Vec::with_capacity(usize::try_from(months).unwrap_or_default());
         for month in last - months + 1..=last {

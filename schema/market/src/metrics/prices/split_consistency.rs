@@ -1,19 +1,21 @@
 //! Test of a split against the price (R36).
 //!
-//! The unexplained move is the part of the price move that the split ratio does not explain. The price denies the split
-//! if the logarithm of the unexplained move is too large compared with the logarithm of the ratio. The logarithms are
-//! compared exactly by powers: ln a > p/q ln b if and only if a^q > b^p.
+//! The unexplained factor is the part of the price move that the split ratio does not explain. For example, if a split
+//! of 2 for 1 should halve the price, but the price stays the same, the unexplained factor is 2. The price denies the
+//! split if the logarithm of this factor is too large compared with the logarithm of the ratio.
+//!
+//! The logarithms are compared exactly by powers: ln a > p/q ln b if and only if a^q > b^p.
 
 use rust_decimal::Decimal;
 
 use super::adjustment::Ratio;
 use crate::metrics::arithmetic::{power, quotient};
 
-/// Base of natural logarithms, to eight places: the ratio whose logarithm is 1.
+/// Number e to eight decimal places: the ratio with the natural logarithm 1.
 pub(crate) const E: Decimal = Decimal::from_parts(271_828_183, 0, 0, false, 8);
 
-/// Factor by which a split changes prices, in either direction. `None` for ratios below 3 for 2, which are too small to
-/// be visible in a price.
+/// Factor of the price change at a split, always at least 1. `None` for ratios below 3 for 2, because such a change is
+/// not visible in a price.
 pub(crate) fn detectable_factor(ratio: Ratio) -> Option<Decimal> {
     let (more, fewer) = (ratio.from.max(ratio.to), ratio.from.min(ratio.to));
     quotient(more, fewer).filter(|size| *size >= Decimal::new(15, 1))
@@ -31,15 +33,15 @@ pub(crate) fn is_denied(rest: Decimal, ratio: Ratio, share: i64, largest_ratio: 
     let (numerator, denominator) = lowest_share(share);
     match (power(rest, denominator), power(base, numerator)) {
         (Some(rest), Some(base)) => rest > base,
-        // `None` is a power of more than 28 digits, which exceeds every power that fits. If both powers have more than
-        // 28 digits, their bases are compared.
+        // `None` means that a power has more than 28 digits. It exceeds every power that fits. If both powers have more
+        // than 28 digits, their bases are compared.
         (None, Some(_)) => true,
         (Some(_), None) => false,
         (None, None) => rest >= base,
     }
 }
 
-/// Numerator and denominator of a percentage in lowest terms: 40 is 2/5.
+/// Numerator and denominator of a percentage in lowest terms: 40 percent is 2/5.
 fn lowest_share(percent: i64) -> (u32, u32) {
     let divisor = [20, 10, 5, 4, 2].into_iter().find(|divisor| percent % divisor == 0 && 100 % divisor == 0);
     let divisor = divisor.unwrap_or(1);
@@ -69,7 +71,7 @@ mod tests {
             assert_eq!(denied(rest, of(1, 2), one), expected, "{rest}");
             assert_eq!(denied(rest, of(2, 1), one), expected, "{rest}");
         }
-        // From a ratio of 2.718 on, the bound is e^0.4: 1.4918.
+        // For ratios of 2.718 and above, the limit is e^0.4: 1.4918.
         assert_eq!([dec!(1.491), dec!(1.492)].map(|rest| denied(rest, of(12, 1), one)), [false, true]);
         assert_eq!([dec!(2.7), dec!(2.71)].map(|rest| denied(rest, of(12, 1), none)), [false, true]);
         // Shares without a common divisor, and numbers beyond 28 digits.

@@ -1,12 +1,15 @@
 //! Total return by the definition of CRSP (R12). Dividends are reinvested at the close of their ex-date; splits are
 //! included.
 //!
-//! The return is the product over bars of (P_t + D_t) x s_t / P_(t-1), minus 1. P_t is the close, D_t the
-//! distributions, and s_t = to/from of a split on day t. Between ex-dates, each close is once a numerator and once a
-//! denominator, so the closes cancel. Therefore only the first close, the last close and the closes of ex-dates are
-//! read. A distribution without a bar on its ex-date is reinvested at the next bar. The ratio of two adjusted closes
-//! differs from this return, because adjustment factors use the close before the ex-date. The result is null if a
-//! distribution is in another currency than the prices. Source: CRSP's definition of holding-period returns.
+//! The return is the product over all bars of (P_t + D_t) x s_t / P_(t-1), minus 1. P_t is the close, D_t the
+//! distributions, and s_t is to/from of a split on day t. Between ex-dates, the closes cancel: each is once a numerator
+//! and once a denominator. Therefore only the first close, the last close and the closes of ex-dates are needed.
+//!
+//! A distribution without a bar on its ex-date is reinvested at the next bar. The result is null if a distribution is
+//! in another currency than the prices. The ratio of two adjusted closes is not exactly this return, because adjustment
+//! factors use the close before the ex-date.
+//!
+//! Source: CRSP's definition of holding-period returns.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -17,7 +20,7 @@ use crate::day::{date_of, day_number, position_on_or_after};
 use crate::metrics::arithmetic::{HUNDRED, quotient};
 use crate::metrics::calendar::months_before;
 
-/// Maximum age of the start price at the start of the window, calendar days.
+/// The start price of a return is at most this number of calendar days older than the first day of its period.
 const START_TOLERANCE: i64 = 10;
 
 /// Raw closes of sorted sessions, with the adjustment factors between them.
@@ -27,7 +30,7 @@ pub struct CloseSeries<'a> {
     pub days: &'a [i32],
     /// Function that returns the raw close of the session at an index. Closes are positive.
     pub close: &'a dyn Fn(usize) -> Decimal,
-    /// Adjustment factors by ex-date.
+    /// Adjustment factors, sorted by ex-date.
     pub factors: &'a [AdjustmentFactor],
 }
 
@@ -54,13 +57,14 @@ impl CloseSeries<'_> {
 }
 
 /// Product of the ratios of the splits and price-only actions on the ex-dates `days`. A price-only action, such as a
-/// spin-off, changes prices but not share counts. Its ratio has the same effect as reinvesting the spin-off value.
+/// spin-off, does not change share counts. Its ratio is included because it has the same effect as reinvesting the
+/// value of the spin-off.
 fn price_ratio_of(days: &[AdjustmentFactor]) -> Ratio {
     days.iter().fold(Ratio::ONE, |ratio, day| ratio.then(day.price_ratio()))
 }
 
-/// Growth by reinvested distributions, (P + D) / P, at the session on which the ex-dates `days` are reinvested. Amounts
-/// are on the share basis of the session.
+/// Growth by the distributions of the ex-dates `days`: (P + D) / P. All of them are reinvested at the same session. P
+/// is its close, and D the sum of the distributions on its share basis.
 fn reinvested(closes: &CloseSeries<'_>, days: &[AdjustmentFactor]) -> Option<Decimal> {
     let close = (closes.close)(closes.session(days.first()?));
     let mut value = Decimal::ZERO;
@@ -71,8 +75,8 @@ fn reinvested(closes: &CloseSeries<'_>, days: &[AdjustmentFactor]) -> Option<Dec
     if value.is_zero() { Some(Decimal::ONE) } else { quotient(close.checked_add(value)?, close) }
 }
 
-/// Start bar of a window of `months` months: the newest bar on or before the window's first day, at most ten days
-/// older. `None` without such a bar.
+/// Start bar of a period of `months` months that ends on `as_of`: the newest bar on or before the first day of the
+/// period. `None` if this bar is more than ten days older than that day, or if there is none.
 pub(crate) fn start_bar(series: &PriceSeries<'_>, as_of: NaiveDate, months: u32) -> Option<usize> {
     let start = months_before(as_of, months);
     series.at_or_before(start).filter(|index| (start - series.date(*index)).num_days() <= START_TOLERANCE)

@@ -1,4 +1,4 @@
-//! Type of the rows that one security has in the read tables.
+//! Rows of one security in the read tables.
 
 use crate::bars::Bars;
 use crate::metrics::prices::adjustment::AdjustmentFactor;
@@ -17,21 +17,21 @@ pub struct DerivedRows {
     pub metrics: row::Metrics,
     /// True if a dividend was paid, is declared or is projected.
     pub has_dividends: bool,
-    /// Dividends by ex-date. Cancelled dividends, and projections of the next 366 days, are included.
+    /// Dividends, sorted by ex-date. Cancelled dividends, and projections of the next 366 days, are included.
     pub dividends: Vec<row::DividendRow>,
-    /// Splits by ex-date. Announced and cancelled splits are included.
+    /// Splits, sorted by ex-date. Announced and cancelled splits are included.
     pub splits: Vec<row::SplitRow>,
-    /// Raw bars up to the as-of date, one per session. The versions of the bars are unknown.
+    /// Raw bars up to the as-of date, one per session. They have no versions (revision and observation time).
     pub bars: Bars,
-    /// Adjustment factors by ex-date, up to the as-of date.
+    /// Adjustment factors up to the as-of date, sorted by ex-date.
     pub factors: Vec<AdjustmentFactor>,
     /// Quarantined rows with their reasons.
     pub quarantined: Vec<row::Quarantined>,
 }
 
 impl DerivedRows {
-    /// True if the security has any row that is not withdrawn. A quarantined row is enough. Securities without such a
-    /// row are not listed.
+    /// True if the security has at least one row that is not withdrawn. Quarantined rows count. Securities without such
+    /// a row are not listed.
     pub fn has_live_rows(&self) -> bool {
         !self.bars.is_empty()
             || self.fundamentals.is_some()

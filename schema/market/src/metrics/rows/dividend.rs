@@ -1,4 +1,5 @@
-//! Dividend rows of a security (paid, declared, cancelled and projected), and their fingerprints by year.
+//! Dividend rows of a security (paid, declared, cancelled and projected), and a fingerprint (hash) of the rows of each
+//! year.
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hash, Hasher};
@@ -26,7 +27,8 @@ pub(crate) fn dividends(computed: &ComputedMetrics<'_>) -> Vec<DividendRow> {
     rows
 }
 
-/// Fingerprint of the dividend rows of each ex-date year, computed without building the rows.
+/// Fingerprint (hash) of the dividend rows of each year, by year of the ex-date. It is computed without building the
+/// rows.
 pub(crate) fn fingerprints(computed: &ComputedMetrics<'_>, hashes: &impl BuildHasher) -> BTreeMap<i32, u64> {
     let mut years = BTreeMap::new();
     for record in records(computed) {
@@ -56,15 +58,15 @@ struct DividendRecord<'m> {
     status: DividendStatus,
     split: Ratio,
     price_factor: Option<Decimal>,
-    /// Number of payments a year, an input of the yield at the ex-date. `None` if amount and price cannot be compared.
+    /// Number of payments a year, for the yield at the ex-date. `None` if the payment is not regular, or in another
+    /// currency than the prices.
     per_year: Option<i32>,
-    /// Close before the ex-date, an input of the yield at the ex-date. `None` if `per_year` is `None` or no close is
-    /// known.
+    /// Close before the ex-date, for the yield at the ex-date. `None` if `per_year` is `None` or no close is known.
     close_before: Option<Decimal>,
     /// Regular part of the amount, on the as-of date's share basis.
     regular_adjusted: Decimal,
-    /// Regular part of the previous regular payment, on the as-of date's share basis. `None` without a previous
-    /// payment, or if that payment is in another currency.
+    /// Regular part of the previous regular payment, on the as-of date's share basis. The field `change_percent` is
+    /// relative to it. `None` without a previous payment, or if it is in another currency.
     previous: Option<Decimal>,
     source: &'m str,
     revision: i64,
@@ -108,7 +110,7 @@ impl DividendRecord<'_> {
 
 impl Fingerprint for DividendRecord<'_> {
     fn hash_into(&self, state: &mut impl Hasher) {
-        // All fields are named, so that the compiler reports a field that the hash omits.
+        // All fields are named. If a new field is missing here, the compiler reports an error.
         let Self {
             named,
             ex_date,
@@ -249,8 +251,8 @@ fn special_part(computed: &ComputedMetrics<'_>, payment: &Payment<'_>, regular: 
     quotient(special.checked_mul(payment.amount)?, payment.adjusted)
 }
 
-/// Status of a payment: paid from its payment date on, otherwise declared. The ex-date replaces an unknown payment
-/// date.
+/// Status of a payment: paid from its payment date on, otherwise declared. If the payment date is unknown, the ex-date
+/// is used.
 fn status(payment: &Payment<'_>, as_of: NaiveDate) -> DividendStatus {
     let due = payment.observation.record.payment_date.unwrap_or(payment.ex_date);
     if due <= as_of { DividendStatus::Paid } else { DividendStatus::Declared }

@@ -10,7 +10,7 @@ use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::valuation::price_to;
 use crate::row::FundamentalsRow;
 
-/// Company figures; `None` for a provisional security without reports.
+/// Row of company figures. `None` for a provisional security (without a reference record) that has no reported figures.
 pub(crate) fn fundamentals(computed: &ComputedMetrics<'_>) -> Option<FundamentalsRow> {
     let reported = computed.inputs.merged.fundamentals.as_ref().map(|merged| &merged.figures);
     let security = computed.inputs.security();
@@ -73,8 +73,8 @@ pub(crate) fn fundamentals(computed: &ComputedMetrics<'_>) -> Option<Fundamental
 }
 
 impl DerivedRows {
-    /// Company figures in responses. Some absent figures, such as the sector, are taken from the stock row. For a
-    /// provisional security without reports, these are the only figures.
+    /// Company figures as responses show them. Some figures that are missing in the row, such as the sector, are taken
+    /// from the stock row. Without a row of company figures, all figures come from the stock row.
     pub fn served_fundamentals(&self) -> FundamentalsRow {
         let (listed, figures) = (&self.stock.listed, &self.stock.figures.screened);
         let row = self.fundamentals.clone().unwrap_or_else(|| FundamentalsRow {

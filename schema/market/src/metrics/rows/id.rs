@@ -1,14 +1,17 @@
-//! Record ids, unique in the whole service and stable over rebuilds.
+//! Record ids. They are unique in the whole service, and a rebuild of the read tables does not change them.
 //!
-//! An id is `symbol/source/kind/vendor's id`, or `symbol/source/kind@date.type.currency` without a vendor's id. Without
-//! a vendor's id, a corrected date gives a new record, and the record at the old date is cancelled. The symbol is taken
-//! from the feed's row, so that a change of the ticker does not change ids. If versions of a record have several
-//! symbols, the security's earliest symbol is used.
+//! With a vendor's id, a record id is `symbol/source/kind/vendor's id`. Without a vendor's id, it is
+//! `symbol/source/kind@date.type.currency`; a split has only the date after `@`. If the vendor then corrects the date,
+//! the result is a new record, and the record with the old date is cancelled.
 //!
-//! Several payments of a day without vendor's id are numbered by amount: the second id ends in `.2`, the third in `.3`.
-//! If one file contains all payments of the day, their ids do not depend on other files or the order of loading.
+//! The symbol comes from the feed's row, so a change of the ticker does not change ids. If the versions of a record
+//! have several symbols, the security's earliest symbol is used.
 //!
-//! Symbols and source names contain no `/` and no `@`, so the parts of an id are unambiguous.
+//! If several payments of one day have no vendor's id, they are numbered by amount: the second id ends in `.2`, the
+//! third in `.3`. If one file contains all payments of the day, their ids do not depend on other files or on the order
+//! of loading.
+//!
+//! Symbols and source names contain neither `/` nor `@`, so the parts of an id are unambiguous.
 
 use std::fmt::{self, Write as _};
 use std::hash::{Hash, Hasher};
@@ -34,7 +37,7 @@ pub(crate) fn hash_dividend_id(payment: &Payment<'_>, state: &mut impl Hasher) {
     }
 }
 
-/// Id of a stock dividend in the list of splits.
+/// Id of a stock dividend as a row in the list of splits.
 pub(crate) fn stock_dividend_id(payment: &Payment<'_>) -> String {
     of_payment(payment, "stock_dividend")
 }
@@ -58,7 +61,7 @@ fn of_payment(payment: &Payment<'_>, kind: &str) -> String {
     id(payment.observation, payment.named.record.symbol.as_str(), kind, said)
 }
 
-/// Id of a record. Without a vendor's id, `write_fields` writes the fields that identify the record.
+/// Id of a record. If the observation has no vendor's id, `write_fields` appends the fields that identify the record.
 fn id<T>(
     observation: &Observation<T>,
     symbol: &str,

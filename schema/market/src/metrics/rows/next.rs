@@ -7,15 +7,15 @@ use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::computed::upcoming::ProjectedPayment;
 use crate::row::{Flag, NextDividend, NextStatus};
 
-/// Amount of a projected payment on the share basis of its ex-date. This basis differs from the as-of date's basis if
-/// an announced split lies between the two dates.
+/// Amount of a projected payment on the share basis of its ex-date. `projection.amount` is on the share basis of the
+/// as-of date. The two differ if an announced split is between the dates.
 pub(crate) fn declared(computed: &ComputedMetrics<'_>, projection: &ProjectedPayment) -> Decimal {
     let splits = &computed.inputs.merged.split_table;
     splits.ratio_to_basis(computed.inputs.as_of, projection.ex_date).apply(projection.amount)
 }
 
-/// Next ex-dividend date: the earliest declared date, or else the first projected date. `None` without either, or if a
-/// declaration is overdue.
+/// Next ex-dividend date and amount: the earliest declared one, or else the first projected one. `None` if there is
+/// neither, or if the next declaration is overdue.
 pub(crate) fn next_dividend(computed: &ComputedMetrics<'_>) -> Option<NextDividend> {
     if let Some(index) = computed.upcoming.declared {
         let payment = computed.inputs.payments()[index];

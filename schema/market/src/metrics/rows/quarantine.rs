@@ -1,4 +1,4 @@
-//! Quarantine rows of a security, each with the key by which a review decision names the row.
+//! Quarantined rows of a security, with the keys that review decisions use to identify them.
 
 use crate::day::date_of;
 use crate::event::{DecidedRow, Kind, line_column};
@@ -11,7 +11,7 @@ pub(crate) fn quarantined(computed: &ComputedMetrics<'_>) -> Vec<Quarantined> {
     quarantined_with_keys(computed).into_iter().map(|(row, _)| row).collect()
 }
 
-/// Quarantined rows by kind and day, each with the key by which a review decision names the row.
+/// Quarantined rows by kind and day. Each has the key that a review decision uses to identify the row.
 pub(crate) fn quarantined_with_keys(computed: &ComputedMetrics<'_>) -> Vec<(Quarantined, DecidedRow)> {
     let symbol = computed.inputs.history.symbol.to_string();
     let merged = &computed.inputs.merged;

@@ -50,9 +50,9 @@ fn split_row(computed: &ComputedMetrics<'_>, split: &MergedSplit) -> SplitRow {
     }
 }
 
-/// Row with the fields that are common to all split rows. `effective` is the session at which the price moves. It
-/// is also the ex-date of the row, unless the caller sets another ex-date. The caller sets the other dates and the
-/// revision of the record.
+/// Split row with the fields that splits and stock dividends have in common. `effective` is the session at which the
+/// price moves. It is also the ex-date of the row, unless the caller sets another one. The caller sets the other dates
+/// and the revision.
 fn base(
     computed: &ComputedMetrics<'_>,
     id: String,

@@ -1,4 +1,5 @@
-//! Stock row of a security: headline figures, screener figures and the parts of the snapshot.
+//! Stock row of a security: the row of lists and screeners, and the parts of a snapshot (company, prices, dividends and
+//! data coverage).
 
 use rust_decimal::Decimal;
 
@@ -86,8 +87,8 @@ fn figures(computed: &ComputedMetrics<'_>, quote: &Quote) -> StockFigures {
     }
 }
 
-/// Change from the last close of the previous year to the latest price, percent. Both are on the price basis of the
-/// as-of date. `None` if one of them is unknown.
+/// Change from the last close of the previous year to the latest price, percent. Both prices are adjusted for splits up
+/// to the as-of date. `None` if one of them is unknown.
 fn change_this_year(computed: &ComputedMetrics<'_>) -> Option<Decimal> {
     let series = computed.inputs.series();
     let new_year = chrono::NaiveDate::from_ymd_opt(chrono::Datelike::year(&computed.inputs.as_of), 1, 1)?;

@@ -1,8 +1,8 @@
-//! Rule parameters: numbers that this service chose for its rules, with name, default, unit, range and meaning.
+//! Rule parameters: numbers that this service chose for its rules. Each has a name, default, unit, range and meaning.
 //!
-//! Rules receive the parameters as plain values. A number that the source of a rule sets, such as a Chowder threshold,
-//! is not a parameter. A number that the caller chooses, such as the minimum yield of a screen, is not a parameter
-//! either.
+//! Rules receive the parameters as plain values. Two kinds of numbers are not parameters: a number from the published
+//! source of a rule, such as a Chowder threshold, and a number that the caller chooses, such as the minimum yield of a
+//! screen.
 
 mod parameter;
 mod table;
@@ -14,11 +14,11 @@ use rust_decimal::Decimal;
 pub use parameter::{ParameterDeviation, RuleError, RuleParameter};
 pub use table::*;
 
-/// Version of the rules. It increases whenever the same facts give a different figure.
+/// Version of the rules. It increases when a change of the rules changes a figure for the same facts.
 pub const METHOD_VERSION: &str = "2026.7";
 
 impl Rules {
-    /// Parses parameters of the form `NAME=VALUE`. All other parameters have their defaults.
+    /// Parses parameters of the form `NAME=VALUE`. Parameters that are not given have their defaults.
     pub fn parse<T: AsRef<str>>(given: &[T]) -> Result<Self, RuleError> {
         let mut chosen = BTreeMap::new();
         for text in given.iter().map(AsRef::as_ref) {
@@ -57,7 +57,7 @@ impl Rules {
         self.with_deviations(METHOD_VERSION)
     }
 
-    /// Appends to `version` the parameters that differ from their defaults.
+    /// Returns `version`, followed by the parameters that differ from their defaults.
     pub fn with_deviations(&self, version: &str) -> String {
         let mut version = version.to_owned();
         for (place, ParameterDeviation { name, value, .. }) in self.deviations().iter().enumerate() {

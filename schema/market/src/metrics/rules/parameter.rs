@@ -81,7 +81,8 @@ impl RuleParameter {
     }
 }
 
-/// Parses a literal as an exact decimal at compile time. The literal has digits, underscores and at most one point.
+/// Parses a literal as an exact decimal at compile time. The literal consists of digits, underscores and at most one
+/// decimal point.
 pub(crate) const fn exact(text: &str) -> Decimal {
     let bytes = text.as_bytes();
     let (mut digits, mut scale, mut in_fraction, mut place) = (0u64, 0, false, 0);

@@ -97,24 +97,26 @@ macro_rules! rules {
 rules! {
     /// Parameters of the payment frequency inferred from gaps between ex-dates.
     frequency: FrequencyRules, "R5" {
-        /// Gap between ex-dates above which payments have restarted. Ex-dates before the gap are ignored. Also used by
-        /// R8 and R28.
+        /// Maximum gap between two ex-dates of one series of payments. After a longer gap, payments have restarted, and
+        /// earlier ex-dates are ignored. Also used by R8, R28, R34, R36 and R37.
         restart_days: i64 = 550, 366..=3650, "days";
         /// Number of newest ex-dates from which the frequency is inferred.
         newest_ex_dates: i64 = 7, 4..=25, "ex-dates";
-        /// Minimum share of adjacent pairs of gaps that sum to a year, for the semi-annual frequency.
+        /// A payer is semi-annual if at least this share of the adjacent pairs of gaps sum to a year.
         yearly_pairs: i64 = 60, 1..=100, "percent";
-        /// Minimum sum of two gaps that together are a year.
+        /// Minimum sum of two gaps that count as a year.
         year_least_days: i64 = 330, 300..=365, "days";
-        /// Maximum sum of two gaps that together are a year.
+        /// Maximum sum of two gaps that count as a year.
         year_most_days: i64 = 400, 365..=430, "days";
-        /// Minimum share of gaps that lie in the class of the median gap.
+        /// Minimum share of gaps in the same range as the median gap, for example the monthly range. Otherwise the
+        /// payer is irregular.
         class_agreement: i64 = 60, 1..=100, "percent";
-        /// Minimum number of gaps at which the inference overrules a vendor's tag.
+        /// Minimum number of gaps before the inferred frequency overrules the vendor's frequency.
         overruling_gaps: i64 = 4, 1..=24, "gaps";
-        /// Minimum share of gaps that agree with the inferred frequency to overrule a vendor's tag.
+        /// The inferred frequency overrules the vendor's frequency only if at least this share of gaps agree with it.
         overruling_agreement: i64 = 75, 1..=100, "percent";
-        /// Maximum deviation of the median gap from the period of a tagged frequency that has no gap class.
+        /// A vendor's frequency of 3, 6, 24 or 26 payments a year is not overruled if the median gap deviates from its
+        /// period by at most this.
         tag_tolerance: i64 = 15, 0..=50, "percent";
         /// Shortest weekly gap.
         weekly_least_days: i64 = 5, 1..=7, "days";
@@ -137,25 +139,24 @@ rules! {
         /// Longest annual gap.
         annual_most_days: i64 = 450, 365..=550, "days";
     }
-    /// Parameters of the dividend status of a payer.
+    /// Parameters of the dividend status of a security.
     status: StatusRules, "R6" {
-        /// Number of payment periods without an ex-date after which a payer has lapsed.
+        /// A payer has lapsed after more than this number of payment periods without an ex-date.
         lapse_periods: Decimal = 1.5, 1..=5, "periods";
         /// Minimum number of days without an ex-date before a payer of 12 or 13 payments a year lapses.
         monthly_least_days: i64 = 75, 31..=366, "days";
         /// Minimum number of days without an ex-date before a payer of 24 or more payments a year lapses.
         weekly_least_days: i64 = 21, 7..=366, "days";
-        /// Number of days without an ex-date after which an irregular payer has lapsed.
+        /// An irregular payer has lapsed after more than this number of days without an ex-date.
         irregular_days: i64 = 450, 31..=3650, "days";
     }
     /// Parameters of the forward dividend.
     forward: ForwardRules, "R8" {
-        /// Minimum ratio of the latest amount to the median of the four amounts before it, from which it is unusual.
+        /// The latest amount is unusual if it is at least this multiple of the median of the four amounts before it.
         unusual_factor: Decimal = 3, 1.01..=100, "times";
-        /// Maximum ratio between the latest amount and the amount before it. Up to this ratio, the latest amount is
-        /// not unusual.
+        /// The latest amount is not unusual if it differs from the previous amount by at most this factor.
         confirming_factor: Decimal = 1.5, 1..=100, "times";
-        /// Minimum difference between half-yearly amounts that are an interim and a final dividend.
+        /// Two half-yearly amounts are an interim and a final dividend if they differ by more than this.
         unequal_halves: Decimal = 10, 0..=100, "percent";
     }
     /// Parameters of the payment schedule.
@@ -167,23 +168,24 @@ rules! {
         /// Minimum gap between two regular payments, as a share of the payment period. Of two closer payments, one may
         /// be special. 0: no payment is special.
         slot_share: i64 = 60, 0..=90, "percent";
-        /// Minimum ratio of an amount to both neighbouring amounts, from which a part of it is special.
+        /// An amount can be partly special if it is at least this multiple of both neighbouring amounts.
         combined_factor: Decimal = 1.3, 1.01..=1000, "times";
-        /// Minimum ratio of the rate after a row with a special part to the rate before it.
+        /// Minimum annual rate after a partly special amount, as a multiple of the annual rate before it.
         return_least: Decimal = 0.8, 0..=1, "times";
-        /// Maximum ratio of the rate after a row with a special part to the rate before it.
+        /// Maximum annual rate after a partly special amount, as a multiple of the annual rate before it.
         return_most: Decimal = 1.5, 1..=10, "times";
-        /// Ratio of an amount to both neighbouring amounts below which it is a dip. 0: no amount is a dip.
+        /// An amount is a dip if it is below this multiple of both neighbouring amounts. 0: no amount is a dip.
         dip_share: Decimal = 0.98, 0..=1, "times";
-        /// Minimum share of changes between the rows around a row that are not falls. Below it, the declared amount is
-        /// regular.
+        /// A payer is steady if at least this share of the changes between nearby amounts are not falls. The declared
+        /// amounts of other payers are regular.
         steady_share: Decimal = 80, 0..=100, "percent";
         /// Maximum number of consecutive missing payments for which growth and streak assume an amount.
         assumed_slots: i64 = 1, 0..=2, "slots";
     }
     /// Parameters of increase streaks.
     streak: StreakRules, "R14" {
-        /// Maximum difference at which two annual totals or rates are equal. Also used for changes of the rate (R13).
+        /// Two annual totals are equal if they differ by at most this. Also used for changes of the amount per payment
+        /// (R13).
         tolerance: Decimal = 0.05, 0..=10, "percent";
         /// Maximum number of consecutive years with an equal total that neither extend nor end a streak.
         tolerated_flat_years: i64 = 0, 0..=10, "years";
@@ -207,79 +209,82 @@ rules! {
     }
     /// Parameters of suspect yields, yield traps and the safety label.
     safety: SafetyRules, "R18" {
-        /// Headline yield above which the yield is probably an error or a liquidation.
+        /// A headline yield above this is probably an error or a liquidation.
         suspect_yield: Decimal = 25, 1..=1000, "percent";
-        /// Payout ratio above which a dividend is unsafe and its yield is a trap.
+        /// A dividend with a payout ratio above this is unsafe, and its yield is a trap.
         payout_limit: Decimal = 100, 10..=1000, "percent";
         /// Payout ratio from which a dividend is borderline.
         borderline_payout: Decimal = 75, 0..=1000, "percent";
         /// Payout ratio from which a real-estate dividend is borderline.
         borderline_real_estate: Decimal = 90, 0..=1000, "percent";
-        /// Fall from the trailing to the forward dividend above which a yield is a trap.
+        /// A yield is a trap if the forward dividend is below the trailing dividend by more than this.
         trap_dividend_fall: Decimal = 10, 0..=100, "percent";
-        /// Price fall over 12 months above which a yield is a trap.
+        /// A yield is a trap if the price fell by more than this over 12 months.
         trap_price_fall: Decimal = 40, 0..=100, "percent";
     }
     /// Parameters of the risk against the benchmark.
     risk: RiskRules, "R23" {
-        /// Minimum number of pairs of monthly returns from which a beta is computed.
+        /// A beta needs at least this number of months with a return of both the security and the benchmark.
         beta_least_pairs: i64 = 24, 2..=60, "pairs";
     }
     /// Parameters of spin-offs that a feed publishes as a split ratio without a type.
     spin_off: SpinOffRules, "R35" {
         /// Largest ratio of a spin-off, in either direction.
         largest_ratio: Decimal = 2.5, 1.01..=10, "times";
-        /// Number that both numbers of a spin-off's ratio in lowest terms must exceed.
+        /// Both numbers of a spin-off's ratio in lowest terms must be above this, for example 1281:1000.
         least_term: i64 = 50, 1..=10000, "shares";
         /// Minimum number of old shares in a spin-off's ratio in lowest terms.
         least_old_shares: i64 = 100, 1..=10000, "shares";
-        /// Number that replaces `least_term` if another action of the same source is a spin-off.
+        /// Replacement for `least_term` if the same source has another spin-off of the security.
         least_term_of_sibling: i64 = 20, 1..=10000, "shares";
-        /// Minimum distance between two splits of equal ratio that shows that they are not spin-offs.
+        /// Two splits of equal ratio are not spin-offs if they are at least this number of days apart.
         repeat_days: i64 = 180, 1..=3650, "days";
     }
     /// Parameters of price levels: isolated bars, wrong units, and splits that the price denies.
     level: LevelRules, "R36" {
-        /// Factor between adjacent closes above which the move needs an explanation.
+        /// A move between adjacent closes by more than this factor needs an explanation, for example a split.
         factor: Decimal = 3, 1.5..=100, "times";
-        /// Maximum distance between bars that are adjacent.
+        /// Two bars are adjacent if they are at most this number of days apart.
         adjacent_days: i64 = 7, 1..=31, "days";
-        /// Maximum difference between the closes before and after a bar at which they agree.
+        /// The closes before and after a bar agree if they differ by at most this.
         agreement: Decimal = 50, 0..=200, "percent";
-        /// Maximum deviation of a move from the factor 100 or 1,000 at which it is a change of unit.
+        /// A move is a change of unit if it deviates from the factor 100 or 1,000 by at most this.
         unit_tolerance: Decimal = 15, 0..=50, "percent";
-        /// Maximum length of a run of newest bars in a wrong unit. A longer run is a lasting move.
+        /// Maximum number of consecutive newest bars in a wrong unit. A longer series of such bars is a lasting move of
+        /// the price.
         unit_run_sessions: i64 = 60, 1..=1000, "sessions";
-        /// Unexplained price move above which the price denies a split: its logarithm, as a share of the split's
-        /// logarithm (at most 1).
+        /// The price denies a split if the logarithm of the unexplained price move is above this share of the logarithm
+        /// of the split ratio (at most 1).
         denied_share: i64 = 40, 5..=60, "percent";
-        /// Unexplained price move above which a denied split is excluded: its logarithm, as a share of the split's
-        /// logarithm.
+        /// A denied split is excluded if the logarithm of the unexplained price move is above this share of the
+        /// logarithm of the split ratio.
         excluded_share: i64 = 80, 50..=100, "percent";
-        /// Number of sessions after the ex-date in which the price move of an early split is searched.
+        /// If the ex-date of a split may be too early, its price move is searched in this number of sessions after the
+        /// ex-date.
         early_sessions: i64 = 3, 0..=10, "sessions";
     }
     /// Parameters of the share basis of amounts before a split.
     share_basis: ShareBasisRules, "R37" {
-        /// Maximum deviation of an amount's change at a split from the inverse ratio, at which the basis is suspect.
-        /// Amounts are split-adjusted.
+        /// The share basis of amounts is suspect if the split-adjusted amount changes at a split by the split ratio,
+        /// with at most this deviation.
         tolerance: Decimal = 2, 0..=20, "percent";
         /// Minimum ratio of a split, in either direction, at which the share basis of earlier amounts is checked.
         least_ratio: Decimal = 2, 1.01..=100, "times";
     }
     /// Parameters of outliers among regular amounts.
     outlier: OutlierRules, "R28" {
-        /// Number of earlier annual rates with which a new rate is compared.
+        /// A new annual rate is compared with this number of earlier annual rates.
         compared_sums: i64 = 4, 2..=20, "sums";
-        /// Minimum ratio of a new annual rate to the median of the earlier rates, from which it needs a confirmation.
+        /// A new annual rate needs a confirmation if it is at least this multiple of the median of the earlier rates.
         factor: Decimal = 10, 2..=1000, "times";
-        /// Maximum deviation from 10, 100 or 1,000 times the surrounding rate at which the unit is probably wrong.
+        /// An annual rate is probably in a wrong unit if its ratio to the rates around it deviates from 10, 100 or
+        /// 1,000 by at most this.
         unit_tolerance: Decimal = 15, 0..=50, "percent";
-        /// Maximum factor between two annual rates that confirm each other.
+        /// Two annual rates confirm each other if they differ by at most this factor.
         near_factor: Decimal = 3, 1..=100, "times";
-        /// Minimum number of days between two extra payments of a yearly series.
+        /// Minimum number of days between two extra payments that recur every year.
         yearly_least_days: i64 = 335, 300..=365, "days";
-        /// Maximum number of days between two extra payments of a yearly series.
+        /// Maximum number of days between two extra payments that recur every year.
         yearly_most_days: i64 = 395, 365..=430, "days";
         /// Minimum amount that is visible in the price, as a share of the close before the ex-date.
         special_share: Decimal = 5, 0.1..=100, "percent";
@@ -288,17 +293,19 @@ rules! {
         /// Maximum price fall on the ex-date that proves an amount.
         special_most_fall: Decimal = 1.4, 1..=10, "times the amount";
     }
-    /// Parameters of completeness: conditions under which a missing dividend means that none was paid.
+    /// Parameters of the completeness of dividends. If they are complete, a security without dividends in the data paid
+    /// none.
     absence: AbsenceRules, "R38" {
-        /// Maximum distance between the years of a source's prices and a year with a dividend of any security. Within
-        /// it, the source carries dividends.
+        /// A source with prices of a security carries dividends if it has a dividend of any security at most this
+        /// number of years before or after these prices.
         feed_years: i64 = 1, 0..=100, "years";
-        /// Smallest step of a feed's adjusted closes that shows a payment. R40 uses the same step.
+        /// A change in the ratio of a feed's adjusted closes to its raw closes shows a payment if it is more than this.
+        /// Also used by R40.
         least_step: Decimal = 0.05, 0.0001..=10, "percent";
-        /// Maximum difference at which a feed's implied dividend factor agrees with the computed factor. Also used by
-        /// R28.
+        /// The dividend factor implied by a feed's adjusted closes agrees with the computed factor if they differ by at
+        /// most this. Also used by R28.
         agreement: Decimal = 0.05, 0.0001..=10, "percent";
-        /// Maximum number of days between a step of the adjusted closes and a payment that explains it.
+        /// Maximum number of days between a change in the adjusted closes and a payment that explains it.
         step_days: i64 = 7, 0..=90, "days";
     }
 }

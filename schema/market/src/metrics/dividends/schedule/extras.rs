@@ -1,8 +1,9 @@
-//! Extra rows of a payment schedule (R34.2): their whole amount is special. An extra row is one of two rows in a slot,
-//! or a distribution of capital.
+//! Extra rows of a payment schedule (R34.2): rows whose whole amount is special. An extra row is one of two rows in a
+//! slot (the period of one regular payment), or a distribution of capital.
 //!
-//! A distribution of capital has a doubtful amount (R28: far above the earlier amounts). It is not extra if another row
-//! with a doubtful amount is about a year before it. Such a payer pays a special part with a regular row every year.
+//! The amount of a distribution of capital is far above the earlier amounts (R28), and at least a quarter of the price.
+//! If another row with a doubtful amount is about a year before it, the row is not extra. Such a payer adds a special
+//! part to a regular payment every year.
 
 use std::cmp::Ordering;
 
@@ -16,10 +17,11 @@ use crate::metrics::arithmetic::median;
 use crate::metrics::rules::{Rules, ScheduleRules};
 use crate::row::AmountReading;
 
-/// Maximum number of neighbouring rows on each side of the two rows in a slot. The median of all their amounts is the
-/// usual amount.
+/// Maximum number of neighbouring rows on each side of two rows in a slot. The median of the neighbouring amounts is
+/// the usual amount.
 const NEAREST: usize = 4;
-/// Minimum difference between two amounts, percent, at which the amounts alone show which row is extra.
+/// Difference between the amounts of two rows in a slot, percent of the smaller amount. If the difference is larger,
+/// the amounts alone decide which row is extra.
 const DIFFERENT: Decimal = Decimal::from_parts(30, 0, 0, false, 0);
 
 /// Marks the extra rows in `readings` as special, without a regular part. Returns their ex-dates.
@@ -48,8 +50,9 @@ pub(crate) fn mark_extras(readings: &mut [Reading], rows: &[ScheduleRow], rules:
     extras.iter().map(|index| rows[*index].ex_date).collect()
 }
 
-/// Extra row of the two rows at `position` and `position + 1` in `kept`, as its position in `kept`. `None` if the two
-/// rows fill different slots, have no common frequency, or have no neighbouring rows.
+/// Finds the extra row of the two rows at `position` and `position + 1` in `kept`. Returns the position of the extra
+/// row in `kept`. Returns `None` if the two rows fill different slots, have no common frequency, or have no
+/// neighbouring rows.
 fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &ScheduleRules) -> Option<usize> {
     let at = |position: usize| kept.get(position).map(|index| &readings[*index]);
     let (first, second) = (at(position)?, at(position + 1)?);
@@ -69,8 +72,8 @@ fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &Sched
     }
     let others = (position.saturating_sub(NEAREST)..position).chain(position + 2..position + 2 + NEAREST);
     let others: Vec<Decimal> = others.filter_map(at).map(|reading| reading.amount).collect();
-    // With fewer than `NEAREST` neighbouring rows, the usual amount is too uncertain to decide between nearly equal
-    // amounts.
+    // With fewer than `NEAREST` neighbouring rows, the usual amount is uncertain. It then decides only between two
+    // amounts that differ clearly.
     let is_usual_known = others.len() >= NEAREST || differs();
     let usual = median(others)?;
     let distance = |reading: &Reading| (reading.amount - usual).abs();
@@ -82,11 +85,11 @@ fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &Sched
     Some(position + usize::from(second_is_extra))
 }
 
-/// True if the rows `first` and `second` fill one slot. Two rows of one slot are closer than `schedule.slot_share` of a
-/// period. If one of them is removed, the gaps between the remaining rows are about one period each.
+/// True if the rows `first` and `second` fill one slot. They must be closer than `schedule.slot_share` of a payment
+/// period. If one of them is removed, the new gap at its place must be about one period.
 ///
-/// If `second` is the newest row, there is no row `after`. It is then enough that `first` is about one period after
-/// `before`, and that the amounts of `first` and `second` differ (`differs`).
+/// If `second` is the newest row, there is no row `after`. It is then enough that one of the two rows is about one
+/// period after `before`. If this is `first`, the amounts of both rows must also differ (`differs`).
 pub(crate) fn shares_slot(
     [before, first, second, after]: [Option<NaiveDate>; 4],
     per_year: i32,
@@ -112,7 +115,8 @@ pub(crate) fn shares_slot(
     }
 }
 
-/// True if the schedule is more regular without the second row than without the first row.
+/// True if the first row fits the schedule at least as well as the second row. A row fits well if its gaps to `before`
+/// and `after` are about one period.
 fn is_second_off_schedule([before, first, second, after]: [Option<NaiveDate>; 4], per_year: i32) -> bool {
     let Some((first, second)) = first.zip(second) else { return true };
     let deviation = |row: NaiveDate| -> i64 {

@@ -1,11 +1,13 @@
-//! Payment frequency around each row: the cheapest sequence of frequencies that explains the gaps between rows (R34).
+//! Payment frequency around each row (R34). Each frequency has a cost for each gap between two rows, and each change of
+//! the frequency has a cost. The sequence of frequencies with the lowest total cost is used.
 //!
 //! A gap of 0.6 to 1.4 periods of a frequency has no cost. A shorter gap (an extra row) costs less than a longer gap (a
 //! missing row). A change of the frequency costs more than two shorter gaps, and more than one longer gap. Uneven
 //! halves (an interim and a final dividend) are semi-annual if two gaps sum to a year, as in R5.
 //!
-//! For a payer with four or more gaps, a vendor's tag of another frequency costs less than an irregular gap. Gaps
-//! therefore overrule tags, as in R5. With fewer gaps, a payer whose gaps contradict its tags is irregular.
+//! A frequency that differs from a vendor's tag has a cost too. With four or more gaps, this cost is lower than the
+//! cost of an irregular gap, so that gaps overrule tags, as in R5. With fewer gaps it is higher: if the gaps contradict
+//! the tags, the payer is irregular.
 
 use rust_decimal::Decimal;
 
@@ -37,7 +39,7 @@ const LONG_GAP: u32 = 7;
 const UNEVEN_HALF: u32 = 1;
 const IRREGULAR_GAP: u32 = 2;
 const OTHER_TAG: u32 = 1;
-/// Cost of a vendor's tag that differs from the frequency, if there are too few gaps to overrule tags.
+/// Cost of a frequency that differs from a vendor's tag, if there are too few gaps to overrule tags.
 const OTHER_TAG_OF_FEW: u32 = 3;
 const CHANGE: u32 = 10;
 
@@ -85,7 +87,7 @@ pub(crate) fn local_frequencies(rows: &[ScheduleRow], rules: &Rules) -> Vec<Opti
     frequencies
 }
 
-/// Frequency of each gap of a series of rows. The series contains no pause.
+/// Frequency of each gap between consecutive rows. The rows contain no pause.
 fn gap_states(rows: &[ScheduleRow], rules: &Rules) -> Vec<State> {
     let gaps: Vec<i64> = rows.windows(2).map(|pair| (pair[1].ex_date - pair[0].ex_date).num_days()).collect();
     // Most payers keep one frequency. If a frequency has no cost at all, the search is not needed.
@@ -169,7 +171,7 @@ fn tag_cost(state: State, row: &ScheduleRow, other_tag: u32) -> u32 {
     }
 }
 
-/// Changes consecutive monthly gaps to the state `Frequent` if their mean is four weeks.
+/// Changes consecutive monthly gaps to the state `Frequent` if their mean is about four weeks.
 fn drop_four_weekly(states: &mut [State], gaps: &[i64], rules: &Rules) {
     let mut start = 0;
     for run in states.chunk_by_mut(|a, b| a == b) {

@@ -1,18 +1,20 @@
-//! Payment schedule of a payer: its slots, and the interpretation of each row (R34). A slot is the date range of one
-//! regular payment.
+//! Payment schedule of a payer (R34). It divides time into slots, and interprets each dividend row. A slot is the date
+//! range of one regular payment.
 //!
-//! Rows of vendors contain specials without a mark, repeated payments, missing payments and single wrong amounts. The
-//! rows themselves are not changed. The interpretation of a row is its [`Reading`]: the regular part, the amount for
-//! growth and streak, and the dividend year.
+//! Vendors' rows have errors: specials without a mark, repeated payments, missing payments and single wrong amounts.
+//! The rows themselves are not changed. The interpretation of a row is its [`Reading`]: the regular part, the amount
+//! for growth and streak, and the dividend year.
 //!
-//! The local frequency of a row is n payments a year; its period is 365.25/n days (`frequency`). Amounts are compared
-//! as annual rates, so that a change of n is not a jump. Irregular payers, and payers with 13 or more payments a year,
-//! have no local frequency. Their declared amounts are regular, and their years are calendar years.
+//! The module `frequency` finds the number n of payments a year around each row. A payment period is then 365.25/n
+//! days. Amounts are compared as annual rates (n times the amount), so that a change of n does not look like a change
+//! of the dividend. Irregular payers, and payers with 13 or more payments a year, have no such n and no slots. Their
+//! declared amounts are regular, and their dividend years are calendar years. For all other payers:
 //! 1. If two rows fill one slot, one of them is special (`extras`). A distribution of capital is special too.
-//! 2. A row far above both neighbours is combined: the larger neighbour's amount is regular, the rest special.
-//! 3. A row below both neighbours is a dip: growth and streak use the smaller neighbour's amount.
-//! 4. A year is n consecutive slots (`slots`). For one missing slot, growth and streak use the smaller neighbour's
-//!    amount. For two or more missing slots within half a year, the total of the year is unknown.
+//! 2. A row far above both neighbours is combined: the larger neighbour's amount is regular, the rest special
+//!    (`parts`).
+//! 3. A row below both neighbours is a dip: growth and streak use the smaller neighbour's amount (`parts`).
+//! 4. A dividend year is n consecutive slots (`slots`). For one missing slot, growth and streak use the smaller
+//!    neighbour's amount. For two or more missing slots within half a year, the total of the year is unknown.
 //!
 //! Source: this service chose the thresholds by comparison with public dividend histories. They are the parameters
 //! `schedule.…`.
@@ -47,7 +49,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// Reads rows that are sorted by ex-date, one row per ex-date.
+    /// Builds the schedule from rows that are sorted by ex-date, one row per ex-date.
     pub fn read(rows: &[ScheduleRow], rules: &Rules) -> Self {
         let frequencies = local_frequencies(rows, rules);
         let face = |(row, per_year): (&ScheduleRow, Option<i32>)| Reading {
@@ -69,7 +71,8 @@ impl Schedule {
         schedule
     }
 
-    /// Reads the rows of one segment, which is a series of payments without a pause.
+    /// Interprets the rows of one segment (a series of payments without a pause). The first row has the index `start`
+    /// in `readings`.
     fn read_segment(&mut self, start: usize, rows: &[ScheduleRow], rules: &Rules) {
         let readings = &mut self.readings[start..start + rows.len()];
         let earlier = extras::mark_extras(readings, rows, rules);
@@ -79,24 +82,24 @@ impl Schedule {
         slots::assign_years(&mut regular, &mut self.missing, &mut self.changed, &rules.schedule);
     }
 
-    /// Regular part of each row that has a slot.
+    /// Regular part of each row that is not special.
     pub fn regular_amounts(&self) -> impl Iterator<Item = RegularDividend> {
         let regular = self.regular();
         regular.map(|reading| RegularDividend { ex_date: reading.ex_date, amount: reading.regular })
     }
 
-    /// Amount for growth and streak of each row that has a slot.
+    /// Amount for growth and streak of each row that is not special.
     pub fn sustained_amounts(&self) -> impl Iterator<Item = RegularDividend> {
         let regular = self.regular();
         regular.map(|reading| RegularDividend { ex_date: reading.ex_date, amount: reading.sustained })
     }
 
-    /// Reading of each row that has a slot. Rows read as special have no slot.
+    /// Reading of each row that is not special.
     pub fn regular(&self) -> impl Iterator<Item = &Reading> {
         self.readings.iter().filter(|reading| reading.kind != AmountReading::Special)
     }
 
-    /// Reading of the row with an ex-date; `None` without such a row.
+    /// Reading of the row with this ex-date; `None` without such a row.
     pub fn find_reading(&self, ex_date: NaiveDate) -> Option<&Reading> {
         let index = self.readings.binary_search_by_key(&ex_date, |reading| reading.ex_date).ok()?;
         Some(&self.readings[index])

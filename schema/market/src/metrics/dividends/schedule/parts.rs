@@ -1,9 +1,10 @@
 //! Combined rows and dips, found by comparison with the rows around them (R34.3, R34.4, R8). A combined row has a
 //! regular and a special part. A dip is a row below both neighbours.
 //!
-//! Amounts are compared only if the payer is steady: at most a fifth of the changes between the eight nearest rows are
-//! falls. Variable payers, payers in a foreign currency, and payers of interim and final dividends are not steady.
-//! Their declared amounts are regular. A row with a doubtful amount (R28) is always combined.
+//! Amounts are compared only if the payer is steady: of the steps between the eight nearest rows, at most a fifth are
+//! falls. Payers of variable amounts, of converted foreign amounts, or of interim and final dividends are not steady.
+//! Their declared amounts are regular. A row with a doubtful amount (R28: far above the earlier amounts) is always
+//! combined.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -12,15 +13,16 @@ use super::reading::{Reading, ScheduleRow};
 use crate::metrics::rules::{Rules, ScheduleRules};
 use crate::row::AmountReading;
 
-/// Number of rows before and after a row from which a steady payer is recognised.
+/// Number of rows before and after a row. They decide whether the payer is steady.
 const NEAREST: usize = 4;
-/// Minimum number of changes between the nearest rows. With fewer changes, a payer is not steady.
+/// Minimum number of steps between the nearest rows. With fewer steps, a payer is not steady.
 const FEWEST_STEPS: u64 = 3;
-/// A rate below this share of the previous rate is a fall. A smaller difference comes from rounding after a split
-/// adjustment.
+/// A step is a fall if the rate is below this share of the previous rate. A smaller difference comes from rounding
+/// after a split adjustment.
 const ROUNDING: Decimal = Decimal::from_parts(995, 0, 0, false, 3);
 
-/// Reads combined rows and dips. `extras` are the ex-dates of extra rows.
+/// Finds combined rows and dips, and changes their readings. `extras` contains the ex-dates of rows that are already
+/// special.
 pub(crate) fn read_parts(
     readings: &mut [&mut Reading],
     extras: &[NaiveDate],
@@ -68,7 +70,7 @@ impl AnnualRates<'_, '_> {
         Some(reading.amount.saturating_mul(Decimal::from(reading.per_year?)))
     }
 
-    /// True if the row has the annual rate of the row before it.
+    /// True if the row and the row before it have the same annual rate.
     fn has_previous_rate(&self, index: usize) -> bool {
         let (own, previous) = (&self.readings[index], &self.readings[index - 1]);
         own.amount == previous.sustained && own.per_year == previous.per_year
@@ -81,8 +83,8 @@ impl AnnualRates<'_, '_> {
         Some(reading.sustained.saturating_mul(Decimal::from(reading.per_year?)))
     }
 
-    /// Reading of a combined row with its regular amount, or of a dip with its amount for growth and streak. `None` if
-    /// the declared amount is regular.
+    /// Interprets the row at `index`. A combined row is returned with its regular amount, and a dip with its amount for
+    /// growth and streak. `None` if the whole amount is regular.
     fn read(&self, index: usize, combined: &[NaiveDate], rules: &Rules) -> Option<(AmountReading, Decimal)> {
         // Most rows have the same annual rate as the row before. Such a row is neither combined nor a dip.
         if self.has_previous_rate(index) {
@@ -108,7 +110,8 @@ impl AnnualRates<'_, '_> {
         is_dip.then(|| (AmountReading::Dip, self.payment_at_rate(previous.min(next))))
     }
 
-    /// Combined reading of a row, with its regular amount: the larger of the neighbouring amounts.
+    /// Interprets the row at `index` as combined. The regular part is the larger of the neighbouring amounts, but at
+    /// most the amount of the row.
     fn combined_reading(&self, index: usize, per_year: i32) -> (AmountReading, Decimal) {
         let own = self.readings[index].amount;
         let previous = self.sustained_rate(index - 1).unwrap_or(own);
@@ -123,8 +126,8 @@ impl AnnualRates<'_, '_> {
         rate.checked_div(Decimal::from(self.per_year)).unwrap_or(rate)
     }
 
-    /// True if the payer is steady: enough changes between the rows around `index`, and few falls. The row at `index`
-    /// is left out.
+    /// True if the payer is steady: there are enough steps between the rows around `index`, and few of them are falls.
+    /// The row at `index` is left out.
     fn is_steady(&self, index: usize, rules: &ScheduleRules) -> bool {
         let others = (index.saturating_sub(NEAREST)..index).chain(index + 1..index + 1 + NEAREST);
         let rates: Vec<Decimal> = others.filter_map(|other| self.sustained_rate(other)).collect();

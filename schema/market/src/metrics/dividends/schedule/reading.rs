@@ -1,4 +1,4 @@
-//! Rows of a payment schedule and their readings (R34).
+//! Rows of a payment schedule, and the reading (interpretation) of each row (R34).
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -12,18 +12,19 @@ use crate::row::AmountReading;
 pub struct ScheduleRow {
     /// Ex-date.
     pub ex_date: NaiveDate,
-    /// Sum per share on the as-of date's share basis.
+    /// Sum per share, adjusted for splits up to the as-of date.
     pub amount: Decimal,
     /// Frequency as tagged by the vendor.
     pub tag: Option<Frequency>,
-    /// Doubt about the amount; `None` for a usual amount and for an amount that a later row confirms.
+    /// Reason to doubt the amount; `None` if the amount is usual or a later row confirms it.
     pub doubt: Option<AmountDoubt>,
 }
 
 /// Reason to doubt an amount (R28): it is far above the amounts of the rows before it, and no later row confirms it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AmountDoubt {
-    /// The larger amount of the two neighbouring rows is the regular part, and the rest is special.
+    /// The amount is below a quarter of the price, or the price is unknown. The larger amount of the two neighbouring
+    /// rows is the regular part, and the rest is special.
     Unconfirmed,
     /// The amount is at least a quarter of the price (the limit of R2). It is a distribution of capital, without a
     /// regular part. If another doubted row is about a year earlier, the amount is read as [`Self::Unconfirmed`].
@@ -36,12 +37,13 @@ impl From<RegularDividend> for ScheduleRow {
     }
 }
 
-/// Reading of one row of a payment schedule: its regular part, amount for growth and streak, and dividend year.
+/// Interpretation of one row of a payment schedule: its regular part, its amount for growth and streak, and its
+/// dividend year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
     /// Ex-date.
     pub ex_date: NaiveDate,
-    /// Amount of the row per share, on the as-of date's share basis.
+    /// Amount of the row per share, adjusted for splits up to the as-of date.
     pub amount: Decimal,
     /// Regular part of the amount per share.
     pub regular: Decimal,
@@ -56,7 +58,7 @@ pub struct Reading {
     pub year: i32,
 }
 
-/// Slot (date range of one regular payment) without a row, between two rows of a payment schedule.
+/// Missing payment: a slot (date range of one regular payment) without a row, between two rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MissingSlot {
     /// Dividend year to which the slot belongs.

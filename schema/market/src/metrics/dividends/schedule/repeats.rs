@@ -1,8 +1,9 @@
 //! Near duplicates (repeats): two rows of one payment whose ex-dates are a few days apart (R34.1).
 //!
-//! Irregular payers, and payers with 13 or more payments a year (more than monthly), have no schedule that confirms a
-//! repeat. Their rows are one payment only if the amounts are equal and the payer's median gap is at least twice
-//! `schedule.duplicate_days` (default 20). Weekly payers have shorter gaps, so by default they have no repeats.
+//! If the payer has a payment schedule, the two rows must fill one slot of it. Irregular payers, and payers with 13 or
+//! more payments a year (more than monthly), have no schedule. Their rows are one payment only if the amounts are equal
+//! and the payer's median gap is at least twice `schedule.duplicate_days` (default 20). Weekly payers have shorter
+//! gaps, so by default they have no repeats.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -17,11 +18,11 @@ use crate::metrics::rules::Rules;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RepeatedPayment<'a> {
     pub row: ScheduleRow,
-    /// Source and vendor's id of the row. Ids of different sources are not compared. `None` without a vendor's id.
+    /// Source, and vendor's id of the row. Ids of different sources are not compared. `None` without a vendor's id.
     pub id: Option<(&'a str, &'a str)>,
-    /// Ex-date that follows from the row's record date (R1); `None` without a record date.
+    /// Ex-date computed from the row's record date (R1); `None` without a record date.
     pub implied: Option<NaiveDate>,
-    /// True if adjusted closes of a feed contain the payment on its ex-date (R40).
+    /// True if a feed's adjusted closes show the payment on this ex-date (R40).
     pub is_in_price: bool,
 }
 
@@ -102,8 +103,8 @@ fn median_gap(rows: &[ScheduleRow]) -> i64 {
 
 /// True if the first row is more reliable than the second.
 ///
-/// Criteria, most important first: the ex-date is a session; adjusted closes contain the payment; the ex-date follows
-/// from the record date.
+/// Criteria, most important first: the ex-date is a session; adjusted closes show the payment; the ex-date agrees with
+/// the record date.
 fn is_better(first: &RepeatedPayment<'_>, second: &RepeatedPayment<'_>) -> bool {
     let quality = |payment: &RepeatedPayment<'_>| {
         let ex_date = payment.row.ex_date;

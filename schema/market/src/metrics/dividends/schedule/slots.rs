@@ -1,11 +1,12 @@
-//! Dividend years of n consecutive slots, missing slots, and changes of the frequency (R34.5 to R34.7).
+//! Assignment of rows to slots and to dividend years of n slots, missing slots, and changes of the frequency (R34.5 to
+//! R34.7).
 //!
 //! Each row has a slot number. A gap of about k payment periods between two rows raises the number by k. An early row
-//! shortens the gap before it and lengthens the gap after it. Half of the difference between a gap and its k periods is
-//! therefore added to the next gap. The gap after an early row is then not read as a missing slot.
+//! shortens the gap before it and lengthens the gap after it. Half of the difference between a gap and k periods is
+//! therefore carried over to the next gap. The longer gap after an early row then does not look like a missing slot.
 //!
-//! The first slot of the dividend years is chosen so that most ex-dates lie in the calendar year of their dividend
-//! year. If several choices fit equally many ex-dates, the ex-dates of the newest two years decide.
+//! The first slot of a dividend year is chosen so that dividend year and calendar year agree for as many ex-dates as
+//! possible. If several choices are equally good, the ex-dates of the newest two years decide.
 
 use chrono::Datelike;
 use rust_decimal::Decimal;
@@ -48,7 +49,7 @@ pub(crate) fn assign_years(
     }
 }
 
-/// Payment slots of consecutive rows with one frequency, and the dividend year of each slot.
+/// Slot numbers of consecutive rows with one frequency, and the conversion of slot numbers to dividend years.
 struct RunYears {
     slots: Vec<i64>,
     per_year: i64,

@@ -13,7 +13,7 @@ fn date(text: &str) -> NaiveDate {
     text.parse().unwrap()
 }
 
-/// Rows written `2024-03-08 0.60`, one a line.
+/// Rows from text such as `2024-03-08 0.60`, one row per line.
 fn rows(text: &str) -> Vec<ScheduleRow> {
     let row = |line: &str| {
         let (day, amount) = line.trim().split_once(' ').unwrap();
@@ -22,7 +22,7 @@ fn rows(text: &str) -> Vec<ScheduleRow> {
     text.trim().lines().map(row).collect()
 }
 
-/// Rows every three months from a day on.
+/// Rows every three months, the first on `first`.
 fn quarterly(first: &str, amounts: &[Decimal]) -> Vec<ScheduleRow> {
     every(3, first, amounts)
 }
@@ -35,7 +35,7 @@ fn every(months: u32, first: &str, amounts: &[Decimal]) -> Vec<ScheduleRow> {
         .collect()
 }
 
-/// Rows of 1 with the given gaps in days.
+/// Rows with an amount of 1 and the given gaps in days.
 fn spaced(gaps: &[i64]) -> Vec<ScheduleRow> {
     let mut rows = vec![ScheduleRow { ex_date: date("2010-01-04"), amount: dec!(1), tag: None, doubt: None }];
     for gap in gaps {
@@ -49,7 +49,7 @@ fn read(rows: &[ScheduleRow]) -> Schedule {
     Schedule::read(rows, &Rules::DEFAULT)
 }
 
-/// Readings that differ from the declared amount: `2020-11-19 combined 0.14`.
+/// Rows that are not wholly regular, for example `2020-11-19 combined 0.14` (ex-date, kind, amount for growth).
 fn peculiar(rows: &[ScheduleRow]) -> Vec<String> {
     let schedule = read(rows);
     let readings = schedule.readings.iter().filter(|reading| reading.kind != AmountReading::Regular);
@@ -80,7 +80,7 @@ fn a_special_in_a_regular_row_is_split_off() {
     assert_eq!(peculiar(&rows), ["2020-11-29 combined 0.14"]);
     let schedule = read(&rows);
     assert_eq!(schedule.readings[5].regular, dec!(0.14));
-    // The newest row is regular as declared, unless an earlier stage doubts it.
+    // Without a later row, the newest row is regular as declared, unless an earlier step doubts its amount.
     assert!(peculiar(&rows[..6]).is_empty());
     let mut doubted = rows[..6].to_vec();
     doubted[5].doubt = Some(AmountDoubt::Unconfirmed);
@@ -145,7 +145,7 @@ fn one_missing_slot_is_assumed_and_two_are_unknown() {
     let two = read(&rows);
     let unknown = |year| MissingSlot { year, per_year: 4, assumed: None };
     assert_eq!(two.missing, [unknown(2018), unknown(2019)]);
-    // A lower rate afterwards is a pause.
+    // If the rate afterwards is lower, the gap is a pause without missing payments.
     rows[3..].iter_mut().for_each(|row| row.amount = dec!(0.10));
     assert!(read(&rows).missing.is_empty());
 }

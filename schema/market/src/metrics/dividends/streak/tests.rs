@@ -11,7 +11,7 @@ fn totals_of(rates: &[RegularDividend]) -> AnnualTotals {
     AnnualTotals::new(&Schedule::read(&rows, &Rules::DEFAULT), "2025-02-01".parse().unwrap())
 }
 
-/// Totals of years ending with 2024; the running year is 2025.
+/// Annual totals up to 2024, if the running year is 2025.
 fn totals(amounts: &[Decimal]) -> AnnualTotals {
     let first = 2025 - i32::try_from(amounts.len()).unwrap();
     let day = |year| NaiveDate::from_ymd_opt(year, 5, 15).unwrap();
@@ -58,7 +58,8 @@ fn tolerated_flat_years_are_passed_over() {
     check(&paused, 0, 1, Some(2024), false);
     check(&paused, 1, 1, Some(2024), false);
     check(&paused, 2, 3, Some(2019), true);
-    // The newest year may be flat, a cut is never one, and neither is what follows a year without any.
+    // The newest year may be flat. A cut is never a flat year, and neither is the first year after a year without
+    // payments.
     check(&paused[..6], 2, 2, Some(2020), true);
     check(&[dec!(3), dec!(2), dec!(3)], 5, 1, Some(2024), false);
     check(&[dec!(1), dec!(0), dec!(2), dec!(2), dec!(3)], 5, 1, Some(2024), false);
@@ -67,7 +68,7 @@ fn tolerated_flat_years_are_passed_over() {
     let input = StreakInput { running: 2025, seed, ..StreakInput::default() };
     let found = increase_streak(&totals(&paused), &input, &StreakRules { tolerated_flat_years: 2, ..RULES });
     assert_eq!((found.years, found.started, found.seeded), (43, Some(1979), true));
-    // A flat year that the seed covers is among its years, one after it adds none.
+    // A flat year within the seed counts as a year of the seed. A flat year after the seed adds nothing.
     let raised = [dec!(1), dec!(1), dec!(2), dec!(3)];
     let rules = StreakRules { tolerated_flat_years: 1, ..RULES };
     for (through_year, expected) in [(2021, (12, Some(2012))), (2022, (12, Some(2013)))] {
@@ -149,7 +150,7 @@ fn a_short_first_year_is_no_base() {
     check(&begun_in_autumn, None, 0, true);
     check(&begun_in_autumn, Some(2023), 0, false);
     check(&begun_in_autumn, Some(2022), 0, true);
-    // The third year is measured against the second, which is whole.
+    // The third year is compared with the second year, which is complete.
     let grown = ["2022-11-10", "2023-05-10", "2023-11-08", "2024-05-10", "2024-11-08"];
     check(&grown, None, 1, true);
     check(&grown, Some(2022), 1, false);
@@ -169,7 +170,7 @@ fn bounds_of_increases_and_cuts() {
 
 #[test]
 fn a_seed_joins_a_streak_that_reaches_it() {
-    // Raised in 2023 and 2024; frozen in 2022.
+    // Increases in 2023 and 2024; an equal total in 2022.
     let raised = totals(&[dec!(1), dec!(1), dec!(2), dec!(3)]);
     let check = |totals: &AnnualTotals, running, years, through_year, expected: (i32, bool, Option<i32>)| {
         let seed = Some(StreakSeed { years, through_year });
@@ -181,7 +182,7 @@ fn a_seed_joins_a_streak_that_reaches_it() {
     check(&raised, 2025, 10, 2023, (11, true, Some(2014)));
     check(&raised, 2025, 1, 2022, (3, true, Some(2022)));
     check(&raised, 2025, 0, 2022, (2, true, Some(2023)));
-    // A seed vouches for the newest complete year, also where the data say otherwise, but for no year to come.
+    // A seed is used for the newest complete year even if the data contradict it, but not for a future year.
     let frozen = totals(&[dec!(1), dec!(1)]);
     check(&frozen, 2025, 10, 2024, (10, true, Some(2015)));
     check(&frozen, 2025, 10, 2023, (0, false, None));
@@ -194,7 +195,7 @@ fn a_streak_over_spin_offs_begins_with_an_increase() {
     let input = StreakInput { running: 2025, spin_offs: &[2023], ..StreakInput::default() };
     let found = increase_streak(&totals(&[dec!(2), dec!(1), dec!(2)]), &input, &RULES);
     assert_eq!((found.years, found.started), (1, Some(2024)));
-    // A year of a spin-off without any payment breaks it.
+    // A year with a spin-off and without any payment ends the streak.
     let found = increase_streak(&totals(&[dec!(1), dec!(0), dec!(2)]), &input, &RULES);
     assert_eq!((found.years, found.started), (0, None));
 }

@@ -24,7 +24,7 @@ fn month_ends(other: &[(&str, i64)]) -> crate::bars::Bars {
     bars
 }
 
-/// Range up to the month `last`, as `average highest lowest`.
+/// Yield range up to the month of `last`, as text: average, highest and lowest yield.
 fn range(paid: &[(&str, Decimal)], other: &[(&str, i64)], split: Option<&str>, last: &str) -> Option<String> {
     use crate::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
     let bars = month_ends(other);
@@ -42,8 +42,8 @@ fn range(paid: &[(&str, Decimal)], other: &[(&str, i64)], split: Option<&str>, l
 fn yields_of_month_ends_that_have_twelve_months_behind_them() {
     let paid =
         [("2012-12-31", dec!(2)), ("2013-12-31", dec!(2)), ("2014-12-31", dec!(3)), ("2015-12-31", dec!(3))];
-    // December 2013 is the first month end with twelve months of history. It includes the payment of its own day, but
-    // not the payment of a year before.
+    // December 2013 is the first month end with twelve months of history. Its trailing year includes the payment on the
+    // month end itself, but not the payment a year earlier.
     assert_eq!(range(&paid, &[], None, "2014-10-31"), None);
     assert_eq!(range(&paid, &[], None, "2014-11-30").as_deref(), Some("2 2 2"));
     assert_eq!(range(&paid, &[], None, "2014-12-31").as_deref(), Some("2.0769 3 2"));

@@ -1,22 +1,23 @@
-//! Scans over whole price columns. They have no branches, so that the compiler vectorises them.
+//! Scans over whole price columns. The loops have no branches, so that the compiler can vectorize them.
 //!
-//! The scans do not compare values one by one. They combine the sign bits of several values in one processor
-//! instruction.
+//! A scan does not decide value by value. It combines a sign bit from each value, and tests the combined bit once.
 
 use crate::bars::{BarColumn, Bars};
 
 const SIGN: u64 = 1 << 63;
-/// Exclusive upper limit of closes for the fast scan. Sums of smaller closes never reach the sign bit.
+/// The fast scan of a block is used if all closes are below this limit. The sums in the scan then never reach the sign
+/// bit.
 const ROOM: u64 = 1 << 61;
 
-/// Number of closes in a block. Most blocks contain no large move.
+/// Number of closes in a block. Most blocks contain no large move and need no further search.
 const BLOCK: usize = 256;
 
-/// Indexes of closes with a large move from the previous close. The move is large if the higher of the two closes is
-/// more than three eighths above the lower one. All closes must be positive.
+/// Indexes of closes with a large move from the previous close. A move is large if the higher of the two closes is more
+/// than 1.375 times the lower one. All closes must be positive.
 ///
-/// Every unit error is a large move. Every split of at least 3 for 2 is a large move too, even if the move deviates by
-/// 3 % from the ratio. A search for unit errors or splits needs only the large moves.
+/// A price in a wrong unit (a factor of 100 or 1,000) always gives a large move. A split of at least 3 for 2 does too,
+/// even if the price changes by another 3 % on the same day. A search for such prices and splits can therefore be
+/// limited to the large moves.
 pub(crate) fn find_large_moves(closes: &[i64]) -> Vec<usize> {
     let mut moves = Vec::new();
     for start in (1..closes.len()).step_by(BLOCK) {
@@ -61,14 +62,14 @@ pub(crate) fn has_fault(bars: &Bars) -> bool {
 fn has_negative(column: &[i64]) -> bool {
     let found = column.iter().fold(0, |found, value| {
         let value = value.cast_unsigned();
-        // In an absent value, [`MISSING`], only the sign bit is set, and the shift removes it. Every other negative
-        // value has a further bit, which remains after the shift.
+        // In an absent value, [`MISSING`], only the sign bit is 1, and the shift removes it. Every other negative value
+        // has a further bit that is 1, which remains after the shift.
         found | ((value >> 63).wrapping_neg() & (value << 1))
     });
     found != 0
 }
 
-/// True if any high is below the low of the same bar. The caller ensures that no value is negative.
+/// True if any high is below the low of the same bar. No value may be negative, except absent values.
 fn has_crossed(highs: &BarColumn, lows: &BarColumn) -> bool {
     // Highs and lows are paired from the newest bar back. The pairs end where one of the columns has no earlier value.
     let pairs =

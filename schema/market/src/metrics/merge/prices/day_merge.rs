@@ -1,4 +1,4 @@
-//! Merge of the bars of all sources day by day, on one scale.
+//! Merge of the bars of all sources day by day. All merged bars have the same number of decimal places.
 
 use chrono::NaiveDate;
 
@@ -8,13 +8,14 @@ use crate::event::{Kind, MINOR_UNIT_PLACES};
 use crate::history::{History, SourcePolicy};
 use crate::metrics::source_preference::{MANUAL, SourceCandidate, preference, range_of, range_starts};
 
-/// Source with its usable raw bars.
+/// Source with its usable bars, converted to raw (unadjusted) prices.
 pub(super) struct Source<'a> {
     pub candidate: SourceCandidate<'a>,
     pub bars: Bars,
 }
 
-/// Number of decimal places to add to quoted prices: 2 for a minor unit such as pence (R4), 0 for the major unit.
+/// Number of decimal places to add to quoted prices: 2 if prices are quoted in a minor unit such as pence (R4),
+/// otherwise 0.
 pub(super) fn minor_places(history: &History) -> u32 {
     let unit = history.security.as_ref().and_then(|security| security.record.quote_unit.as_ref());
     unit.map_or(0, |_| MINOR_UNIT_PLACES)
@@ -55,7 +56,8 @@ fn order_of(sources: &[Source<'_>], policy: &SourcePolicy, day: NaiveDate) -> Ve
     order
 }
 
-/// Largest scale at which every price of every source fits 64 bits, up to the largest scale of the sources.
+/// Number of decimal places of the merged bars: the largest number of any source, or fewer if a price would not fit 64
+/// bits.
 fn common_scale(sources: &[Source<'_>]) -> u32 {
     let wanted = sources.iter().map(|source| source.bars.scale).max().unwrap_or_default();
     let fits = |scale: u32| {

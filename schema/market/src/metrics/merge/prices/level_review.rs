@@ -1,8 +1,10 @@
 //! Quarantine of bars by their price level (R36).
 //!
-//! A quarantined bar is replaced by the bar of the same day from the next preferred source with a right level. A bar
-//! leaps if its close is far from the previous close. A newest bar that leaps is quarantined until the next session,
-//! another source or a decision confirms it.
+//! A leap is a move of the close by more than a factor (`level.factor`) from the previous close. The leaps show which
+//! bars have a wrong price level. Such a bar is quarantined and replaced by the bar of the same day from the next
+//! preferred source, if that bar is not wrong too.
+//!
+//! If the newest bar leaps, it is quarantined until the next session, another source or a decision confirms it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,8 +23,8 @@ use crate::metrics::merge::decisions::{DecisionIndex, confirmed_fault};
 use crate::metrics::merge::validation::{PriceValues, RowFault};
 use crate::row::QuarantineReason;
 
-/// Merges sources day by day and quarantines bars of a wrong level. Returns the remaining bars, and for each bar the
-/// index of its source.
+/// Merges the sources day by day, and quarantines bars with a wrong price level. Returns the remaining bars, and for
+/// each bar the index of its source.
 pub(super) fn pick_sound_bars(
     sources: &mut [Source<'_>],
     policy: &SourcePolicy,
@@ -62,13 +64,15 @@ pub(super) fn pick_sound_bars(
     }
 }
 
-/// Quarantines the newest bar if it leaps and neither another source nor a decision confirms it. Returns true if the
-/// remaining prices contain a leap (R36).
+/// Quarantines the newest bar if its close leaps from the previous close and nothing confirms it. A leap is a move by
+/// more than `level.factor` (R36). Another source or a decision can confirm the bar. Returns true if a leap remains in
+/// the prices.
 ///
-/// `merge_without` merges the prices again without the excluded bars, so that another source can replace the newest
-/// bar. `levels` contains the splits after their review against the price. A newest bar that is older than
-/// `level.adjacent_days` is accepted. The security may have ended trading, so that no next session would confirm the
-/// bar.
+/// `merge_without` merges the prices again without the excluded bars. Another source can then replace the newest bar.
+/// `levels` contains the splits after their review against the price.
+///
+/// A newest bar that is more than `level.adjacent_days` older than `as_of` is accepted. Trading may have ended, and
+/// then no next session would confirm the bar.
 pub(crate) fn review_levels(
     prices: &mut MergedPrices,
     history: &History,
@@ -82,8 +86,8 @@ pub(crate) fn review_levels(
     let has_break = loop {
         let (unconfirmed, has_other_leap) = review_newest(prices, history, as_of, levels, decided);
         let Some(bar) = unconfirmed else { break has_other_leap };
-        // Only bars of the newest day are quarantined here, one per source. If the newest remaining bar is of an
-        // earlier day and leaps too, the prices contain a lasting break.
+        // Only bars of the newest day are quarantined here, at most one per source. If the newest remaining bar is of
+        // an earlier day and also leaps, it stays, and the prices contain a lasting break.
         if unconfirmed_bars.first().is_some_and(|first| first.day != bar.day) {
             break true;
         }
@@ -105,8 +109,8 @@ pub(crate) fn review_levels(
     has_break
 }
 
-/// Newest bar, ready for quarantine, if it leaps and nothing confirms it. The second value is true if the bars that are
-/// not quarantined contain a leap.
+/// The newest bar as a quarantined bar, if its close leaps from the previous close and nothing confirms it; otherwise
+/// `None`. The second value is true if a leap remains in the prices after this quarantine.
 fn review_newest(
     prices: &MergedPrices,
     history: &History,
@@ -124,8 +128,8 @@ fn review_newest(
     let is_newest = index + 1 == bars.len();
     let is_recent = i64::from(day_number(as_of) - day) <= levels.rules.adjacent_days;
     // True if the previous bar leaps too, and the newest close agrees with the close before the previous bar. The
-    // previous bar is then a spike. It is still in use because a person released it from quarantine. The newest bar is
-    // back at the level before the spike.
+    // previous bar is then a spike, and the newest bar is back at the level before it. The spike is still in use
+    // because a decision released it.
     let has_returned = || earlier.last() == Some(&(index - 1)) && levels.agree(closes, index - 2, index);
     if !is_newest
         || !is_recent
@@ -146,7 +150,7 @@ fn review_newest(
     (Some(quarantined_bar(day, &source.source, line, close, fault, decided)), !earlier.is_empty())
 }
 
-/// True if another source has about the same close on the day of a bar.
+/// True if another source has a close of the same day that differs by at most `level.agreement`.
 fn is_confirmed(prices: &MergedPrices, index: usize, history: &History, levels: &LevelCheck<'_>) -> bool {
     let close = Decimal::new(prices.bars.close[index], prices.bars.scale);
     let others = history.prices.iter().enumerate().filter(|(place, _)| *place != prices.source_of(index));
@@ -195,8 +199,7 @@ fn quarantined_bar(
     fault: RowFault,
     decided: &DecisionIndex<'_>,
 ) -> QuarantinedBar {
-    // If a decision confirms that the bar is wrong, the fault is that of the decision. Otherwise, it is the detected
-    // fault.
+    // A decision that confirms the bar as wrong replaces the detected fault.
     let (reason, message) = confirmed_bar(decided, source, day, close).unwrap_or(fault);
     QuarantinedBar { day, source: source.to_owned(), line, close, reason, message }
 }

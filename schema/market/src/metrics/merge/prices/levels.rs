@@ -1,18 +1,19 @@
 //! Price levels: bars far from their neighbours, runs of bars in a wrong unit, and lasting breaks (R36).
 //!
-//! A leap is a move between adjacent bars by more than `level.factor` in either direction. It must exceed the factor
-//! both with and without adjustment for the known splits and payments between the bars. Bars more than
+//! A leap is a move between adjacent bars by more than `level.factor`, up or down. The move must exceed the factor both
+//! before and after adjustment for the known splits and payments between the two bars. Bars more than
 //! `level.adjacent_days` apart are not adjacent.
 //!
-//! - A bar between two leaps is isolated if its neighbours agree within `level.agreement`.
-//! - Bars between two leaps are in a wrong unit if the first leap has a factor of about 100 or 1,000. The bar before
-//!   these bars must agree with the bar after them.
-//! - Bars after the last leap are in a wrong unit if the last leap has a factor of about 100 or 1,000. There must be at
-//!   least two of these bars, at most `level.unit_run_sessions`, and fewer than bars before the leap.
-//! - Every other leap is a lasting break.
+//! - Isolated bar: a single bar between two leaps. The bars before and after it differ by at most `level.agreement`.
+//! - Wrong unit, enclosed: the bars between two leaps, if the first leap has a factor of about 100 or 1,000. The bars
+//!   before and after them differ by at most `level.agreement`.
+//! - Wrong unit, newest: the bars after the last leap, if that leap has a factor of about 100 or 1,000. They are at
+//!   least two bars and at most `level.unit_run_sessions`. There must be more correct bars before the leap than bars
+//!   after it.
+//! - Lasting break: every other leap.
 //!
-//! A leap does not show a wrong unit if a known split with a ratio above `level.factor` is at most
-//! `level.adjacent_days` away.
+//! A leap does not count as a wrong unit if a known split explains it. Such a split has a ratio above `level.factor`
+//! and is at most `level.adjacent_days` away.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +25,7 @@ use crate::metrics::arithmetic::{quotient, within_factor};
 use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::rules::LevelRules;
 
-/// Possible factors between a major and a minor unit.
+/// Factors by which a price in a wrong unit differs, such as 100 for pence instead of pounds.
 const UNITS: [i64; 2] = [100, 1000];
 
 /// Closes of sorted sessions with their day numbers.
@@ -40,29 +41,28 @@ pub(crate) struct Closes<'a> {
     pub large_moves: &'a [usize],
 }
 
-/// Fault of a bar by its price level.
+/// Fault of a bar that its price level shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LevelFault {
     /// The close is far from the closes of both neighbouring bars.
     Isolated,
-    /// The close is in a wrong unit. The value is the factor, 100 or 1,000, by which it differs from the closes around
-    /// it.
+    /// The close is in a wrong unit. It is 100 or 1,000 times (the value) higher or lower than the closes around it.
     WrongUnit(i64),
 }
 
-/// Check of price levels, given the known splits and payments.
+/// Check of price levels. Moves that known splits and payments explain are not faults.
 #[derive(Clone, Copy)]
 pub(crate) struct LevelCheck<'a> {
     pub rules: &'a LevelRules,
     /// Splits and price-only actions of the security.
     pub splits: &'a Splits,
-    /// Function with the parameters `after` and `through`: sum of the payments with an ex-date after `after`, up to and
-    /// including `through`.
+    /// Function with the parameters `after` and `through`. It returns the sum of the payments with an ex-date after
+    /// `after`, up to and including `through`.
     pub paid: &'a dyn Fn(NaiveDate, NaiveDate) -> Decimal,
 }
 
 impl LevelCheck<'_> {
-    /// Faulty bars by index. A fault of only the newest bar is not reported, because the next bar is needed to show it.
+    /// Faulty bars by index. A fault of the newest bar alone is not reported, because only the next bar can prove it.
     pub(crate) fn find_faults(&self, bars: Closes<'_>) -> BTreeMap<usize, LevelFault> {
         let (leaps, count) = (self.find_leaps(bars), bars.closes.len());
         let mut faults = BTreeMap::new();
@@ -92,7 +92,7 @@ impl LevelCheck<'_> {
         faults
     }
 
-    /// Indexes of the bars that leap from the previous bar.
+    /// Indexes of the bars with a leap from the previous bar: a move by more than `level.factor`.
     pub(crate) fn find_leaps(&self, bars: Closes<'_>) -> Vec<usize> {
         let moves = bars.large_moves.iter().copied();
         moves.filter(|index| self.is_leap(bars, index - 1, *index)).collect()
@@ -110,8 +110,8 @@ impl LevelCheck<'_> {
             && self.carried(bars, before, after).is_some_and(|carried| is_far(carried, close(bars, after)))
     }
 
-    /// Close of the bar `before`, adjusted for the splits and payments up to the bar `after`. `None` if the adjusted
-    /// close is 0 or less.
+    /// Close of the bar at `before`, adjusted for the splits and payments up to the bar at `after`. `None` if the
+    /// adjusted close is 0 or less.
     fn carried(&self, bars: Closes<'_>, before: usize, after: usize) -> Option<Decimal> {
         let (from, to) = (date_of(bars.days[before]), date_of(bars.days[after]));
         let carried =
@@ -119,14 +119,14 @@ impl LevelCheck<'_> {
         (carried > Decimal::ZERO).then_some(carried)
     }
 
-    /// True if two closes agree within `level.agreement`, after adjustment for the splits and payments between their
-    /// bars.
+    /// True if the closes of two bars differ by at most `level.agreement`, after adjustment for the splits and payments
+    /// between the bars.
     pub(crate) fn agree(&self, bars: Closes<'_>, before: usize, after: usize) -> bool {
         self.carried(bars, before, after).is_some_and(|carried| self.is_near(carried, close(bars, after)))
     }
 
-    /// Unit factor, 100 or 1,000, of the leap to the bar at `after`. `None` if the leap has another size, or if a known
-    /// split near the leap explains the leap.
+    /// Factor of 100 or 1,000 if the leap to the bar at `after` is about this large. `None` if the leap is smaller or
+    /// larger, or if a known split near it explains it.
     fn unit_between(&self, bars: Closes<'_>, after: usize) -> Option<i64> {
         let (old, new) = (self.carried(bars, after - 1, after)?, close(bars, after));
         let times = quotient(old.max(new), old.min(new))?;
@@ -237,7 +237,7 @@ mod tests {
         assert!(leaps(&split, 0, &[100, 100, 10, 10]).is_empty());
         assert!(leaps(&none, 80, &[100, 100, 15, 15]).is_empty());
         assert!(leaps(&none, 100, &[100, 100, 15, 15]).is_empty());
-        // A split that the price denies is not a leap of the price.
+        // A constant price is not a leap, even if a split says that the price should have moved.
         assert!(leaps(&split, 0, &[100, 100, 100, 100]).is_empty());
         // A hundredfold move next to a split is not a wrong unit.
         let closes = [vec![10; 5], vec![1_000; 3]].concat();

@@ -16,8 +16,8 @@ pub(crate) struct QuarantinedBar {
     pub day: i32,
     pub source: String,
     pub line: u64,
-    /// Close as the feed reported it, before the conversion to a raw price. Exception: for a bar that is quarantined by
-    /// its price level, this is the raw close.
+    /// Close as the feed reported it, before its conversion to a raw price. If the bar is quarantined by its price
+    /// level, it is the raw close.
     pub close: Decimal,
     pub reason: QuarantineReason,
     pub message: String,
@@ -25,17 +25,18 @@ pub(crate) struct QuarantinedBar {
 
 #[derive(Debug, Default)]
 pub(crate) struct MergedPrices {
-    /// Raw bars in the canonical form, without versions.
+    /// Raw bars with the smallest possible number of decimal places. They have no versions (revision and observation
+    /// time).
     pub bars: Bars,
     pub quarantined: Vec<QuarantinedBar>,
-    /// Indexes of bars with a large move: the close or the previous close is more than three eighths above the other
-    /// one. Every unit error and every split of at least 3 for 2 is such a move.
+    /// Indexes of bars with a large move from the previous bar: the higher close is more than 1.375 times the lower
+    /// one. Every price in a wrong unit and every split of at least 3 for 2 gives such a move.
     pub large_moves: Vec<usize>,
-    /// True if the security has only one source and all its bars are used unchanged.
+    /// True if the security has only one source, and its bars are used without change.
     pub is_plain: bool,
-    /// Observation time of the newest bar; `None` without bars.
+    /// Latest observation time of the source bars up to the as-of date; `None` without bars.
     pub observed_at: Option<DateTime<Utc>>,
-    /// Index of the source of each bar. Empty if all bars come from the first source.
+    /// For each bar, the index of its source in the history. Empty if all bars come from the first source.
     pub(super) origin: Vec<usize>,
 }
 

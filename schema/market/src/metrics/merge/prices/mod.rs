@@ -1,10 +1,13 @@
 //! Merge of prices: from the bars of all sources to one raw series (R10, R28, R30, R32).
 //!
-//! Each day has the bar of the most preferred source with a usable bar on this day. Split-adjusted bars are converted
-//! to raw bars by the splits between their day and their basis day. The converted prices have at most 10 decimal
-//! places. A basis day of 0 means the newest day of the source's data. Bars after the as-of date are ignored. Bars that
-//! contradict their neighbours are quarantined (R36) as `isolated_price` or `price_unit_error`. A newest bar far from
-//! its predecessor is quarantined as `unconfirmed_price`.
+//! For each day, the merge uses the most preferred source that has a usable bar. Bars after the as-of date are ignored.
+//!
+//! Split-adjusted bars are converted to raw bars. A feed adjusts a bar for all splits up to a certain day, the basis
+//! day of the bar. The conversion reverses the splits between the day of the bar and its basis day. A basis day of 0
+//! means the newest day of the source's data. Converted prices have at most 10 decimal places.
+//!
+//! Bars that contradict their neighbours are quarantined (R36) as `isolated_price` or `price_unit_error`. If the newest
+//! bar is far from the bar before it, it is quarantined as `unconfirmed_price`.
 
 mod column_scan;
 mod day_merge;
@@ -84,16 +87,17 @@ pub(crate) fn merge_prices(
     MergedPrices { large_moves, is_plain: false, bars, quarantined, observed_at, origin }
 }
 
-/// True if the loaded bars suffice for correct metrics, even if some years are loaded with closes only.
+/// True if the loaded bars give the same metrics as fully loaded bars. Some years may be loaded with closes only.
 ///
-/// All bars must come unchanged from one source. The metrics must read the other columns only in fully loaded years.
+/// This needs two conditions. All bars must come from one source and be used without change. The metrics must not need
+/// the other columns (such as high and volume) in the years with closes only.
 pub(crate) fn closes_suffice(history: &History, merged: &MergedPrices, as_of: NaiveDate) -> bool {
     let Some(newest) = history.prices.iter().flat_map(|prices| &prices.closes_only).max() else {
         return true;
     };
     let [SourceBars { bars, .. }] = history.prices.as_slice() else { return false };
-    // With a decision about a price, the merge may need all columns of the bar. The year of the bar may have only
-    // closes.
+    // A decision about a price may quarantine or release a bar, and the merge may then need all its columns. The bar
+    // may be in a year with closes only.
     if history.decisions.iter().any(|decision| decision.record.row.kind == Kind::Price) {
         return false;
     }
@@ -109,7 +113,7 @@ fn observed_at(bars: &Bars) -> Option<DateTime<Utc>> {
     bars.versions.iter().map(BarVersion::observation_time).max()
 }
 
-/// Observation time of the newest bar up to `last_day`; `None` without such a bar.
+/// Latest observation time of the bars up to `last_day`; `None` without bars.
 fn observed_by(bars: &Bars, last_day: i32) -> Option<DateTime<Utc>> {
     match bars.day.partition_point(|day| *day <= last_day) {
         0 => None,
@@ -118,8 +122,8 @@ fn observed_by(bars: &Bars, last_day: i32) -> Option<DateTime<Utc>> {
     }
 }
 
-/// Bars of a single source, used unchanged, and the indexes of their large moves (see [`find_large_moves`]). `None` if
-/// any bar is retracted, faulty or split-adjusted.
+/// Bars of a single source up to `last_day` without change, and the indexes of their large moves (see
+/// [`find_large_moves`]). `None` if any bar is retracted, faulty, split-adjusted or at a wrong price level.
 fn copy_if_plain(
     bars: &Bars,
     last_day: i32,

@@ -1,4 +1,4 @@
-//! Tests of merged prices by means of the served rows.
+//! Tests of merged prices, through the rows that are derived from them.
 
 mod alone;
 
@@ -52,7 +52,7 @@ fn derived(history: &History, rules: &[PolicyRule]) -> DerivedRows {
     )
 }
 
-/// The served closes as `day close`.
+/// Closes of the merged bars as `day close`.
 fn closes(derived: &DerivedRows) -> Vec<String> {
     let close = |index: usize| derived.bars.decimal(derived.bars.close[index]).unwrap().normalize();
     (0..derived.bars.len())

@@ -9,9 +9,10 @@ use crate::metrics::prices::adjustment::{Ratio, Splits, whole_terms};
 /// Maximum number of decimal places of a price after its conversion to raw.
 const PLACES: u32 = 10;
 
-/// Converts split-adjusted bars to bars as traded. A basis day of 0 means the day `newest`.
+/// Converts split-adjusted bars to raw bars, that is, to prices and volumes as traded. `newest` replaces a basis day of
+/// 0.
 ///
-/// A bar whose close overflows or rounds to 0 is left out.
+/// A bar is left out if its close overflows or rounds to 0.
 pub(crate) fn raw_bars(bars: Bars, splits: &Splits, newest: NaiveDate) -> Bars {
     let runs = runs(&bars, splits, newest);
     if runs.iter().all(|run| run.prices.is_one() && run.shares.is_one()) {
@@ -40,13 +41,13 @@ pub(crate) fn raw_bars(bars: Bars, splits: &Splits, newest: NaiveDate) -> Bars {
     raw
 }
 
-/// Consecutive bars on one share basis, with their multipliers.
+/// Consecutive bars with the same conversion to raw.
 struct BasisRun {
     start: usize,
     end: usize,
-    /// Multiplier that converts prices to raw, from splits and price-only actions.
+    /// Prices are multiplied by this ratio. It contains splits and price-only actions.
     prices: Ratio,
-    /// Divisor that converts volumes to raw, from splits only.
+    /// Volumes are divided by this ratio. It contains splits only.
     shares: Ratio,
 }
 
@@ -62,9 +63,11 @@ impl BasisRun {
     }
 }
 
-/// Divides bars into runs. A new run begins at a split, and at a change of the bars' version, which contains the basis
-/// day. The price multiplier of a run is a product over the splits after the run's days, up to the basis day. A split
-/// of 2 for 1 contributes 2.
+/// Divides bars into runs. A new run begins at a split, and at a bar of another version, because the version contains
+/// the basis day.
+///
+/// The price multiplier of a run is the product over the splits after the run's days, up to the basis day. A split of 2
+/// for 1 contributes the factor 2.
 fn runs(bars: &Bars, splits: &Splits, newest: NaiveDate) -> Vec<BasisRun> {
     let mut runs: Vec<BasisRun> = Vec::new();
     for index in 0..bars.len() {
@@ -94,14 +97,14 @@ fn runs(bars: &Bars, splits: &Splits, newest: NaiveDate) -> Vec<BasisRun> {
     runs
 }
 
-/// Ratio times a power of ten, as a fraction of two integers.
+/// Multiplier of integer prices: a ratio times a power of ten, as a fraction of two integers.
 struct RatioMultiplier {
     numerator: i128,
     denominator: i128,
 }
 
 impl RatioMultiplier {
-    /// Multiplier `from/to x 10^places` of a ratio; `None` on overflow.
+    /// Multiplier from/to x 10^`places`; `None` on overflow.
     fn of(ratio: Ratio, places: u32) -> Option<Self> {
         let (from, denominator) = whole_terms(ratio)?;
         let numerator = from.checked_mul(10i128.checked_pow(places)?)?;
@@ -182,7 +185,8 @@ mod tests {
         }
     }
 
-    /// Raw close of an adjusted close, both in ten-billionths. `splits` are the later splits, as old and new shares.
+    /// Converts an adjusted close to a raw close, both in units of 10^-10. `splits` are the splits after the bar, as
+    /// pairs of old and new shares.
     fn smallest(close: i64, splits: &[(Decimal, Decimal)]) -> Option<i64> {
         let day = |month: u32| NaiveDate::from_ymd_opt(2024, month, 1).unwrap();
         let version = BarVersion { basis_day: Some(0), ..BarVersion::UNKNOWN };

@@ -1,8 +1,8 @@
-//! Tests of quarantined rows by means of the remaining served rows.
+//! Tests of the quarantine of dividends, through the rows that are derived from the merge.
 
 use super::*;
 
-/// Rows derived from quarterly amounts, the last on 2024-12-02, and from closes.
+/// Rows derived from quarterly dividends and closes. The last amount has the ex-date 2024-12-02.
 fn quarterly(amounts: &[&str], closes: &[(&str, i64)]) -> DerivedRows {
     let last = date("2024-12-02");
     let count = i64::try_from(amounts.len()).unwrap();

@@ -12,13 +12,14 @@ use crate::symbol::Symbol;
 
 /// Record that can be merged: a dividend or a split.
 pub(crate) trait MergeRecord {
-    /// Orders records by natural key. For a dividend it is date, type and currency, for a split the ex-date.
+    /// Orders records by natural key. This is date, type and currency for a dividend, and the ex-date for a split.
     fn compare_natural(&self, other: &Self) -> Ordering;
-    /// Rank by completeness of dates. Among rows with the same id and revision, the row with the highest rank is used.
+    /// Rank by completeness of dates. If rows have the same id and revision, the row with the highest rank is used.
     fn preference(&self) -> u32;
-    /// Effective day of the record; `None` if the record does not determine it.
+    /// Ex-date of the record, derived from the record date if it is missing. `None` if the record has neither date.
     fn date(&self) -> Option<NaiveDate>;
-    /// Fault of the row, given its action and whether it has an id; `None` if the row is valid.
+    /// Fault of a row with this record; `None` if the row is valid. `action` is the action of the row, and `has_id` is
+    /// true if the row has a vendor's id. For a retraction, only the key of the record is checked.
     fn fault(&self, action: Action, has_id: bool) -> Option<RowFault>;
     fn symbol(&self) -> &Symbol;
     /// True if this record and another record with the same natural key are two payments, not versions of one payment.
@@ -27,7 +28,8 @@ pub(crate) trait MergeRecord {
     fn compare_same_day(&self, other: &Self) -> Ordering;
     /// True if the records have the same amount (dividend) or ratio (split).
     fn same_content(&self, other: &Self) -> bool;
-    /// True if the records have different values in a field. The symbol and missing fields are not compared.
+    /// True if any field has different values in the two records. The symbol is not compared, nor a field that is
+    /// missing in one of them.
     fn contradicts(&self, other: &Self) -> bool;
 }
 
@@ -119,13 +121,14 @@ impl MergeRecord for Split {
     }
 }
 
-/// Rank of a dividend by completeness of dates. Of rows with one id and revision, the row with the highest rank is used
-/// (R29).
+/// Rank of a dividend by the completeness of its dates. If rows have the same id and revision, the row with the highest
+/// rank is used (R29).
 pub fn dividend_preference(dividend: &Dividend) -> u32 {
     dividend.preference()
 }
 
-/// Rank of a split by completeness of dates.
+/// Rank of a split by the completeness of its dates. If rows have the same id and revision, the row with the highest
+/// rank is used (R29).
 pub fn split_preference(split: &Split) -> u32 {
     split.preference()
 }

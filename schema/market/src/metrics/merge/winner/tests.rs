@@ -1,4 +1,4 @@
-//! Status of each observation, as shown by an explanation.
+//! Tests of the status of each observation, through the explanation.
 
 use chrono::DateTime;
 
@@ -31,7 +31,9 @@ fn observed<T: serde::de::DeserializeOwned>(
     }
 }
 
-/// `source id revision +/- second ex-date amount [record [payment [declaration [symbol]]]]`; `-` is none.
+/// Builds an observation of a dividend. `text` is `source id revision +second ex-date amount [record date [payment date
+/// [declaration date [symbol]]]]`. `-second` makes it a retraction. A field `-` is absent. `second` is the observation
+/// time.
 fn dividend(line: u64, text: &str) -> Observation<Dividend> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let given = |place: usize| words.get(place).copied().filter(|word| *word != "-");
@@ -43,7 +45,8 @@ fn dividend(line: u64, text: &str) -> Observation<Dividend> {
     observed(line, &words[..4], record)
 }
 
-/// `source id revision +/- second ex-date from to [declaration [payable]]`.
+/// Builds an observation of a split. `text` is `source id revision +second ex-date from to [declaration date [payable
+/// date]]`. `-second` makes it a retraction. A field `-` is absent. `second` is the observation time.
 fn split(line: u64, text: &str) -> Observation<Split> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let given = |place: usize| words.get(place).copied().filter(|word| *word != "-");
@@ -71,7 +74,7 @@ fn history(dividends: &[&str], splits: &[&str]) -> History {
     }
 }
 
-/// Unused observations as `line outcome`, by line.
+/// Unused observations as `line outcome`, sorted.
 fn unused(history: &History, rules: &[PolicyRule]) -> Vec<String> {
     let policy = SourcePolicy { rules: rules.to_vec() };
     let as_of = "2024-06-28".parse().unwrap();

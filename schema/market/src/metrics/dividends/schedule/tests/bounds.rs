@@ -1,9 +1,10 @@
-//! Bounds of the readings: repeats, extras, parts and missing slots.
+//! Tests of a payment schedule at its thresholds: repeats, extra rows, combined rows, dips and missing slots.
 
 use super::*;
 use crate::metrics::dividends::schedule::{RepeatedPayment, find_repeats};
 
-/// Pairs (dropped, kept) among four quarterly payments of 1 and a repeat of the second, some days after it.
+/// Finds repeats, as pairs (dropped, kept). The rows are six quarterly payments of 1, and a copy of the second one with
+/// the given amount, `days` days later.
 fn repeats(days: i64, amount: Decimal, change: impl Fn(&mut [RepeatedPayment<'_>])) -> Vec<(usize, usize)> {
     let mut rows = quarterly("2019-02-14", &[dec!(1); 6]);
     let ex_date = rows[1].ex_date + TimeDelta::days(days);
@@ -37,8 +38,8 @@ fn a_repeat_has_an_equal_or_double_amount_within_days() {
     ] {
         assert_eq!(is_repeat(6, amount), expected, "{amount}");
     }
-    // Half a period of a monthly payer is shorter than the limit. A row in the middle repeats the row before it, or the
-    // row after it.
+    // Half a period of a monthly payer is shorter than the limit of 20 days. A row between two payments repeats the one
+    // before or the one after.
     let monthly = |days: i64| {
         let mut rows = every(1, "2019-02-14", &[dec!(1); 8]);
         rows.insert(4, ScheduleRow { ex_date: rows[3].ex_date + TimeDelta::days(days), ..rows[3] });
@@ -66,7 +67,7 @@ fn a_repeat_of_an_irregular_payer_has_an_equal_amount() {
     );
     // A doubled amount may be a payment of its own.
     assert_eq!([dec!(7), dec!(1.75)].map(|amount| is_repeat(1, amount)), [false, false]);
-    // The median gap is at least twice the limit; weekly payers repeat nothing.
+    // The median gap must be at least twice the limit of 20 days. Weekly payers therefore have no repeats.
     let spaced = |gaps: &[i64]| repeats_among(&spaced(gaps), |_| ()).len();
     assert_eq!([spaced(&[12, 40, 90, 40]), spaced(&[12, 39, 90, 39])], [1, 0]);
     assert_eq!([spaced(&[7, 7, 7, 7]), spaced(&[7, 2, 5, 7, 7]), spaced(&[7])], [0, 0, 0]);
@@ -103,7 +104,7 @@ fn a_combined_row_is_at_least_1_3_times_both_neighbours() {
         peculiar(&quarterly("2019-02-15", &[dec!(1), dec!(1), dec!(1), amount, next, next, next])).len()
     };
     assert_eq!([dec!(1.29), dec!(1.3)].map(|amount| read(amount, dec!(1))), [0, 1]);
-    // The next payment is 0.8 to 1.5 times the one before.
+    // The next payment must be 0.8 to 1.5 times the payment before the row.
     assert_eq!([dec!(0.79), dec!(0.8), dec!(1.5), dec!(1.51)].map(|next| read(dec!(5), next)), [0, 1, 1, 0]);
 }
 
@@ -142,7 +143,7 @@ fn of_two_equal_rows_in_a_slot_the_one_off_schedule_is_extra() {
     };
     assert_eq!(read(30), ["2019-09-14 special 0"]);
     assert_eq!(read(-30), ["2019-07-16 special 0"]);
-    // 0.6 of a period are 54.8 days. A later row takes the slot of the payment after it.
+    // 0.6 of a period are 54.8 days. From 55 days on, the row shares a slot with the payment after it.
     assert_eq!([54, 55, 75].map(|days| read(days).len()), [1, 1, 1]);
     let newest = |days: i64| {
         let mut rows = quarterly("2019-02-15", &[dec!(1); 6]);
@@ -168,7 +169,7 @@ fn of_two_nearly_equal_rows_in_a_slot_few_others_show_no_usual_amount() {
     let mut nearer = every(12, "2019-07-12", &[dec!(1.95), dec!(1.5), dec!(1.5), dec!(1.5)]);
     nearer.insert(1, ScheduleRow { ex_date: date("2019-07-15"), amount: dec!(1.8), ..nearer[0] });
     assert_eq!(peculiar(&nearer), ["2019-07-15 special 0"]);
-    // A difference of more than 30 % is enough without a usual amount.
+    // If the two amounts differ by more than 30 %, three neighbours are enough.
     assert_eq!(read(dec!(1.5), &[dec!(1.5); 3]), ["2019-07-09 special 0"]);
     assert_eq!(read(dec!(1.49), &[dec!(1.5); 3]), ["2019-07-12 special 0"]);
 }

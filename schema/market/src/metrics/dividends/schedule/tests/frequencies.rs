@@ -1,10 +1,10 @@
-//! Bounds of local frequencies: gaps, changes, uneven halves, four weeks and tags.
+//! Tests of local frequencies at their thresholds: gaps, changes, uneven halves, four weeks and tags.
 
 use super::*;
 use crate::event::Frequency;
 use crate::metrics::dividends::schedule::local_frequencies;
 
-/// Runs of equal values: `[(91, 8)]` are eight times 91.
+/// Expands runs of equal values: `[(91, 8)]` becomes eight times 91.
 fn runs<T: Copy>(runs: &[(T, usize)]) -> Vec<T> {
     runs.iter().flat_map(|(value, count)| vec![*value; *count]).collect()
 }
@@ -40,7 +40,7 @@ fn a_change_of_the_frequency_has_three_gaps_of_a_shorter_period_or_two_of_a_long
     assert_eq!(after(30, 3), runs(&[(Some(4), 8), (Some(12), 4)]));
     assert_eq!(after(182, 1), vec![Some(4); 10]);
     assert_eq!(after(182, 2), runs(&[(Some(4), 8), (Some(2), 3)]));
-    // Between two runs of another frequency, a run needs twice as many gaps.
+    // Between two runs of another frequency, a run needs six gaps of a shorter period, or three of a longer one.
     let between = |gap: i64, count: usize| frequencies(&[(91, 8), (gap, count), (91, 8)]);
     assert_eq!(between(30, 5), vec![Some(4); 22]);
     assert_eq!(between(30, 6), runs(&[(Some(4), 8), (Some(12), 6), (Some(4), 9)]));
@@ -71,7 +71,7 @@ fn uneven_halves_sum_to_a_year() {
     };
     let found = [(70, 259), (70, 260), (70, 330), (70, 331)].map(|(short, long)| halves(short, long));
     assert_eq!(found, [None, Some(2), Some(2), None]);
-    // One neighbour is enough, before or after the gap.
+    // One neighbouring gap is enough, before or after.
     assert_eq!(frequencies(&[(70, 1), (295, 1)]), [Some(2); 3]);
     assert_eq!(frequencies(&[(295, 1), (70, 1)]), [Some(2); 3]);
     assert_eq!(frequencies(&[(182, 3), (70, 1), (295, 1), (182, 3)]), vec![Some(2); 9]);
@@ -81,13 +81,13 @@ fn uneven_halves_sum_to_a_year() {
 fn four_weeks_are_a_mean_of_at_most_28_7_days() {
     assert_eq!(frequencies(&[(29, 7), (28, 3)]), vec![None; 11]);
     assert_eq!(frequencies(&[(29, 8), (28, 2)]), vec![Some(12); 11]);
-    // Third Fridays.
+    // Ex-dates on third Fridays.
     assert_eq!(frequencies(&[(28, 2), (35, 1), (28, 2), (35, 1), (28, 2)]), vec![Some(12); 9]);
     // Gaps around extra and missing rows are ignored.
     assert_eq!(frequencies(&[(30, 6), (5, 1), (30, 6)]), vec![Some(12); 14]);
     assert_eq!(frequencies(&[(28, 6), (56, 1), (28, 6)]), vec![None; 14]);
     assert_eq!(frequencies(&[(28, 5), (56, 1)]), vec![Some(12); 7]);
-    // Each run has its own mean.
+    // Each run of equal frequencies has its own mean gap.
     let changed = frequencies(&[(91, 6), (28, 6), (91, 6)]);
     assert_eq!(changed[..6], [Some(4); 6]);
     assert_eq!((changed[8], changed[18]), (None, Some(4)));
@@ -144,7 +144,7 @@ fn gaps_overrule_tags_from_four_gaps_on() {
         let found = [2, 3, 4, 5, 6].map(|count| frequency(&days[..count], tag));
         assert_eq!(found, [None, None, None, Some(4), Some(4)], "{tag}");
     }
-    // Three of four gaps agree.
+    // A missing payment, then an extra payment, among quarterly payments.
     let hole = ["2019-02-15", "2019-05-15", "2019-11-15", "2020-02-15", "2020-05-15"];
     let extra = ["2019-02-15", "2019-05-15", "2019-08-15", "2019-09-15", "2019-11-15", "2020-02-15"];
     assert_eq!([frequency(&hole, Frequency::Monthly), frequency(&extra, Frequency::Annual)], [Some(4); 2]);
@@ -160,7 +160,7 @@ fn each_tag_counts_once() {
         tagged.iter().for_each(|index| rows[*index].tag = Some(tag));
         local_frequencies(&rows, &Rules::DEFAULT)
     };
-    // Another tag on one of two rows is enough; on one of three rows it is not.
+    // With two rows, one contradicting tag makes the payer irregular. With three rows, it does not.
     for tags in [[0].as_slice(), &[1], &[0, 1]] {
         assert_eq!(tagged(&[91], tags, Frequency::Monthly), [None; 2], "{tags:?}");
     }

@@ -1,8 +1,8 @@
-//! Bounds of regular and special parts: steady payers, neighbours, yearly specials and doubted amounts.
+//! Tests of combined rows and dips at their thresholds: steady payers, neighbours, yearly specials and doubted amounts.
 
 use super::*;
 
-/// Readings of quarterly rows that differ from the declared amounts: index, kind and amount for growth.
+/// Rows of a quarterly payer that are not wholly regular: index, kind and amount for growth.
 fn quarters(amounts: &[Decimal]) -> Vec<(usize, AmountReading, Decimal)> {
     kinds(&quarterly("2015-02-16", amounts))
 }
@@ -33,16 +33,16 @@ fn a_payer_is_steady_if_a_fifth_of_the_steps_are_downward() {
         found.iter().any(|(index, kind, _)| *index == position && *kind == COMBINED)
     };
     let flat = [dec!(1); 4];
-    // Four of five steps.
+    // In the first case, four of five steps are not falls; in the second case, three.
     assert!(is_read(&[dec!(1.1), dec!(1), dec!(1), dec!(1)], &[dec!(1), dec!(1)]));
     assert!(!is_read(&[dec!(1.1), dec!(1), dec!(1), dec!(1)], &[dec!(1), dec!(0.9)]));
-    // Six and five of seven steps.
+    // In the first case, six of seven steps are not falls; in the second case, five.
     assert!(is_read(&[dec!(1.1), dec!(1), dec!(1), dec!(1)], &flat));
     assert!(!is_read(&[dec!(1.2), dec!(1.1), dec!(1), dec!(1)], &flat));
-    // The step across the row is compared too.
+    // The step from the row before to the row after counts too.
     assert!(is_read(&[dec!(1), dec!(1), dec!(1.2), dec!(1)], &flat));
     assert!(!is_read(&[dec!(1), dec!(1), dec!(1.2), dec!(1)], &[dec!(0.9), dec!(1), dec!(1), dec!(1)]));
-    // Half a percent is rounding.
+    // A fall of half a percent counts as rounding.
     assert!(is_read(&[dec!(1.2), dec!(1), dec!(1), dec!(1)], &[dec!(0.995), dec!(1), dec!(1), dec!(1)]));
     assert!(!is_read(&[dec!(1.2), dec!(1), dec!(1), dec!(1)], &[dec!(0.994), dec!(1), dec!(1), dec!(1)]));
     // Only four rows on either side are compared.

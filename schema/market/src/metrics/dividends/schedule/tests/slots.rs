@@ -1,8 +1,8 @@
-//! Bounds of slots and dividend years: missing slots, shifted rows, and the first slot of a year.
+//! Tests of slots and dividend years at their thresholds: missing slots, shifted rows, and the first slot of a year.
 
 use super::*;
 
-/// Assumed amounts of the missing slots.
+/// Assumed amount of each missing slot, for rows of 1 with the given gaps.
 fn missing(gaps: &[i64]) -> Vec<Option<Decimal>> {
     read(&spaced(gaps)).missing.iter().map(|slot| slot.assumed).collect()
 }
@@ -18,9 +18,10 @@ fn a_slot_is_missing_from_1_6_periods_on() {
 #[test]
 fn half_of_a_deviation_is_added_to_the_next_gap() {
     let after = |first: i64, second: i64| missing(&[91, 91, 91, 91, first, second, 91, 91, 91, 91]).len();
-    // 146 days are 0.6 periods late, which leaves 0.3 periods: 118.7 days are 1.3 periods.
+    // A gap of 146 days is 0.6 periods too long. Half of it is added to the next gap. A slot is then missing from 1.3
+    // periods (118.7 days) on.
     assert_eq!([after(146, 118), after(146, 119)], [0, 1]);
-    // 60 days are 0.34 periods early: 161.8 days are 1.77 periods.
+    // A gap of 60 days is 0.34 periods too short. A slot is then missing from 1.77 periods (161.8 days) on.
     assert_eq!([after(60, 161), after(60, 162)], [0, 1]);
     // After a missing slot, the deviation is measured from two periods.
     assert_eq!([after(182, 105), after(182, 127)], [1, 1]);
@@ -69,7 +70,7 @@ fn years_of_a_changed_frequency_are_reported_on_both_sides() {
     assert_eq!(schedule.changed, [2017, 2018]);
     let counts = |year: i32| schedule.readings.iter().filter(|reading| reading.year == year).count();
     assert_eq!([2015, 2016, 2017, 2018, 2019].map(counts), [2, 2, 2, 4, 4]);
-    // At a change from or to irregular payments, no rates are compared.
+    // A change from or to irregular payments is not reported.
     let irregular = spaced(&[91, 91, 91, 91, 91, 91, 13, 40, 21, 300, 50, 17, 140, 44]);
     let schedule = read(&irregular);
     assert!(schedule.readings.iter().any(|reading| reading.per_year.is_none()));

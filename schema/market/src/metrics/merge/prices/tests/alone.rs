@@ -1,5 +1,5 @@
-//! Tests of the fast path for one source of plain bars: same results as the merge of two sources, and sufficient
-//! columns.
+//! Tests of the fast path for a single source whose bars need no change. It must give the same results as the merge of
+//! two sources. Other tests check when the closes alone are sufficient.
 
 use chrono::Days;
 
@@ -7,7 +7,7 @@ use super::*;
 use crate::event::Decision;
 use crate::metrics::Derivation;
 
-/// History with a second source that has no bars.
+/// Copy of a history with a second source that has no bars. The fast path is then not used.
 fn accompanied(history: &History) -> History {
     let mut both = history.clone();
     both.prices.push(source("b", 0, &[]));
@@ -125,7 +125,8 @@ fn a_row_is_as_new_as_the_prices_that_count() {
     assert_eq!(newest(&[a, b, without]), 7);
 }
 
-/// True if the closes of 2022 are sufficient, with sessions of three years.
+/// True if the closes of 2022 are sufficient. The history has weekly bars from 2022 to June 2024, and `change` modifies
+/// it.
 fn suffice(change: &dyn Fn(&mut History)) -> bool {
     let days =
         (0..).map(|n| date("2022-01-03") + Days::new(7 * n)).take_while(|day| *day <= date("2024-06-28"));
