@@ -94,15 +94,9 @@ impl AddressThrottle {
         charge(&self.viewed, self.pages, address, self.now())
     }
 
-<<<<<<< HEAD
     /// Returns a refusal if the client or its IPv6 /48 has too many failed credentials. A key that was valid within the
     /// last day is never refused. A refused network may look up one key per second. A valid key from a shared address
     /// is therefore accepted after a short wait, while the rate is too low for guessing keys.
-=======
-    /// Returns a refusal if the client address has too many failed credentials. A key that was valid within the last
-    /// day is never refused. A blocked network may still try one key per second. A valid key from a shared address is
-    /// therefore accepted after a short wait, but keys cannot be guessed at this rate.
->>>>>>> main
     pub(crate) fn find_refusal(&self, address: IpAddr, key: Option<u128>) -> Option<ThrottleRefusal> {
         let now = self.now();
         if key.is_some_and(|key| self.valid.update(key, now, |until| (until, until > now))) {

@@ -56,20 +56,15 @@ impl DerivationTarget {
         self.closes.contains(&year) && self.served.years.get(&year) == Some(&digest)
     }
 
-<<<<<<< HEAD
     /// Removes the columns that later derivations do not need from the facts of the security's own symbol. `years` has
     /// the digest of each published price year.
     pub(crate) fn shrink_facts(
-=======
-    /// Caches the facts of the security's symbols. If the close prices suffice for a year, the other columns of its
-    /// bars are not cached.
-    pub(crate) fn cache_facts(
->>>>>>> main
         &self,
         facts: &mut Arc<SymbolFacts>,
         years: &BTreeMap<i32, i64>,
     ) -> Result<(), FactsError> {
-        let suffice = |year: i32, digest: i64| self.closes.contains(&year) && years.get(&year) == Some(&digest);
+        let suffice =
+            |year: i32, digest: i64| self.closes.contains(&year) && years.get(&year) == Some(&digest);
         if !facts.can_shrink(suffice) {
             return Ok(());
         }

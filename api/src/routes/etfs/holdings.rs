@@ -124,14 +124,8 @@ struct HoldingFilters {
 
 impl HoldingFilters {
     /// Reads the filters. A sector is unknown if neither a holding of the fund nor a security has it. On the first
-<<<<<<< HEAD
     /// page, an unknown sector is an error. On later pages, and for a fund without holdings, it matches no holding. An
     /// unknown asset type never matches a holding, because issuers choose asset types freely.
-=======
-    /// page, an unknown sector is an error. On later pages, the filter matches nothing if a listed sector is not among
-    /// the holdings. The same applies to every page of a fund without holdings. If a listed asset type is unknown, the
-    /// filter matches nothing. This is not an error, because issuers choose asset types freely.
->>>>>>> main
     async fn read(context: &HandlerContext<HoldingsParameters>, all: &[Holding]) -> Result<Self, ApiError> {
         let asked = &context.parameters;
         let types = all.iter().filter_map(|holding| holding.asset_type.clone()).collect::<FacetNames>();
