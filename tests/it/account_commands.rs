@@ -39,7 +39,11 @@ async fn an_account_lives_through_its_commands() -> Result<()> {
     let cancelled = run(&app, &["account", "cancel", WHO, "--paid-until", "2999-12-31"]).await?;
     check(&cancelled, json!({ "effective_tier": "starter", "paid_until": "3000-01-01T00:00:00Z" }));
     assert_eq!(run(&app, &["account", "list"]).await?.as_array().map(Vec::len), Some(1));
+    let device =
+        "insert into accounts.known_devices (account_id, device) select id, '\\x01' from accounts.accounts";
+    app.sql(device, &[]).await?;
     check(&run(&app, &["account", "delete", WHO]).await?, json!({ "deleted": true }));
+    assert!(app.sql("select from accounts.known_devices", &[]).await?.is_empty());
     assert_eq!(run(&app, &["account", "list"]).await?, json!([]));
 
     let history = run(&app, &["audit", WHO]).await?;

@@ -102,6 +102,27 @@ async fn what_means_nothing_is_refused_with_the_nearest_names() -> Result<()> {
 }
 
 #[tokio::test]
+async fn every_page_of_holdings_has_the_filters_of_the_first() -> Result<()> {
+    let world = World::start().await?;
+    let holding = |name: &str, weight: &str| {
+        json!({ "kind": "holding", "etf_symbol": "FUND", "as_of": "2024-06-15", "name": name, "weight": weight,
+                "sector": "Energy", "asset_type": "Equity" })
+    };
+    let feed = world.app.folder().join("holdings.ndjson");
+    std::fs::write(&feed, ["One", "Two"].map(|name| holding(name, "50").to_string()).join("\n"))?;
+    world.app.ingest(&["load", &feed.to_string_lossy(), "--source", "test"]).await?.success()?;
+    world.app.catch_up().await?;
+    // The fund has no holding of the second sector and of the second type, but other securities have the sector.
+    let path = "/v1/etfs/FUND/holdings?sector=energy,Financials&asset_type=equity,Bond&limit=1";
+    let first = world.json(path).await?;
+    let cursor = first["meta"]["next_cursor"].as_str().unwrap_or_default();
+    let second = world.json(&format!("{path}&cursor={cursor}")).await?;
+    let names = [column(&first, "name"), column(&second, "name")].concat();
+    assert_eq!(names, ["One", "Two"], "{first} {second}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_market_without_anything_refuses_no_name() -> Result<()> {
     let app = harness::TestApp::start().await?;
     let api = app.api_serve().await?;

@@ -176,6 +176,50 @@ async fn dividends_are_written_again_from_the_first_year_on_that_differs() -> Re
 }
 
 #[tokio::test]
+async fn a_projector_that_has_just_started_writes_only_recent_dividends_again() -> Result<()> {
+    let app = TestApp::start().await?;
+    let header = "id,symbol,ex_date,amount,revision\n";
+    let quarters = (2018..2024).flat_map(|year| [2, 5, 8, 11].map(|month| (year, month)));
+    let rows: String =
+        quarters.map(|(year, month)| format!("a-{year}-{month},AAA,{year}-{month:02}-10,0.25,0\n")).collect();
+    load(&app, "test", "prices.csv", "symbol,date,close\nAAA,2024-06-28,10\n").await?;
+    load(&app, "test", "dividends.csv", &format!("{header}{rows}")).await?;
+    let positions = async || -> Result<BTreeMap<String, (i32, String)>> {
+        let rows = "select id, extract(year from ex_date)::integer, ctid::text from read_g1.dividends where id is not null";
+        let rows = app.sql(rows, &[]).await?;
+        rows.iter().map(|row| Ok((row.try_get(0)?, (row.try_get(1)?, row.try_get(2)?)))).collect()
+    };
+    // Each load starts a new projector. Rows before the year that precedes the market date's are past. The loads are: a
+    // new dividend, a correction of a recent one, a correction of a past one, and another price.
+    let mut before = positions().await?;
+    for (name, text, first) in [
+        ("dividends-new.csv", format!("{header}a-2024-2,AAA,2024-02-12,0.25,0\n"), Some(2023)),
+        ("dividends-recent.csv", format!("{header}a-2023-5,AAA,2023-05-11,0.26,1\n"), Some(2023)),
+        ("dividends-past.csv", format!("{header}a-2020-5,AAA,2020-05-11,0.26,1\n"), Some(2018)),
+        ("prices-new.csv", "symbol,date,close\nAAA,2024-06-28,11\n".to_owned(), None),
+    ] {
+        load(&app, "test", name, &text).await?;
+        let after = positions().await?;
+        for (id, (year, place)) in &after {
+            let stays = before.get(id) == Some(&(*year, place.clone()));
+            assert_eq!(stays, first.is_none_or(|first| *year < first), "{id} of {year} after {name}");
+        }
+        before = after;
+    }
+    answer(&app, &["rebuild"]).await?;
+    let diff = answer(&app, &["diff", "--whole", "1", "2"]).await?;
+    assert_eq!(diff["identical"], true, "{diff}");
+    // Without any dividend left, the past rows go too.
+    let runs = "select distinct run from facts.runs where manifest::text like '%dividends%'";
+    for row in app.sql(runs, &[]).await? {
+        app.ingest(&["undo", row.try_get(0)?]).await?.success()?;
+    }
+    app.catch_up().await?;
+    assert_eq!(positions().await?, BTreeMap::new());
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_security_that_changes_its_sector_counts_in_the_new_one_only() -> Result<()> {
     let app = TestApp::start().await?;
     let security = |symbol: &str, sector: &str, revision: u32| {

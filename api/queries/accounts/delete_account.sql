@@ -4,6 +4,8 @@ with keys as (
   delete from accounts.passwords where account_id = $1
 ), sessions as (
   delete from accounts.sessions where account_id = $1
+), devices as (
+  delete from accounts.known_devices where account_id = $1
 ), portfolios as (
   delete from accounts.portfolios where account_id = $1
 ), links as (

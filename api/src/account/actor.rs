@@ -81,9 +81,9 @@ impl AccountActor<'_> {
 }
 
 impl LockedAccount<'_> {
-    /// Locks the account's row in the table `accounts.limiter`, which stores used calls. A transaction that
-    /// replaces or deletes keys must take this lock before it changes the keys, because admission locks the rows in the
-    /// same order. Admission of the account's calls waits until the transaction ends.
+    /// Locks the account's row in the table `accounts.limiter`, which stores the account's used calls. A transaction
+    /// that replaces or deletes keys must take this lock before it changes the keys, because admission locks the rows
+    /// in the same order. Admission of the account's calls waits until the transaction ends.
     pub(crate) async fn lock_limiter(&self) -> Result<()> {
         self.transaction.execute(LIMITER, &[&self.id]).await?;
         Ok(())

@@ -2,8 +2,9 @@
 //!
 //! Invariants: a secret is shown once, at its creation, and stored as a hash. Deleted accounts and keys stay in the
 //! database, but cannot be used. A change of an account and its audit log entry are written in one transaction. Only
-//! changes of sessions may lack an entry. First, the starts and ends of sessions have a maximum number of entries per
-//! 24 hours. Second, if a new session replaces an older session, the end of the older session is not recorded.
+//! changes of sessions may lack an entry. First, the starts and ends of sessions are not recorded after a maximum
+//! number of entries within 24 hours. Second, if a new session replaces an older session, the end of the older session
+//! is not recorded.
 
 pub(crate) mod accounts;
 mod actor;

@@ -38,8 +38,8 @@ const COMMON: &str = include_str!("common_passwords.txt");
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(15);
 /// Maximum number of passwords that wait for a hashing permit. If the queue is full, a new password usually displaces a
 /// waiting password: the newest one of the network with the most waiting passwords. But the new password is refused if
-/// its own network, including the new password, has at least as many waiting passwords. A password of a signed-in user
-/// or a known device is not refused for this reason.
+/// its own network, including the new password, has at least as many waiting passwords as that network. A password of a
+/// signed-in user or a known device is not refused for this reason.
 const MAX_WAITERS: usize = 512;
 /// Maximum number of passwords that wait for a hashing permit, per network or account.
 const MAX_WAITERS_PER_KEY: usize = 40;

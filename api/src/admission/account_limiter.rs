@@ -10,8 +10,8 @@ use crate::admission::token_bucket::{Bucket, RemainingLimits};
 use crate::auth::ids::{AccountId, KeyId};
 use crate::auth::tier::Tier;
 
-/// A decision may have an earlier time than the previous decision. If the difference is below this threshold, the two
-/// decisions are treated as reordered. Otherwise, the clock is treated as set back.
+/// Threshold for a decision with an earlier time than the previous decision. If the difference is below the threshold,
+/// the two decisions are treated as reordered. Otherwise, the clock is treated as set back.
 const CLOCK_JUMP_THRESHOLD: TimeDelta = TimeDelta::seconds(1);
 
 /// Rate-limit bucket and used quota of an account.

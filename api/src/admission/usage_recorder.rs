@@ -193,9 +193,11 @@ impl UsageWriter {
             return;
         }
         let deleting = async { self.connection.open_store().await?.delete_old_usage(today).await };
-        if timeout(RESPONSE_TIMEOUT, deleting).await.is_err() {
+        let deleted = timeout(RESPONSE_TIMEOUT, deleting).await;
+        if let Err(error) = deleted.unwrap_or(Err(AdmissionError::Timeout)) {
             // The deletion of old statistics is tried again on the next day.
             self.connection.close();
+            tracing::warn!(error = %error_chain(&error), "cannot delete old usage statistics");
         }
     }
 }

@@ -95,20 +95,26 @@ impl AddressThrottle {
         charge(&self.viewed, self.pages, address, self.now())
     }
 
-    /// Returns a refusal if the client has too many failed credentials. There are two exceptions: a key that was valid
-    /// within the last day is never refused, and the client may try one other key per second. A valid key from a shared
-    /// address is therefore accepted after a short wait, but one key per second is too slow for guessing keys.
+    /// Returns a refusal if the client or its IPv6 /48 has too many failed credentials. There are two exceptions: a key
+    /// that was valid within the last day is never refused, and the refused network may try one other key per second.
+    /// A valid key from a shared address is therefore accepted after a short wait, but one key per second is too slow
+    /// for guessing keys.
     pub(crate) fn find_refusal(&self, address: IpAddr, key: Option<u128>) -> Option<ThrottleRefusal> {
         let now = self.now();
         if key.is_some_and(|key| self.valid.update(key, now, |until| (until, until > now))) {
             return None;
         }
-        let (network, _) = ClientNetwork::containing(address);
-        let refused = self
-            .failed
-            .update(network, now, |full_at| (full_at, charge_bucket(self.failures, full_at, now).1.err()))?;
+        let (network, wider) = ClientNetwork::containing(address);
+        let find = |network, allowance| {
+            let refusal = self
+                .failed
+                .update(network, now, |full_at| (full_at, charge_bucket(allowance, full_at, now).1.err()));
+            refusal.map(|refusal| (network, refusal))
+        };
+        let in_wider = || wider.and_then(|wider| find(wider, self.failures.tenfold()));
+        let (blocked, refused) = find(network, self.failures).or_else(in_wider)?;
         let try_lookup = |until| if until > now { (until, false) } else { (now + SECOND, true) };
-        let may_look_up = key.is_some() && self.next_lookup_at.update(network, now, try_lookup);
+        let may_look_up = key.is_some() && self.next_lookup_at.update(blocked, now, try_lookup);
         (!may_look_up).then_some(refused)
     }
 
@@ -140,8 +146,9 @@ fn charge(
     let (network, wider) = ClientNetwork::containing(address);
     let charge_network =
         |network, allowance| buckets.update(network, now, |full_at| charge_bucket(allowance, full_at, now));
-    let wider = wider.map(|wider| charge_network(wider, allowance.tenfold())).transpose()?;
+    // The client is charged first: its refused calls cost its /48 nothing.
     let left = charge_network(network, allowance)?;
+    let wider = wider.map(|wider| charge_network(wider, allowance.tenfold())).transpose()?;
     Ok(wider.filter(|wider| wider.remaining < left.remaining).unwrap_or(left))
 }
 
@@ -219,6 +226,28 @@ mod tests {
         assert!(throttle.find_refusal(client, Some(8)).is_some());
         assert!(throttle.find_refusal(client, Some(key)).is_none());
         assert!(throttle.find_refusal(address("1.2.3.5"), None).is_none());
+    }
+
+    #[test]
+    fn other_clients_of_a_network_that_guesses_are_blocked() {
+        let throttle = AddressThrottle::new(FEW, FEW, FEW);
+        for client in 0..10 {
+            let guesser = address(&format!("2001:db8:0:{client}::1"));
+            (0..3).for_each(|_| drop(throttle.record_failure(guesser)));
+        }
+        let fresh = address("2001:db8:0:77::1");
+        assert!(throttle.find_refusal(fresh, None).is_some());
+        assert!(throttle.find_refusal(address("2001:db8:1::1"), None).is_none());
+        assert!(throttle.find_refusal(fresh, Some(8)).is_none(), "the network's first of this second");
+        assert!(throttle.find_refusal(address("2001:db8:0:78::1"), Some(8)).is_some());
+    }
+
+    #[test]
+    fn refused_calls_of_a_client_cost_its_network_nothing() {
+        let throttle = AddressThrottle::new(FEW, FEW, FEW);
+        let refused = (0..100).filter(|_| throttle.charge_call(address("2001:db8::1")).is_err()).count();
+        assert!(refused >= 90, "{refused}");
+        assert!(throttle.charge_call(address("2001:db8:0:1::1")).is_ok());
     }
 
     #[test]

@@ -95,14 +95,7 @@ impl FacetNames {
         let parts: Vec<&str> = text.split(',').collect();
         let (mut meant, mut rest) = (Vec::new(), parts.as_slice());
         while let Some(first) = rest.first() {
-            // A comma can be part of a name or separate two names. The candidate with the most commas is tried first.
-            let longest = rest.len().min(COMMAS + 1);
-            let named = |count: usize| {
-                // A trailing comma is not part of a name.
-                let text = Some(rest[..count].join(",")).filter(|text| !text.trim_end().ends_with(','))?;
-                Some((self.resolve_one(field, &text)?, count))
-            };
-            let Some((names, count)) = (1..=longest).rev().find_map(named) else {
+            let Some((names, count)) = self.resolve_first(field, rest) else {
                 return Err(UnknownFacet {
                     word: first.trim().to_owned(),
                     nearest: self.suggest(field, first),
@@ -112,6 +105,29 @@ impl FacetNames {
             rest = &rest[count..];
         }
         Ok(meant)
+    }
+
+    /// Finds the served names for a comma-separated list. Unknown names are skipped.
+    pub(crate) fn resolve_known(&self, text: &str) -> Vec<String> {
+        let parts: Vec<&str> = text.split(',').collect();
+        let (mut meant, mut rest) = (Vec::new(), parts.as_slice());
+        while !rest.is_empty() {
+            let (names, count) = self.resolve_first(None, rest).unwrap_or((Vec::new(), 1));
+            meant.extend(names);
+            rest = &rest[count..];
+        }
+        meant
+    }
+
+    /// Finds the served names for the first name of a split list, and the number of its parts. A comma can be part of a
+    /// name or separate two names. The candidate with the most commas is tried first.
+    fn resolve_first(&self, field: Option<FilterField>, parts: &[&str]) -> Option<(Vec<String>, usize)> {
+        let longest = parts.len().min(COMMAS + 1);
+        (1..=longest).rev().find_map(|count| {
+            // A trailing comma is not part of a name.
+            let text = Some(parts[..count].join(",")).filter(|text| !text.trim_end().ends_with(','))?;
+            Some((self.resolve_one(field, &text)?, count))
+        })
     }
 
     fn resolve_one(&self, field: Option<FilterField>, text: &str) -> Option<Vec<String>> {
@@ -202,6 +218,14 @@ mod tests {
     fn check(field: FilterField, text: &str, expected: &[&str]) {
         let meant = facet_index().resolve(field, text).expect("known");
         assert_eq!(meant, expected, "{text}");
+    }
+
+    #[test]
+    fn unknown_names_of_a_list_are_skipped() {
+        let names: FacetNames =
+            ["Oil, Gas & Consumable Fuels", "Banks"].map(str::to_owned).into_iter().collect();
+        assert_eq!(names.resolve_known("none, banks ,,Oil, Gas & Consumable Fuels,last").len(), 2);
+        assert_eq!(names.resolve_known("none"), Vec::<String>::new());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Inputs of a derivation: the market data, the security, and the fingerprints (digests) of its published rows.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use market::metrics::{DerivationContext, MonthlyReturns, Rules};
 use market::symbol::Symbol;
 use store::facts::FactsError;
 use store::history::{FactsBySymbol, ServedYear, close_only_years, symbols_of_identities};
+use store::symbol_facts::SymbolFacts;
 
 use crate::derive::sectors::SectorMembers;
 use crate::facts::fact_cache::FactCache;
@@ -56,26 +57,31 @@ impl DerivationTarget {
         self.closes.contains(&year) && self.served.years.get(&year) == Some(&digest)
     }
 
-    /// Caches the facts of the security's symbols. If the close prices suffice for a year, the other columns of its
-    /// bars are not cached.
-    pub(crate) fn cache_facts(
+    /// Removes the columns that later derivations do not need from the facts of the security's own symbol. `years` has
+    /// the digest of each published price year.
+    pub(crate) fn shrink_facts(
         &self,
-        facts: &mut FactsBySymbol,
-        cache: &mut FactCache,
+        facts: &mut Arc<SymbolFacts>,
+        years: &BTreeMap<i32, i64>,
     ) -> Result<(), FactsError> {
+        let suffice =
+            |year: i32, digest: i64| self.closes.contains(&year) && years.get(&year) == Some(&digest);
+        if !facts.can_shrink(suffice) {
+            return Ok(());
+        }
+        Arc::make_mut(facts)
+            .shrink(suffice)
+            .map_err(|source| FactsError::Bars { symbol: self.identity.symbol.to_string(), source })
+    }
+
+    /// Moves the facts of the security's symbols to the cache.
+    pub(crate) fn cache_facts(&self, facts: &mut FactsBySymbol, cache: &mut FactCache) {
         for symbol in symbols_of_identities([&self.identity]) {
-            let Some(mut of_symbol) = facts.remove(symbol) else { continue };
-            let own = symbol == self.identity.symbol.as_str();
-            if own && of_symbol.can_shrink(|year, digest| self.closes_suffice_for(year, digest)) {
-                let shrunk = Arc::make_mut(&mut of_symbol)
-                    .shrink(|year, digest| self.closes_suffice_for(year, digest));
-                shrunk.map_err(|source| FactsError::Bars { symbol: symbol.to_owned(), source })?;
-            }
+            let Some(of_symbol) = facts.remove(symbol) else { continue };
             if !cache.get(symbol).is_some_and(|held| Arc::ptr_eq(held, &of_symbol)) {
                 cache.insert(symbol, of_symbol);
             }
         }
-        Ok(())
     }
 
     /// Calendar years of published prices that are within [`DerivationTarget::closes`]. Each item has the symbol, the

@@ -38,6 +38,8 @@ const QUEUE_DEPTH: usize = 1;
 struct InputChunk {
     subjects: Vec<DerivationTarget>,
     facts: FactsBySymbol,
+    /// `true` if the facts are cached after the derivation.
+    is_cached: bool,
 }
 
 /// Chunk of securities to write.
@@ -136,7 +138,8 @@ async fn load_chunk(
     });
     let subjects: Vec<DerivationTarget> = subjects.collect();
     let facts = load_facts(reader, &subjects, caches).await?;
-    Ok(InputChunk { subjects, facts })
+    let is_cached = !lock(caches).facts.is_disabled();
+    Ok(InputChunk { subjects, facts, is_cached })
 }
 
 /// Loads the facts of the securities' symbols from the cache or from Postgres.
@@ -173,7 +176,7 @@ impl DerivedChunk {
             generation.sectors.replace_member(&built.symbol, built.member.take());
             subject.served = built.into_fingerprints(&subject.served)?;
             if !facts.is_disabled() {
-                subject.cache_facts(&mut by_symbol, facts)?;
+                subject.cache_facts(&mut by_symbol, facts);
             }
             generation.served.insert(subject.identity.symbol, subject.served);
         }
@@ -190,6 +193,7 @@ async fn derive_chunk(
     chunk: InputChunk,
     market: &Arc<MarketContext>,
 ) -> Result<(DerivedChunk, Vec<Symbol>), DeriveError> {
+    let is_cached = chunk.is_cached;
     let (mut derived, incomplete) = derive_in_parallel(chunk, market).await?;
     let (mut subjects, mut symbols) = (Vec::new(), Vec::new());
     for (mut subject, is_permanent) in incomplete {
@@ -202,7 +206,7 @@ async fn derive_chunk(
     if !subjects.is_empty() {
         let wanted = symbols_of_identities(subjects.iter().map(|subject| &subject.identity));
         let facts = fetch_facts(reader, &wanted).await?;
-        let (whole, _) = derive_in_parallel(InputChunk { subjects, facts }, market).await?;
+        let (whole, _) = derive_in_parallel(InputChunk { subjects, facts, is_cached }, market).await?;
         derived.built.extend(whole.built);
         derived.facts.extend(whole.facts);
     }
@@ -217,12 +221,16 @@ async fn derive_in_parallel(
 ) -> Result<(DerivedChunk, Vec<(DerivationTarget, bool)>), DeriveError> {
     let market = Arc::clone(market);
     let derive = move || {
-        let InputChunk { subjects, facts } = chunk;
+        let InputChunk { subjects, mut facts, is_cached } = chunk;
         let derived = subjects.into_par_iter().map(|subject| {
             let outcome = derive_and_encode(&subject, &facts, &market)?;
             Ok((subject, outcome))
         });
-        Ok::<_, DeriveError>((derived.collect::<Result<Vec<_>, DeriveError>>()?, facts))
+        let derived = derived.collect::<Result<Vec<_>, DeriveError>>()?;
+        if is_cached {
+            shrink_facts(&derived, &mut facts)?;
+        }
+        Ok::<_, DeriveError>((derived, facts))
     };
     let (outcomes, facts) = tokio::task::spawn_blocking(derive).await.map_err(DeriveError::Ended)??;
     let (mut built, mut incomplete) = (Vec::with_capacity(outcomes.len()), Vec::new());
@@ -233,6 +241,24 @@ async fn derive_in_parallel(
         }
     }
     Ok((DerivedChunk { built, facts }, incomplete))
+}
+
+/// Removes the columns that later derivations do not need from the facts of the derived securities.
+fn shrink_facts(
+    derived: &[(DerivationTarget, EncodeOutcome)],
+    facts: &mut FactsBySymbol,
+) -> Result<(), DeriveError> {
+    let mut published = HashMap::new();
+    for (subject, outcome) in derived {
+        if let EncodeOutcome::Encoded(encoded) = outcome {
+            let years = encoded.published_years(&subject.served)?;
+            published.insert(subject.identity.symbol.as_str(), (subject, years));
+        }
+    }
+    facts.par_iter_mut().try_for_each(|(symbol, facts)| match published.get(symbol.as_str()) {
+        Some((subject, years)) => Ok(subject.shrink_facts(facts, years)?),
+        None => Ok(()),
+    })
 }
 
 enum EncodeOutcome {

@@ -23,7 +23,9 @@ use tokio_postgres::types::Type;
 
 use crate::error::DeriveError;
 use crate::write::fingerprints::{InputHashes, PublishedFingerprints};
-use crate::write::table::{DIVIDENDS, FACTORS, IDENTITIES, JOURNALED_VALUES, ReadTable, TABLES};
+use crate::write::table::{
+    DIVIDENDS, FACTORS, IDENTITIES, JOURNALED_VALUES, PAST_DIVIDENDS, ReadTable, TABLES,
+};
 
 /// Encoded rows of one security, ready to be written to the read tables.
 pub(crate) struct EncodedSecurity {
@@ -34,6 +36,10 @@ pub(crate) struct EncodedSecurity {
     pub(crate) values: [i64; JOURNALED_VALUES.len()],
     /// Encoded dividend rows, by the year of their ex-dates. Empty if no dividend changed.
     dividends: BTreeMap<i32, Bytes>,
+    /// First year whose dividend rows are not past: the year before the market date's.
+    recent_year: i32,
+    /// Digest of the dividend rows before `recent_year`; `None` if it is unknown.
+    past_dividends: Option<i64>,
     input_hashes: InputHashes,
     /// Figures for the sector statistics; `None` if the security is not listed.
     pub(crate) member: Option<SectorMember>,
@@ -106,12 +112,17 @@ impl EncodedSecurity {
                 .filter(|before| same(before, &input_hashes))
                 .and_then(|_| served.digest(table))
         };
+        let unchanged_dividends = served.unchanged_dividends(&input_hashes.dividends);
         let mut dividends = BTreeMap::new();
-        let of_dividends =
-            EncodedRows::encode_unless(served.unchanged_dividends(&input_hashes.dividends), || {
-                dividends = encode_dividends(&derived.dividends)?;
-                Ok(dividends.values().map(Bytes::as_ref).collect::<Vec<&[u8]>>().concat().into())
-            })?;
+        let of_dividends = EncodedRows::encode_unless(unchanged_dividends, || {
+            dividends = encode_dividends(&derived.dividends)?;
+            Ok(dividends.values().map(Bytes::as_ref).collect::<Vec<&[u8]>>().concat().into())
+        })?;
+        let recent_year = derived.metrics.as_of.year() - 1;
+        let past_dividends = match unchanged_dividends {
+            Some(_) => served.digest(PAST_DIVIDENDS),
+            None => Some(digest_past(&dividends, recent_year)),
+        };
         let of_identity = EncodedRows::encode_unless(
             unchanged_digest(IDENTITIES, |a, b| a.identity == b.identity),
             || encode_json(symbol.as_str(), identity),
@@ -135,7 +146,18 @@ impl EncodedSecurity {
         ];
         let values = digest_values(identity, derived)?;
         let member = Some(SectorMember::from_rows(&derived.stock, Some(&derived.metrics)));
-        Ok(Self { symbol, tables, values, dividends, input_hashes, member, years, unchanged_years })
+        Ok(Self {
+            symbol,
+            tables,
+            values,
+            dividends,
+            recent_year,
+            past_dividends,
+            input_hashes,
+            member,
+            years,
+            unchanged_years,
+        })
     }
 
     /// Returns the encoding of a security that is not listed. It has no rows in any table.
@@ -147,6 +169,8 @@ impl EncodedSecurity {
             tables,
             values: [digest([NOTHING]); JOURNALED_VALUES.len()],
             dividends,
+            recent_year: 0,
+            past_dividends: None,
             input_hashes,
             member,
             years,
@@ -165,6 +189,8 @@ impl EncodedSecurity {
 
     /// First year with changed dividends. The dividend rows of this year and of later years must be replaced. `None` if
     /// all rows of the table must be replaced. Always `None` if `table` is not the table of dividends.
+    ///
+    /// If another process derived the published rows, only the past rows as a whole are compared.
     pub(crate) fn first_differing_year(
         &self,
         table: &ReadTable,
@@ -173,14 +199,19 @@ impl EncodedSecurity {
         if table.name != DIVIDENDS {
             return None;
         }
-        let (served, built) = (&served.input_hashes.as_ref()?.dividends, &self.input_hashes.dividends);
+        let Some(served_inputs) = &served.input_hashes else {
+            let is_past_unchanged =
+                self.past_dividends.is_some() && self.past_dividends == served.digest(PAST_DIVIDENDS);
+            return is_past_unchanged.then_some(self.recent_year);
+        };
+        let (served, built) = (&served_inputs.dividends, &self.input_hashes.dividends);
         let differs = |year: &&i32| served.get(*year) != built.get(*year);
         served.keys().chain(built.keys()).filter(differs).min().copied()
     }
 
-    /// Digests of the tables in the order of [`TABLES`], followed by the digests of the journaled values.
+    /// Digests in the order of [`digest_index`](crate::write::table::digest_index).
     pub(crate) fn digests(&self) -> Vec<i64> {
-        self.tables.iter().map(|rows| rows.digest).chain(self.values).collect()
+        self.tables.iter().map(|rows| rows.digest).chain(self.values).chain(self.past_dividends).collect()
     }
 
     /// Returns the fingerprints of the published rows after this security is written. `before` are the fingerprints of
@@ -229,6 +260,13 @@ fn digest_values(
 fn encode_dividends(dividends: &[DividendRow]) -> Result<BTreeMap<i32, Bytes>, EncodeError> {
     let years = dividends.chunk_by(|row, next| row.ex_date.year() == next.ex_date.year());
     years.map(|rows| Ok((rows[0].ex_date.year(), encode_rows(rows)?))).collect()
+}
+
+/// Digest of the dividend rows before `recent_year`. The year is part of the digest, because equal rows before
+/// different years do not say which rows are unchanged.
+fn digest_past(dividends: &BTreeMap<i32, Bytes>, recent_year: i32) -> i64 {
+    let rows: Vec<&[u8]> = dividends.range(..recent_year).map(|(_, rows)| rows.as_ref()).collect();
+    digest([&recent_year.to_le_bytes(), rows.concat().as_slice()])
 }
 
 fn encode_json<T: Serialize + Sync + std::fmt::Debug>(symbol: &str, value: &T) -> Result<Bytes, EncodeError> {

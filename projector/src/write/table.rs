@@ -53,10 +53,11 @@ pub(crate) const TABLES: [ReadTable; 11] = [
 /// the dividend status, and the dividend lists that contain the security.
 pub(crate) const JOURNALED_VALUES: [&str; 3] = ["events", "statuses", "lists"];
 
-/// Index of a digest in the list of digests that is stored for each security. `name` is the name of a table or
-/// journaled value. Returns `None` for an unknown name. The journaled values come after the tables.
+/// Index of a digest in the list of digests that is stored for each security. `name` is the name of a table or value.
+/// Returns `None` for an unknown name. The journaled values come after the tables, and [`PAST_DIVIDENDS`] is last.
 pub(crate) fn digest_index(name: &str) -> Option<usize> {
-    TABLES.iter().map(|table| table.name).chain(JOURNALED_VALUES).position(|known| known == name)
+    let mut names = TABLES.iter().map(|table| table.name).chain(JOURNALED_VALUES).chain([PAST_DIVIDENDS]);
+    names.position(|known| known == name)
 }
 
 /// Rows of a read table that are replaced by new rows.

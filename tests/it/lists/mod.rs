@@ -88,6 +88,7 @@ fn another(parameter: &str) -> Option<&'static str> {
     match parameter {
         "frequency" => Some("monthly"),
         "sector" => Some("Utilities"),
+        "asset_type" => Some("a type of no holding"),
         "country" => Some("DE"),
         "exchange" => Some("XLON"),
         _ => None,

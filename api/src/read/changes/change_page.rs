@@ -94,7 +94,7 @@ impl ChangePage {
         for kind in selection.kinds {
             let of_kind = reader.read(*kind).await?;
             // If `limit` changes of a kind were read, the journal may contain further changes of this kind. The page
-            // must then end at the last of the changes that were read, or earlier.
+            // must then end at the last change of this kind that was read, or earlier.
             let is_full = i64::try_from(of_kind.len()).is_ok_and(|count| count >= limit);
             if let Some(last) = of_kind.last().filter(|_| is_full).map(Change::group) {
                 horizon = Some(horizon.map_or(last, |known: ChangeGroup| known.min(last)));

@@ -127,16 +127,14 @@ impl HoldingFilters {
     /// Reads the filters of the request.
     ///
     /// On the first page, every listed sector must be a sector of the fund's holdings or of any security; otherwise the
-    /// result is an error. On later pages, and for a fund without holdings, an unknown sector is not an error. Instead,
-    /// if the holdings lack one of the listed sectors, the sector filter matches nothing.
+    /// result is an error. On later pages, and for a fund without holdings, an unknown sector matches no holding.
     ///
-    /// The asset type filter matches nothing if the holdings lack one of the listed asset types. This is never an
-    /// error, because issuers choose the names of asset types freely.
+    /// An unknown asset type matches no holding. This is never an error, because issuers choose the names of asset
+    /// types freely.
     async fn read(context: &HandlerContext<HoldingsParameters>, all: &[Holding]) -> Result<Self, ApiError> {
         let asked = &context.parameters;
         let types = all.iter().filter_map(|holding| holding.asset_type.clone()).collect::<FacetNames>();
-        let meant = |text: &String| types.resolve(None, text).unwrap_or_default();
-        let asset_types = asked.asset_type.as_ref().map(meant);
+        let asset_types = asked.asset_type.as_ref().map(|text| types.resolve_known(text));
         let sectors = match &asked.sector {
             Some(text) => Some(sectors(context, all, text).await?),
             None => None,
@@ -159,7 +157,7 @@ async fn sectors(
     let own = all.iter().filter_map(|holding| holding.sector.clone()).collect::<FacetNames>();
     match own.resolve(None, text) {
         Ok(names) => Ok(names),
-        Err(_) if context.parameters.page.after.is_some() || all.is_empty() => Ok(vec![]),
+        Err(_) if context.parameters.page.after.is_some() || all.is_empty() => Ok(own.resolve_known(text)),
         Err(_) => {
             let facet_index = context.app.memory_tables.facet_index(&context.generation).await?;
             let known = facet_index.names_with(FilterField::Sector, own);

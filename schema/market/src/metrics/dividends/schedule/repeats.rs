@@ -44,6 +44,7 @@ pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> V
     }
     let rows: Vec<ScheduleRow> = payments.iter().map(|payment| payment.row).collect();
     let frequencies = local_frequencies(&rows, rules);
+    let usual_gap = median_gap(&rows);
     let mut repeats = Vec::new();
     let mut kept: Vec<usize> = (0..payments.len()).collect();
     let mut position = 0;
@@ -60,7 +61,7 @@ pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> V
             }
             None => {
                 let (a, b) = (rows[first].amount, rows[second].amount);
-                2 * rules.schedule.duplicate_days <= median_gap(&rows) && is_equal(a.max(b), a.min(b), rules)
+                2 * rules.schedule.duplicate_days <= usual_gap && is_equal(a.max(b), a.min(b), rules)
             }
         };
         if is_repeat(&payments[first], &payments[second], rules) && is_confirmed() {

@@ -16,6 +16,8 @@ mod levels;
 mod merged_prices;
 mod unadjust;
 
+use std::ops::Range;
+
 use chrono::{DateTime, Datelike, NaiveDate, Utc};
 
 use super::decisions::DecisionIndex;
@@ -89,24 +91,70 @@ pub(crate) fn merge_prices(
 
 /// Some years may be loaded with closes only. True if the metrics are the same as with fully loaded bars.
 ///
-/// This needs two conditions. All bars must come from one source and be used without change. The metrics must not need
-/// the other columns (such as high and volume) in the years with closes only.
+/// This needs two conditions. The bars of the years with closes only must be used without change. The metrics must not
+/// need the other columns (such as high and volume) in these years.
 pub(crate) fn closes_suffice(history: &History, merged: &MergedPrices, as_of: NaiveDate) -> bool {
     let Some(newest) = history.prices.iter().flat_map(|prices| &prices.closes_only).max() else {
         return true;
     };
-    let [SourceBars { bars, .. }] = history.prices.as_slice() else { return false };
     // A decision about a price may quarantine or release a bar, and the merge may then need all its columns. The bar
     // may be in a year with closes only.
     if history.decisions.iter().any(|decision| decision.record.row.kind == Kind::Price) {
         return false;
     }
     let Some(last) = NaiveDate::from_ymd_opt(*newest, 12, 31).map(day_number) else { return false };
-    let whole = bars.day.iter().rev().take_while(|day| **day > last).count();
+    let whole = merged.bars.day.iter().rev().take_while(|day| **day > last).count();
     whole >= VOLUME_SESSIONS
         && months_before(as_of, 12).year() > *newest
         && minor_places(history) == 0
-        && merged.is_plain
+        && (merged.is_plain || uses_closes_only_years_unchanged(history, &merged.bars))
+}
+
+/// True if the merged bars of each year with closes only equal the bars of the only source that has this year.
+///
+/// False for sources whose bars are converted: the result of a conversion may depend on the other columns.
+fn uses_closes_only_years_unchanged(history: &History, merged: &Bars) -> bool {
+    let sources = || history.prices.iter().enumerate();
+    let largest_scale = sources().map(|(_, prices)| prices.bars.scale).max();
+    let is_unchanged = |(place, prices): (usize, &SourceBars)| {
+        prices.closes_only.iter().all(|year| {
+            let mut others = sources().filter(|(other, _)| *other != place);
+            others.all(|(_, other)| bars_of_year(&other.bars, *year).is_empty())
+                && has_same_closes(&prices.bars, merged, *year)
+        })
+    };
+    let is_converted = |prices: &SourceBars| {
+        let is_rescaled = !prices.closes_only.is_empty() && Some(prices.bars.scale) != largest_scale;
+        is_rescaled || !has_raw_versions(&prices.bars)
+    };
+    sources().all(|(_, prices)| !is_converted(prices)) && sources().all(is_unchanged)
+}
+
+/// True if two series have the same days and closes in a calendar year.
+fn has_same_closes(source: &Bars, merged: &Bars, year: i32) -> bool {
+    // Merged bars have the smallest possible number of decimal places.
+    let Some(factor) = source.scale.checked_sub(merged.scale).and_then(|places| 10i64.checked_pow(places))
+    else {
+        return false;
+    };
+    let (of_source, of_merged) = (bars_of_year(source, year), bars_of_year(merged, year));
+    source.day[of_source.clone()] == merged.day[of_merged.clone()]
+        && source.close[of_source]
+            .iter()
+            .zip(&merged.close[of_merged])
+            .all(|(close, merged)| merged.checked_mul(factor) == Some(*close))
+}
+
+/// Index range of the bars of a calendar year.
+fn bars_of_year(bars: &Bars, year: i32) -> Range<usize> {
+    let first_of = |year| NaiveDate::from_ymd_opt(year, 1, 1).map_or(i32::MAX, day_number);
+    let index_of = |day: i32| bars.day.partition_point(|known| *known < day);
+    index_of(first_of(year))..index_of(first_of(year + 1))
+}
+
+/// True if no bar is retracted or split-adjusted.
+fn has_raw_versions(bars: &Bars) -> bool {
+    bars.versions.iter().all(|version| !version.retracted && version.basis_day.is_none())
 }
 
 fn observed_at(bars: &Bars) -> Option<DateTime<Utc>> {
@@ -130,8 +178,7 @@ fn copy_if_plain(
     minor_places: u32,
     levels: &LevelCheck<'_>,
 ) -> Option<(Bars, Vec<usize>)> {
-    let plain = bars.versions.iter().all(|version| !version.retracted && version.basis_day.is_none());
-    if !plain || has_fault(bars) {
+    if !has_raw_versions(bars) || has_fault(bars) {
         return None;
     }
     let end = bars.day.partition_point(|day| *day <= last_day);

@@ -165,6 +165,22 @@ fn closes_are_enough_where_bars_are_taken_as_they_are() {
     for (number, change) in other.into_iter().enumerate() {
         assert!(!suffice(&|history| change(&mut history.prices[0].bars)), "{number}");
     }
+    // A second source may have bars in other years, if neither source is converted.
+    let second = |day: &str, close: i64| source("b", 2, &[bar(day, close)]);
+    assert!(suffice(&|history| history.prices.push(second("2024-06-28", 4_000))));
+    assert!(suffice(&|history| history.prices.push(second("2021-12-31", 4_000))));
+    assert!(suffice(&|history| history.prices.insert(0, second("2023-06-28", 4_010))));
+    assert!(!suffice(&|history| history.prices.push(second("2022-06-28", 4_000))));
+    assert!(!suffice(&|history| history.prices.push(source("b", 3, &[bar("2024-06-28", 40_001)]))));
+    assert!(!suffice(&|history| {
+        let mut adjusted = second("2024-06-28", 4_000);
+        adjusted.bars.versions[0].basis_day = Some(0);
+        history.prices.push(adjusted);
+    }));
+    assert!(!suffice(&|history| {
+        history.prices[0].bars.close[20] = 400_000;
+        history.prices.push(second("2024-06-28", 4_000));
+    }));
     // A price decision may concern any bar. A dividend decision concerns no bar.
     assert!(suffice(&|history| history.decisions = vec![confirmed("dividend", "2022-03-07", "40")]));
     assert!(!suffice(&|history| history.decisions = vec![confirmed("price", "2022-03-07", "40")]));
