@@ -13,14 +13,15 @@ use store::facts::FactsError;
 use tokio::task::JoinError;
 use tokio_postgres::error::SqlState;
 
-/// Error that ends a session of the daemon. A permanent error also stops the daemon.
+/// Error that ends a session of the daemon (one database connection under one lease). A permanent error also stops the
+/// daemon.
 #[expect(missing_docs, reason = "each message describes its variant")]
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// Permanent error: an operator must act before the next start.
     #[error("halted: {0}")]
     Halt(String),
-    /// Another instance has raised the epoch of the fact set.
+    /// Another projector has acquired the lease on the fact set, and has thereby raised the epoch of the fact set.
     #[error("lease on fact set {fact_set} lost: another projector acquired it")]
     Lost { fact_set: String },
     #[error(transparent)]

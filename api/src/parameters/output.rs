@@ -108,7 +108,8 @@ impl ParameterReader<'_> {
         self.describe(
             "min_version",
             "Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same\n\
-             effect, and so has the version in a cursor, `updated_since` or `If-None-Match`. Status 412 if no such data exists.",
+             effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred\n\
+             too, but older data gives no error.",
         );
         if let Some(text) = text {
             self.require_version("min_version", &text);

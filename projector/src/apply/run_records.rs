@@ -78,7 +78,7 @@ fn batch_row<'a>((sequence, batch): &(Sequence, &'a RecordBatch)) -> Result<Batc
     })
 }
 
-/// Inserts the rejected rows and the run manifests that `batches` contain.
+/// Inserts the rejected input rows and the run manifests (descriptions of ingest runs) that `batches` contain.
 pub async fn insert_run_records(
     transaction: &Transaction<'_>,
     batches: &[(Sequence, &RecordBatch)],

@@ -1,5 +1,5 @@
-//! Creation of a backup. The tables come from one database snapshot. The exported log ends with the last message that
-//! was applied before the snapshot.
+//! Creation of a backup. The tables come from one database snapshot, and the exported log ends with the last message
+//! that was applied before this snapshot. Tables and log therefore match.
 
 use std::path::Path;
 use std::time::Duration;
@@ -41,8 +41,8 @@ pub struct BackupReport {
     pub messages: u64,
     /// Number of exported rows in all tables of the backup.
     pub rows: u64,
-    /// Number of messages that were in the log at the start of the backup, but are not in the backup. The projector had
-    /// not applied them in time.
+    /// Number of messages that were in the log at the start of the backup, but are not in the backup, because the
+    /// projector had not applied them in time.
     pub missing_messages: u64,
 }
 

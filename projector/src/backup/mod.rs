@@ -5,14 +5,15 @@
 //! served data versions, and the discarded dead letters. It does not contain the read tables, only their checksums. A
 //! restore derives the tables again and compares the checksums.
 //!
-//! The tables are copied by the projector and not by `pg_dump`:
+//! The projector copies the tables itself and does not use `pg_dump`, for these reasons:
 //!
 //! - The projector also runs on machines without Postgres's client programs, and `pg_dump` refuses a server that is
 //!   newer than itself.
 //! - Tables, checkpoint and checksums come from one database snapshot. To use `pg_dump`, the projector would have to
 //!   export this snapshot.
-//! - The program and the database schema of a restore may be newer than those of the backup. The restore therefore
-//!   names the columns in `copy`. It also replaces rows that a migration inserted, such as plans.
+//! - The database schema may be newer at the restore than at the backup. The restore therefore names the columns in
+//!   `copy`. It also replaces the rows that a migration has inserted, such as plans. The rows of a dump would conflict
+//!   with these rows.
 //! - The manifest contains a digest of every file. If a file is damaged, the restore fails before it writes anything.
 
 mod create;

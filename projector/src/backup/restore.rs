@@ -27,8 +27,8 @@ const HOLDS: &str = include_str!("../../queries/backup/holds.sql");
 const STUDIED: &str = include_str!("../../queries/backup/studied.sql");
 const END_SESSIONS: &str = "delete from accounts.sessions";
 const END_LINKS: &str = "update accounts.links set used_at = now() where used_at is null";
-/// Sets the Postgres sequence `control.positions`, which numbers the journal, to the highest number in the restored
-/// data versions. New journal entries then get higher numbers.
+/// Sets the Postgres sequence `control.positions` to the highest journal position in the restored data versions. (The
+/// journal lists changed rows for clients.) New journal entries then get higher positions.
 const POSITIONS: &str = "select setval('control.positions', max(position)) from control.versions";
 const RESTORED: &str = include_str!("../../queries/backup/restored_accounts.sql");
 const DISCARD: &str = include_str!("../../queries/backup/discard.sql");
@@ -40,17 +40,17 @@ const FIRST_GENERATION: GenerationId = GenerationId(1);
 pub struct RestoreReport {
     /// Sequence of the last restored log message.
     pub sequence: Sequence,
-    /// Read tables whose restored rows differ from the backup.
+    /// List of the read tables whose rows differ from the backup.
     pub differing: Vec<DifferingTable>,
     /// Rule version of the backup, if this program has another rule version. The restored tables may then differ from
     /// the backup. `None` if both versions are equal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_rules: Option<String>,
-    /// Counts of the accounts, keys and passwords that are valid again after the restore.
+    /// Numbers of accounts, keys and passwords that are valid again after the restore.
     pub accounts: RestoredAccounts,
 }
 
-/// Counts of restored accounts and credentials. A credential that was deleted or replaced after the backup is valid
+/// Numbers of restored accounts and credentials. A credential that was deleted or replaced after the backup is valid
 /// again. The restore cannot list such credentials, because the backup does not contain later changes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RestoredAccounts {
@@ -89,7 +89,7 @@ impl RestoredAccounts {
     }
 }
 
-/// Read table that differs from the backup.
+/// One of the read tables whose rows differ from the backup.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DifferingTable {
     pub table: String,

@@ -62,7 +62,7 @@ pub(crate) enum Command {
     ///
     /// Exit codes: 0 healthy, 1 unhealthy, 3 no answer.
     Health(HealthArgs),
-    /// Back up all data that cannot be derived again; all parts have the same position of the log (needs DATABASE_URL)
+    /// Back up all data that cannot be derived again, as of one position of the log (needs DATABASE_URL)
     ///
     /// The backup contains the log, the accounts (with key hashes, plans and audit log), the source policy, the list of
     /// discarded dead letters, and checksums of the read tables. The service keeps running. Protect the folder, because
@@ -195,7 +195,7 @@ pub(crate) struct JsonArgs {
 pub(crate) enum PolicyCommand {
     /// List the rules of the policy
     List(ListArgs),
-    /// Rank a source for a kind and date range; the lowest rank wins
+    /// Rank a source for a kind of rows and a date range; the source with the lowest rank is preferred
     ///
     /// Prints the securities that change. The served tables change with the next generation (projector rebuild, diff,
     /// promote), or at once with --now.

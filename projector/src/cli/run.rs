@@ -127,7 +127,12 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Export { .. } => anyhow::bail!("cannot write Parquet: {}", diff::NEEDS_PARQUET),
         #[cfg(feature = "parquet")]
         Command::Export(args) => {
-            let manifest = crate::export::export_generation(&database, &args, Shutdown::listen()?).await?;
+            let exported = crate::export::export_generation(&database, &args, Shutdown::listen()?).await;
+            let manifest = exported.map_err(|error| match error {
+                // The exit code depends on the error of the database.
+                crate::export::ExportError::Db(error) => anyhow::Error::new(error),
+                error => error.into(),
+            })?;
             report::print_result(args.json, &manifest, |manifest| {
                 crate::export::print_manifest(manifest, &args.parquet)
             })?;

@@ -28,14 +28,14 @@ struct StatusReport {
     /// State that Postgres stores; absent if Postgres cannot be reached.
     #[serde(flatten)]
     facts: Option<FactsStatus>,
-    /// Error of the connection to Postgres; `None` if the state was read.
+    /// Error that occurred while the state was read from Postgres; `None` if the state was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     postgres_error: Option<String>,
     log_last_sequence: Option<u64>,
     lag_events: Option<u64>,
     /// Replicas of the log's stream that lack messages or are offline; `None` if the log cannot be read.
     lagging_replicas: Option<Vec<LaggingReplica>>,
-    /// Error of reading the log; `None` if the log was read.
+    /// Error that occurred while the state of the log was read; `None` if the state was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     log_error: Option<String>,
 }
@@ -45,8 +45,8 @@ struct FactsStatus {
     fact_set: String,
     checkpoint: Sequence,
     holder: Option<String>,
-    /// `true` if the projector in `holder` has a valid lease. A projector without a valid lease is retrying, or was
-    /// killed.
+    /// `true` if the lease of the projector that `holder` names is still valid. If the lease is no longer valid, this
+    /// projector is retrying after an error, or was killed.
     leased: bool,
     halted: Option<String>,
     dead_letters: i64,

@@ -31,12 +31,13 @@ pub(crate) const ANALYZE: &str = "analyze records; analyze bars";
 const NOTIFY: &str = "select pg_notify('projection', $1)";
 
 const FACTS_BYTES: &str = "select pg_table_size('records') + pg_table_size('bars')";
-/// The planner statistics are updated again only after more than this many bytes of log messages were applied. These
-/// messages must also exceed 1/[`ANALYZE_FRACTION`] of the size of all facts.
+/// Limit in bytes. The planner statistics are updated if the log messages since the last update exceed two limits: this
+/// number of bytes, and 1/[`ANALYZE_FRACTION`] of the size of the fact tables.
 const ANALYZE_MIN_BYTES: usize = 4 << 20;
 const ANALYZE_FRACTION: i64 = 8;
-/// Minimum time between two derivations during a backlog of log messages. If the rest of the backlog will probably be
-/// applied within this time, the read tables are derived only at the end of the backlog.
+/// Limit for derivations during a backlog of log messages. The read tables are derived during the backlog if two times
+/// exceed this limit: the time since the last derivation, and the estimated time until the end of the backlog.
+/// Otherwise, they are derived at the end of the backlog.
 const MAX_DERIVE_DELAY: Duration = Duration::from_secs(60);
 /// Factor that limits the cost of derivations during a backlog. The time between two derivations is at least this
 /// factor times the duration of the previous derivation.
@@ -108,8 +109,8 @@ impl<'a> BatchWriter<'a> {
         Ok(paused)
     }
 
-    /// Completes facts that an older program version stored. Such facts may lack the calendar years with dividends of
-    /// each source, and the links between symbols of the same security.
+    /// Completes facts that an older program version stored. That version may not have stored the calendar years in
+    /// which each source has dividends, or the links between symbols of the same security.
     pub(crate) async fn complete_facts(&self, client: &mut Client) -> Result<(), RunError> {
         let transaction = client.transaction().await?;
         lease::confirm_epoch(&transaction, &self.lease).await?;

@@ -66,8 +66,8 @@ pub async fn confirm_epoch(transaction: &Transaction<'_>, lease: &Lease) -> Resu
 
 /// Releases the lease, so that a standby can acquire it at once.
 ///
-/// `ends` is true if the process ends. The name of the process is then removed from the fact set. Otherwise the name
-/// stays there, so that `projector status` still shows the process.
+/// `ends` is true if the process ends. The name of the process is then removed from the row of the fact set. If `ends`
+/// is false, the name stays in the row, so that `projector status` still shows the process.
 pub async fn release_lease(client: &Client, lease: &Lease, ends: bool) -> Result<(), DbError> {
     client.execute(RELEASE, &[&lease.fact_set, &lease.epoch, &ends]).await?;
     Ok(())

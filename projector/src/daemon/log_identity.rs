@@ -44,8 +44,8 @@ pub(super) fn connect_count(context: &Context) -> u64 {
     context.client().statistics().connects.load(Ordering::Relaxed)
 }
 
-/// Fails if the log has another message at the checkpoint than the one that was applied. The server has then lost the
-/// end of the log, and has given the sequences of the lost messages to new messages.
+/// Fails if the log message at the checkpoint is not the message that was applied. In this case, the server has lost
+/// the end of the log, and has given the sequences of the lost messages to new messages.
 ///
 /// `sequence` is the checkpoint, and `message` is the id of the applied message. The check passes if `message` is
 /// `None`, or if the log has no message at `sequence`.

@@ -1,4 +1,5 @@
-//! Daemon of the projector: sessions under a writer lease, with retries.
+//! Daemon of the projector. It runs in sessions. A session is one database connection under one writer lease. After a
+//! transient error, the daemon starts a new session.
 
 pub(crate) mod batch_writer;
 pub mod lease;

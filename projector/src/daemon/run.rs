@@ -34,8 +34,8 @@ const SERVED: &str = include_str!("../../queries/generation_active.sql");
 pub(crate) const UNTIL: &str = "select until_sequence from fact_sets where name = $1";
 const HALT: &str = include_str!("../../queries/halt.sql");
 
-/// Number of failed attempts to apply the messages after a checkpoint, before rows become dead letters. In the next
-/// attempt, each row that fails again becomes a dead letter.
+/// Limit for failed attempts to apply the messages after a checkpoint. In the attempt after this number of failures,
+/// each row that fails again becomes a dead letter.
 const MAX_APPLY_ATTEMPTS: u32 = 5;
 /// Interval at which an idle daemon checks for a pause or a policy change.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);

@@ -48,7 +48,7 @@ struct DerivedChunk {
     facts: FactsBySymbol,
 }
 
-/// Caches shared by the stages.
+/// The caches that the stages share.
 struct Caches<'a> {
     generation: &'a mut GenerationCache,
     facts: &'a mut FactCache,

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::column::ParquetColumn;
 use super::error::ExportError;
 
-/// Rows per row group.
+/// Number of rows after which a row group is written.
 const ROW_GROUP_ROWS: usize = 200_000;
 
 /// Exported file.
@@ -61,7 +61,7 @@ impl ParquetFileWriter {
         Ok(Self { writer, columns, folder: folder.to_owned(), path, rows: 0 })
     }
 
-    /// Buffers of the columns. For each row, the caller appends one value to every column.
+    /// Returns the buffered columns. For each row, the caller appends one value to every column.
     pub(crate) fn columns(&mut self) -> &mut [ParquetColumn] {
         &mut self.columns
     }

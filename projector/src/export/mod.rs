@@ -1,8 +1,8 @@
 //! `projector export --parquet DIR`: a generation as Parquet files.
 //!
-//! One database snapshot is written to a temporary folder. When all files are on disk, the folder is renamed to `DIR`.
-//! Before the export, `DIR` must be absent or empty. If `DIR` contains files, they are therefore a complete export. All
-//! tables of an export have the same data version.
+//! One database snapshot is written to a temporary folder. All tables of an export therefore have the same data
+//! version. When all files are on disk, the folder is renamed to `DIR`, which must be absent or empty. `DIR` therefore
+//! never contains an incomplete export.
 
 mod column;
 mod column_type;
@@ -128,8 +128,8 @@ async fn write_tables(
     Ok(manifest)
 }
 
-/// Loads the manifest without its list of tables. Also returns the number of price rows. Each price row contains one
-/// packed year of a security's bars.
+/// Builds the manifest from the database, still without its list of tables. Also returns the number of price rows, for
+/// the progress report. Each price row contains one packed year of a security's bars.
 async fn load_manifest(client: &Client, id: GenerationId) -> Result<(ExportManifest, u64), ExportError> {
     if client.query_opt("select from generations where id = $1", &[&id]).await?.is_none() {
         return Err(ExportError::NoGeneration(id));

@@ -24,7 +24,8 @@ pub struct AppliedRecords {
     /// `true` if the table already had a row with this key.
     pub replaces: bool,
     /// Packed observations that the merge removed from the row. They are inserted into table `superseded_records`. For
-    /// each of them, the new row has an observation with the same content and a later provenance.
+    /// each of them, the new row has an observation with the same content that is newer (by observation time, then line
+    /// number).
     pub superseded: Vec<Vec<u8>>,
 }
 

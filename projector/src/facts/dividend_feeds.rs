@@ -22,7 +22,8 @@ use crate::error::ApplyError;
 
 const INSERT: &str = include_str!("../../queries/dividend_feeds_insert.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/dividend_feeds_mark_dirty.sql");
-/// Selects all stored dividends if the fact set has no dividend years. Older program versions did not store the years.
+/// Selects all stored dividends if the fact set has no dividend years. The years are missing if an older program
+/// version wrote the fact set.
 const STORED_DIVIDENDS: &str = "select symbol, source, packed from records
     where kind = 'dividend' and not exists (select from dividend_feeds)";
 

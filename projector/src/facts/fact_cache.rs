@@ -5,8 +5,10 @@
 //! lease drops its cache.
 //!
 //! Cached facts are never evicted to make room for others. All symbols are read every day in the same order. An
-//! eviction of the least recently read facts would therefore remove the facts that are needed next. Sizes are
-//! estimates. If the process uses most of the budget, the cache stops growing.
+//! eviction of the least recently read facts would therefore remove the facts that are needed next.
+//!
+//! The size of the cache is only an estimate. The cache therefore also stops growing if the memory of the whole process
+//! nears the budget.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +21,8 @@ use crate::facts::applied_facts::{AppliedBars, AppliedRecords};
 /// much memory even without a cache, for connections, fingerprints and chunks.
 const MIN_PROCESS_BYTES: usize = 128 << 20;
 
-/// Cache of facts by symbol. If a symbol is cached, all its facts are in the cache.
+/// Cache of facts by symbol. Usually, all facts of a cached symbol are in the cache. But for some calendar years, only
+/// the close prices of the bars are cached, because a derivation does not need the other columns.
 #[derive(Debug, Default)]
 pub struct FactCache {
     symbols: HashMap<String, Arc<SymbolFacts>>,
@@ -30,12 +33,12 @@ pub struct FactCache {
 }
 
 impl FactCache {
-    /// Cache with a budget of `budget` bytes.
+    /// Creates a cache with a budget of `budget` bytes.
     pub fn with_budget(budget: usize) -> Self {
         Self { budget, limit: budget, ..Self::default() }
     }
 
-    /// Cache with a budget of 0, which stores nothing.
+    /// Creates a cache with a budget of 0 bytes. It stores nothing.
     pub fn disabled() -> Self {
         Self::default()
     }

@@ -1,4 +1,4 @@
-//! Application of record batches to the fact tables, and the cache of facts.
+//! Fact tables: they are updated with the record batches of the log. Also contains the cache of facts.
 
 pub mod applied_facts;
 pub(crate) mod dividend_feeds;

@@ -1,4 +1,4 @@
-//! Application of prices: the bars of record batches are merged into one packed row per symbol, source and year.
+//! Stored prices: the bars of record batches are merged into one packed row per symbol, source and year.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
-//! Application of records: all facts except prices. An observation is one version of a record, as a source reported it.
-//! All observations of one symbol, kind and source are packed in one row. If two observations have the same content,
-//! the row has only the one with the later provenance. The other one is moved to table `superseded_records`, unless
-//! both are from the same record batch.
+//! Stored records. All facts except prices are records. An observation is one version of a record, as a source reported
+//! it. All observations of one symbol, kind and source are packed in one row. If two observations have the same
+//! content, the row has only the newer one (by observation time, then line number). The older one is moved to table
+//! `superseded_records`. But if both are from the same record batch, the older one is dropped.
 //!
 //! A vendor may correct the symbol of a record that has an id. The observations with this id are then stored under
 //! every symbol that the record ever had. The derivation of a security therefore needs only the rows of the security's
@@ -28,7 +28,7 @@ const DELETE: &str = include_str!("../../queries/records_delete.sql");
 const MOVED: &str = include_str!("../../queries/record_ids_moved.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/records_mark_dirty.sql");
 
-/// Maximum length of a vendor's record id, in bytes. Read tables have the id in their keys, and Postgres limits the
+/// Maximum length of a vendor's record id, in bytes. The id is part of the keys of read tables, and Postgres limits the
 /// size of a key.
 const MAX_ID_BYTES: usize = 2048;
 

@@ -16,8 +16,8 @@ const DATA_DIRECTORY: &str = "select control.data_directory()";
 
 /// Logs the estimated size of a new generation. Fails if the disk has less free space than estimated.
 ///
-/// The estimate is the size of the served generation. If the new generation needs its own fact set, `second_fact_set`
-/// is the name of the current fact set, and its size is added to the estimate.
+/// The estimate is the size of the served generation. If the new generation needs a second fact set, pass the name of
+/// the current fact set as `second_fact_set`. The size of the current fact set is then added to the estimate.
 pub(crate) async fn check_disk_space(
     client: &Client,
     config: &Config,

@@ -55,8 +55,8 @@ pub struct PromoteArgs {
     /// Accept rule parameters that differ from the defaults (projector rebuild --rule)
     #[arg(long)]
     pub accept_rules: bool,
-    /// Reason for the promotion, one line. The note is public: `list` and /openapi.json show it while the generation is
-    /// served
+    /// Reason for the promotion, one line. The note is public: /openapi.json shows it while the generation is served.
+    /// `projector list` always shows it
     #[arg(long, value_name = "TEXT", value_parser = parse_note)]
     pub note: Option<String>,
 }

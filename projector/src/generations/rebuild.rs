@@ -2,7 +2,8 @@
 //!
 //! A rebuild commits chunk by chunk and stores the last derived symbol, so that an interrupted rebuild can resume.
 //! Symbols whose facts change during the rebuild are marked dirty for the new generation. At the end, the dirty symbols
-//! are derived again. The generation then follows the log.
+//! are derived again. The generation then follows the log. But if only a part of the log was to be applied, the
+//! generation is frozen.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -221,8 +222,8 @@ async fn derive_securities(
     Ok(left.len())
 }
 
-/// Derives the symbols that are dirty at the end of the rebuild, and copies the tables that were not rebuilt. Then the
-/// generation follows the log, or is frozen.
+/// Derives the symbols that are dirty at the end of the rebuild, and copies the tables that were not rebuilt. From then
+/// on the generation follows the log. But if its fact set ends at a fixed sequence, the generation is frozen.
 async fn finish_rebuild(client: &mut Client, generation: &Generation) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     let row = transaction.query_one(LOCK, &[&generation.fact_set]).await?;

@@ -30,7 +30,7 @@ pub enum FactSource {
 /// Arguments of `projector rebuild`.
 #[derive(Debug, Clone, Args)]
 pub struct RebuildArgs {
-    /// Read tables to rebuild. The rules of the served generation apply, and all other tables are copied from the
+    /// Rebuild only these read tables, with the rules of the served generation. All other tables are copied from the
     /// served generation
     #[arg(long, value_name = "NAME", num_args = 1..)]
     pub only: Vec<String>,
@@ -40,8 +40,8 @@ pub struct RebuildArgs {
     /// Last sequence of the log to apply; the generation is frozen at this sequence (implies --from log)
     #[arg(long, value_name = "N", conflicts_with = "until_time")]
     pub until_seq: Option<Sequence>,
-    /// End of the log to apply, RFC 3339: only earlier messages are applied, and the generation is frozen (implies
-    /// --from log)
+    /// Time limit (RFC 3339): only messages that were published before this time are applied, and the generation is
+    /// frozen (implies --from log)
     #[arg(long, value_name = "TIME")]
     pub until_time: Option<DateTime<Utc>>,
     /// Fixed market date of the new generation; default: the newest session
@@ -58,7 +58,8 @@ pub struct RebuildArgs {
     /// JSON file with a source policy; default: the live policy
     #[arg(long, value_name = "FILE")]
     pub policy: Option<PathBuf>,
-    /// Value of a rule parameter in place of the default; `projector rules` lists the parameters (repeatable)
+    /// Set a rule parameter to another value than the default; use the option several times to set several parameters.
+    /// `projector rules` lists the parameters
     #[arg(long = "rule", value_name = "NAME=VALUE", conflicts_with = "only")]
     pub rules: Vec<String>,
     /// Benchmark of the metric beta in the new generation.
@@ -67,7 +68,7 @@ pub struct RebuildArgs {
     /// Skip the check of free space on Postgres's disk
     #[arg(long)]
     pub without_room: bool,
-    /// Number of securities per commit; an interrupted rebuild repeats at most one commit
+    /// Number of securities per commit; a resumed rebuild repeats the work of at most one commit
     #[arg(long, value_name = "N", default_value = "1000")]
     pub commit_every: NonZeroUsize,
     /// Print one JSON object at the end

@@ -62,8 +62,8 @@ struct ServedProgress {
     answered: Instant,
 }
 
-/// Guard for a batch that is being written. While the guard exists, the health check does not report a lack of
-/// progress.
+/// Guard for a batch that is being written. The flag is `true` if the batch belongs to the served generation's fact
+/// set. While a guard with this flag exists, the health check does not report a lack of progress.
 #[derive(Debug)]
 pub(crate) struct WriteInProgress<'a>(&'a ProjectorMetrics, bool);
 
@@ -175,8 +175,8 @@ impl ProjectorMetrics {
         WriteInProgress(self, counts)
     }
 
-    /// Reason for a stall: messages are pending, but no progress was made for too long, or Postgres does not answer.
-    /// `None` if there is no stall.
+    /// Reason for a stall; `None` if there is no stall. A stall has two possible reasons. Either Postgres does not
+    /// answer, or this projector has the lease and pending messages, but has made no progress for too long.
     fn find_stall(&self) -> Option<String> {
         let progress = lock(&self.progress);
         let unanswered = progress.answered.elapsed();

@@ -1,7 +1,7 @@
 //! Effect of a policy change: finds the securities that would get other published rows under the new policy.
 //!
-//! Usually, only securities with several sources can differ. Other securities can differ too if the change affects
-//! identities (the symbols of a security) or the returns of the benchmark.
+//! Usually, only securities with several sources get other rows. But if the change affects identities (the symbols of a
+//! security) or the returns of the benchmark, other securities can get other rows too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,7 +25,7 @@ use crate::progress::ProgressReport;
 const RECORDS: &str = include_str!("../../queries/records_sources.sql");
 const BARS: &str = include_str!("../../queries/bars_sources.sql");
 
-/// Maximum number of securities whose histories are in memory at the same time.
+/// Maximum number of securities whose histories (all their facts) are in memory at the same time.
 const CHUNK_HISTORIES: usize = 100;
 
 /// Finds the securities of the served generation that would get other published rows under the policy `after`. The
@@ -45,7 +45,8 @@ pub(super) async fn find_changed_securities(
         .await
 }
 
-/// Policies before and after the change, with the rules and the market date for their comparison.
+/// Policies before and after the change. They are compared by derivations with the same rules for metrics and the same
+/// market date.
 struct PolicyComparison<'a> {
     before: &'a SourcePolicy,
     after: &'a SourcePolicy,

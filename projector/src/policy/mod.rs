@@ -111,7 +111,7 @@ pub async fn check_source_known(client: &Client, rule: &PolicyRuleArgs) -> anyho
     }
 }
 
-/// Sets the rank of a source, or removes the rule if `rank` is `None`. The lowest rank is preferred.
+/// Sets the rank of a source, or removes the rule if `rank` is `None`. The source with the lowest rank is preferred.
 pub async fn change_policy(
     client: &mut Client,
     line: &PolicyRuleArgs,

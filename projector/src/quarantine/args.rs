@@ -15,14 +15,14 @@ pub enum QuarantineCommand {
     List(ListQuarantineArgs),
     /// Release a quarantined row, so that metrics use it from now on
     ///
-    /// Only a row with possible values can be released, for example a row that conflicts with other rows or with a
-    /// price. For a row with impossible values, load a correction. A vendor's correction is a new row and is checked
-    /// again.
+    /// A row can be released only if its values are possible, for example if it conflicts with other rows or with a
+    /// price. For a row with impossible values, load a correction. If the vendor later corrects a released row, the
+    /// corrected row is checked again, because the release does not apply to it.
     Release(DecideArgs),
     /// Confirm that a quarantined row is wrong; the row then stays quarantined, even if other rows of the security
     /// change
     Confirm(DecideArgs),
-    /// Revoke a decision; afterwards the rules alone decide about the row
+    /// Revoke a decision; afterwards the row is quarantined only if the rules require it
     Revoke(RevokeArgs),
 }
 
