@@ -43,13 +43,13 @@ const MAX_DOCUMENT_BYTES: u64 = 64 * 1024 * 1024;
 /// Number of rows printed below the proposed map.
 const SHOWN_ROWS: usize = 3;
 
-/// Proposes a map for a file without a known format, for `ingest load --map`.
+/// Proposes a column map for a file in an unknown format. `ingest load --map` loads the file with this map.
 ///
 /// A map is a TOML file with the meaning of the columns and the notation of dates and numbers. It also says if the
 /// symbol is in a column or in the file name. Review the proposed map, correct it, and try it: ingest map FILE >
 /// my.toml, then ingest load FILE --map my.toml --source NAME --dry-run
 ///
-/// Without FILE, the command lists the shipped maps. With the name of a shipped map, it prints this map.
+/// Without FILE, the command lists the shipped maps. If FILE is the name of a shipped map, the command prints that map.
 #[derive(Debug, Clone, Args)]
 pub struct MapArgs {
     /// File to examine (also compressed, or a zip archive), or name of a shipped map
@@ -65,8 +65,8 @@ pub enum MapProposalError {
     Refused { file: String, reason: String },
 }
 
-/// Prints a map. For the name of a shipped map, prints this map. For any other file, prints a proposed map. Without a
-/// file argument, prints the list of shipped maps.
+/// Prints the list of shipped maps if the argument is absent. If the argument is the name of a shipped map, prints that
+/// map. Otherwise the argument is the path of a file, and a proposed map for the file is printed.
 ///
 /// # Errors
 /// The file cannot be read, or contains no recognizable table.

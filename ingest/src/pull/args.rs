@@ -13,9 +13,10 @@ use crate::source::regular_file::{Links, read_small_text};
 
 /// Fetches data from vendors' HTTP APIs and object stores, and loads it.
 ///
-/// MANIFEST is the name of a shipped manifest (alphavantage, eodhd, massive, massive-flatfiles, tiingo, url) or a TOML
-/// file of the same form. `--show` prints a shipped manifest as a template. A manifest contains the requests, their
-/// schedule and the call budget of the vendor. It also names the environment variables with the credentials.
+/// MANIFEST is a TOML file, or the name of a shipped manifest: alphavantage, eodhd, massive, massive-flatfiles, tiingo
+/// or url. `--show` prints a shipped manifest as a template for a TOML file. The manifest with the name `url` is the
+/// template for feed files at any address. A manifest contains the requests, their schedule and the call budget of the
+/// vendor. It also names the environment variables with the credentials.
 ///
 /// The log stores a bookmark of each request: the last day that was fetched. The bookmark advances only after the rows
 /// of the request are in the log. Each call is recorded in the log before it is made. The call budget therefore
@@ -28,7 +29,7 @@ use crate::source::regular_file::{Links, read_small_text};
 /// interrupted.
 #[derive(Debug, Clone, Args)]
 pub struct PullArgs {
-    /// Names of shipped manifests, or TOML files
+    /// Name of a shipped manifest, or path of a TOML file; several are allowed
     #[arg(required = true, value_name = "MANIFEST")]
     pub manifests: Vec<String>,
     /// Pull once and exit; this is the default for manifests without a schedule
@@ -37,7 +38,8 @@ pub struct PullArgs {
     /// Print the planned requests, without making a call
     #[arg(long)]
     pub dry_run: bool,
-    /// Print shipped manifests; validate other files
+    /// Fetch nothing. Print each MANIFEST that is the name of a shipped manifest, and validate each MANIFEST that is a
+    /// file
     #[arg(long, conflicts_with_all = ["once", "dry_run"])]
     pub show: bool,
     /// First day to fetch; default: the bookmark of each request, else the manifest's `since`, else 30 days ago
@@ -68,8 +70,8 @@ pub struct PullArgs {
     /// Print each pull report as one line of JSON
     #[arg(long)]
     pub json: bool,
-    /// Date (YYYY-MM-DD) to use as today, for historical data; default: the date in New York from 17:00 on, and the
-    /// previous date before 17:00
+    /// Date (YYYY-MM-DD) to use as today, for historical data; default: today's date in New York, or yesterday's date
+    /// if the time there is before 17:00
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
 }

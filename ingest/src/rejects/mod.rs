@@ -27,10 +27,11 @@ pub(crate) use open::{OpenRejects, RejectIdSearch};
 ///   (edit mend.ndjson; keep reject_id, and delete rows that need no correction)
 ///   ingest load mend.ndjson --source eod
 ///
-/// To close a reject, load a row with its reject_id, in a file of any format.
-/// The reject is open again if that load is undone. The rejects of an undone
-/// run are closed. An export contains all selected rejects; --limit does not
-/// apply to it. With --json, each line is one reject.
+/// To close a reject, load the corrected row with the same reject_id, in a file
+/// of any format. An undo of the correcting load opens the reject again. An
+/// undo of the load that rejected the row closes the reject. An export contains
+/// all selected rejects; --limit does not apply to it. With --json, each line
+/// is one reject.
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment)]
 pub struct RejectsArgs {

@@ -19,9 +19,9 @@ const SHORT_ID: usize = 8;
 
 /// Lists the runs of the log, oldest first
 ///
-/// A run is a load (also a load by `ingest watch` or `ingest pull`) or an undo. The table shows the newest runs. With
-/// --json, each line is a manifest, the record of a run in the log. A completed run has two manifests: one from its
-/// start, one from its completion.
+/// A run is a load (also a load by `ingest watch` or `ingest pull`) or an undo. If the log has more runs than --limit
+/// allows, the oldest runs are left out. With --json, each line is a manifest, the record of a run in the log. A
+/// completed run has two manifests: one from its start, one from its completion.
 #[derive(Debug, Clone, Args)]
 pub struct RunsArgs {
     /// Also list the records that `ingest pull` writes about its own work: API calls charged to a budget, and the
