@@ -13,12 +13,12 @@ use crate::facts::fact_cache::FactCache;
 /// creates a fact set of its own.
 pub const LIVE_FACTS: &str = "facts";
 
-/// Maximum time for which a transaction of a short command may be idle. Postgres then ends the transaction.
+/// Maximum time for which a transaction of a short command may be idle. After this time, Postgres ends the transaction.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(6);
 
-/// Maximum time for which a transaction of a rebuild or review may be idle. Such a transaction is idle while a chunk is
-/// derived or the log is read. If the process hangs, its open transaction blocks the projector. Postgres ends the
-/// transaction after this time.
+/// Maximum time for which a transaction of a rebuild or review may be idle. Such a transaction is idle while a chunk of
+/// securities is derived or the log is read. If the process hangs, its open transaction blocks the projector until
+/// Postgres ends the transaction after this time.
 const REBUILD_IDLE_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Connection settings of the database.
@@ -113,8 +113,8 @@ impl ProjectorSettings {
         self.database.config(fact_set, self.lease())
     }
 
-    /// Connection settings like [`DatabaseArgs::projector_config`], for a rebuild. A transaction may be idle for two
-    /// minutes or for the lease duration, whichever is longer. It is idle while a chunk of securities is derived.
+    /// Connection settings like [`DatabaseArgs::projector_config`], for a rebuild. A transaction is idle while a chunk
+    /// of securities is derived. It may be idle for two minutes or for the lease duration, whichever is longer.
     pub fn rebuild_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.database.config(fact_set, REBUILD_IDLE_TIMEOUT.max(self.lease()))
     }

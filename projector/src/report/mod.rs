@@ -13,11 +13,11 @@ use crate::generations::promote::Switchover;
 use crate::policy::PolicyChange;
 use crate::review::audit::{AuditFinding, AuditReport, FindingExample, SourceAgreement};
 
-/// Maximum number of securities that one line names.
+/// Maximum number of securities that are listed for a policy change. If more changed, `…` follows them.
 const MAX_NAMED_SECURITIES: usize = 12;
 
-/// Maximum size of a completely printed group of unused observations. The observations of a group have the same kind,
-/// source and outcome. Only the first and the last observation of a larger group are printed.
+/// Unused observations with the same kind, source and outcome form a group. A group of at most this size is printed
+/// completely. Of a larger group, only the first and the last observation are printed.
 const MAX_SIMILAR_ROWS: usize = 3;
 
 /// Prints a value as JSON.

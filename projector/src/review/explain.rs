@@ -23,7 +23,7 @@ const ACTIVE: &str = "select generation from active";
 pub struct ExplainRequest<'a> {
     /// Metric to explain; `None` for all metrics.
     pub metric: Option<&'a str>,
-    /// Session whose close is explained; `None` to explain metrics.
+    /// Trading day whose close is explained; `None` to explain metrics.
     pub session: Option<NaiveDate>,
     /// Generation to explain; `None` for the served generation.
     pub generation: Option<GenerationId>,

@@ -52,7 +52,8 @@ impl HtmlFile {
     }
 }
 
-/// Writes sentences as an HTML list. A long line can also wrap after a comma of rule parameters such as `a=1,b=2`.
+/// Writes sentences as an HTML list. The browser may break a line not only at a space, but also after a comma in rule
+/// parameters such as `a=1,b=2`.
 pub(crate) fn write_list(page: &mut String, lines: &[String]) -> fmt::Result {
     if lines.is_empty() {
         return Ok(());

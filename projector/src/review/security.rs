@@ -28,7 +28,8 @@ pub(crate) struct SecurityContext {
 }
 
 impl SecurityContext {
-    /// Loads a security of `generation`, which must be first in the search path of the transaction.
+    /// Loads a security of `generation`. The schema of the generation must be first in the search path of the
+    /// transaction.
     pub(crate) async fn load(
         transaction: &Transaction<'_>,
         symbol: &Symbol,

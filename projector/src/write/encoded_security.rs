@@ -36,9 +36,10 @@ pub(crate) struct EncodedSecurity {
     pub(crate) values: [i64; JOURNALED_VALUES.len()],
     /// Encoded dividend rows, by the year of their ex-dates. Empty if no dividend changed.
     dividends: BTreeMap<i32, Bytes>,
-    /// First year whose dividend rows are not past: the year before the market date's.
+    /// Calendar year before the year of the market date. Dividend rows with an ex-date before this year are called
+    /// past.
     recent_year: i32,
-    /// Digest of the dividend rows before `recent_year`; `None` if it is unknown.
+    /// Digest of the past dividend rows, which are the rows before `recent_year`; `None` if it is unknown.
     past_dividends: Option<i64>,
     input_hashes: InputHashes,
     /// Figures for the sector statistics; `None` if the security is not listed.
@@ -190,7 +191,8 @@ impl EncodedSecurity {
     /// First year with changed dividends. The dividend rows of this year and of later years must be replaced. `None` if
     /// all rows of the table must be replaced. Always `None` if `table` is not the table of dividends.
     ///
-    /// If another process derived the published rows, only the past rows as a whole are compared.
+    /// If another process derived the published rows, the hashes of the single years are unknown. Only the digest of
+    /// the past rows is then compared. If it is unchanged, the result is `recent_year`.
     pub(crate) fn first_differing_year(
         &self,
         table: &ReadTable,
@@ -262,8 +264,8 @@ fn encode_dividends(dividends: &[DividendRow]) -> Result<BTreeMap<i32, Bytes>, E
     years.map(|rows| Ok((rows[0].ex_date.year(), encode_rows(rows)?))).collect()
 }
 
-/// Digest of the dividend rows before `recent_year`. The year is part of the digest, because equal rows before
-/// different years do not say which rows are unchanged.
+/// Digest of `recent_year` and of the dividend rows before this year. Digests for different years are therefore
+/// different, even if the rows are equal.
 fn digest_past(dividends: &BTreeMap<i32, Bytes>, recent_year: i32) -> i64 {
     let rows: Vec<&[u8]> = dividends.range(..recent_year).map(|(_, rows)| rows.as_ref()).collect();
     digest([&recent_year.to_le_bytes(), rows.concat().as_slice()])

@@ -26,12 +26,13 @@ pub struct PublishedFingerprints {
     /// `true` if the generation had no rows when the projector started to derive it. The security then has no published
     /// rows that must be deleted.
     pub is_new: bool,
-    /// Digest of the security's rows in each table, in the order of `TABLES`. The digests of the journaled values (such
-    /// as the dividend status) follow. Empty if the security was never written.
+    /// Digest of the security's rows in each table, in the order of `TABLES`. After them, the digests of the journaled
+    /// values (such as the dividend status) and the digest of the past dividends, if it is known. Empty if the security
+    /// was never written.
     pub tables: Vec<i64>,
     /// Digest of the published prices, by calendar year.
     pub years: BTreeMap<i32, i64>,
-    /// Hashes of the derived values that were encoded as the published rows. `None` if another process derived these
+    /// Hashes of the derived values from which the published rows were encoded. `None` if another process derived these
     /// values.
     pub input_hashes: Option<InputHashes>,
 }

@@ -1,7 +1,8 @@
-//! Functions that write derived rows to the read tables. If one row of a security changed in a table, all rows of the
-//! security in this table are replaced.
+//! Functions that write derived rows to the read tables. In most tables, all rows of a security are replaced if one of
+//! them changed.
 //!
-//! Exception: dividend rows with an ex-date before the first changed year are not replaced.
+//! But in the table of dividends, rows with an ex-date before the first changed year can remain. In the table of
+//! prices, only the changed years are replaced.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -103,7 +104,7 @@ pub(crate) async fn replace_securities(
 /// group, only the rows from a first year on are replaced.
 ///
 /// The first year is the same for all securities of the second group, so that one statement can replace their rows. It
-/// is the earliest year in which a dividend of any of them changed.
+/// is the earliest year in which a dividend of any of them may have changed.
 fn split_by_first_year<'a>(
     table: &ReadTable,
     changed: &[&SecurityUpdate<'a>],

@@ -11,8 +11,8 @@ use crate::write::prepared_statements::PreparedStatements;
 
 const DELETE_SINCE: &str = include_str!("../../queries/delete_since.sql");
 
-/// Name of the table of dividends. A change in this table may replace only the rows from the changed year on. A change
-/// in another table replaces all rows of the security.
+/// Name of the table of dividends. If dividends of a security change, it can be sufficient to replace the rows from the
+/// first changed year on. In each other table of [`TABLES`], all rows of the security are replaced.
 pub(crate) const DIVIDENDS: &str = "dividends";
 /// Name of the table of splits.
 pub(crate) const SPLITS: &str = "splits";
@@ -53,6 +53,10 @@ pub(crate) const TABLES: [ReadTable; 11] = [
 /// the dividend status, and the dividend lists that contain the security.
 pub(crate) const JOURNALED_VALUES: [&str; 3] = ["events", "statuses", "lists"];
 
+/// Name of the digest of a security's dividend rows before last year. It shows a projector that has just started if
+/// only later rows must be replaced.
+pub(crate) const PAST_DIVIDENDS: &str = "past_dividends";
+
 /// Index of a digest in the list of digests that is stored for each security. `name` is the name of a table or value.
 /// Returns `None` for an unknown name. The journaled values come after the tables, and [`PAST_DIVIDENDS`] is last.
 pub(crate) fn digest_index(name: &str) -> Option<usize> {
@@ -64,7 +68,7 @@ pub(crate) fn digest_index(name: &str) -> Option<usize> {
 #[derive(Debug, Clone)]
 pub(crate) struct ReplacedRows<'a> {
     pub symbols: Vec<&'a str>,
-    /// First ex-date of the replaced dividend rows. `None` replaces all rows of the securities.
+    /// First ex-date of the replaced dividend rows; `None` if all rows of the securities are replaced.
     pub since: Option<NaiveDate>,
 }
 

@@ -1,12 +1,13 @@
-//! Binary formats of stored facts and read tables: packed price bars and packed record sets.
+//! Binary formats in which Postgres tables store price bars and record sets. The log stores price bars in the same
+//! format.
 //!
 //! Invariant: equal values have equal bytes. Two stored values can therefore be compared without decoding them.
 
 pub mod bars;
 pub mod records;
 
-/// 64-bit digest of a list of byte strings. The boundaries between the strings count: `(ab, c)` and `(a, bc)` have
-/// different digests.
+/// 64-bit digest of a list of byte strings. It also depends on the boundaries between the strings: `(ab, c)` and
+/// `(a, bc)` have different digests.
 pub fn digest<const N: usize>(parts: [&[u8]; N]) -> i64 {
     let mut hasher = blake3::Hasher::new();
     for part in parts {

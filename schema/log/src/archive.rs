@@ -4,8 +4,9 @@
 //! body follows, in postcard's encoding. The first record has the identity of the stream, a unique id. The last record
 //! has the number of messages and a digest. All other records are log messages.
 //!
-//! An imported log has the same identity as the original log. If no sequence number is missing in the original log, its
-//! messages keep their sequence numbers. Facts and read tables that were derived from the original log then stay valid.
+//! An imported log has the same identity as the original log. If no sequence number is missing in the original log, the
+//! imported messages also have the original sequence numbers. Database tables that were derived from the original log
+//! then stay valid.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
@@ -60,7 +61,7 @@ pub struct ArchivedMessage {
     pub sequence: u64,
     /// Kind of the message's rows: the last token of the message's subject.
     pub kind: String,
-    /// Headers of the message, as names and values in order.
+    /// Headers of the message in order, as pairs of name and value.
     pub headers: Vec<(String, String)>,
     /// Payload of the message.
     pub body: Vec<u8>,

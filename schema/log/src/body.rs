@@ -66,8 +66,8 @@ macro_rules! bodies {
                 })
             }
 
-            /// Number of items in the batch. An item is one row, or all bars of one symbol. If an item cannot be
-            /// applied to the facts, it becomes a dead letter.
+            /// Number of items in the batch. In a price batch, an item is all bars of one symbol. In any other batch,
+            /// an item is one row. An item that cannot be stored in the facts tables becomes a dead letter.
             pub fn item_count(&self) -> usize {
                 match self {
                     Self::Prices(series) => series.len(),
@@ -77,7 +77,7 @@ macro_rules! bodies {
             }
 
             /// Converts the rows to observations. Each observation is returned with the symbol of its row. The symbol
-            /// is empty for a record of the whole market.
+            /// is empty for a record that concerns the whole market (a market session).
             ///
             /// Prices, rejects and manifests have no observations.
             pub fn observations(&self, batch: BatchId) -> Result<Vec<(String, RawObservation)>, RecordError> {

@@ -10,7 +10,7 @@ use crate::limits::MAX_BYTES;
 /// Name of the header that states the codec of a body.
 pub(crate) const CODEC: &str = "Dds-Codec";
 
-/// JSON of this size or more, in bytes, is compressed.
+/// Minimum size of JSON that is compressed, in bytes.
 const COMPRESSED_FROM: usize = 4096;
 
 /// Encoding of a body.
@@ -65,8 +65,8 @@ pub(crate) fn decode_json<T: DeserializeOwned>(codec: Codec, bytes: &[u8]) -> Re
     }
 }
 
-/// Size of a body after decompression, in bytes. For a zstd body, the size is read from the header of the zstd frame. A
-/// size above `MAX_BYTES` is reduced to `MAX_BYTES`. For any other body, the size is the length of `payload`.
+/// Size of a body after decompression, in bytes. For a body compressed with zstd, this is the size in the header of the
+/// zstd frame, but at most `MAX_BYTES`. For a body without zstd compression, it is the length of `payload`.
 pub fn unpacked_length(payload: &[u8]) -> usize {
     let noted = zstd::zstd_safe::get_frame_content_size(payload).ok().flatten();
     let noted = noted.and_then(|length| usize::try_from(length).ok());

@@ -16,8 +16,8 @@ const ROWS: &str = "Dds-Rows";
 const FILE: &str = "Dds-File";
 const LINE: &str = "Dds-Line";
 
-/// Newest version of the body format that this program knows. Schema names end with the version, for example
-/// `price.v1`.
+/// Newest version of the body format that this program can read. The schema name of a batch ends with the version of
+/// its body format, for example `price.v1`.
 pub const BODY_VERSION: u32 = 1;
 
 /// Schema name of a kind with the newest version of the body format, for example `price.v1`.

@@ -34,7 +34,7 @@ pub enum BatchError {
 #[derive(Debug, thiserror::Error)]
 #[error("a row of {symbol} cannot be stored")]
 pub struct RecordError {
-    /// Symbol of the row; empty for a record of the whole market.
+    /// Symbol of the row; empty for a record that concerns the whole market (a market session).
     pub symbol: String,
     /// Cause of the error.
     pub source: PackedRecordsError,

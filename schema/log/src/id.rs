@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::error::BatchError;
 
-/// Name of the header with the message id. JetStream drops a message if it stored another message with the same id
+/// Name of the header with the message id. JetStream drops a message if another message with the same id was stored
 /// within the deduplication window.
 pub(crate) const MESSAGE_ID: &str = "Nats-Msg-Id";
 

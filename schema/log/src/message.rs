@@ -1,8 +1,8 @@
-//! Message of the log. A reader gets it from a consumer, or requests it by its sequence number.
+//! Message of the log. A reader gets a message from a JetStream consumer, or requests it by its sequence number.
 //!
 //! Two kinds of messages cannot be received from a consumer, because of the NATS client. If a message has a malformed
 //! header block, the client drops its connection. If the header block has a status (for example `NATS/1.0 503`), the
-//! client hides the message.
+//! client does not pass the message on to the reader.
 //!
 //! Messages of both kinds can be requested by their sequence number, because the server then sends the header block as
 //! data. This module treats messages of both kinds as messages without headers, so their record batches cannot be
@@ -42,7 +42,7 @@ pub struct LogMessage {
     pub subject: String,
     /// Headers; `None` if absent or malformed.
     pub headers: Option<HeaderMap>,
-    /// Header block that a NATS client cannot read; `None` if the message has readable headers or no headers.
+    /// Header block that is malformed or has a status; `None` for any other header block, or without headers.
     pub malformed_headers: Option<Bytes>,
     /// Encoded rows of all record batches of the message. The rows of a batch can be compressed.
     pub payload: Bytes,
@@ -54,7 +54,7 @@ pub struct LogMessage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Delivery {
     /// Number of this delivery. The consumer numbers its deliveries from 1. A gap in these numbers means that the
-    /// client lost or hid a message.
+    /// client lost a message or did not pass it on.
     pub number: u64,
     /// Number of log messages that the consumer still had to deliver when it delivered this one.
     pub pending: u64,
@@ -139,7 +139,8 @@ impl LogMessage {
         self.malformed_headers.is_some()
     }
 
-    /// Malformed header block as printable text of at most 8 KiB; `None` if the header block is readable.
+    /// First 8 KiB of a malformed header block, with escape sequences for bytes that are not printable. `None` if the
+    /// header block is readable.
     pub fn malformed_text(&self) -> Option<String> {
         let block = self.malformed_headers.as_ref()?;
         Some(block[..block.len().min(MAX_SHOWN_BYTES)].escape_ascii().to_string())
@@ -172,8 +173,8 @@ impl LogMessage {
 
 /// Parses a header block.
 ///
-/// `None` if a NATS client cannot parse the block, or if the block has a status. A client treats a message with a
-/// status as a reply of the server.
+/// Returns `None` if a NATS client cannot parse the block. Also returns `None` if the block has a status, because a
+/// client treats a message with a status as a reply of the server.
 fn parse_headers(block: &[u8]) -> Option<HeaderMap> {
     let mut lines = std::str::from_utf8(block).ok()?.lines().peekable();
     if lines.next()?.trim_end() != VERSION_LINE {

@@ -1,8 +1,8 @@
 //! Record batch: rows of one kind with their provenance. A log message has one or more batches (`shared.rs`).
 //!
 //! The same input is always divided into the same batches, and a batch id is a hash of the rows' provenance. Loading a
-//! feed again therefore gives the same ids. A stored batch is never edited. A reader stops at a batch that a newer
-//! program version wrote.
+//! feed again therefore gives the same ids. A stored batch is never edited. A reader stops at a batch if the format of
+//! the batch is newer than the reader's program version.
 
 use async_nats::HeaderMap;
 use bytes::Bytes;
@@ -20,7 +20,7 @@ pub use crate::limits::{MAX_BYTES, TARGET_BYTES};
 pub struct RecordBatch {
     /// Id of the batch. If the same feed is loaded again, the id stays the same.
     pub id: BatchId,
-    /// Name of the feed of the rows: the value of the option `--source`.
+    /// Name of the feed of the rows: the value of the `ingest` option `--source`.
     pub source: String,
     /// Id of the run that published the batch.
     pub run: String,

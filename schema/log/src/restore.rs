@@ -56,7 +56,7 @@ pub async fn import_archive(path: &Path, settings: &StreamSettings) -> Result<Im
     Ok(ImportReport { messages: import.position, gaps, already_present })
 }
 
-/// True if the server rejected a message because its storage is full. A retry fails too until space is freed.
+/// True if the server rejected a message because the server's storage is full. A retry also fails until space is freed.
 pub fn is_storage_full(error: &PublishError) -> bool {
     let rejection = error.source().and_then(|source| source.downcast_ref::<jetstream::Error>());
     let full = [

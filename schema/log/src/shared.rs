@@ -1,8 +1,8 @@
 //! Shared message: several small record batches of one kind and run in one log message.
 //!
 //! A batch has the same id, file and line in a shared message as in a message of its own. If the same feed is loaded
-//! again, its batches may be combined differently. Each batch is still recognized by its id. One header has the
-//! envelopes of all batches, so the ids can be read without the bodies.
+//! again, a batch may be in a message with other batches than before. It is still recognized by its id. One header has
+//! the envelopes of all batches, so the ids can be read without the bodies.
 
 use async_nats::HeaderMap;
 use bytes::{Bytes, BytesMut};
@@ -21,7 +21,7 @@ const FRAMES: &str = "Dds-Frames";
 /// a batch of [`TARGET_BYTES`].
 const ENOUGH_BYTES: usize = TARGET_BYTES / 2;
 /// Total size of the envelopes, in bytes, at which a message is full. nats-server accepts 64 KiB of headers, twice this
-/// size. The rest leaves room for one more envelope with a long file name.
+/// size. The other half leaves room for one more envelope with a long file name.
 const ENOUGH_HEADERS: usize = 32 * 1024;
 
 /// Envelope of one batch in a shared message, and the length of the batch's body in bytes.

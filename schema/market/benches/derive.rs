@@ -5,7 +5,7 @@
 //! ```
 //!
 //! The market consists of copies of a few hundred distinct histories. All distinct histories together fit in memory,
-//! but not in the CPU caches. The program prints its measurements and checks no limits.
+//! but not in the CPU caches. The program prints the measured values and does not compare them with limits.
 
 #![expect(clippy::print_stdout, reason = "the figures are the program's output")]
 
@@ -69,7 +69,8 @@ fn observed<T: DeserializeOwned>(
     })
 }
 
-/// Builds bars. The close changes by at most about 0.8 % a day. On each date in `splits`, the close is also halved.
+/// Builds bars. The close changes by at most about 0.8 % a day. In addition, the close is halved on each date in
+/// `splits`, or on the next session if the date has no session.
 fn bars(random: &mut Random, sessions: &[NaiveDate], splits: &[NaiveDate]) -> Bars {
     let mut bars = Bars { scale: 2, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
     let mut close = 40_000 + random.below(80_000);

@@ -1,5 +1,5 @@
-//! Rust types of table columns. Each type has a Postgres type, and a hash of its values. Changed rows are found by
-//! these hashes.
+//! Rust types of table columns. Each type has a Postgres type, and a function that hashes its values. Changed rows are
+//! found by comparing hashes.
 
 use std::hash::{Hash, Hasher};
 
@@ -18,7 +18,7 @@ pub trait ColumnType: ToSql + Sync + Fingerprint {
 }
 
 /// Value that can be hashed to detect changes. Decimals with different trailing zeros, for example 1.1 and 1.10, have
-/// different fingerprints. With [`Hash`], their hashes are equal.
+/// different fingerprints. Their hashes by the trait [`Hash`] are equal.
 pub trait Fingerprint {
     /// Adds the value to a hash.
     fn hash_into(&self, state: &mut impl Hasher);
@@ -73,7 +73,8 @@ impl<T: Fingerprint> Fingerprint for Option<T> {
     }
 }
 
-/// Value of a `json` column. Unlike `jsonb`, this type preserves the digits of decimals.
+/// Value of a `json` column. Postgres stores `json`, unlike `jsonb`, as the original text, so decimals keep all their
+/// digits.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct JsonColumn<T>(pub T);

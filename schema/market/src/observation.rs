@@ -1,4 +1,5 @@
-//! Observations: records as feeds reported them. A version rank decides which version of a record is used (R29).
+//! Observations: records as feeds reported them. If a record was reported several times, the observation with the
+//! greatest version rank is used (R29).
 
 use std::collections::BTreeMap;
 
@@ -19,7 +20,7 @@ pub struct Observation<T> {
     pub security_ref: Option<String>,
     /// Vendor's revision of the record. A higher revision replaces a lower one.
     pub revision: i64,
-    /// Action of the row: put the record, or retract it.
+    /// Action of the row: `put` adds or replaces the record, and `retract` withdraws it.
     pub action: Action,
     /// Time at which the feed observed the record.
     pub observed_at: DateTime<Utc>,
@@ -33,8 +34,8 @@ pub struct Observation<T> {
 }
 
 impl<T> Observation<T> {
-    /// Rank of the observation among the versions of its record (R29). The field [`VersionRank::preference`] explains
-    /// the argument `preference`.
+    /// Rank of the observation among the versions of its record (R29). For the argument `preference`, see the field
+    /// [`VersionRank::preference`].
     pub fn version(&self, preference: u32) -> VersionRank<'_> {
         VersionRank {
             revision: self.revision,
@@ -64,22 +65,24 @@ pub(crate) fn newest_by_key<'a, T, K: Ord>(
 /// Rank of an observation among all observations with the same key, for example the same vendor id. The observation
 /// with the greatest rank is used.
 ///
-/// Two ranks are compared field by field, in declaration order. No two rows have equal ranks, so the order in which
-/// rows arrive does not matter.
+/// Two ranks are compared by their first field. If it is equal, they are compared by their second field, and so on. No
+/// two rows have equal ranks, so the order in which rows arrive does not matter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VersionRank<'a> {
     /// Vendor's revision of the record.
     pub revision: i64,
-    /// Preference between rows with the same vendor id and the same revision (R29). Among puts of a dividend, a row is
-    /// preferred if its ex-date agrees with its record date; then the row with more dates is preferred. Among puts of a
-    /// split, the row with more dates is preferred. A retraction is preferred to every put. Rows without an id have
-    /// preference 0.
+    /// Preference among rows with the same vendor id and the same revision (R29). A higher number is preferred. It is
+    /// 0 for rows without an id.
+    ///
+    /// A retraction is preferred to all rows with the action `put`. Among `put` rows of a dividend, a row whose ex-date
+    /// agrees with its record date is preferred. If this does not decide, and among `put` rows of a split, the row with
+    /// more dates is preferred.
     pub preference: u32,
     /// Observation time, microseconds since 1970, UTC.
     pub observed_at: i64,
-    /// True for a retraction. A retraction wins over a put that is equal in all fields above.
+    /// True for a retraction. A retraction is preferred to a row with the action `put` if all fields above are equal.
     pub retracted: bool,
-    /// Line number of the row in the feed's file. If all fields above are equal, the later line wins.
+    /// Line number of the row in the feed's file. If all fields above are equal, the greater line number wins.
     pub line: u64,
     /// Id of the record batch. If all other fields are equal, the greater id wins.
     pub frame: &'a [u8; 16],

@@ -1,5 +1,5 @@
-//! Comparison of the adjusted closes of each source with the served price factors (R40). Counts the ex-dates on which
-//! the closes and the factors agree.
+//! Comparison of the adjusted closes of each source with the price factors that the rules compute (rule R40). The
+//! result is the number of ex-dates on which the closes and the factors agree.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ const IDENTITIES: &str = include_str!("../../../queries/audit/evidence_identitie
 pub struct SourceAgreement {
     /// Source (feed) of the adjusted closes.
     pub source: String,
-    /// Number of ex-dates with at least one of two dividend factors. The adjusted closes imply one factor, and the
-    /// rules compute the other.
+    /// Number of compared ex-dates. On each of them, the adjusted closes imply a dividend factor, or the rules compute
+    /// one, or both.
     pub ex_dates: u64,
     /// Number of ex-dates, out of `ex_dates`, on which the two factors agree.
     pub agreeing: u64,

@@ -45,10 +45,10 @@ pub struct AuditArgs {
     /// CSV file for all values that changed since RUN, one value per line
     #[arg(long, value_name = "FILE", requires = "since")]
     pub csv: Option<PathBuf>,
-    /// Maximum number of printed differences per topic since RUN; with --json also per table
+    /// For --since: maximum number of printed differences per topic (with --json, also per table)
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub limit: usize,
-    /// Longest wait for the served tables to contain RUN, in seconds
+    /// For --since: maximum time to wait until the served tables contain RUN, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=3600))]
     pub wait: u64,
     /// Print JSON

@@ -1,8 +1,7 @@
-//! Audit check for missing sessions in the last year. A session of a security is missing if the exchange was open on a
-//! day on which the security has no price.
+//! Audit check for missing sessions in the last year. A session is a day on which the exchange was open. It is missing
+//! if the security has no price on this day, but has an earlier and a later price in the year.
 //!
-//! An exchange counts as open on a day if more than half of its listed securities have a price on that day. Only days
-//! between the first and the last price of a security can be missing.
+//! An exchange counts as open on a day if more than half of its listed securities have a price on that day.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;

@@ -18,11 +18,11 @@ const METRICS: &str = "metrics";
 #[derive(Debug, Default, Serialize)]
 pub struct TableDiff {
     pub table: String,
-    /// Number of rows in the first version. In table `prices`, a row contains one year of one security.
+    /// Number of rows in the first version. In table `prices`, a row contains the prices of one security in one year.
     pub rows_a: u64,
     pub rows_b: u64,
-    /// Checksum of the table in the first version: the sum of its digests. A digest covers all rows of one security in
-    /// the table. In table `prices`, it covers one year of one security. Null if a digest is missing.
+    /// Checksum of the table in the first version: the sum of the digests of its rows. All rows of one security have a
+    /// common digest. In table `prices`, each year of a security has its own digest. Null if a digest is missing.
     pub checksum_a: Option<String>,
     pub checksum_b: Option<String>,
     /// Number of differing rows. For prices, the number of differing days, summed over all securities. The list `rows`

@@ -55,7 +55,8 @@ pub(super) async fn explain_findings(
 
 /// Number of a generation, and the explanation of one security in it.
 type ExplainedGeneration = (GenerationId, Explanation);
-/// Explanations of one security in both generations. If a generation cannot be explained, the error says why.
+/// Explanations of one security in both generations. The error has the reason for each generation that cannot be
+/// explained.
 type ExplainedSides = Result<[ExplainedGeneration; 2], Vec<String>>;
 
 /// Explains a security in both generations. If `session` has a day, explains the price of this day. If `session` is
@@ -104,8 +105,8 @@ fn find_reasons(figure: &str, a: &ExplainedGeneration, b: &ExplainedGeneration) 
     reasons
 }
 
-/// Shortens a formula of more than [`MAX_TERMS`] terms. Terms that occur in the formula `other` too are replaced by
-/// `…`. The first term is never replaced.
+/// Shortens a formula of more than [`MAX_TERMS`] terms. The first term remains, and also each term that is missing in
+/// the formula `other`. One `…` replaces each sequence of other terms.
 fn mark_difference(formula: &str, other: &str) -> String {
     let terms: Vec<&str> = formula.split(TERM_END).collect();
     if terms.len() <= MAX_TERMS {
@@ -127,8 +128,8 @@ fn find_metric<'a>(explanation: &'a Explanation, figure: &str) -> Option<&'a Exp
     explanation.metrics.iter().find(|explained| explained.metric == figure)
 }
 
-/// `true` if `others` contains an observation with the same kind, date, amount, currency and outcome. The sources may
-/// differ. Such an observation does not explain a difference.
+/// `true` if an observation in `others` has the same kind, date, amount, currency and outcome as `seen`. The
+/// observation `seen` then does not explain a difference, even if its source differs.
 fn is_among(seen: &ExplainedObservation, others: &[ExplainedObservation]) -> bool {
     let says =
         |o: &ExplainedObservation| (o.kind.clone(), o.date, o.amount, o.currency.clone(), o.outcome.clone());
@@ -154,8 +155,8 @@ fn describe_observation(seen: &ExplainedObservation) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// Names of tables in which each row is derived from the observations of one day. Each name has the kind of these
-/// observations.
+/// Tables in which each row is derived from the observations of one day. Each table name is paired with the kind of
+/// these observations.
 const KINDS: [(&str, &str); 3] = [(PRICES, "price"), ("dividends", "dividend"), ("splits", "split")];
 
 /// Adds explanations to the first `limit` differing rows of each table. Begins its own transactions, so `client` must
@@ -193,7 +194,7 @@ pub(super) async fn explain_rows(
     Ok(())
 }
 
-/// Explains the first `limit` rows of a table. A row gets the explanation of one of its differing columns.
+/// Explains the first `limit` rows of a table. Only one differing column of each row is explained.
 async fn explain_derived_rows(
     client: &mut Client,
     generations: [GenerationId; 2],

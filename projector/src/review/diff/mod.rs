@@ -69,8 +69,8 @@ const SECURITIES_PER_CHUNK: usize = 250;
 const FUNDS_PER_CHUNK: usize = 4;
 /// Number of price years that are compared at the same time. A price year has the prices of one security in one year.
 const YEARS_PER_CHUNK: usize = 2000;
-/// Maximum number of rows in the HTML report, for each table and each topic. If the value of `--limit` is larger, that
-/// value is the maximum.
+/// The HTML report has up to this number of rows per table and per topic, or up to `--limit` rows if `--limit` is
+/// larger.
 pub(crate) const HTML_ROWS: usize = 500;
 
 /// Compares two generations. If this program shuts down, its running queries in Postgres are cancelled.
@@ -147,8 +147,8 @@ fn create_sinks(args: &DiffArgs) -> anyhow::Result<Vec<Box<dyn DifferenceSink>>>
     Ok(files)
 }
 
-/// Stores a complete comparison as a review of both generations. A generation can be promoted if it has a review
-/// against the served generation.
+/// Stores a complete comparison as a review of both generations. A generation can be promoted if a review compared it
+/// with the served generation.
 async fn record_review(client: &mut Client, found: &GenerationDiff) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     for [this, other] in [[&found.b, &found.a], [&found.a, &found.b]] {

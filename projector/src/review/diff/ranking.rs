@@ -1,5 +1,6 @@
 //! Ranking of the differences in table `metrics`, by topic. A topic is a group of related metrics, for example all
-//! yields. It ranks each security once, by the metric of the group that changed most. The largest changes come first.
+//! yields. Each topic has its own ranking, with the largest changes first. A security is in a ranking at most once,
+//! with the metric of the topic that changed most.
 
 use std::cmp::Reverse;
 

@@ -16,8 +16,8 @@ use super::tables::{ComparedTable, METHOD_VERSION};
 pub(super) struct TableComparison<'a> {
     table: &'a ComparedTable,
     statements: [Statement; 2],
-    /// Names of the compared columns. Each name has the index of the column in the first and in the second generation;
-    /// `None` if the generation lacks the column.
+    /// Names of the compared columns, each with the index of the column in the rows of the first and of the second
+    /// generation. An index is `None` if the generation lacks the column.
     columns: Vec<(String, [Option<usize>; 2])>,
 }
 
@@ -114,7 +114,8 @@ impl<'a> TableComparison<'a> {
         Ok(Some(RowDifference { table: self.table.name, key, change, columns, why: Vec::new() }))
     }
 
-    /// Decodes a value of one generation. The type of the column may differ in the other generation.
+    /// Decodes a value of one generation with the column type of this generation. The type may differ between the
+    /// generations.
     fn decode(&self, side: usize, place: Option<usize>, raw: PostgresCell<'_>) -> anyhow::Result<CellValue> {
         let Some(place) = place else { return Ok(CellValue::Null) };
         let ty = self.statements[side].columns()[place].type_();

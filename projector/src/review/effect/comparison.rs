@@ -43,7 +43,7 @@ struct ComparedSecurity<'a> {
     rows: Vec<ComparedRows>,
 }
 
-/// Inputs of the derivations at one time. The time is before the run, or now.
+/// Inputs of the derivations, either before the run or now.
 struct DerivationInputs<'a> {
     market: &'a MarketInputs,
     context: Option<DerivationContext<'a>>,
@@ -79,8 +79,8 @@ impl EffectComparison<'_> {
         })
     }
 
-    /// Canonical symbols of the affected securities. A security is affected if its facts now differ from its facts
-    /// before the run. The same applies to other inputs of its derivation, for example the market date.
+    /// Canonical symbols of the affected securities. A security is affected if an input of its derivation differs
+    /// between the time before the run and now. Inputs are the facts of the security and, for example, the market date.
     async fn find_touched(&self, transaction: &Transaction<'_>) -> anyhow::Result<BTreeSet<Symbol>> {
         let sides = [&self.before, &self.after];
         let all: BTreeSet<&Symbol> = sides.iter().flat_map(|side| side.directory.identities.keys()).collect();

@@ -31,8 +31,8 @@ const BEFORE: &str = include_str!("../../../queries/effect/batches_before.sql");
 const PRICED: &str = include_str!("../../../queries/bars_sources.sql");
 const RECORDED: &str = include_str!("../../../queries/records_sources.sql");
 
-/// Earlier log message of a feed. The first value is the sequence of the message. The second value is the newest date
-/// of all rows of the feed's kind in the run of the message; `None` if unknown.
+/// Earlier log message of a feed: its sequence, and the newest date that its run loaded for the feed's kind (for
+/// prices, the last day with a bar). The date is `None` if unknown.
 type EarlierMessage = (i64, Option<NaiveDate>);
 
 /// Bars of one symbol and source that later batches may have changed: the days on which later batches have bars, and

@@ -22,7 +22,7 @@ const RECORDS: &str = "select symbol, source, packed from records where kind = $
 const YEARS: &str = "select distinct year from bars order by year desc";
 const BARS: &str = include_str!("../../../queries/effect/bars_of_year.sql");
 
-/// Inputs that the derivations of all securities share. They are the inputs of one time: before the run, or now.
+/// Inputs that the derivations of all securities share, either before the run or now.
 pub(super) struct MarketInputs {
     /// Market date; `None` if no session is known.
     pub(super) as_of: Option<NaiveDate>,
@@ -151,9 +151,9 @@ async fn load_earlier_date(
 /// Last day on which a live (not withdrawn) bar existed before the run. `row` has the days of one symbol and source in
 /// one year. Returns `None` if the year had no live bar before the run.
 ///
-/// The column `days` of the row does not show which bars are withdrawn. Therefore, all days up to the current last live
-/// day count as live. Exception: a day on which the run or a later message has a bar. Such a day counts only if it had
-/// a live bar before the run.
+/// The column `days` of the row does not show which bars are withdrawn. If the run or a later message has a bar on a
+/// day, this day counts only if it had a live bar before the run. All other days up to the current last live day count
+/// as live.
 fn earlier_last_day(row: &Row, year: i32, earlier: &EarlierFacts) -> anyhow::Result<Option<i32>> {
     let (symbol, source): (String, String) = (row.try_get("symbol")?, row.try_get("source")?);
     let last_day: i32 = row.try_get("last_day")?;

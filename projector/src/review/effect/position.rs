@@ -20,8 +20,7 @@ sql_row! {
         pub(super) served: i64,
         /// Sequence of the last log message that the facts contain.
         checkpoint: i64,
-        /// `true` if a projector applies the log to the fact set. Such a projector is recorded as the holder of the
-        /// fact set's lease.
+        /// `true` if a projector applies the log to the fact set. The lease of the fact set then has a holder.
         followed: bool,
         /// Sequence of the run's first message; `None` if the facts do not contain the run.
         pub(super) first: Option<i64>,
@@ -36,7 +35,7 @@ sql_row! {
 }
 
 impl RunPosition {
-    /// Loads the position of a run. `generation` must be in the search path.
+    /// Loads the position of a run. The schema of `generation` must be in the search path.
     pub(super) async fn load(
         client: &impl GenericClient,
         generation: &Generation,

@@ -158,7 +158,7 @@ impl FlagChanges {
     }
 }
 
-/// Code of a flag. A flag can have a record id after a colon, which is removed.
+/// Code of a flag. In some flags, a colon and a record id follow the code.
 fn topic(flag: &str) -> &str {
     flag.split(':').next().unwrap_or(flag)
 }

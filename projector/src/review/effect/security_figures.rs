@@ -1,4 +1,4 @@
-//! Derived rows of one security at one time: before a run, or now. A function compares the rows of both times.
+//! Derived rows of one security, either before a run or now, and the comparison of these two versions.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ use crate::review::diff::{
 /// Columns that are not compared. They may change even if the facts are equal.
 const NOT_COMPARED: [&str; 3] = ["updated_at", "as_of", "method_version"];
 
-/// Derived rows of a security at one time: before the run, or now.
+/// Derived rows of a security, either before the run or now.
 pub(super) struct SecurityFigures {
     pub(super) rows: DerivedRows,
     fund: Option<FundRows>,

@@ -84,8 +84,8 @@ fn by_date<'a, T>(rows: impl Iterator<Item = (NaiveDate, &'a T)>) -> Dated<'a, T
     dated
 }
 
-/// Compares the rows of both sources date by date. The presence of a row on a date is always compared. The fields of
-/// the rows are compared if each source has exactly one row on the date.
+/// Compares the rows of both sources date by date, in the period that both sources cover. A date on which only one
+/// source has rows is a conflict. If each source has exactly one row on a date, the fields of these rows are compared.
 fn compare_dated<T: TableRow>(
     quality: &mut SourceQuality,
     kind: Kind,
@@ -123,7 +123,8 @@ fn compare_fields<T: TableRow>(
     Ok(())
 }
 
-/// Compares the newest security records of a symbol between all pairs of sources, and counts the conflicts.
+/// Compares the newest security record of each source with that of every other source, symbol by symbol. Counts the
+/// conflicts.
 pub(super) fn compare_securities(sources: &mut BySource, records: &[Observation<Security>]) {
     let mut newest: BTreeMap<&str, BTreeMap<&str, &Observation<Security>>> = BTreeMap::new();
     for record in records.iter().filter(|record| record.action == Action::Put && record.source != MANUAL) {

@@ -34,10 +34,11 @@ pub struct SourceQuality {
     pub source: String,
     /// Coverage and freshness of the source, by kind of rows (for example prices or dividends).
     pub kinds: BTreeMap<Kind, KindCoverage>,
-    /// Number of sessions in the last 12 months, and number of sessions on which the source has a price.
+    /// Coverage of the sessions in the last 12 months: the number of expected sessions, and the number of these on
+    /// which the source has a price.
     pub sessions: SessionCoverage,
-    /// Agreement of two dividend factors on each ex-date. The source's adjusted closes imply one factor, and the rules
-    /// compute the other. Null if the source has no adjusted closes.
+    /// Agreement between the dividend factors that the source's adjusted closes imply and the dividend factors that the
+    /// rules compute. Null if the source has no adjusted closes.
     pub adjusted_closes: Option<SourceAgreement>,
     /// Number of dividend rows by interpretation, for example as payments or duplicates.
     pub readings: ReadingCounts,

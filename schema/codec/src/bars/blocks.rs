@@ -12,8 +12,8 @@ use super::error::PackedBarsError;
 pub(super) const BLOCK: usize = 32;
 /// Number of possible bit widths: 0 to 64.
 const WIDTHS: u8 = 65;
-/// Number of readable bytes that must follow the codes of a block. Wide codes (more than [`NARROW`] bits) are decoded
-/// with 16-byte reads, which may read beyond the block.
+/// Number of readable bytes that must follow the codes of a block, because a read of 8 or 16 bytes may reach beyond the
+/// block. Wide codes (more than [`NARROW`] bits) are decoded with 16-byte reads.
 const PADDING: usize = 16;
 /// Maximum bit width of codes that are decoded with 8-byte reads.
 const NARROW: usize = 57;

@@ -69,7 +69,7 @@ fn stored_values(column: &BarColumn) -> Vec<i64> {
     if is_stored { column.iter().copied().collect() } else { Vec::new() }
 }
 
-/// Encodes only days, closes and versions. The result equals these columns of [`PackedBars::pack`].
+/// Encodes only days, closes and versions. [`PackedBars::pack`] encodes these columns in the same way.
 pub fn pack_closes(bars: &Bars) -> Result<[Vec<u8>; 3], PackedBarsError> {
     let start = first_close(&bars.close);
     let mut before = start;
@@ -86,8 +86,8 @@ pub fn pack_closes(bars: &Bars) -> Result<[Vec<u8>; 3], PackedBarsError> {
     ])
 }
 
-/// First present close; 0 if all closes are absent. The close and the open of the first bar are predicted to have this
-/// value.
+/// First close that is not absent; 0 if all closes are absent. This value is the prediction for the close and the open
+/// of the first bar.
 fn first_close(closes: &[i64]) -> i64 {
     closes.iter().copied().find(|close| *close != MISSING).unwrap_or(0)
 }

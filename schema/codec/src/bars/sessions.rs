@@ -1,6 +1,6 @@
 //! Binary encoding of the days of price bars. The header stores the first day. Every later day is stored as a distance
-//! in days: the actual day minus the expected day. The expected day is the first weekday after the previous bar. The
-//! distances are encoded in [blocks](super::blocks).
+//! in days: the actual day minus the expected day. The expected day is the first weekday (Monday to Friday) after the
+//! previous bar. The distances are encoded in [blocks](super::blocks).
 
 use serde::{Deserialize, Serialize};
 
@@ -8,8 +8,8 @@ use super::blocks::{self, BLOCK};
 use super::error::PackedBarsError;
 
 /// Version of the format: the first byte of the column `days`. If the version changes, the codec of price batches in
-/// the log also needs a new name. An older program then stops at the unknown name. Otherwise, it would treat these
-/// batches as damaged.
+/// the log also needs a new name. A program of an older version then stops at a batch with the unknown codec name. With
+/// the old name, the program would treat the batch as damaged.
 pub(super) const FORMAT_VERSION: u8 = 1;
 
 /// Header of the column `days`.

@@ -155,7 +155,7 @@ impl RowFields {
 pub struct FieldReader<I>(I);
 
 impl<'a, I: Iterator<Item = EncodedField<'a>>> FieldReader<I> {
-    /// Reads a record from its encoded fields. Fails if there are more fields than this version of the record has.
+    /// Reads a record from its encoded fields. Fails if the record has more fields than this program version knows.
     pub(super) fn read_record<T: RecordLayout>(fields: I) -> Result<T, PackedRecordsError> {
         let mut reader = Self(fields);
         let record = T::read(&mut reader)?;

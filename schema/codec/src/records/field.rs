@@ -1,7 +1,7 @@
 //! Encoding of a field's value as bytes.
 //!
-//! An absent value is encoded as zero bytes. A field that did not exist when the record was written is therefore read
-//! as absent.
+//! An absent value is encoded as an empty byte string. A field that did not exist when the record was written is
+//! therefore read as absent.
 
 use chrono::{Datelike, NaiveDate};
 use compact_str::CompactString;
@@ -13,7 +13,8 @@ use market::event::{
 };
 use market::symbol::Symbol;
 
-/// Encoding of the empty text, because zero bytes already mean an absent text. This byte never occurs in UTF-8.
+/// Encoding of the empty text. An empty byte string cannot encode it, because that already means an absent text. The
+/// byte 0xff never occurs in UTF-8.
 const EMPTY_TEXT: &[u8] = &[0xff];
 
 /// Value of a record's field, encoded as bytes.
@@ -41,7 +42,7 @@ impl<T: Field> Field for Option<T> {
     }
 }
 
-/// A list is encoded as its items, each preceded by its length.
+/// A list is encoded as a sequence of items. Before each item, the length of the encoded item is stored.
 impl<T: Field> Field for Vec<T> {
     fn write(&self, bytes: &mut Vec<u8>) -> Result<(), PackedRecordsError> {
         self.iter().try_for_each(|item| write_part(item, bytes).map(drop))
@@ -117,7 +118,7 @@ fn read_text(bytes: &[u8]) -> Result<&str, PackedRecordsError> {
     }
 }
 
-/// Implements [`Field`] for strings, and for types that are stored as their text.
+/// Implements [`Field`] for strings, and for types that are stored as text, such as enums.
 macro_rules! texts {
     ($($name:ident: $as_str:ident, $read:expr;)*) => {
         $(impl Field for $name {

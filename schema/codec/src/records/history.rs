@@ -9,7 +9,8 @@ use market::history::History;
 use super::error::PackedRecordsError;
 use super::packed::read;
 
-/// Generates `add_to_history` from a table of record types, each with the name of its list in `History`.
+/// Generates the function `add_to_history`. Each line of the macro's input has a record type, and the field of
+/// `History` that lists the records of this type.
 macro_rules! history_lists {
     ($($record:ident => $list:ident),* $(,)?) => {
         /// Decodes packed records of one symbol, kind and source, and adds them to the history of a security.

@@ -1,5 +1,5 @@
 //! Packed form of a set of observations, in postcard's encoding. The distinct batch ids, times and field values come
-//! first, as three lists. The rows follow. Instead of these values, a row has their indexes in the lists.
+//! first, as three lists. The rows follow. A row refers to an id, time or field value by its index in the list.
 //!
 //! The first byte is the version of the format.
 
@@ -20,8 +20,8 @@ use market::history::Observation;
 /// Version of the format.
 const VERSION: u8 = 1;
 
-/// Packed set of observations. It has lists of distinct values, and one row per observation. Instead of these values, a
-/// row has their indexes in the lists.
+/// Packed set of observations: lists of distinct values, and one row per observation. A row refers to a value by its
+/// index in the list.
 #[derive(Serialize, Deserialize)]
 struct Packed<'a> {
     frames: Vec<[u8; 16]>,

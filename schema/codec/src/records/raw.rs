@@ -45,15 +45,16 @@ impl RawObservation {
             .then_with(|| reference(self).cmp(&reference(other)))
     }
 
-    /// Sort order for building a set. Rows are sorted by content. Among rows with equal content, the row with the
-    /// latest provenance comes first.
+    /// Sort order for building a set. Rows are sorted by content. Among rows with equal content, the newest row (see
+    /// `provenance`) comes first.
     pub(super) fn compare_newest_first(&self, other: &Self, kind: Kind) -> Ordering {
         self.compare_content(other, kind)
             .then_with(|| other.provenance().cmp(&self.provenance()))
             .then_with(|| other.security_ref.cmp(&self.security_ref))
     }
 
-    /// Provenance of the row: observation time, line and record batch.
+    /// Provenance of the row: observation time, line and record batch. The newest row is the row with the greatest
+    /// provenance.
     pub(super) fn provenance(&self) -> (i64, u64, [u8; 16]) {
         (self.observed_at, self.line, self.frame)
     }

@@ -15,22 +15,24 @@ pub struct RecordSet {
 }
 
 impl RecordSet {
-    /// Builds a set. If several observations have equal content, the set has only the one with the latest provenance.
+    /// Builds a set. If several observations have equal content, the set contains only the newest of them. Observations
+    /// are compared by observation time, then by line, then by batch id.
     pub fn new(kind: Kind, mut observations: Vec<RawObservation>) -> Self {
         observations.sort_unstable_by(|a, b| a.compare_newest_first(b, kind));
         observations.dedup_by(|a, b| a.compare_content(b, kind).is_eq());
         Self { kind, observations }
     }
 
-    /// Adds observations to the set. If several observations have equal content, the set has only the one with the
-    /// latest provenance.
+    /// Adds observations to the set. If several observations have equal content, the new set contains only the newest
+    /// of them, as in [`RecordSet::new`].
     pub fn merge(mut self, more: Vec<RawObservation>) -> Self {
         self.observations.extend(more);
         Self::new(self.kind, self.observations)
     }
 
     /// Adds observations to the set. Returns the new set and the superseded observations. A superseded observation has
-    /// the same content as an observation in the new set, but an earlier provenance.
+    /// the same content as an observation in the new set, but is older. It is left out if its replacement is from the
+    /// same record batch.
     ///
     /// The superseded observations are returned as several sets, because one set cannot contain equal content twice.
     pub fn merge_keeping_superseded(self, more: Vec<RawObservation>) -> (Self, Vec<Self>) {
@@ -61,12 +63,13 @@ impl RecordSet {
         (Self { kind, observations: distinct }, repeated)
     }
 
-    /// Observations from all record batches for whose id `is_known` returns true.
+    /// Returns only the observations from known record batches. A batch is known if `is_known` returns true for its id.
     pub fn known(self, is_known: impl Fn(&[u8; 16]) -> bool) -> impl Iterator<Item = RawObservation> {
         self.observations.into_iter().filter(move |observation| is_known(&observation.frame))
     }
 
-    /// Removes the observations of records that never had the symbol. Observations without an id are not removed.
+    /// Removes all observations of a record if none of them has the symbol `symbol`. Observations without an id are not
+    /// removed.
     ///
     /// All observations with the same id are versions of one record of the vendor. If the symbol of a record changes,
     /// its observations are stored under every symbol that the record ever had.

@@ -89,7 +89,7 @@ fn fund() -> impl Strategy<Value = Etf> {
     })
 }
 
-/// Packs a set with one record, and reads the record again.
+/// Packs a set with one record, then decodes the record from the packed bytes.
 fn again<T: RecordLayout>(record: &T) -> T {
     let raw = RawObservation {
         record: EncodedRecord::encode(record).unwrap(),
@@ -234,7 +234,7 @@ fn forty_years_of_dividends_take_few_bytes_each() {
     assert!(bytes < 160 * 45, "{bytes} bytes");
 }
 
-/// Observation of a market session on `day`. `observed_at` is in microseconds.
+/// Builds an observation whose record is a market session with the date `day`. `observed_at` is in microseconds.
 fn session(day: &str, revision: i64, observed_at: i64, retracted: bool) -> RawObservation {
     let record = encoded(&MarketSession { date: day.parse().unwrap(), note: None });
     RawObservation {

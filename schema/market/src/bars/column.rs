@@ -26,7 +26,7 @@ impl BarColumn {
         self.absent + self.values.len()
     }
 
-    /// True if the column has no values, present or absent.
+    /// True if the length of the column is 0. A column of absent values is not empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

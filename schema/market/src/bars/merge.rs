@@ -74,7 +74,8 @@ impl Bars {
         Ok(self)
     }
 
-    /// Appends the bars of a later period. If the periods overlap, both sets are merged by day.
+    /// Appends bars, usually of a later period. If the first bar of `other` is not later than the last bar of this set,
+    /// both sets are merged by day.
     pub fn append(mut self, mut other: Self) -> Result<Self, BarsError> {
         if self.is_empty() || other.is_empty() {
             return Ok(if self.is_empty() { other } else { self });

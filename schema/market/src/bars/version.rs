@@ -19,15 +19,15 @@ pub struct BarVersion {
     /// Share basis of split-adjusted prices, as a day number: the prices are adjusted for all splits up to this day. 0
     /// means the newest day of the source's data. `None` for raw prices.
     pub basis_day: Option<i32>,
-    /// Line number of the first row of the record batch, in the feed's file. If two versions have the same revision,
-    /// observation time and retraction, the version with the greater line wins.
+    /// Line number of the first row of the record batch, in the feed's file. If two versions have equal values of
+    /// `revision`, `observed_at` and `retracted`, the version with the greater line wins.
     pub line: u64,
     /// Id of the record batch of the bar.
     pub frame: [u8; 16],
 }
 
 impl BarVersion {
-    /// Version of bars that were loaded from a read table. Read tables store no provenance.
+    /// Version of bars from a table that stores no versions.
     pub const UNKNOWN: Self =
         Self { revision: 0, observed_at: 0, retracted: false, basis_day: None, line: 0, frame: [0; 16] };
 

@@ -46,7 +46,8 @@ pub(crate) fn text(value: Decimal) -> String {
 /// Length of the longest formatted decimal, in bytes: sign, zero, point and 28 decimal places.
 const LONGEST: usize = 3 + ZEROS.len();
 
-/// 28 zeros. A decimal has at most 28 decimal places, so no more zeros can precede the digits of its mantissa.
+/// 28 zeros, for the zeros between the decimal point and the digits of the mantissa. A decimal has at most 28 decimal
+/// places, so more zeros are never needed.
 const ZEROS: &str = "0000000000000000000000000000";
 
 #[cfg(test)]

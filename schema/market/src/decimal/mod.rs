@@ -84,7 +84,7 @@ fn parse(text: &str) -> Result<Decimal, DecimalError> {
     parse_plain(text.as_bytes()).map_or_else(|| parse_general(text), Ok)
 }
 
-/// Parses a text of up to 18 significant digits without an exponent; `None` for any other text.
+/// Parses a decimal text that has at most 18 digits and no exponent; `None` for any other text.
 fn parse_plain(bytes: &[u8]) -> Option<Decimal> {
     let (negative, digits) = match bytes.first()? {
         b'-' => (true, &bytes[1..]),
@@ -130,8 +130,8 @@ thread_local! {
     static AS_TEXT: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Runs `body`. During the call, each [`ExactDecimal`] of this thread is serialized as a JSON string
-/// (`decimals=string`).
+/// Runs `body`. During the call, each [`ExactDecimal`] of this thread is serialized as a JSON string (query parameter
+/// `decimals=string`).
 pub fn with_decimals_as_text<T>(body: impl FnOnce() -> T) -> T {
     struct Reset(bool);
     impl Drop for Reset {

@@ -1,7 +1,8 @@
 //! Common interface of the log's records: kind, symbol and effective date.
 //!
-//! A new kind needs an implementation here and a line in `event_log::body`. If the history of a security contains
-//! records of the new kind, the kind also needs a line in [`crate::history`].
+//! A new kind needs an implementation here, a layout in `codec::records`, and a line in `event_log::body`. If the
+//! history of a security contains records of the new kind, the kind also needs a list in [`crate::history::History`]
+//! and a line in `codec::records::history`.
 
 use chrono::NaiveDate;
 use serde::Serialize;

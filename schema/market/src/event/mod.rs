@@ -1,8 +1,8 @@
 //! Event records of the log: feed rows with normalised spelling.
 //!
-//! A record contains the vendor's values on the vendor's share basis. The metrics are always computed from these
-//! records: values are converted to raw values, suspect rows are quarantined, and duplicates are merged. A new fact can
-//! therefore change earlier results.
+//! A record contains the vendor's values on the vendor's share basis. Every computation of the metrics starts from
+//! these records: it converts values to raw values, quarantines suspect rows and merges duplicates. A new record
+//! can therefore change earlier results.
 
 mod decision;
 mod enums;

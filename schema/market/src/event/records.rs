@@ -81,7 +81,7 @@ record! {
             /// Market identifier code of the exchange. If the code is unknown, the vendor's name of the exchange.
             exchange: String,
             /// One of the eleven sectors of the Global Industry Classification Standard. If the vendor's sector is not
-            /// recognized, it is stored as it is.
+            /// recognized, the vendor's text is stored.
             sector: String,
             /// Industry in the vendor's words.
             industry: String,
@@ -109,8 +109,9 @@ record! {
             delisted_on: NaiveDate,
             /// Day on which the company suspended its dividend.
             dividend_suspended_on: NaiveDate,
-            /// Number of consecutive years with a dividend increase, of which `streak_seed_through` is the last. The
-            /// operator gives this number if the data begins too late to show these years (R14).
+            /// Number of consecutive years with a dividend increase, up to and including the year
+            /// `streak_seed_through`. The operator enters this number if the loaded data begins too late to show these
+            /// years (R14).
             streak_seed_years: i32,
             /// Last year that is counted in `streak_seed_years`.
             streak_seed_through: i32,
@@ -138,8 +139,8 @@ record! {
             r#type: DividendType,
             /// Share basis of the amount: raw, or adjusted for later splits.
             amount_basis: ShareBasis,
-            /// Amounts of sibling payments. A sibling is another payment of the same security with the same ex-date,
-            /// type and currency. Its row is before this row in the same file.
+            /// Amounts of sibling payments. A sibling is a different payment in an earlier row of the same file. Both
+            /// payments have the same security, ex-date, type and currency.
             #[serde(rename = "beside", default, skip_serializing_if = "Vec::is_empty")]
             sibling_amounts: Vec<Decimal>,
         }
@@ -179,8 +180,8 @@ record! {
             declaration_date: NaiveDate,
             /// Delivery date of the shares.
             payable_date: NaiveDate,
-            /// Split type in the vendor's words. The type decides if the event changes the share count and the prices,
-            /// or only the prices. For example, a spin-off changes only the prices (R35).
+            /// Split type in the vendor's words. Most types change the share count and the prices. Some types, such as
+            /// a spin-off, change only the prices (R35).
             r#type: String,
         }
     }
@@ -209,7 +210,8 @@ record! {
             /// Derived adjustment factor: (adjusted close / close) on `previous`, divided by (adjusted close / close)
             /// on `ex_date`.
             factor: Decimal,
-            /// Share basis of the closes. If the closes are raw, `factor` also contains the splits on `ex_date`.
+            /// Share basis of the closes. If the closes are raw, `factor` also includes the effect of splits on
+            /// `ex_date`.
             basis: ShareBasis,
         }
     }
@@ -374,7 +376,7 @@ record! {
             /// Financial Instrument Global Identifier.
             figi: String,
             /// One of the eleven sectors of the Global Industry Classification Standard. If the vendor's sector is not
-            /// recognized, it is stored as it is.
+            /// recognized, the vendor's text is stored.
             sector: String,
             /// Two-letter country code. If the code is unknown, the vendor's name of the country.
             country: String,

@@ -18,7 +18,7 @@ pub struct EventRow<T> {
     /// Vendor's revision of the record. A higher revision replaces a lower one.
     #[serde(default)]
     pub revision: i64,
-    /// Action of the row: put or retraction.
+    /// Action of the row: `put` adds or corrects the record, `retract` withdraws it.
     pub action: Action,
     /// Observation time of the feed that contained the row, with microsecond precision.
     pub observed_at: DateTime<Utc>,

@@ -1,14 +1,15 @@
 //! Statistics of each sector over its active stocks (R25).
 //!
-//! Funds are left out, and so are stocks with a suspect yield (above 25 % by default). A payer is a stock that pays
-//! dividends at present and has a yield above 0. The median yield is the headline figure of a sector. The median yield
-//! and the mean yield include payers only.
+//! Funds and preferred shares are left out, and so are stocks with a suspect yield (above 25 % by default). A payer is
+//! a stock that pays dividends at present and has a yield above 0. The median yield is the headline figure of a sector.
+//! The median yield and the mean yield include only payers.
 //!
 //! The weighted yield is Σ (cap x yield) / Σ cap over the stocks with a known market cap and yield. Non-payers count
-//! with a yield of 0, as in the published yields of the S&P indices. Price changes are also weighted by market cap.
+//! with a yield of 0, as in the published yields of the S&P indices. Mean price changes are weighted by market cap in
+//! the same way.
 //!
-//! Top payers are sorted by yield, then market cap, then symbol. If no stock of a sector is counted, the figures of its
-//! row are null and its stock counts are 0.
+//! Top payers are sorted by yield (highest first). Stocks of equal yield are sorted by market cap (largest first), then
+//! by symbol. If all securities of a sector are left out, the stock counts of its row are 0 and the figures are null.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -93,8 +94,8 @@ impl SectorMember {
         self.is_active && self.security_type.is_stock() && !self.yield_suspect
     }
 
-    /// Yield of the stock for the weighted yield. It is 0 if the stock does not pay dividends. `None` if its dividends
-    /// are unknown, or if it pays dividends but has no yield above 0.
+    /// Yield of the stock, as included in the weighted yield of the sector. It is 0 if the stock does not pay
+    /// dividends. `None` if the stock's dividends are unknown, or if the stock pays dividends but has no yield above 0.
     fn yield_at_zero(&self) -> Option<Decimal> {
         if self.pays_dividend? { self.payer_yield() } else { Some(Decimal::ZERO) }
     }

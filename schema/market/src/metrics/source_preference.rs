@@ -6,9 +6,9 @@
 //! by name.
 //!
 //! The rules for one kind of record divide the calendar into date ranges. A new range begins on the first day of each
-//! rule, and on the day after a rule's last day. All dividends of a range come from one source. The same is true for
-//! all splits of a range. Two vendors may report the same payment with ex-dates that differ by a day. A mix of their
-//! records could count this payment twice.
+//! rule, and on the day after a rule's last day. For one security, all dividends with an ex-date in the same range come
+//! from one source, and so do all splits. Otherwise a payment could be counted twice, because two vendors may report
+//! the same payment with ex-dates that differ by a day.
 //!
 //! For prices, fund data and company figures, the source is chosen separately for each date. It is the preferred source
 //! among those with data for this date.
@@ -27,7 +27,7 @@ use crate::history::{PolicyRule, SourcePolicy};
 /// Name of the source for records that an operator entered. Such a record overrides the matching record of a vendor.
 pub const MANUAL: &str = "manual";
 
-/// Source with records of one kind. The policy chooses between such candidates.
+/// One of the sources that have records of the same kind. The source policy ranks these candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SourceCandidate<'a> {
     /// Name of the source.
@@ -80,7 +80,7 @@ pub(crate) fn range_starts(policy: &SourcePolicy, kind: Kind) -> Vec<NaiveDate> 
     starts
 }
 
-/// Index of the range that contains a day. `starts` are the first days of the ranges.
+/// Position of the date range that contains a day. `starts` contains the first day of each range, in ascending order.
 pub(crate) fn range_of(starts: &[NaiveDate], day: NaiveDate) -> usize {
     starts.partition_point(|start| *start <= day).saturating_sub(1)
 }

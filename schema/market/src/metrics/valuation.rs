@@ -1,7 +1,8 @@
 //! Market capitalisation, and ratios of price to per-share figures (R24).
 //!
 //! Share counts and per-share figures are adjusted for the splits between their date and the as-of date. P/E is null if
-//! earnings are 0 or less, or if earnings and price are in different currencies. Source: the usual definitions.
+//! earnings are 0 or less, or if earnings and price are in different currencies. All ratios have their usual
+//! definitions.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -9,7 +10,8 @@ use rust_decimal::Decimal;
 use super::arithmetic::{keep_positive, quotient};
 use super::prices::adjustment::Splits;
 
-/// Adjusts a per-share figure of the date `basis` for the splits between `basis` and `as_of`.
+/// Adjusts a per-share figure for the splits between two dates. The figure refers to a share of the date `basis`, and
+/// the result to a share of the date `as_of`.
 pub(crate) fn per_share(
     value: Option<Decimal>,
     basis: NaiveDate,
@@ -19,7 +21,8 @@ pub(crate) fn per_share(
     value.map(|value| splits.ratio_to_basis(basis, as_of).apply(value))
 }
 
-/// Adjusts a share count of the date `basis` for the splits between `basis` and `as_of`.
+/// Adjusts a share count for the splits between two dates. The count is in shares of the date `basis`, and the result
+/// is in shares of the date `as_of`.
 pub(crate) fn shares(
     value: Option<Decimal>,
     basis: NaiveDate,

@@ -57,7 +57,8 @@ pub struct CumulativeFactor {
     split: Ratio,
     price_only: Ratio,
     dividend: Decimal,
-    /// Old and new shares of `split` as integers. If `None`, volumes are not converted with integers.
+    /// Old and new shares of `split` as integers, used to convert volumes without decimals. `None` if the numbers are
+    /// not suitable for this, or if no ex-date follows.
     shares: Option<(u64, u64)>,
 }
 
@@ -96,10 +97,10 @@ impl CumulativeFactor {
 
     /// Converts a volume with 64-bit integers; `None` if the conversion with decimals is necessary.
     ///
-    /// The conversions with integers and with decimals round to the same integer. Their results could differ only for a
-    /// quotient very close to a half, such as 2.5. The denominator is at most [`MAX_SHARES`]. A quotient is therefore
-    /// exactly a half, or at least 5 x 10^-7 away from every half. The error of a decimal with 28 digits is smaller
-    /// than this distance.
+    /// The conversions with integers and with decimals round to the same integer. Their results could differ only if
+    /// the unrounded quotient were very close to a midpoint between two integers, such as 2.5. But the denominator is
+    /// at most [`MAX_SHARES`], so every quotient is exactly a midpoint, or at least 5 x 10^-7 away from it. The error
+    /// of a decimal with 28 digits is smaller than this distance.
     fn fast_volume(&self, volume: i64) -> Option<i64> {
         let (old, new) = self.shares?;
         let product =

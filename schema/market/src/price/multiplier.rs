@@ -16,9 +16,9 @@ pub type Micros = i128;
 
 const PLACES: u32 = 6;
 const HALF: u64 = 1 << 63;
-/// Constant part of the margin around a rounding boundary, in units of 2^-64 millionths. The whole margin is this
-/// constant plus twice the price's mantissa, because the error of price x factor grows with the mantissa. If price x
-/// factor is within the margin, the price is computed with decimals.
+/// Constant part of a safety margin, in units of 2^-64 millionths. If the distance of price x factor from a rounding
+/// boundary is at most the margin, the price is computed with decimals. The margin is this constant plus twice the
+/// price's mantissa, because the error of price x factor grows with the mantissa.
 const DOUBT: u64 = 1 << 27;
 
 /// One cumulative factor as a fixed-point number, for one price basis and for raw prices with `scale` decimal places.

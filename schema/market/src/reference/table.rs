@@ -35,8 +35,8 @@ macro_rules! reference_table {
                 &ALL
             }
 
-            /// Finds the row that has `name` as a code, a name or another common name; `None` if unknown. Case, blanks
-            /// and punctuation are ignored.
+            /// Finds the row with a code, name or other common name that equals `name`; `None` without such a row.
+            /// Case, blanks and punctuation are ignored in the comparison.
             pub fn find(name: &str) -> Option<&'static Self> {
                 let name = plain(name);
                 ALL.iter().find(|row| {

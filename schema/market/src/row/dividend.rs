@@ -1,4 +1,4 @@
-//! `dividends`: rows of all distributions of a security, with declared and adjusted amounts.
+//! Table `dividends`: one row for each distribution of a security, with its declared and its adjusted amount.
 
 use chrono::{DateTime, NaiveDate, Utc};
 
@@ -17,8 +17,9 @@ text_enum! {
 }
 
 text_enum! {
-    /// Interpretation of the amount of a regular dividend: regular, wholly or partly special, or a dip. It is found by
-    /// comparison with the dividends around it. The declared amount itself does not change (R34).
+    /// Interpretation of the amount of a dividend that is declared as regular: regular, wholly or partly special, or a
+    /// dip. For this, the amount is compared with the dividends before and after it. The declared amount itself does
+    /// not change (R34).
     pub enum AmountReading {
         /// The whole amount is regular.
         Regular = "regular",
@@ -27,8 +28,8 @@ text_enum! {
         Special = "special",
         /// The amount has a regular part and a special part, `special_amount`.
         Combined = "combined",
-        /// The amount is below both the previous and the next amount. Growth and streak use the smaller of these two
-        /// instead.
+        /// The amount is below both the previous and the next amount. Growth and streak are computed as if the amount
+        /// were the smaller of the previous and the next amount.
         Dip = "dip",
     }
 }
@@ -60,7 +61,8 @@ table_row! {
         /// Type of the distribution, as declared.
         "type" r#type: DividendType,
         /// Interpretation of `amount`: regular, wholly or partly special, or a dip. Null if the dividend is not
-        /// declared as regular, is in another currency than the security's dividends, is cancelled, or is projected.
+        /// declared as regular, is not in the currency of the security's dividend metrics, is cancelled, or is
+        /// projected.
         "reading" reading: Option<AmountReading>,
         /// Special part of `amount`, per share; null without a special part.
         "special_amount" special_amount: Option<ExactDecimal>,
@@ -81,7 +83,7 @@ table_row! {
         "yield_at_ex" yield_at_ex: Option<ExactDecimal>,
         /// Change of the regular part since the previous regular payment, adjusted for splits, percent.
         "change_percent" change_percent: Option<ExactDecimal>,
-        /// Feed of the record.
+        /// Name of the feed that reported the record.
         "source" source: String,
         /// Vendor's revision of the record.
         "revision" revision: i64,

@@ -1,4 +1,4 @@
-//! `etfs` and `holdings`: rows of fund data and of the holdings of funds.
+//! Tables `etfs` (one row of fund data for each ETF) and `holdings` (the holdings of the funds).
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
@@ -71,7 +71,7 @@ table_row! {
         "holdings_count" holdings_count: Option<i32>,
         /// Date of the newest snapshot of the fund's holdings.
         "holdings_as_of" holdings_as_of: Option<NaiveDate>,
-        /// Weight of the ten largest holdings, percent.
+        /// Total weight of the ten largest holdings in the fund, percent.
         "top_10_weight" top_10_weight: Option<ExactDecimal>,
         /// Portfolio turnover, percent a year.
         "turnover" turnover: Option<ExactDecimal>,

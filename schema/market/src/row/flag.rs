@@ -5,25 +5,27 @@ use std::collections::BTreeSet;
 use crate::text_enum;
 
 text_enum! {
-    /// Flags of a security's metrics. Each withdrawn record adds a flag of the form `cancelled:` followed by the id of
-    /// the record.
+    /// Warning about the data behind a security's metrics. The metrics can also have flags that are not in this list:
+    /// each withdrawn record adds a flag of the form `cancelled:` followed by the id of the record.
     pub enum Flag {
         /// The amounts before a split were probably adjusted for the split twice. Growth across the split is null, and
         /// the streak starts after the split (R37).
         AmountBasisSuspect = "amount_basis_suspect",
         /// The newest regular amount is quarantined until the next amount confirms or refutes it (R28).
         AmountHeld = "amount_held",
-        /// A regular amount is below both the previous and the next amount. Growth and streak use the smaller of these
-        /// two instead (R34).
+        /// A regular amount is below both the previous and the next amount. Growth and streak are computed as if the
+        /// amount were the smaller of the previous and the next amount (R34).
         AmountDip = "amount_dip",
-        /// A payment counts in the year before or after the calendar year of its ex-date (R34).
+        /// A payment near the turn of the year is added to the annual total of the year before or after the calendar
+        /// year of its ex-date (R34).
         BoundaryShift = "boundary_shift",
         /// Rows of the same payment or split have different amounts or ratios. The amount or ratio of the newest row is
         /// used (R29).
         ConflictingDuplicate = "conflicting_duplicate",
         /// Dividends and prices are in different currencies, so that yields are null (R4).
         CurrencyMismatch = "currency_mismatch",
-        /// A dividend was declared after its ex-date. It is used from its ex-date on (R39).
+        /// A dividend was declared after its ex-date. Figures include the dividend from the ex-date on, not only from
+        /// the declaration date on (R39).
         DeclaredAfterEx = "declared_after_ex",
         /// The adjusted closes of a price file show dividends that are missing from the data (R38).
         DividendsMissing = "dividends_missing",
@@ -70,7 +72,7 @@ text_enum! {
         SpecialByPrice = "special_by_price",
         /// The increase streak spans a spin-off, which neither extends nor ends the streak (R14, R35).
         SpinOffReview = "spin_off_review",
-        /// The price contradicts a split: the price did not move, or moved on another session or by another factor
+        /// The price contradicts a split: the price did not move, or moved in another session or by another factor
         /// (R36).
         SplitNotInPrice = "split_not_in_price",
         /// The increase streak includes years entered by an operator. The payment streak includes only years in the
@@ -130,8 +132,8 @@ text_enum! {
 }
 
 impl QuarantineReason {
-    /// True if a review decision can release the row. The values of such a row are possible, but they contradict other
-    /// data.
+    /// True if a person can release a row that is quarantined for this reason. The values of such a row are possible,
+    /// but they contradict other data.
     pub fn is_releasable(self) -> bool {
         matches!(
             self,
@@ -160,7 +162,7 @@ impl Flags {
         self.set.insert(flag);
     }
 
-    /// Adds a flag to the set if a condition holds.
+    /// Adds a flag to the set if `condition` is true.
     pub fn set_if(&mut self, flag: Flag, condition: bool) {
         if condition {
             self.set(flag);

@@ -1,4 +1,5 @@
-//! `fundamentals`: rows of company figures. Per-share figures are adjusted for splits.
+//! Table `fundamentals`: rows of company figures, at most one for each security. Per-share figures are adjusted for
+//! splits.
 
 use chrono::{DateTime, NaiveDate, Utc};
 

@@ -1,4 +1,4 @@
-//! `metrics`: row of all dividend metrics of one security.
+//! Table `metrics`: one row for each security, with all its dividend metrics.
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ text_enum! {
     pub enum ForwardBasis { Declared = "declared", LastTimesFrequency = "last_times_frequency", None = "none" }
 }
 text_enum! {
-    /// Tier of a dividend grower (R15).
+    /// Tier of a security by the length of its increase streak (R15).
     pub enum ListTier { Champion = "champion", Contender = "contender", Challenger = "challenger" }
 }
 text_enum! {
@@ -55,8 +55,8 @@ pub struct NextDividend {
     pub status: NextStatus,
 }
 
-/// Regular dividends of one year, adjusted for splits. A payment near the turn of the year may count in the year before
-/// or after the year of its ex-date (R34).
+/// Regular dividends of one year, adjusted for splits. A payment near the turn of the year may be added to the year
+/// before or after the year of its ex-date (R34).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AnnualTotal {
     /// Calendar year.
@@ -100,8 +100,8 @@ table_row! {
         "dividend_status" dividend_status: DividendState,
         /// Sum of the regular dividends per share with an ex-date in the last 12 months (R7).
         "dps_ttm" dps_ttm: Option<ExactDecimal>,
-        /// Sum of the regular and special dividends per share with an ex-date in the last 12 months. Capital gains are
-        /// included.
+        /// Sum of the regular and special dividends per share with an ex-date in the last 12 months. Distributions of
+        /// capital gains are included.
         "dps_ttm_total" dps_ttm_total: Option<ExactDecimal>,
         /// Forward (indicated) dividends of the next 12 months (R8); null for funds, irregular payers and
         /// delisted securities.
@@ -196,16 +196,16 @@ table_row! {
         "volatility_1y" volatility_1y: Option<ExactDecimal>,
         /// Beta against the benchmark, from 60 monthly returns (R23).
         "beta_5y" beta_5y: Option<ExactDecimal>,
-        /// Regular dividends of each year, adjusted for splits. The caller's tier limits how far back the history goes.
-        /// Years that begin before this limit are left out.
+        /// Regular dividends of each year, adjusted for splits. The caller's subscription tier limits how far back the
+        /// history goes. Years that begin before this limit are left out.
         #[schema(value_type = Vec<AnnualTotal>)]
         "annual_totals" annual_totals: JsonColumn<Vec<AnnualTotal>>,
         /// Warnings about the data behind the figures. Each withdrawn record adds a flag of the form `cancelled:`
         /// followed by the id of the record.
         #[schema(value_type = Vec<String>)]
         "flags" flags: JsonColumn<Vec<String>>,
-        /// Rows excluded from the figures (quarantined), with the reason. The caller's tier limits how far back the
-        /// history goes. Rows from before this limit are left out.
+        /// Rows excluded from the figures (quarantined), with the reason. The caller's subscription tier limits how far
+        /// back the history goes. Rows from before this limit are left out.
         #[schema(value_type = Vec<Quarantined>)]
         "quarantined" quarantined: JsonColumn<Vec<Quarantined>>,
         /// Version of the rules, followed by the parameters that differ from their defaults.

@@ -1,4 +1,4 @@
-//! `quarantine`: rows excluded from all figures, with their reasons (R28, R30).
+//! Table `quarantine`: feed rows that are excluded from all figures, with the reason for each (R28, R30).
 
 use chrono::NaiveDate;
 
@@ -21,7 +21,7 @@ table_row! {
         /// Stable code of the reason for the quarantine.
         #[schema(value_type = QuarantineReason)]
         "reason" reason: String,
-        /// Fault of the row, as a sentence.
+        /// Description of the row's fault, as a sentence.
         "message" message: String,
         /// Name of the feed that reported the row.
         "source" source: String,

@@ -1,4 +1,4 @@
-//! `quotes`: row of the end-of-day quote of one security.
+//! Table `quotes`: one row for each security, with its end-of-day quote.
 
 use chrono::{DateTime, NaiveDate, Utc};
 
@@ -63,8 +63,8 @@ table_row! {
         "eps_ttm" eps_ttm: Option<ExactDecimal>,
         /// Headline dividend yield, percent (R9).
         "dividend_yield" dividend_yield: Option<ExactDecimal>,
-        /// Annual dividend per share behind the headline yield, in `dividend_currency`: the forward dividend, or else
-        /// the trailing dividend.
+        /// Annual dividend per share from which the headline yield is computed, in `dividend_currency`: the forward
+        /// dividend, or else the trailing dividend.
         "annual_dividend" annual_dividend: Option<ExactDecimal>,
         /// ISO 4217 currency of the dividends; null for non-payers.
         "dividend_currency" dividend_currency: Option<String>,

@@ -1,5 +1,5 @@
-//! Revisions: changes of dividends, splits and headline figures that responses already contained. A change is caused by
-//! new data, a changed rule parameter or a changed source policy.
+//! Revisions: later changes of dividends, splits and headline figures that were already published in responses. A
+//! change is caused by new data, a changed rule parameter or a changed source policy.
 
 use chrono::{DateTime, NaiveDate, Utc};
 
@@ -36,7 +36,8 @@ text_enum! {
 }
 
 table_row! {
-    /// Change of a value in responses, caused by new data, a changed rule parameter or a changed source policy.
+    /// Change of a value that was already published in responses. It is caused by new data, a changed rule parameter
+    /// or a changed source policy.
     pub struct Revision {
         /// Canonical ticker.
         "symbol" symbol: String,

@@ -1,4 +1,4 @@
-//! `sectors`: rows of sector statistics over active stocks (R25).
+//! Table `sectors`: one row for each sector, with statistics over its active stocks (R25).
 
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,4 @@
-//! `splits`: one row for each change of the share count, and for each price-only action.
+//! Table `splits`: one row for each change of the share count, and for each price-only action.
 
 use chrono::{DateTime, NaiveDate, Utc};
 
@@ -57,8 +57,8 @@ table_row! {
         "ratio" ratio: ExactDecimal,
         /// to_shares:from_shares as text, for example 4:1.
         "text" text: String,
-        /// Type of the split. Price-only types change earlier prices. They do not change share counts, volumes or
-        /// amounts.
+        /// Type of the split. For price-only types, earlier prices are adjusted, but share counts, volumes and amounts
+        /// are not.
         "type" r#type: SplitType,
         /// from_shares / to_shares: the multiplier of earlier prices.
         "price_factor" price_factor: ExactDecimal,

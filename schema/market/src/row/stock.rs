@@ -1,5 +1,5 @@
-//! `stocks`: one row for each security. It has headline figures, figures for lists, and the parts of the response
-//! `/v1/stocks/{symbol}` (the snapshot).
+//! Table `stocks`: one row for each security. It has headline figures, figures for filtering and sorting of lists, and
+//! the parts of the response of `/v1/stocks/{symbol}` (the snapshot).
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
@@ -46,8 +46,8 @@ table_row! {
         "dividend_yield" dividend_yield: Option<ExactDecimal>,
         /// Basis of the headline yield: forward or trailing dividends.
         "yield_basis" yield_basis: Option<YieldBasis>,
-        /// Annual dividend per share behind the headline yield, in `dividend_currency`: the forward dividend, or else
-        /// the trailing dividend.
+        /// Annual dividend per share from which the headline yield is computed, in `dividend_currency`: the forward
+        /// dividend, or else the trailing dividend.
         "annual_dividend" annual_dividend: Option<ExactDecimal>,
         /// ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, all yields are null.
         "dividend_currency" dividend_currency: Option<String>,
@@ -97,8 +97,8 @@ table_row! {
 }
 
 table_row! {
-    /// Figures for filtering and sorting of lists. Rows of a screener response contain the columns of
-    /// [`ScreenerFigures`]. The other columns are never in a list response.
+    /// Figures for filtering and sorting of lists. The figures in [`ScreenerFigures`] are also part of the rows of a
+    /// screener response. The other figures of this struct are not part of any list response.
     pub struct StockFigures {
         ..screened: ScreenerFigures,
         /// Age of the latest close: number of sessions after it, up to the as-of date (R18, R21).
@@ -116,7 +116,8 @@ table_row! {
 }
 
 table_row! {
-    /// Table row of `stocks`: the stock row, the figures for lists, then the parts of the snapshot response.
+    /// Row of the table `stocks`. It consists of the headline figures ([`StockRow`]), the figures for lists
+    /// ([`StockFigures`]), and the parts of the snapshot, which is the response of `/v1/stocks/{symbol}`.
     pub struct Stock {
         ..listed: StockRow,
         ..figures: StockFigures,
@@ -169,7 +170,7 @@ pub struct Company {
     pub ipo_date: Option<NaiveDate>,
 }
 
-/// Prices in a snapshot. They are the price fields of the quote, in the currency of the stock row.
+/// Prices in the snapshot of a security. They equal the price fields of its quote, in the currency of its stock row.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Pricing {
     /// Latest close in the row's currency, adjusted for splits after its session, but not for dividends.
@@ -220,15 +221,15 @@ pub struct LastDividend {
     pub r#type: crate::event::DividendType,
 }
 
-/// Dividend figures in a snapshot.
+/// Dividend figures in the snapshot of a security.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct StockDividends {
     /// Trailing yield, percent.
     pub yield_ttm: Option<ExactDecimal>,
     /// Forward yield, percent.
     pub yield_forward: Option<ExactDecimal>,
-    /// Annual dividend per share behind the headline yield, in `currency`: the forward dividend, or else the trailing
-    /// dividend.
+    /// Annual dividend per share from which the headline yield is computed, in `currency`: the forward dividend, or
+    /// else the trailing dividend.
     pub annual_amount: Option<ExactDecimal>,
     /// ISO 4217 currency of the amounts; null for non-payers.
     pub currency: Option<String>,
