@@ -18,7 +18,7 @@ use crate::pull::PullReport;
 /// Maximum time without a connection to the log. After this time, the health check fails.
 const UNREACHABLE_LIMIT: Duration = Duration::from_secs(30);
 
-/// Metrics of a watch or a pull, and the time at which the connection to the log was lost.
+/// Metrics of `ingest watch` or `ingest pull`, and the time at which the connection to the log was lost.
 #[derive(Debug)]
 pub struct IngestMetrics {
     registry: Registry,

@@ -1,5 +1,4 @@
-//! Tests with real vendors' files. For each file, the test expects that it is loaded, or that it is refused with a
-//! given reason.
+//! Tests with real files of vendors. A test expects that a file is loaded, or that it is refused with a given reason.
 //!
 //! The files are not part of this repository. They are in the folder `shared/samples` next to the repository. Without
 //! this folder, the tests are skipped.

@@ -1,7 +1,7 @@
 //! Build script: lists the migrations for `schema.rs`, so that a new migration needs only a new file.
 //!
-//! The macro of refinery, which lists migrations too, is not used. Cargo compiles a macro and its dependencies for the
-//! build host, and would thus compile refinery's core, regex and url a second time.
+//! Refinery has a macro that also lists migrations. It is not used, because it would lengthen the build: Cargo compiles
+//! a macro's dependencies for the build host, and would thus compile refinery's core, regex and url a second time.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};

@@ -1,4 +1,4 @@
-//! Program `stack`: runs the whole service on this machine. `cargo stack` builds and starts it.
+//! Program `stack`: runs the whole service on this machine. `cargo stack` builds this program and starts it.
 
 use std::process::ExitCode;
 

@@ -90,7 +90,7 @@ impl TestApp {
         TestApp::builder().start().await
     }
 
-    /// Builder of an app with other options.
+    /// Builder of an app whose options differ from the defaults.
     pub fn builder() -> TestAppBuilder {
         TestAppBuilder::default()
     }
@@ -150,7 +150,8 @@ impl TestApp {
             .with_context(|| format!("running {program}"))
     }
 
-    /// Runs a program to its end. Nothing reads its standard output, so a write to it fails with a broken pipe.
+    /// Runs a program to its end. The pipe of its standard output has no reader, so every write to standard output
+    /// fails with a broken pipe.
     pub async fn run_with_unread_output(&self, program: Program, arguments: &[&str]) -> Result<Output> {
         output_unread(self.command(program, arguments, &[]).await?)
             .await
@@ -186,7 +187,7 @@ impl TestApp {
         Api::wait_until_ready(format!("http://{address}"), process).await
     }
 
-    /// Free address on 127.0.0.1, for a program of this app.
+    /// Address 127.0.0.1 with a free port, at which a program of this app can listen.
     pub fn free_address(&self) -> Result<String> {
         Ok(format!("127.0.0.1:{}", port::find_free()?))
     }

@@ -2,8 +2,8 @@
 //! other packages.
 //!
 //! Invariant: a build is optimized if the calling program is optimized, so a benchmark does not measure debug code.
-//! Nothing is built if the folder `SERVICE_PROGRAMS` or the folder of the program `stack` contains the programs. They
-//! are then used as they are.
+//! Nothing is built if the programs already exist in the folder that the variable `SERVICE_PROGRAMS` names, or in the
+//! folder of the program `stack`. The existing programs are then used.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -146,7 +146,8 @@ fn build_command() -> Command {
         "--profile",
         profile,
     ]);
-    // Build scripts would treat the variables that Cargo sets for a running program as a change, and recompile.
+    // Cargo sets these variables for a running program. If the variables stayed, the new Cargo process would find
+    // changed variables, run build scripts again and recompile their crates.
     for (name, _) in std::env::vars_os() {
         if name.to_str().is_some_and(set_by_cargo_run) {
             command.env_remove(name);

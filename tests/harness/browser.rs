@@ -237,8 +237,8 @@ impl Drop for Browser {
     }
 }
 
-/// Script with the accessibility rules. It is fetched from npm once. `None` without npm; the test is then recorded as
-/// skipped.
+/// Script with the accessibility rules. It is downloaded from npm once, and then stored under `target`. `None` without
+/// npm; the test is then recorded as skipped.
 pub fn accessibility_rules() -> Result<Option<String>> {
     let Some(npm) = optional_program("npm", Requirement::Npm) else { return Ok(None) };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/axe");

@@ -1,4 +1,4 @@
-//! Self-signed certificate for 127.0.0.1, as in an installation without a public name.
+//! Self-signed certificate for 127.0.0.1, as in an installation without a public host name.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

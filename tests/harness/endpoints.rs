@@ -27,8 +27,8 @@ pub struct Endpoints {
 
 impl Endpoints {
     /// Endpoints for this database and stream. The URLs of the roles are the owner's URL with another user. On a
-    /// Postgres server that the harness did not start, environment variables such as `API_DATABASE_URL` can replace
-    /// them.
+    /// Postgres server that the harness did not start, environment variables such as `API_DATABASE_URL` can set other
+    /// URLs for the roles.
     pub fn new(servers: &Servers, database: &str, stream: &str, subject_prefix: &str) -> Result<Endpoints> {
         let owner = servers.postgres.url(database);
         let role_url = |variable: &str, role: &str| match environment::read_text(variable) {

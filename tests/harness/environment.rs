@@ -22,7 +22,7 @@ pub fn number_variable(variable: &str) -> Option<u64> {
     read_text(variable)?.parse().ok()
 }
 
-/// Folder that a developer sets in an environment variable. A test stores its images there.
+/// Folder that a developer or another test process sets in an environment variable, for example for screenshots.
 pub fn folder_variable(variable: &str) -> Option<PathBuf> {
     read_variable(variable).map(PathBuf::from)
 }

@@ -32,7 +32,7 @@ impl<'a> Feed<'a> {
         self
     }
 
-    /// Sets the date that is the current date during the load.
+    /// Sets the date that the load uses as the current date.
     pub fn today(mut self, today: &'a str) -> Self {
         self.today = today;
         self
@@ -49,7 +49,7 @@ impl<'a> Feed<'a> {
         Ok(())
     }
 
-    /// Loads the feed, and applies the whole log.
+    /// Loads the feed into the log, and then runs the projector until it has applied the whole log.
     pub async fn apply(self) -> Result<()> {
         let app = self.app;
         self.load().await?;

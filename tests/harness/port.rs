@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use anyhow::{Context, Result};
 use reqwest::Url;
 
-/// Asks the kernel for a free port. Another process may take the port first, so callers retry after a failed start.
+/// Asks the kernel for a free port. Another process may open the port before the caller does.
 pub fn find_free() -> Result<u16> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).context("finding a free port")?;
     Ok(listener.local_addr()?.port())

@@ -35,7 +35,7 @@ pub(crate) enum Durability {
     Disposable,
 }
 
-/// Postgres server that stores the facts and the read tables.
+/// Postgres server with one database per app.
 #[derive(Debug)]
 pub struct PostgresServer {
     url: Url,

@@ -50,7 +50,8 @@ pub struct Output {
 struct Leash(Option<Pid>);
 
 impl Daemon {
-    /// Starts a command of [`command_bound_to_parent`], and appends its output to the file `log`.
+    /// Starts a command that [`command_bound_to_parent`] returned. The output of the child is appended to the file
+    /// `log`.
     pub(crate) fn start(name: &str, mut command: Command, log: &Path) -> Result<Daemon> {
         let file = File::options()
             .create(true)
@@ -178,13 +179,14 @@ pub(crate) fn command_bound_to_parent(program: impl AsRef<OsStr>, death_signal: 
     command
 }
 
-/// Runs a command of [`command_bound_to_parent`] to its end. Dropping the future kills the program.
+/// Runs a command that [`command_bound_to_parent`] returned, to its end. Dropping the future kills the program.
 pub(crate) async fn output(mut command: Command) -> Result<Output> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     collect(command).await
 }
 
-/// Like [`output`], but nothing reads the standard output. A write to it fails with a broken pipe.
+/// Like [`output`], but the pipe of the standard output has no reader. Every write to standard output fails with a
+/// broken pipe.
 pub(crate) async fn output_unread(mut command: Command) -> Result<Output> {
     let (_, unread) = io::pipe()?;
     command.stdout(unread).stderr(Stdio::piped());

@@ -22,9 +22,9 @@ pub(crate) fn tls_configuration() -> Result<ClientConfig> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Root certificates to trust: `found`, or Mozilla's list if `found` is empty. `variable` is the name of the
-/// environment variable that selected the certificates in `found`. `None` means that no variable did. With a variable,
-/// an empty `found` is an error.
+/// Root certificates to trust: usually the certificates in `found`. If `found` contains no usable certificate, the
+/// result depends on `variable`, the name of the environment variable that selected the certificates. With a variable,
+/// an error is returned. With `None`, Mozilla's list is returned.
 pub fn root_store(found: Vec<CertificateDer<'static>>, variable: Option<&str>) -> Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(found);

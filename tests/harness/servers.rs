@@ -146,7 +146,8 @@ impl Servers {
     }
 }
 
-/// Returns both values. If both results are errors, the error contains both.
+/// Returns both values, or the error of a failed result. If both results are errors, returns one error with both
+/// messages.
 fn both<A, B>(results: (Result<A>, Result<B>)) -> Result<(A, B)> {
     match results {
         (Ok(first), Ok(second)) => Ok((first, second)),

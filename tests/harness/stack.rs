@@ -1,7 +1,8 @@
 //! The whole service on one machine, as `cargo stack` runs it.
 //!
-//! Invariants: a data folder has at most one running stack. All parts stop with the stack, each before the servers
-//! that it uses. A second start keeps the data. No part is reachable from another machine.
+//! Invariants: a data folder has at most one running stack. When the stack stops, it stops every process that it
+//! started: the API and the projector first, then the servers that they use. A later start uses the existing data,
+//! except with `--fresh`. The processes are not reachable from another machine.
 
 use std::path::PathBuf;
 
@@ -76,7 +77,8 @@ pub async fn run(options: StackOptions) -> Result<()> {
     ended
 }
 
-/// Starts all parts, prints the report, and watches the parts. Returns only with an error.
+/// Starts the servers, the projector and the API, prints the report, and then watches these processes. Returns only
+/// with an error.
 async fn live(
     options: &StackOptions,
     port: u16,
@@ -126,8 +128,8 @@ async fn start_servers(folder: &StackFolder, progress: &Progress) -> Result<Serv
 }
 
 /// Creates the stack's database if it does not exist. On existing servers, the names of the database and of the stream
-/// contain a hash of the data folder's path, so that each stack has its own. With `--fresh`, deletes this database and
-/// this stream first, but nothing else on the servers.
+/// contain a hash of the data folder's path, so that two stacks never use the same database or stream. With `--fresh`,
+/// deletes this database and this stream first, but nothing else on the servers.
 async fn prepare_database(
     options: &StackOptions,
     folder: &StackFolder,

@@ -31,8 +31,9 @@ pub struct StackProcess {
 }
 
 impl StackProcess {
-    /// Starts a stack, and waits until it prints the line `ready:`. The stack loads these files and a generated market.
-    /// This market is smaller than the demo market, and uses only tickers that the demo market also has.
+    /// Starts a stack, and waits until it prints the line `ready:`. The stack loads a generated market and these files,
+    /// each given by name and text. The market is smaller than the demo market, and uses only tickers that the demo
+    /// market also has.
     pub async fn start(files: &[(&str, &str)]) -> Result<StackProcess> {
         let binaries = Binaries::shared().await?;
         let program = binaries.path(Program::Ingest).with_file_name("stack");

@@ -44,7 +44,7 @@ impl SystemCalls {
     }
 
     /// Ends the recording and returns its text. The process continues to run. Usually one line of the text is one call.
-    /// If another thread made a call before the first call had ended, the first call is split into two lines.
+    /// But if another thread makes a call during a running call, strace splits the running call into two lines.
     pub async fn finish(mut self) -> Result<String> {
         self.strace.stop(Signal::INT, PATIENCE).await?;
         std::fs::read_to_string(&self.record).context("reading the recorded system calls")

@@ -9,7 +9,7 @@ use harness::{Api, TestApp};
 
 use crate::metrics::scrape;
 
-/// Call that counts against the quota. It needs no data.
+/// Call that counts against the quota. It succeeds even if no market data is loaded.
 const CALL: &str = "/v1/stocks?limit=1";
 /// Call that the free tier does not permit.
 const GATED: &str = "/v1/stocks/NOPE/fundamentals";
@@ -18,8 +18,8 @@ async fn status(api: &Api, path: &str, key: &str) -> Result<u16> {
     Ok(api.get(path, Some(key)).await?.status.as_u16())
 }
 
-/// Fails if an instance accepts a deleted or expired key that is still in its cache. Calls with the other key of the
-/// account cache the account again, which must not make the deleted key valid.
+/// Fails if an instance accepts a deleted or expired key that is still in its cache. Calls with another key of the
+/// account put the account into the cache again. This must not make the deleted key valid.
 #[tokio::test]
 async fn a_deleted_key_stays_deleted_while_another_is_used() -> Result<()> {
     let app = TestApp::start().await?;
@@ -97,7 +97,7 @@ async fn a_keys_own_bucket_is_shared_by_instances() -> Result<()> {
     Ok(())
 }
 
-/// Concurrent calls of one account on several instances are all decided, and each call is counted once.
+/// Concurrent calls of one account on several instances are all accepted, and each call is counted once.
 #[tokio::test]
 async fn contended_calls_are_all_decided() -> Result<()> {
     let app = TestApp::start().await?;
@@ -113,8 +113,8 @@ async fn contended_calls_are_all_decided() -> Result<()> {
     Ok(())
 }
 
-/// A call is subtracted from the balance in the database, not from the cached balance. Other instances may have changed
-/// the balance in the database.
+/// An instance subtracts a call from the remaining calls in the account's database row, not from the number in its
+/// cache. The cached number may be wrong, because other instances also change the row.
 #[tokio::test]
 async fn calls_are_taken_from_what_others_left() -> Result<()> {
     let app = TestApp::start().await?;
@@ -165,7 +165,7 @@ async fn calls_are_taken_from_what_others_left() -> Result<()> {
     Ok(())
 }
 
-/// Fails if a call needs more than one statement when several instances charge the same account in turn.
+/// Several instances charge the same account in turn. Fails if one of the calls needs more than one SQL statement.
 #[tokio::test]
 async fn an_account_of_many_instances_costs_a_statement_a_call() -> Result<()> {
     let app = TestApp::start().await?;
@@ -198,9 +198,9 @@ async fn an_account_of_many_instances_costs_a_statement_a_call() -> Result<()> {
     Ok(())
 }
 
-/// An instance charges calls while another session rewrites the rows of all accounts without a pause. Each first call
-/// of an account may need two statements: one reads the account, and one charges it. The test fails if the instance
-/// must read an account again because its row has changed since the first read.
+/// An instance charges calls while another database session rewrites the rows of all accounts without a pause. The
+/// first call of each account may need two SQL statements: one reads the account, and one charges it. The test fails if
+/// the instance must read an account again because its row has changed since the first read.
 #[tokio::test]
 async fn an_instance_comes_to_know_an_account_that_never_rests() -> Result<()> {
     let app = TestApp::start().await?;

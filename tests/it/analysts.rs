@@ -1,6 +1,6 @@
-//! Database role for analysts. Its views show the tables that the API serves, or another version of these tables (a
-//! generation), with one value per column. For example, compressed price bars are unpacked. The role cannot write, and
-//! it cannot read accounts.
+//! Database role for analysts. Its views show the read tables that the API serves, or another version (generation) of
+//! these tables. Each column of a view has a single, plain value. For example, compressed price bars are unpacked into
+//! one row per day. The role cannot write, and it cannot read accounts.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Conventions of all endpoints. The tests find the endpoints in the published OpenAPI document.
+//! Conventions that every endpoint follows. The tests read the list of endpoints from the published OpenAPI document.
 
 use std::collections::BTreeSet;
 

@@ -219,7 +219,8 @@ fn fields(document: &Value, path: &str) -> Vec<String> {
     names.filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-/// Rows of the CSV response for bulk dividends: one row per dividend.
+/// Rows that the CSV response for bulk dividends must contain, one per dividend. `symbols` is the JSON response, in
+/// which the dividends are grouped by symbol.
 fn dividends(symbols: &[Value]) -> Vec<Value> {
     let of_symbol = |symbol: &Value| {
         let mut rows = symbol["dividends"].as_array().cloned().unwrap_or_default();

@@ -2,8 +2,8 @@
 //! folder, and no I/O in the domain crate.
 //!
 //! A file uses another file if its code contains a path to an item in that file. Only paths that begin with `crate`,
-//! `super` or the name of a child module are considered. Paths in test modules and in re-exports count too. If a path
-//! leads through a re-export, the used file is the file that defines the item.
+//! `super` or the name of a child module are considered. This includes paths in test modules and in re-exports. If a
+//! path leads through a re-export, the used file is the file that defines the item.
 
 mod paths;
 mod strong_components;
@@ -71,8 +71,8 @@ fn a_source_folder_has_at_most_twenty_entries() {
     }
 }
 
-/// Uses between the top-level folders of a crate, derived from the uses between its files. The file `a.rs` is part of
-/// the folder `a`.
+/// For each top-level folder of a crate, the other folders that it uses. `files` contains the same for each file. The
+/// file `a.rs` is part of the folder `a`.
 fn folder_uses(files: &BTreeMap<String, Vec<String>>) -> BTreeMap<String, Vec<String>> {
     let folder = |file: &str| file.split('/').next().map_or("", |top| top.trim_end_matches(".rs")).to_owned();
     let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -125,8 +125,9 @@ fn the_domain_depends_on_nothing_that_does_io() {
     }
 }
 
-/// The report of skipped tests must run last in `cargo test`. Cargo tests the packages in alphabetical order, and runs
-/// documentation tests after all other tests.
+/// The report of skipped tests must run last in `cargo test`. Cargo tests the packages in alphabetical order, so the
+/// package with the report must be the last in this order. Cargo runs documentation tests after all other tests, so
+/// there must be none.
 #[test]
 fn the_report_of_skipped_tests_closes_a_run() {
     let metadata = Command::new(env!("CARGO"))
@@ -143,7 +144,8 @@ fn the_report_of_skipped_tests_closes_a_run() {
     assert!(documented.is_empty(), "libraries with documentation tests: {documented:?}");
 }
 
-/// Uses between the files of a small program. Each element of `files` is a path and the text of the file.
+/// For each file of a small program, the other files that it uses. Each element of `files` is a path and the text of
+/// the file.
 fn uses_of(files: &[(&str, &str)]) -> BTreeMap<String, Vec<String>> {
     Modules::of(files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))).uses()
 }

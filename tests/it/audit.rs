@@ -70,7 +70,9 @@ async fn load(app: &TestApp, name: &str, records: &[Value]) -> Result<()> {
     app.catch_up().await
 }
 
-/// Findings of an audit, each as the text `check topic: count symbols`. Checks that found nothing are left out.
+/// Findings of an audit as texts, for example `held_rows split split_denied: 1 SILENT`. A text contains the name of the
+/// check, the topic if there is one, the number of findings, and the first symbols. Checks that found nothing are left
+/// out.
 fn found(audit: &Value) -> Result<Vec<String>> {
     let findings = audit["findings"].as_array().context("no findings")?;
     let told = findings.iter().filter(|finding| finding["count"] != 0).map(|finding| {

@@ -36,7 +36,8 @@ pub(crate) async fn answers(api: &Api, key: &str) -> Result<BTreeMap<&'static st
     Ok(answers)
 }
 
-/// Removes the values that change with a restore from a body: `sync_from`, `next_cursor` and `factors_changed_at`.
+/// Removes the values of `sync_from`, `next_cursor` and `factors_changed_at` from a response body, because a restore
+/// changes these values.
 fn lasting(body: String) -> String {
     ["\"sync_from\":\"", "\"next_cursor\":\"", "\"factors_changed_at\":\""].into_iter().fold(
         body.replace("\"factors_changed_at\":null", ""),
@@ -141,8 +142,8 @@ async fn a_restore_names_the_table_that_differs_and_takes_no_damaged_file() -> R
     Ok(())
 }
 
-/// Fails if a session or one-time link of the backup is valid on the restored servers. It must be invalid, because the
-/// user may have ended the session, or used the link, after the backup.
+/// Fails if a session or one-time link of the backup is valid on the restored servers. Both must be invalid, because
+/// the user may have ended the session, or used the link, after the backup.
 #[tokio::test]
 async fn a_restore_revives_no_session_and_no_link_and_names_what_is_valid_again() -> Result<()> {
     let (app, api) = dashboard::open().await?;

@@ -1,7 +1,7 @@
 //! Synchronization by `updated_since`: a client that requests only changes has the same rows as a full download, after
 //! any sequence of events.
 //!
-//! `SYNC_SEED` repeats the run of a failed test. The error message contains the seed.
+//! To repeat a failed run, set the environment variable `SYNC_SEED` to the seed in the error message.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -131,8 +131,9 @@ impl Copy {
     }
 }
 
-/// Clients with copies of lists. `dividends` begins as an empty copy of all dividends of the market. `later` begins
-/// with a full download of the same list. `splits` contains one copy per symbol, with the splits of that symbol.
+/// Clients with copies of lists. `dividends` is a copy of the market's dividends that begins empty. `later` is a copy
+/// of the same list that begins with a full download. `splits` contains one copy per symbol, with the splits of that
+/// symbol.
 struct Clients {
     beginning: String,
     symbols: BTreeSet<String>,
@@ -175,8 +176,8 @@ impl Clients {
     }
 }
 
-/// Rebuilds the read tables and serves the new ones. About half of the rebuilds use another market date (`--as-of`), at
-/// most 39 days before the current day of the test.
+/// Rebuilds the read tables and serves the new ones. About half of the rebuilds get an explicit market date with
+/// `--as-of`. This date is at most 39 days before the current day of the test.
 pub(crate) async fn promote(service: &Service, sequence: &mut RandomHistory) -> Result<()> {
     let day = (sequence.day - Days::new(sequence.random.random_range(0..40))).to_string();
     let mut arguments = vec!["rebuild"];

@@ -1,7 +1,7 @@
 //! Change stream: a client that follows it has the same rows as a full download, even if its connections are
 //! interrupted.
 //!
-//! `STREAM_SEED` repeats the run of a failed test. The error message contains the seed.
+//! To repeat a failed run, set the environment variable `STREAM_SEED` to the seed in the error message.
 
 mod copy;
 pub(crate) mod event_stream;
@@ -29,7 +29,7 @@ const FOLLOWED: [&str; 3] = ["S00", "S01", "S02"];
 /// Setting for short intervals between heartbeats. A stream without changes then reports its position soon.
 const HEARTBEAT: (&str, &str) = ("CHANGE_STREAM_HEARTBEAT_MS", "100");
 
-/// Kills a projector after `pause`. Then another projector applies the rest of the log.
+/// Starts a projector and kills it after `pause`. Then starts another projector, which applies the rest of the log.
 async fn catch_up_after_a_crash(service: &Service, pause: Duration) -> Result<()> {
     let mut projector = service.app.spawn(Program::Projector, &["run"]).await?;
     let _ = projector.wait(pause).await;
@@ -101,7 +101,7 @@ async fn a_client_of_the_stream_has_what_a_full_download_has() -> Result<()> {
     run(seed).await.with_context(|| format!("repeat with STREAM_SEED={seed}"))
 }
 
-/// Loads rows into the log, and applies them.
+/// Loads rows into the log, and runs the projector until it has applied them.
 async fn load(world: &World, name: &str, rows: &[Value]) -> Result<()> {
     let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
     world.app.feed(name, text).source("test").today("2024-06-17").load().await?;

@@ -34,7 +34,7 @@ fn exact(text: &str) -> Decimal {
     number.unwrap_or_default().round_dp_with_strategy(PLACES, RoundingStrategy::MidpointAwayFromZero)
 }
 
-/// Returns one field of every row of an answer, requested as decimal text.
+/// Sends a request with `decimals=string`. Returns the values of `field` in all rows of the answer.
 async fn column(api: &Api, key: &str, path: &str, field: &str) -> Result<Vec<Decimal>> {
     let reply = api.get(&format!("{path}&decimals=string"), Some(key)).await?;
     anyhow::ensure!(reply.status == 200, "{path}: {} {}", reply.status, reply.text());

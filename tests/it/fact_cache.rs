@@ -1,4 +1,5 @@
-//! The running projector's fact cache equals the stored facts, even if another process wrote them.
+//! The cache of facts in a running projector. It equals the facts in Postgres, even if another process has changed the
+//! facts.
 
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use crate::log_copies::messages;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Waits until a running projector has written the whole log to a generation.
+/// Waits until a running projector has applied the whole log to the tables of a generation.
 pub(crate) async fn settled(app: &TestApp, generation: u32) -> Result<()> {
     let end = i64::try_from(messages(app).await?.len())?;
     let sequence = format!("select sequence from read_g{generation}.version");
@@ -57,7 +58,8 @@ async fn facts_that_a_retry_wrote_are_known_to_a_running_projector() -> Result<(
     as_rebuilt(&app, 1).await
 }
 
-/// Fails if a running projector uses its cached rows of a generation after a promotion has changed them.
+/// Fails if a running projector still uses its cached rows of a generation after a promotion has changed the stored
+/// rows.
 #[tokio::test]
 async fn rows_that_a_promotion_wrote_are_known_to_a_running_projector() -> Result<()> {
     let app = TestApp::start().await?;

@@ -177,7 +177,8 @@ async fn reads_leave_a_hung_replica() -> Result<()> {
     outcome
 }
 
-/// Fails if reads through one URL use several hosts. The heartbeat of the URL watches only one of them.
+/// Fails if reads through one URL with two hosts use both hosts. The heartbeat of a URL checks only one host, so all
+/// reads must use that host.
 #[tokio::test]
 async fn all_reads_of_a_url_are_on_the_host_of_its_heartbeat() -> Result<()> {
     let servers = Servers::private().await?;

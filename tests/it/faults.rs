@@ -243,7 +243,7 @@ async fn a_cluster_loses_a_node_under_publish_and_consume_and_nothing_else() -> 
     let mut load_all = app.spawn(Program::Ingest, &["load", &folder, "--source", "test"]).await?;
     let leader = cluster.leader(&app.endpoints().stream).await?;
     cluster.kill9(leader)?;
-    // With one node gone, what is published is served without a stall.
+    // While one node is down, new rows are still stored in the log and served.
     app.feed("prices-2.csv", prices("AAA", 5..=6)).load().await?;
     closes_at(&app, "AAA", "6.5", PATIENCE).await?;
     let loaded = load_all.wait(PATIENCE).await?;

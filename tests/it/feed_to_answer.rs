@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 
 use crate::api_world::check;
 
-/// Starts an app with the first fixture loaded. The current date of the service is a date of the fixture.
+/// Starts an app and loads the feed in `tests/fixtures/feeds/first`. The current date of the service is within the
+/// dates of this feed.
 async fn loaded() -> Result<TestApp> {
     let app = TestApp::builder().env("SERVICE_DATE", "2019-08-12").start().await?;
     let feed = fixture("feeds/first");

@@ -112,7 +112,8 @@ async fn every_page_of_holdings_has_the_filters_of_the_first() -> Result<()> {
     std::fs::write(&feed, ["One", "Two"].map(|name| holding(name, "50").to_string()).join("\n"))?;
     world.app.ingest(&["load", &feed.to_string_lossy(), "--source", "test"]).await?.success()?;
     world.app.catch_up().await?;
-    // The fund has no holding of the second sector and of the second type, but other securities have the sector.
+    // No holding of the fund is in the sector Financials or has the type Bond. The API accepts `Financials`, because
+    // other securities are in this sector.
     let path = "/v1/etfs/FUND/holdings?sector=energy,Financials&asset_type=equity,Bond&limit=1";
     let first = world.json(path).await?;
     let cursor = first["meta"]["next_cursor"].as_str().unwrap_or_default();

@@ -86,7 +86,8 @@ async fn rebuild_promote_and_rollback_killed_at_every_step_fail_no_request() -> 
     Ok(())
 }
 
-/// Waits until a generation contains the whole log, and compares it with the reference projection.
+/// Waits until the whole log is applied to a generation. Then compares the tables of the generation with the reference
+/// projection.
 async fn follows(app: &TestApp, generation: i32) -> Result<()> {
     eventually(PATIENCE, async || {
         let version = format!("select sequence from read_g{generation}.version");

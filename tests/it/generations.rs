@@ -360,8 +360,8 @@ async fn a_command_offers_the_flags_that_it_uses() -> Result<()> {
     Ok(())
 }
 
-/// Fails if a policy change does not wait for the projector's transaction. The transaction deletes the marks of dirty
-/// symbols, so it could delete the mark of the policy change.
+/// Fails if a policy change does not wait for the end of the projector's transaction. This transaction empties
+/// `control.dirty`, so it could delete the row that the policy change adds there.
 #[tokio::test]
 async fn a_policy_waits_for_the_projectors_transaction() -> Result<()> {
     let app = two_sources().await?;

@@ -137,9 +137,10 @@ async fn dividends_are_written_again_from_the_first_year_on_that_differs() -> Re
     };
     eventually(PATIENCE, first).await?;
     let mut before = rows().await?;
-    // Three loads of corrections. The first changes an amount, and so the comparison of the next dividend with it. The
-    // second moves an ex-date into the year before. The third moves it back, and moves an ex-date of another security.
-    // Rows are written again from one year on, but only the changed rows are listed as changes.
+    // Three loads of corrections. The first changes an amount. The next dividend also changes, because it is compared
+    // with this amount. The second moves an ex-date into the year before. The third moves the ex-date back, and moves
+    // an ex-date of another security. The rows of the corrected securities are written again from the first changed
+    // year of the load on, but only the changed rows are listed as changes.
     for (corrections, since, ids) in [
         (
             "a-2022-8,AAA,2022-08-10,0.26,1\n",
@@ -189,8 +190,9 @@ async fn a_projector_that_has_just_started_writes_only_recent_dividends_again() 
         let rows = app.sql(rows, &[]).await?;
         rows.iter().map(|row| Ok((row.try_get(0)?, (row.try_get(1)?, row.try_get(2)?)))).collect()
     };
-    // Each load starts a new projector. Rows before the year that precedes the market date's are past. The loads are: a
-    // new dividend, a correction of a recent one, a correction of a past one, and another price.
+    // Each load starts a new projector. Dividends of 2023 and 2024 (the market date's year and the year before) are
+    // recent. The loads are: a new dividend, a correction of a recent dividend, a correction of an older dividend, and
+    // another price. The third value is the first year whose rows are written again.
     let mut before = positions().await?;
     for (name, text, first) in [
         ("dividends-new.csv", format!("{header}a-2024-2,AAA,2024-02-12,0.25,0\n"), Some(2023)),
@@ -209,7 +211,7 @@ async fn a_projector_that_has_just_started_writes_only_recent_dividends_again() 
     answer(&app, &["rebuild"]).await?;
     let diff = answer(&app, &["diff", "--whole", "1", "2"]).await?;
     assert_eq!(diff["identical"], true, "{diff}");
-    // Without any dividend left, the past rows go too.
+    // After all dividends are undone, the rows of older years are deleted too.
     let runs = "select distinct run from facts.runs where manifest::text like '%dividends%'";
     for row in app.sql(runs, &[]).await? {
         app.ingest(&["undo", row.try_get(0)?]).await?.success()?;

@@ -221,7 +221,8 @@ async fn standard_input_is_loaded_as_the_file_it_is_named() -> Result<()> {
     let (code, summary) = load_input(&["--name", "splits.csv"], Path::new(&splits)).await?;
     assert_eq!((code, &summary["rows"]), (0, &json!({ "split": 1 })), "{summary}");
     assert_eq!(summary["files"][0]["file"], "splits.csv");
-    // The input is the same as standard input or as a file, and with either option that gives its kind.
+    // The same content counts as already loaded, whether `--name` or `--kind` gives its kind, and whether it comes from
+    // standard input or from a file.
     let (_, again) = load_input(&["--kind", "split"], Path::new(&splits)).await?;
     assert_eq!(again["already_loaded"], true, "{again}");
     let (_, file) = load(&app, &[&splits], &[]).await?;

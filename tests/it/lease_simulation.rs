@@ -1,10 +1,10 @@
-//! Simulation of call leases, a possible design for several regions. A seed determines arrivals, latencies and
-//! partitions.
+//! Simulation of leases of API calls, a possible design for one call limit over several regions. A seed determines the
+//! arrivals of calls, the latencies and the partitions of the network.
 //!
-//! The center owns the calls of an account and leases parts of them to regions. A region admits calls from its lease
-//! without asking the center. If a lease is not returned, it expires, and the center grants its calls again. A region
-//! that was cut off may have used these calls, so the total may exceed the limit. The excess is at most the sum of the
-//! expired leases.
+//! The center leases parts of an account's limit to regions. A lease permits a number of calls, and a region admits
+//! these calls without asking the center. If a lease is not returned, it expires, and the center grants its calls
+//! again. A region that was cut off may have used these calls already, so the total may exceed the limit. The excess is
+//! at most the sum of the expired leases.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};

@@ -175,7 +175,7 @@ async fn a_key_with_a_rate_of_its_own_takes_no_more() -> Result<()> {
     assert!((1..=12).contains(&number(refused, "retry-after")?));
     let other = cluster.apis[0].get(CALL, Some(&whole)).await?;
     assert_eq!((other.status.as_u16(), other.header("x-ratelimit-limit")), (200, Some("300")));
-    // Calls refused to the small key were not charged to the account.
+    // The refused calls of the key `small` were not charged to the account.
     assert_eq!(other.header("x-quota-remaining"), Some("999994"));
     Ok(())
 }
@@ -240,7 +240,8 @@ async fn every_outcome_charges_what_is_due() -> Result<()> {
     assert_eq!(call(same, Method::GET, "/v1/stocks/NOPE/fundamentals").await?, (403, 1.0, 0));
     assert_eq!(call(same, Method::GET, "/v1/bulk/quotes?nonsense=1").await?, (403, 1.0, 0));
     assert_eq!(call(same, Method::GET, "/v1/prices/NOPE?start_date=1990-01-01").await?, (403, 1.0, 0));
-    // With an empty bucket and a full month, 403 precedes 429, and the rate limit precedes the quota.
+    // A call that the plan does not permit gets 403 even if the bucket is empty. A call over the quota is still charged
+    // to the rate limit.
     assert_eq!(call("tokens = 0", Method::GET, "/v1/stocks/NOPE/fundamentals").await?, (403, 5.0, 0));
     assert_eq!(call("tokens = 0", Method::GET, CALL).await?, (429, 5.0, 0));
     assert_eq!(call("tokens = 0", Method::GET, "/v1/nope").await?, (429, 5.0, 0));

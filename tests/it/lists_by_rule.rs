@@ -97,7 +97,8 @@ async fn the_high_yield_screen_takes_both_bounds_and_nothing_doubtful() -> Resul
         Payer::of("BELOW", "3.9999"),
         Payer::of("MOST", "25"),
         Payer::of("SUSPECT", "25.0001"),
-        // The 9th was no session: the 2nd is five sessions ago, the 31st six.
+        // The 9th was not a session. The last price of FIVE is therefore five sessions old, and that of SIX six
+        // sessions.
         Payer { priced_on: "2025-01-02", ..Payer::of("FIVE", "5") },
         Payer { priced_on: "2024-12-31", ..Payer::of("SIX", "5") },
         Payer { kind: "etf", ..Payer::of("FUND", "6") },

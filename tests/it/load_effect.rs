@@ -228,8 +228,8 @@ async fn the_effect_equals_a_comparison_with_the_replayed_log() -> Result<()> {
     load(&app, "test", "first.ndjson", &first.concat(), &["--observed-at", "2024-06-20T00:00:00Z"]).await?;
     app.catch_up().await?;
     let second = [
-        // Rows that the log already has, a correction, a record that moves to another symbol, a corrected close and a
-        // new day.
+        // The second load has rows that the log already has, a correction, a record that moves to another symbol, a
+        // corrected close, a new day, a new security and a split.
         quarters("PEP", "0.4"),
         vec![dividend("PEP", "2024-06-12", "0.44")],
         vec![with_id("KO", "d1", "2023-09-14", "0.55", 1), with_id("MO", "d3", "2024-03-14", "0.5", 1)],

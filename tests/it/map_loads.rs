@@ -34,7 +34,8 @@ async fn a_folder_of_headerless_files_reaches_the_log_exactly() -> Result<()> {
     ensure!(closes[0]["file"] == "table_ko.csv" && closes[1]["file"] == "table_meta.csv", "{closes}");
     let (_, again) = load(&app, &map, &[]).await?;
     ensure!(again["already_loaded"] == true, "{again}");
-    // Another comment leaves the map unchanged. Another scale gives other rows, so it is another input.
+    // A map that differs only in a comment counts as the same map. A map with another scale gives other rows, so the
+    // files are loaded again.
     let text = std::fs::read_to_string(&map)?;
     let (commented, scaled) = (app.folder().join("commented.toml"), app.folder().join("scaled.toml"));
     std::fs::write(&commented, format!("# mine\n{text}"))?;

@@ -109,7 +109,7 @@ async fn a_market_without_faults_has_readings_of_unsteady_payers_only() -> Resul
             format!("{symbol} {} {kind}", date.map_or("-".to_owned(), |date| date.to_string()))
         })
         .collect();
-    // Two amounts of payers whose amounts vary by half, and one price that fell to a third.
+    // The only findings are two amounts of securities whose dividends vary by half, and one price that fell to a third.
     let expected = [
         "BASETI 2018-03-12 combined_payment",
         "DULARI - flag price_level_break",

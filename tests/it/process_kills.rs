@@ -94,7 +94,7 @@ async fn converges(app: &TestApp, market: &Market) -> Result<()> {
     ensure!(healed.elapsed() < PATIENCE, "it took {:?}", healed.elapsed());
     let log = messages(app).await?;
     ensure!(checkpoint == i64::try_from(log.len())?, "applied to {checkpoint} of {}", log.len());
-    // Verification says that the poison cannot be read; no batch of a load is missing.
+    // `ingest verify` reports the poison messages as unreadable, but no batch of a load is missing.
     let verified = app.ingest(&["verify", "--check-only", "--json"]).await?.json()?;
     let none = |what: &str| verified[what].as_array().is_some_and(Vec::is_empty);
     ensure!(none("incomplete") && none("interrupted"), "{verified}");
@@ -113,8 +113,8 @@ async fn converges(app: &TestApp, market: &Market) -> Result<()> {
     Ok(())
 }
 
-/// Fails in three cases: a killed program stored something that the log does not contain, an older put restored a
-/// retracted bar or dividend, or a repeated observation was counted twice.
+/// Fails in three cases: a killed program stored something that the log does not contain, an older row restored a bar
+/// or dividend that a newer row had retracted, or a repeated observation was counted twice.
 #[tokio::test]
 async fn killed_at_every_step_a_load_converges_to_what_the_log_says() -> Result<()> {
     let (ingest, projector) = (failpoints("ingest.")?, failpoints("projector.")?);

@@ -93,7 +93,8 @@ async fn symbols_are_fetched_from_where_the_log_says() -> Result<()> {
     let (code, again) = pull(&app, &[&manifest, "--symbols", "KO,BRK.B", "--folder", "elsewhere"]).await?;
     assert_eq!((code, &again["rows"]), (0, &json!({})), "{again}");
     assert_eq!(vendor.asked()[2].query, "startDate=2024-03-10", "five days before the bookmark");
-    // The records of a pull are visible and are not loads.
+    // A pull also records its progress in the log. These records are listed only with `--all`, because they are not
+    // loads.
     assert_eq!(runs(&app, &[]).await?.len(), 2);
     let noted = runs(&app, &["--all"]).await?;
     assert!(noted.iter().any(|run| run["pull"]["bookmarks"]["prices/KO"]["through"] == TODAY), "{noted:?}");
@@ -186,8 +187,8 @@ async fn a_vendor_that_is_asked_too_much_is_asked_later() -> Result<()> {
     let (code, pulled) = pull(&app, &[&path, "--symbols", "KO"]).await?;
     assert_eq!((code, &pulled["rows"], &pulled["calls"]), (0, &json!({ "price": 1 }), &json!(3)), "{pulled}");
     assert!(begun.elapsed().as_secs() >= 3, "a second for the header, two for the notice");
-    // If a vendor asks to come back tomorrow, no further request is sent. Its notice quotes the key, which the report
-    // leaves out.
+    // If a vendor asks to wait until tomorrow, no further request is sent. The vendor's message contains the key, but
+    // the report masks the key.
     let vendor = Vendor::start(|asked, _| {
         let body = format!("key {} has used up its day", asked.header("x-api-key"));
         (StatusCode::TOO_MANY_REQUESTS, [(header::RETRY_AFTER, "86400")], body).into_response()
@@ -207,7 +208,8 @@ async fn a_vendor_that_is_asked_too_much_is_asked_later() -> Result<()> {
 async fn a_file_that_the_vendor_replaced_is_a_correction() -> Result<()> {
     let app = TestApp::start().await?;
     let vendor = Vendor::start(|asked, before| {
-        // The last day is not there yet; the one before is replaced after the second round.
+        // The vendor does not have the file of the last day yet. After the second round, it replaces the file of the
+        // day before.
         match (asked.path.as_str(), before) {
             ("/2024-03-15.csv", _) => StatusCode::NOT_FOUND.into_response(),
             ("/2024-03-14.csv", 7..) => dated(asked, "61"),

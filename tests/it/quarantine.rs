@@ -98,7 +98,7 @@ async fn a_released_row_counts_until_it_is_revoked_or_corrected() -> Result<()> 
     assert_eq!(served(&app).await?.1, "price_unit_error");
     assert_eq!(answer(&app, &["explain", "HELD", "dps_ttm"]).await?["decisions"][0]["revoked"], true);
 
-    // The vendor's next row is another one; the decision does not cover it.
+    // The vendor sends a new version of the dividend. The earlier decision does not apply to this version.
     let wrong = json!({ "kind": "dividend", "symbol": "HELD", "id": "pence", "ex_date": "2024-12-05", "amount": "5.2", "revision": 1, "frequency": "quarterly" });
     load(&app, "wrong", &[wrong]).await?;
     assert_eq!(reasons(&app).await?, ["amount_outlier", "price_unit_error"]);

@@ -71,7 +71,7 @@ impl RandomHistory {
         days.into_iter().flat_map(of_day).map(|(symbol, day)| self.bar(symbol, day)).collect()
     }
 
-    /// Returns a bar of a symbol, with the action put and revision 0.
+    /// Returns a bar of a symbol, with the action `put` and the revision 0.
     fn bar(&mut self, symbol: &str, day: NaiveDate) -> Value {
         let close = self.close();
         let mut row = self.row(json!({ "kind": "price", "symbol": symbol, "date": day, "close": close }));

@@ -26,8 +26,8 @@ mod tables;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Version {
     revision: i64,
-    /// True for a retraction with a vendor's id. It outranks every put of the same revision, even one that was observed
-    /// later.
+    /// True for a retraction with a vendor's id. Such a row outranks every row with the action `put` and the same
+    /// revision, even if that row was observed later.
     final_word: bool,
     observed_at: DateTime<Utc>,
     retracted: bool,
@@ -50,7 +50,7 @@ type Observation = (String, Said, DateTime<Utc>);
 /// the close or the amount.
 type Figure = (String, NaiveDate, Decimal);
 
-/// State after a prefix of the log.
+/// State after the first messages of the log are applied.
 #[derive(Debug, Default)]
 pub(crate) struct ReferenceProjection {
     bars: BTreeMap<BarKey, (Version, Option<Decimal>)>,

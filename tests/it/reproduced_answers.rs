@@ -98,7 +98,8 @@ impl Service {
             ensure!(body.contains(&version) || path.contains("csv"), "{path} is not of {version}: {body}");
             into.push(ServedAnswer { path, version: version.clone(), at: Utc::now(), body });
         }
-        // Another version must not be committed at the same time as these answers.
+        // The data version does not change between these answers and this time. The time comes from Postgres, because
+        // `known_at` is compared with times of Postgres.
         let now: DateTime<Utc> = self.app.sql_value("select clock_timestamp()").await?;
         into[first..].iter_mut().for_each(|answer| answer.at = now);
         Ok(())

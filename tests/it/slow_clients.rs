@@ -196,7 +196,8 @@ async fn a_storm_of_clients_waits_for_a_server_that_stands_still() -> Result<()>
     let (mut api, key) = (app.api_serve().await?, app.key("professional").await?);
     others_are_served(&api, &key).await?;
     api.process.signal(Signal::STOP)?;
-    // A client beyond the listen backlog would notice only at its next attempt, a second later.
+    // If the listen backlog were too small for all clients, some would connect only at their second attempt, a second
+    // later.
     let storm = join_all((0..1_000).map(|n| connect(&api, 100 + n % 20)));
     let storm = tokio::time::timeout(Duration::from_millis(900), storm).await;
     api.process.signal(Signal::CONT)?;
@@ -232,7 +233,7 @@ async fn guessers_hold_up_neither_others_nor_who_shares_their_address() -> Resul
     let guessed = AtomicUsize::new(0);
     let flood = (0..20).map(async |n| -> Result<()> {
         let mut answer = vec![0; 1 << 16];
-        // Half of them from the address that the others call from.
+        // Half of the connections come from the address that `others_are_served` uses.
         let mut stream =
             if n % 2 == 0 { TcpStream::connect(address(&api)?).await? } else { connect(&api, n).await? };
         while guessed.load(Ordering::Relaxed) < FLOOD {

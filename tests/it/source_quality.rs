@@ -88,7 +88,8 @@ async fn the_numbers_of_a_source_are_those_counted_by_hand() -> Result<()> {
         vec![security("AAA", "A Co.")],
         prices("AAA", recent, |day| if *day == odd { "50.5" } else { "50.00" }),
         vec![
-            // 2023-09 is missing, and two of the other rows differ in a field.
+            // The dividend of 2023-09 is missing. Two of these dividends differ from those of the first source: one in
+            // its amount, and one in its payment date.
             dividend("AAA", &middle(2023, 6)?, "0.11", None),
             dividend("AAA", &middle(2023, 12)?, "0.10", Some("2024-01-16")),
             dividend("AAA", &middle(2024, 3)?, "0.100", None),

@@ -49,7 +49,8 @@ async fn without_its_store_the_api_answers_503_and_recovers_by_itself() -> Resul
     assert_eq!(one.get(CALL, Some(&key)).await?.status, 200);
 
     servers.postgres.kill9().await?;
-    // A database session may briefly outlive its server and still decide.
+    // After the server is killed, an existing database session may work for a short time, so calls may still be
+    // admitted.
     eventually(Duration::from_secs(10), async || refused_quickly(&one, &key).await).await?;
     eventually(Duration::from_secs(10), async || refused_quickly(&two, &key).await).await?;
     for _ in 0..5 {
@@ -57,7 +58,8 @@ async fn without_its_store_the_api_answers_503_and_recovers_by_itself() -> Resul
         refused_quickly(&two, &key).await?;
     }
     assert_eq!(patient.get(CALL, Some(&key)).await?.status, 503);
-    // A key that cannot be looked up is not refused as wrong. A text that cannot be a key is.
+    // During the outage, a key gets a 503, because the API cannot look it up. But a text without the form of a key is
+    // still refused with 401.
     assert_eq!(one.get(CALL, Some("dds_live_nonsense")).await?.status, 401);
     eventually(Duration::from_secs(10), async || {
         let health = one.get("/v1/health", None).await?;
@@ -71,7 +73,7 @@ async fn without_its_store_the_api_answers_503_and_recovers_by_itself() -> Resul
     assert!(started.elapsed() < Duration::from_secs(1), "health waits {:?} for nothing", started.elapsed());
 
     servers.postgres.restart().await?;
-    // Before the first call, every instance has a new connection for decisions.
+    // Without waiting for a call, every instance opens a new connection for the admission of calls.
     let deciding =
         "select count(*) from pg_stat_activity where usename = 'dds_api' and query like '%accounts.limiter%'";
     eventually(Duration::from_secs(30), async || {

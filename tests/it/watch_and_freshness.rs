@@ -43,10 +43,10 @@ async fn files_that_arrive_are_loaded_and_put_away() -> Result<()> {
     .await?;
     let reason = std::fs::read_to_string(folder.join("refused/notes.txt.reason.txt"))?;
     assert!(reason.contains("notes.txt"), "{reason}");
-    // A second process leaves the folder alone.
+    // A second process refuses to watch the folder.
     let second = app.ingest(&[&["watch", text(&folder)][..], &QUICK].concat()).await?;
     assert!(second.code == 2 && second.stderr.contains("another process watches it"), "{}", second.stderr);
-    // The next day's file has the same name, so it is put away under another one.
+    // The next day's file has the same name, so it is moved to the folder `done` under another name.
     arrival(&app, "prices.csv", "symbol,date,close\nKO,2024-03-15,61\n")?;
     eventually(PATIENCE, async || {
         ensure!(folder.join("done/prices.csv.2").exists());

@@ -233,7 +233,9 @@ mod tests {
         let throttle = AddressThrottle::new(FEW, FEW, FEW);
         for client in 0..10 {
             let guesser = address(&format!("2001:db8:0:{client}::1"));
-            (0..3).for_each(|_| drop(throttle.record_failure(guesser)));
+            for _ in 0..3 {
+                throttle.record_failure(guesser);
+            }
         }
         let fresh = address("2001:db8:0:77::1");
         assert!(throttle.find_refusal(fresh, None).is_some());

@@ -1,5 +1,6 @@
-//! Shapes of generated securities: type, dividends, splits and trading period. The index of a security selects one of
-//! sixty shapes. A market with at least sixty securities therefore contains every case.
+//! Shapes of generated securities: type, dividends, splits and trading period. The generator numbers the securities of
+//! a market from 0, and the number (`index`) selects one of sixty shapes. A market with at least sixty securities
+//! therefore contains every shape.
 
 use market::event::{DividendType, Frequency, SecurityType};
 
@@ -34,8 +35,8 @@ pub(super) enum TradingPeriod {
     RecentListing,
     Delisted,
     Renamed,
-    /// Trading begins after the start of the history. The security with the preceding index was renamed, and this
-    /// security uses its former ticker.
+    /// Trading begins after the start of the history. The previous security of the market has been renamed, and this
+    /// security uses the ticker that the previous one had before.
     TakesFormerTicker,
 }
 
@@ -47,17 +48,19 @@ pub(super) enum DividendStop {
     Lapsed,
 }
 
-/// Share split: `from` old shares become `to` new shares after `percent` percent of the trading period.
+/// Share split after `percent` percent of the trading period. `from` is a number of old shares, and `to` is the number
+/// of new shares that replace them: 1 and 2 for a 2:1 split.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SplitAt {
     pub(super) percent: usize,
     pub(super) from: i64,
     pub(super) to: i64,
-    /// True if the split is on a regular ex-date: the first one at or after `percent` percent of the trading period.
+    /// True if the split is moved to an ex-date of the regular dividend. This is the first such ex-date that is not
+    /// before `percent` percent of the trading period.
     pub(super) on_ex_date: bool,
 }
 
-/// Properties of a security that depend on its index.
+/// Properties of a security that depend on its number in the market.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SecurityShape {
     pub(super) kind: SecurityType,
@@ -94,16 +97,17 @@ pub(super) struct SecurityShape {
     pub(super) figures: bool,
     /// True if the price falls by 55 % on one day, at most 100 sessions before the last price.
     pub(super) crash: bool,
-    /// Suffix of the ticker, for example `.B` for a share class, and position among the securities of the company: 0
-    /// for the first security, 1 for the security with the next index. `None` for a ticker without a suffix.
+    /// Suffix of the ticker, for example `.B` for a share class. The number is 0 if the security is the first one of
+    /// its company, and 1 if the previous security of the market belongs to the same company. `None` for a ticker
+    /// without a suffix.
     pub(super) class: Option<(&'static str, u64)>,
     pub(super) pays_in: &'static str,
     /// Number of calendar days from the declaration of a dividend to its ex-date.
     pub(super) notice: u64,
     /// True for a fund with published holdings.
     pub(super) holdings: bool,
-    /// Word for the sort of security, such as `Bond Fund`. It is a part of the name, except for `King` and
-    /// `Aristocrat`.
+    /// Sort of security, such as `Bond Fund`. The generated name of the security usually contains this label. `King`
+    /// and `Aristocrat` are never in the name.
     pub(super) label: &'static str,
 }
 
@@ -185,7 +189,8 @@ const fn every(frequency: Frequency) -> PaymentSchedule {
     PaymentSchedule::Every(frequency)
 }
 
-/// Shapes of the first sixty securities, by index. From index 60 on, the shapes repeat with other random numbers.
+/// Shapes of the first sixty securities of a market, in order. Further securities have the same shapes in the same
+/// order, but other random numbers.
 #[rustfmt::skip]
 pub(super) const SHAPES: [SecurityShape; 60] = [
     SecurityShape { volatility: 0, label: "Index Fund", notice: 20, ..FUND },
@@ -250,7 +255,7 @@ pub(super) const SHAPES: [SecurityShape; 60] = [
     SecurityShape { dividend_yield: 340, label: "High Dividend Fund", ..FUND },
 ];
 
-/// Shape of the security with this index in the market.
+/// Shape of a security. `index` is the number of the security in the generated market, from 0.
 pub(super) fn shape_of(index: u64) -> &'static SecurityShape {
     &SHAPES[(index % SHAPES.len() as u64) as usize]
 }

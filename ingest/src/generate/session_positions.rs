@@ -4,8 +4,9 @@
 use chrono::{Days, NaiveDate};
 use market::metrics::calendar::is_session;
 
-/// Sessions of a history and of two margins. One margin precedes the history, because a dividend can be declared before
-/// its start. The other margin follows the history, because the ex-date of a declared dividend can be after its end.
+/// Sessions of the generated history, and of some days before and after it. The days before are necessary because a
+/// dividend can be declared before the history starts. The days after are necessary because the ex-date of a declared
+/// dividend can be after the history ends.
 #[derive(Debug)]
 pub(super) struct SessionPositions {
     days: Vec<NaiveDate>,
@@ -15,7 +16,8 @@ pub(super) struct SessionPositions {
     pub(super) last: usize,
 }
 
-/// Length of each of the two margins, in calendar days.
+/// Number of calendar days. The list of sessions begins this number of days before the history, and ends the same
+/// number of days after it.
 const MARGIN: u64 = 200;
 
 impl SessionPositions {
@@ -30,7 +32,7 @@ impl SessionPositions {
         (first <= last).then_some(Self { days, first, last })
     }
 
-    /// Date of the session at a position. If the position is too large, the date of the last session.
+    /// Date of the session at a position. If the position is too large, the date of the last session in the list.
     pub(super) fn day(&self, position: usize) -> NaiveDate {
         self.days.get(position).or(self.days.last()).copied().unwrap_or_default()
     }

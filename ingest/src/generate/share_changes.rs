@@ -1,4 +1,5 @@
-//! Splits and stock dividends of a generated security, and the conversion of amounts and share counts after them.
+//! Splits and stock dividends of a generated security. Both change the number of shares, so that amounts per share and
+//! numbers of shares must be converted.
 
 use market::event::DividendType;
 
@@ -7,7 +8,8 @@ use super::regular_ex_dates::RegularExDate;
 use super::security_plan::SecurityPlan;
 use super::security_shape::ExtraDistribution;
 
-/// Split or stock dividend: `from` old shares become `to` new shares, before trading in the session at `position`.
+/// Split or stock dividend, effective from the start of the session at `position`. `from` is a number of old shares,
+/// and `to` is the number of shares that a holder has instead of them.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ShareChange {
     pub(super) position: usize,
@@ -44,15 +46,15 @@ impl ShareChanges {
         Self(changes)
     }
 
-    /// Converts the share basis of an amount from the first day to the session at `position`. For example, 4 dollars
-    /// per share become 2 dollars per share after a 2:1 split.
+    /// Converts an amount per share. `amount` refers to a share on the first day, and the result refers to a share in
+    /// the session at `position`. For example, 4 dollars per share become 2 dollars per share after a 2:1 split.
     pub(super) fn per_share_at(&self, amount: i64, position: usize) -> i64 {
         let (from, to) = self.ratio(position);
         scaled(amount, from, to)
     }
 
-    /// Converts the share basis of a number of shares from the first day to the session at `position`. For example, 100
-    /// shares become 200 shares after a 2:1 split.
+    /// Converts a number of shares. `shares` is the number on the first day, and the result is the number in the
+    /// session at `position`. For example, 100 shares become 200 shares after a 2:1 split.
     pub(super) fn share_count_at(&self, shares: i64, position: usize) -> i64 {
         let (from, to) = self.ratio(position);
         scaled(shares, to, from)
@@ -84,7 +86,7 @@ impl ShareChanges {
     }
 }
 
-/// Type and size of a stock dividend. The size is the number of new shares per old share, in millionths.
+/// Type and size of a stock dividend. The size is the number of additional shares for each share, in millionths.
 pub(super) const STOCK_DIVIDEND: (DividendType, i64) = (DividendType::Stock, 50_000);
 
 /// Computes `amount * multiply / divide`, rounded half up, without overflow of the product.

@@ -13,11 +13,12 @@ pub(super) struct SyntheticMarket {
     pub(super) seed: u64,
     pub(super) symbols: u64,
     pub(super) sessions: SessionPositions,
-    /// Return of the market in each session, in millionths. The index is the position of the session.
+    /// Return of the market in each session, in millionths. Element `n` belongs to the session at position `n`.
     pub(super) returns: Vec<i64>,
-    /// Date of each session as the text of a CSV cell. The index is the position of the session.
+    /// Date of each session as the text of a CSV cell. Element `n` belongs to the session at position `n`.
     pub(super) dates: Vec<[u8; 10]>,
-    /// First calendar year that is completely within the history. `last_complete_year` is the last such year.
+    /// First calendar year that is completely within the history. `last_complete_year` is always the year before the
+    /// end of the history, even if the history ends on 31 December.
     pub(super) first_complete_year: i32,
     pub(super) last_complete_year: i32,
     /// True if some securities have well-known tickers.

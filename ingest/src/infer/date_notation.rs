@@ -63,9 +63,9 @@ pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -
 }
 
 impl DateNotation {
-    /// Adds the interpretation of the UTC times of one column to the interpretation of the file. If they differ,
-    /// `LocalDays` has priority over `AsWritten`. `Uncertain` and `Times` have priority over both, because the user
-    /// must check them.
+    /// Merges the interpretation of one column's UTC times with the interpretation of the previous columns. If the two
+    /// differ, `LocalDays` has priority over `AsWritten`. `Uncertain` and `Times` have priority over `AsWritten` and
+    /// `LocalDays`, because the user must check the column.
     fn add_zone(&mut self, interpretation: UtcTimeInterpretation) {
         let certain = |interpretation: &UtcTimeInterpretation| {
             matches!(interpretation, UtcTimeInterpretation::AsWritten | UtcTimeInterpretation::LocalDays(_))

@@ -1,5 +1,5 @@
-//! Writer of the proposed map as TOML. Comments in the map give reasons for choices, and name choices that the user
-//! must check.
+//! Writer of the proposed map as TOML. The map contains comments for the user: reasons for the choices in the map, and
+//! hints to check some of them.
 
 use std::collections::BTreeMap;
 
@@ -92,8 +92,8 @@ impl MapWriter<'_> {
         }
     }
 
-    /// Reference to a column in the map: its name in quotes. If the name is missing, repeated or unprintable, the
-    /// reference is the column number.
+    /// Text by which the map identifies a column of the file: the column's name in quotes. If the name is missing,
+    /// repeated or unprintable, the text is the column's number.
     fn column_reference(&self, index: usize) -> String {
         let name = &self.profile.columns[index].name;
         let twice = self.profile.columns.iter().filter(|other| other.name == *name).count() > 1;

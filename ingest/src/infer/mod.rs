@@ -224,7 +224,8 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
     Ok(lines)
 }
 
-/// Removes action, observation time and revision from the JSON of a row. They are equal in all rows of a first load.
+/// Removes the fields `action`, `observed_at` and `revision` from the JSON of a row. They need not be printed, because
+/// they are equal in all rows of a first load.
 fn without_version(row: &Value) -> Value {
     let mut row = row.clone();
     if let Some(fields) = row.as_object_mut() {

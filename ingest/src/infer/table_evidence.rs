@@ -51,8 +51,9 @@ impl TableEvidence<'_> {
         column.is_some_and(|column| column.cells.iter().all(|cell| dividend_type(cell).is_some()))
     }
 
-    /// True if the column `name` contains a zero. In a wide table, a zero in any numeric column is enough. A table of
-    /// dividends or splits with a row for every day has zeros, because most days have no dividend or split.
+    /// True if the canonical column `name` contains a zero. In a wide table, a zero in any numeric column is enough.
+    /// Rows with a zero must be skipped: some files have a row for every day, with a zero if the day has no dividend or
+    /// split.
     pub(super) fn has_zeros(&self, name: &str) -> bool {
         let is_zero = |cell: &String| cell.bytes().all(|byte| b"-+0.,".contains(&byte));
         let wide = self.proposal.wide.is_some();
@@ -89,7 +90,7 @@ impl TableEvidence<'_> {
             || self.file_name_says_adjusted()
     }
 
-    /// True if the file's name says that the values are adjusted.
+    /// True if the file's name contains `adj`, which usually means that the values are adjusted.
     pub(super) fn file_name_says_adjusted(&self) -> bool {
         self.label.to_lowercase().contains("adj")
     }

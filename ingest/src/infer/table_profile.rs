@@ -248,7 +248,8 @@ fn is_filled(cells: &[String]) -> bool {
     cells.iter().filter(|cell| !cell.trim().is_empty()).count() * 2 > cells.len()
 }
 
-/// True if a record is a header: it contains at least one word, and neither numbers nor dates.
+/// True if a record may be a header: it contains neither numbers nor dates. Also, exactly one cell or more than half of
+/// the cells must have a value.
 fn is_header(cells: &[String]) -> bool {
     let filled = || cells.iter().map(|cell| cell.trim()).filter(|cell| !cell.is_empty());
     filled().next().is_some()

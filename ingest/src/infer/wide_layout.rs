@@ -74,8 +74,8 @@ pub(super) fn infer_wide_layout(profile: &TableProfile) -> Option<WideLayout> {
     (!texts && are_symbols(&values)).then(|| WideLayout { pattern, ..WideLayout::default() })
 }
 
-/// True if the column names are symbols. Names such as V and LOW may be symbols or fields. They are fields in a table
-/// with a close column, or with the four columns of a bar.
+/// True if the column names are symbols. Names such as V and LOW may be symbols or fields. They are taken as fields if
+/// the table has a column `close`, or columns for open, high, low and close.
 fn are_symbols(names: &[&str]) -> bool {
     let small = names.iter().all(|name| !name.contains(|c: char| c.is_ascii_uppercase()));
     let is_symbol = |name: &&str| match small {

@@ -78,7 +78,8 @@ pub struct LoadArgs {
     /// Republish lost record batches of completed loads (see `ingest verify`)
     #[arg(long, conflicts_with = "dry_run")]
     pub repair: bool,
-    /// Publish the files again, even if the log has them. NAME identifies the repeated load, for example a date
+    /// Publish the files again, even if the log already has their rows. NAME, for example a date, identifies the
+    /// repeated load
     #[arg(long, value_name = "NAME", conflicts_with = "repair")]
     pub again: Option<String>,
     /// Date (YYYY-MM-DD) to use as today, for historical data; default: today's date in New York
@@ -90,7 +91,8 @@ pub struct LoadArgs {
     /// PROJECTOR_DATABASE_URL or DATABASE_URL
     #[arg(long, env = "INGEST_EFFECT_WAIT", default_value_t = 5, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=3600))]
     pub effect_wait: u64,
-    /// Open folder that contains all paths; `None` for paths from the command line.
+    /// Handle of the folder that contains all paths. The files are opened through this handle. `None` for paths from
+    /// the command line.
     #[arg(skip)]
     pub(crate) folder: Option<Arc<FolderHandle>>,
 }

@@ -23,8 +23,8 @@ pub(crate) struct LoadInput {
     pub zone: Option<ExchangeZone>,
     /// Digest of the unpacked content and of the properties from outside it, as 64 hexadecimal digits.
     pub digest: String,
-    /// Hash of the unpacked content. A different hash at the second reading means that the file changed during the
-    /// load.
+    /// Hash of the unpacked content. The load reads the file a second time to parse it. If the hash is then different,
+    /// the file has changed, and the load fails.
     pub content: blake3::Hash,
     pub unpacked_bytes: u64,
     /// Ids of rejects of earlier loads. This file contains the corrected rows of these rejects.

@@ -2,7 +2,7 @@
 //!
 //! Each file has a parser thread and an encoder thread. By default, a precheck reads a whole file before any of its
 //! rows is published. During the precheck, the batches of the file are stored temporarily. They are sent while the next
-//! file is read. Every channel is bounded.
+//! file is read. The channels between the threads are bounded, so that reading waits if publishing is slower.
 
 use std::io::{self, Read};
 use std::sync::Arc;

@@ -35,7 +35,7 @@ pub struct LoadSummary {
     pub source: String,
     /// True for a dry run, which publishes nothing.
     pub dry_run: bool,
-    /// True if an earlier run loaded all files. Nothing was published.
+    /// True if an earlier run loaded all files. This load then publishes nothing.
     pub already_loaded: bool,
     /// True if the load continued an interrupted run.
     pub resumed: bool,

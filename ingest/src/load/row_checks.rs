@@ -49,8 +49,8 @@ async fn report_unmatched_retractions(
     }
 }
 
-/// Counts the dividends without a currency by the currency that is assumed for them, and adds the counts to the
-/// summary. The assumed currency is in the newest reference record of the security, in the log or in this load.
+/// Adds the numbers of dividends without a currency to the summary, one number for each assumed currency. The assumed
+/// currency comes from the newest reference record of the security, in the log or in this load.
 async fn report_assumed_currencies(log: Option<&Log>, total: &LoadStats, summary: &mut LoadSummary) {
     if total.missing_currencies.is_empty() {
         return;

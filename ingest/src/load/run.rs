@@ -1,8 +1,9 @@
 //! Run of a load: reads the inputs, and publishes them between a start manifest and a completion manifest.
 //!
-//! The start manifest fixes the observation time, so that a resumed run gives equal batches with equal ids. The
-//! completion manifest is published after all batches are on disk. Both manifests contain the digests of the inputs. A
-//! later load compares its digests with them, and skips the batches that the log already has.
+//! The start manifest stores the observation time. A resumed run uses the same time, and therefore gives equal batches
+//! with equal ids. The completion manifest is published after all batches are on disk. Both manifests contain the
+//! digests of the inputs. A later load with one of these inputs finds the run by the digest, and skips the batches that
+//! the log already has.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -48,8 +48,8 @@ pub(crate) struct OutgoingMessage {
     pub body: Bytes,
 }
 
-/// Encodes a manifest as the headers and the body of a message. The message id is a hash of the manifest's source,
-/// `identity` and `number`. If the log already has a manifest with this id, it drops the new one as a duplicate.
+/// Encodes a manifest as the headers and the body of a message. The message id is a hash of `identity`, `number` and
+/// the manifest's source. If the log already has a manifest with this id, NATS drops the new one as a duplicate.
 pub(crate) fn encode_manifest(
     manifest: RunManifest,
     identity: &str,
@@ -108,7 +108,8 @@ async fn publish(context: &Context, message: &OutgoingMessage) -> Result<Publish
     context.publish_with_headers(message.subject.clone(), message.headers.clone(), message.body.clone()).await
 }
 
-/// Awaits the acknowledgement of a sent message. After a failure, resends the message until [`ACK_TIMEOUT`] has passed.
+/// Awaits the acknowledgement of a sent message. After a temporary failure, resends the message until [`ACK_TIMEOUT`]
+/// has passed.
 async fn deliver_with_retries(
     context: Context,
     stream: Stream,

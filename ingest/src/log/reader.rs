@@ -60,8 +60,9 @@ impl Log {
         Publisher::new(self.context.clone(), self.stream.clone())
     }
 
-    /// Publishes a manifest, waits until it is on disk, and returns true. If `after` is set and the log has a manifest
-    /// with a greater sequence, publishes nothing and returns false.
+    /// Publishes a manifest, waits until it is on disk, and returns true. If the log has a manifest with a greater
+    /// sequence than `after`, publishes nothing and returns false. If `after` is `None`, publishes the manifest in any
+    /// case.
     pub(crate) async fn publish_manifest(
         &self,
         mut headers: HeaderMap,
@@ -156,9 +157,9 @@ impl Log {
         .await
     }
 
-    /// Calls `each` for the batches of a kind. Only messages with a sequence below `before_sequence` are read. `wanted`
-    /// selects whole messages by the envelope of a batch. It may check only the run and the source, which are equal in
-    /// all batches of a message.
+    /// Calls `each` for the batches of a kind. Only messages with a sequence below `before_sequence` are read. If
+    /// `wanted` is true for the envelope of one batch, all batches of its message are passed to `each`. `wanted` must
+    /// therefore depend only on the run and the source, which are equal in all batches of a message.
     pub(crate) async fn each_batch(
         &self,
         kind: Kind,
@@ -182,8 +183,8 @@ impl Log {
         (state.messages > 0).then(|| state.first_sequence.max(1)..=state.last_sequence)
     }
 
-    /// Replicas that lag behind the leader. If there are some, the check is repeated several times. The result is empty
-    /// as soon as one check finds all replicas current.
+    /// Replicas that lag behind the leader. If a check finds some, or fails, it is repeated several times. The result
+    /// is empty as soon as one check finds no lagging replica.
     pub async fn lagging_replicas(&self) -> Result<Vec<LaggingReplica>, LogError> {
         let check = async || match self.stream.get_info().await {
             Ok(info) => Ok(find_lagging_replicas(&info)),
@@ -227,8 +228,9 @@ impl Log {
         self.skip_damaged(message, message.decode_batches())
     }
 
-    /// Replaces the content of a damaged message by an empty list, with a warning. The projector does not use such a
-    /// message either: it stores the message as a dead letter. A message from a newer program version is an error.
+    /// Replaces the content of a damaged message by an empty list, with a warning. The projector does not use a damaged
+    /// message either: it stores the message as a dead letter. But if a newer program version wrote the message, the
+    /// message is not damaged, and this function fails.
     fn skip_damaged<T>(
         &self,
         message: &LogMessage,

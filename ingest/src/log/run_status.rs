@@ -1,4 +1,4 @@
-//! Index of the runs that `ingest undo` has undone. An undo is a run too, so it can itself be undone.
+//! List of the runs that `ingest undo` has undone. An undo is a run too, so it can itself be undone.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub(crate) struct RunStatus {
 }
 
 impl RunStatus {
-    /// Builds the index from all manifests of a log. An undo has no effect if it was itself undone.
+    /// Builds the list from all manifests of a log. An undo has no effect if it was itself undone.
     pub(crate) fn from_manifests<'a>(manifests: impl DoubleEndedIterator<Item = &'a RunManifest>) -> Self {
         let mut status = Self::default();
         for undo in manifests.rev().filter(|run| run.state == RunState::Completed && is_undo(run)) {

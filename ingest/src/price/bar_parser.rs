@@ -143,8 +143,8 @@ fn value(
     parse(cell).or_else(|_| value_slowly(column, cell.trim_ascii(), parse))
 }
 
-/// Parses a cell with surrounding blanks, or with a word for an absent value. [`value`] calls it only if the fast
-/// parser fails.
+/// Parses a cell with surrounding blanks, or with a word for an absent value. [`value`] calls this function only if
+/// `parse` cannot read the cell directly.
 #[cold]
 fn value_slowly(
     column: &str,

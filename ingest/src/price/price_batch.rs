@@ -64,7 +64,8 @@ impl PriceBatch {
         self.rows.len() >= BATCH_ROWS || self.versions.len() >= BATCH_VERSIONS
     }
 
-    /// Removes the rows but keeps their memory for the next rows. Allocating new memory takes longer than sorting.
+    /// Removes the rows but keeps their memory for the next rows, because it is slow to allocate the memory again. It
+    /// takes longer than sorting the rows.
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
         self.extras.clear();
@@ -82,8 +83,8 @@ impl PriceBatch {
         [days().min(), days().max()]
     }
 
-    /// Ids of the symbols with at least one row that is not a retraction. `None` if the batch has no retraction at all:
-    /// every symbol of the batch then has such a row.
+    /// Ids of the symbols with at least one row that has prices and is not a retraction. `None` if the batch has no
+    /// retractions, because every symbol of the batch then has prices.
     pub(crate) fn priced_symbols(&self) -> Option<HashSet<SymbolId>> {
         let retracted = |row: &&ScaledPriceRow| self.versions[usize::from(row.version)].retracted;
         let any = self.versions.iter().any(|version| version.retracted);
@@ -126,8 +127,8 @@ impl PriceBatch {
         }
     }
 
-    /// Cuts all rows into record batches, grouped by symbol in name order. `symbol_names` has the name of each symbol
-    /// id. The rows of a symbol stay in file order.
+    /// Cuts all rows into record batches, sorted by symbol. The rows of one symbol stay in file order. `symbol_names`
+    /// contains the symbol of each [`SymbolId`].
     pub(crate) fn cut_into_record_batches(&self, symbol_names: &[Symbol]) -> SeriesBatches {
         let mut counts = vec![0u32; symbol_names.len()];
         self.rows.iter().for_each(|row| counts[row.symbol as usize] += 1);

@@ -159,8 +159,9 @@ impl ResponseBatch {
         options
     }
 
-    /// Creates the folder for a page of a response, and returns the file in it. Pages are counted from 1. Each page has
-    /// its own folder, because the file name must contain only the symbol.
+    /// Creates the folder for a page of a response, and returns the location of the page's file, which is not created
+    /// yet. Pages are counted from 1. Each page has its own folder, because all pages of a response have the same file
+    /// name.
     pub(super) fn create_page(&self, request: &PlannedRequest, page: usize) -> io::Result<PageFile> {
         let number = format!("{:03}-{page:03}", self.notes.responses.len() + 1);
         // A failed request may have left pages in this folder, because only a recorded response increases the number.

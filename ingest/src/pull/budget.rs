@@ -1,4 +1,4 @@
-//! Call budgets: maximum number of calls to a vendor, in sliding windows of time.
+//! Call budgets: maximum number of API calls to a vendor, in sliding windows of time.
 //!
 //! A vendor may count calls in fixed windows, for example per calendar day, but the start of such a window is unknown.
 //! A sliding window is safe: if no period of this length exceeds the limit, no fixed window does.
@@ -6,9 +6,9 @@
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 
-/// Number of parts into which a budget is divided. Each entry in the log charges the calls of one part, before these
-/// calls are made. A kill wastes the calls that are charged and not yet made. With more parts, a kill wastes fewer
-/// calls, but the log gets more entries.
+/// Number of parts into which a budget is divided. Before the calls of a part are made, an entry in the log charges all
+/// of them to the budget. If the process is killed, calls that are charged but not yet made are lost. With more parts,
+/// a kill costs fewer calls, but the log gets more entries.
 const PARTS: u64 = 50;
 
 /// Maximum number of calls to the vendor per period.

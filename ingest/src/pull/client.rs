@@ -1,4 +1,5 @@
-//! Client of a vendor. It keeps to the call budget, and retries failed calls within the maximum wait.
+//! HTTP client for the API of a vendor. It keeps to the call budget. It retries a call after a temporary error, unless
+//! the pause before the retry would exceed the maximum wait.
 
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ use super::state_log::StateLog;
 /// Maximum number of redirects of one request.
 const MAX_REDIRECTS: u32 = 5;
 
-/// Client that sends the requests of a connector. It keeps to the call budget of the vendor.
+/// HTTP client that sends the requests of a connector. It keeps to the call budget of the vendor.
 pub(super) struct VendorClient<'a> {
     pub args: &'a PullArgs,
     pub connector: &'a Connector,

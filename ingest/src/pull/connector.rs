@@ -43,7 +43,7 @@ pub(super) struct Connector {
     #[serde(deserialize_with = "address")]
     pub base_url: Url,
     /// Further hosts of the vendor, besides the host of `base_url`. The credential may be sent to these hosts. They may
-    /// have private addresses.
+    /// have private IP addresses.
     #[serde(default)]
     pub hosts: Vec<String>,
     #[serde(default)]
@@ -84,8 +84,8 @@ pub(super) struct RequestTemplate {
     /// Number of calls that the vendor's budget counts for one request.
     #[serde(default = "default_cost")]
     pub cost: u64,
-    /// Number of days before the bookmark that are fetched again, because the vendor may still correct them. If a
-    /// request is for a single date, sessions are counted instead of calendar days.
+    /// Number of days that are fetched again, because the vendor may still correct their data. They are the calendar
+    /// days before the bookmark. But if each request is for a single date, they are the newest trading sessions.
     #[serde(default = "default_look_back")]
     pub look_back: u64,
     #[serde(default)]
@@ -158,7 +158,7 @@ impl Connector {
             || url.scheme() == "https" && url.port().is_none() && url.host_str().is_some_and(named)
     }
 
-    /// True if the manifest names the host of a URL. Such a host may have a private address.
+    /// True if the manifest names the host of a URL. Such a host may have a private IP address.
     pub(super) fn is_own_host(&self, url: &Url) -> bool {
         let host = url.host_str();
         host == self.base_url.host_str() || self.hosts.iter().any(|own| host == Some(own.as_str()))

@@ -1,9 +1,9 @@
 //! Credentials of connectors, for example API keys. They are read from environment variables and sent only to the
 //! vendor. They never appear in printed texts.
 //!
-//! Invariant: code outside of this file can read a secret only from a request that contains it. [`Credential::redact`]
-//! removes the secrets from every printed text. [`Credential::overwrite_secrets`] removes all but very short secrets
-//! from every stored response.
+//! Invariant: outside of this file, only the AWS signer receives secrets. Other code can read a secret only in a
+//! request to which the credential was added. [`Credential::redact`] removes the secrets from every printed text.
+//! [`Credential::overwrite_secrets`] removes the secrets from every stored response, except very short secrets.
 
 use std::fs::File;
 use std::io;

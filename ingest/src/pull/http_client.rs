@@ -1,8 +1,8 @@
 //! HTTP client of a connector. It sends one request and writes the response to a file.
 //!
 //! Invariants: every wait has a timeout, and responses have a maximum size and a minimum speed. The credential is sent
-//! only to the vendor's hosts, even after redirects. A redirect or a link to the next page may lead to another host. A
-//! host that is not the vendor's must have a public address.
+//! only to the vendor's hosts, even after redirects. A redirect or a link to the next page may lead to a host that the
+//! manifest does not name. Such a host must have a public address.
 
 use std::fs::File;
 use std::io::Write;

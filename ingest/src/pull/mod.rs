@@ -1,5 +1,5 @@
-//! `ingest pull`: fetches data from vendors, once or on a schedule. A connector is the TOML manifest of the requests to
-//! one vendor. A sync run sends the due requests of one connector and loads the responses.
+//! `ingest pull`: fetches data from vendors, once or on a schedule. A connector is a TOML file (the manifest) that
+//! describes the requests to one vendor. A sync run sends the due requests of one connector and loads the responses.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -96,8 +96,8 @@ fn print_manifests(args: &PullArgs) -> Result<u8, PullError> {
     Ok(0)
 }
 
-/// Prints the requests that a sync run would send. If the log is reachable, the requests continue from their bookmarks.
-/// Otherwise, they are planned as if nothing had been fetched before.
+/// Prints the requests that a sync run would send. If the log is reachable, the requests are planned from their
+/// bookmarks, which say what was already fetched. Otherwise, they are planned as if nothing had been fetched before.
 async fn report_dry_run(
     args: &PullArgs,
     connectors: &[Connector],

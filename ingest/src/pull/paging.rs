@@ -117,7 +117,7 @@ fn first_line(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Value at a JSON pointer of a response, if it is a number or a text that is not empty; otherwise `None`. A response
-/// that is not JSON is an error. A page without records (`is_empty`) is excepted: it gives `None` if it is not JSON.
+/// that is not JSON gives `None` if the page has no records (`is_empty`), and an error if the page has records.
 fn text_at(body: &Path, pointer: &str, is_empty: bool) -> Result<Option<String>, String> {
     let file = File::open(body).map_err(|error| error.to_string())?;
     let response: Value = match serde_json::from_reader(BufReader::new(file)) {

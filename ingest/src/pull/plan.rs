@@ -31,8 +31,8 @@ pub(super) struct SyncScope<'a> {
     pub since: Option<NaiveDate>,
     pub today: NaiveDate,
     pub bookmarks: &'a BTreeMap<String, Bookmark>,
-    /// Latest scheduled time of the pull. Requests that got a response after this time are skipped, because an earlier
-    /// sync run already sent them. `None` to send all requests.
+    /// Most recent scheduled time of the pull. Requests that got a response after this time are skipped, because an
+    /// earlier sync run already sent them. `None` to send all requests.
     pub fresh_since: Option<DateTime<Utc>>,
 }
 
@@ -48,8 +48,8 @@ pub(super) struct PlannedRequest {
     /// Last day that the response covers. The bookmark of the response stores this day.
     pub through: NaiveDate,
     /// Bookmark of the previous response to this request; `None` for a first request. If the URL contains the first or
-    /// last day to fetch, it differs from the previous URL. `etag` and `last_modified` are then `None`, because they
-    /// apply only to the previous URL.
+    /// last day to fetch, every request has a different URL. `etag` and `last_modified` are then `None`, because they
+    /// apply only to the URL of the previous request.
     pub known: Option<Bookmark>,
     /// Meaning of a 404 response to this request.
     pub not_found: NotFoundMeaning,
@@ -62,7 +62,8 @@ pub(super) enum NotFoundMeaning {
     Wrong,
     /// The data of the day are not available yet.
     NotYet,
-    /// The vendor will never have the data of the day, because the day is too old.
+    /// The vendor will never have the data of the day. The day is so old that the vendor would already have published
+    /// the data.
     Never,
 }
 
@@ -89,9 +90,9 @@ pub(super) fn select_templates<'a>(
     Ok(connector.requests.iter().filter(is_wanted).collect())
 }
 
-/// Plans the requests of a template for all symbols and sessions. Requests without an earlier response come first, then
-/// the request with the oldest response. If the call budget does not suffice for all requests, the next sync run
-/// therefore begins with the remaining requests.
+/// Plans the requests of a template for all symbols and sessions. Requests without an earlier response come first. The
+/// others follow in the order of their last response, oldest first. If the call budget does not suffice for all
+/// requests, the next sync run therefore begins with the requests that this run did not send.
 pub(super) fn plan_requests(
     connector: &Connector,
     template: &RequestTemplate,

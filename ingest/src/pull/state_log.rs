@@ -40,7 +40,7 @@ pub(super) struct StateLog<'a> {
     /// Latest charge, with the number of its calls that are not made yet. The calls must be made before the time
     /// `until`. `None` if the next call needs a new charge.
     current_charge: Option<BudgetCharge>,
-    /// Duration from the beginning of the latest charge until it was in the log.
+    /// Duration of the latest attempt to publish a charge, including the reading of new log entries.
     charge_duration: TimeDelta,
 }
 

@@ -24,7 +24,7 @@ pub(crate) fn reject_id(run: &str, reject: &Reject) -> String {
     format!("{ID_PREFIX}{run}-{}", &blake3::hash(position.as_bytes()).to_hex()[..HASH_DIGITS])
 }
 
-/// Search for reject ids in a text that arrives in pieces. `ids` collects the found ids.
+/// Finds the reject ids in a text that arrives in pieces, and collects them in `ids`.
 #[derive(Debug, Default)]
 pub(crate) struct RejectIdSearch {
     pub ids: BTreeSet<String>,

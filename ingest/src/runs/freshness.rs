@@ -32,13 +32,13 @@ pub struct FreshnessArgs {
     /// Name of the feed; default: all feeds
     #[arg(long)]
     pub source: Option<String>,
-    /// Kinds of rows that decide the exit code
+    /// Kinds of rows whose age affects the exit code
     #[arg(long = "kind", value_name = "KIND", default_values = ["price", "session"])]
     pub kinds: Vec<Kind>,
     /// Age above which a feed gets a warning, for example 26h, 90m or 2d
     #[arg(long, default_value = "26h", value_parser = parse_duration)]
     pub warn: Duration,
-    /// Age above which a feed is an error
+    /// Age above which a feed gets an error, for example 2d
     #[arg(long, default_value = "50h", value_parser = parse_duration)]
     pub error: Duration,
     /// Time at which the ages are measured (RFC 3339); default: now
@@ -66,12 +66,13 @@ pub enum FreshnessVerdict {
 pub struct FeedAge {
     /// Name of the source.
     pub source: String,
-    /// Kind of the rows. Rejects and evidence are not listed.
+    /// Kind of the rows. Rejects, and evidence about dividends from price files, are not listed.
     pub kind: Kind,
     /// Newest date in the rows; absent for rows without a date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newest: Option<NaiveDate>,
-    /// Time at which the last load of rows of this kind was completed, according to the log.
+    /// Completion time of the last load with rows of this kind: the time at which the log stored the load's completion
+    /// manifest.
     pub loaded: DateTime<Utc>,
     /// Age in hours. Only the hours of trading days are counted.
     pub age_hours: f64,

@@ -1,9 +1,9 @@
 //! `ingest verify` and `ingest resume`: both publish record batches that are missing in the log. `verify` repairs
 //! completed runs. `resume` completes interrupted runs.
 //!
-//! The manifest of a completed run contains the number of record batches per input and kind. The id of a batch is
-//! computed from its source, input, kind and number, so the ids of all batches are known. To replace a missing batch,
-//! the original files are read again. The same files always give the same batches.
+//! The manifest of a completed run contains the number of record batches per input (such as a file) and kind of rows.
+//! The id of a batch is computed from its source, input, kind and number, so the ids of all batches are known. To
+//! replace a missing batch, the original files are read again. The same files always give the same batches.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::{Display, Formatter};
@@ -72,7 +72,7 @@ pub struct VerifyReport {
     pub unaccounted: u64,
     /// Replicas of the stream that are not current.
     pub lagging_replicas: Vec<LaggingReplica>,
-    /// True if nats-server compresses the stream. If the server is then killed, the stream may be damaged.
+    /// True if nats-server compresses the stream. A compressed stream may be damaged if the server is killed.
     pub compressed: bool,
     /// True if the log is complete after the repair. It then has no damaged messages, missing batches, interrupted runs
     /// or lagging replicas, and `unaccounted` is 0. Sequence numbers without a message may remain.
@@ -102,7 +102,8 @@ pub struct IncompleteRun {
     pub missing: usize,
     /// Number of republished record batches; 0 with `--check-only`.
     pub published_again: u64,
-    /// Reason why missing batches could not be republished; absent if all were, or with `--check-only`.
+    /// Reason why missing batches could not be republished; absent if all were republished. Also absent with
+    /// `--check-only`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(skip)]

@@ -2,8 +2,8 @@
 //!
 //! The format is RFC 4180 with extensions for vendors' files. Lines may end in LF without CR. A quote inside an
 //! unquoted field is an ordinary character. The delimiter may also be a semicolon, a tab or `|`, if the header has no
-//! comma. Comment lines that begin with `#`, and a spreadsheet's line `sep=;`, may precede the header. The header
-//! itself may begin with `#` if it has as many fields as the next line.
+//! comma. Comment lines that begin with `#`, and a spreadsheet's line `sep=;`, may precede the header. The header may
+//! also begin with `#`, if its first column is named `#`, or if its number of fields equals that of the next line.
 //!
 //! Invariant: the memory for a record is limited. A record that is much longer than [`MAX_RECORD`] bytes causes an
 //! error.
@@ -145,7 +145,7 @@ impl<R: Read> LineReader<R> {
 #[derive(Clone, Copy)]
 pub(crate) struct CsvRecord<'a> {
     pub line: u64,
-    /// Text of the record in the file.
+    /// Text of the record as in the file, with quotation marks, but without the line end.
     pub raw: &'a [u8],
     text: &'a [u8],
     fields: &'a [(u32, u32)],
@@ -233,8 +233,8 @@ impl<R: Read> CsvReader<R> {
     }
 
     /// True if the current line is a comment above the header. A line that begins with `#` is not a comment but the
-    /// header in two cases. Either its first column is named `#`, or it has as many fields as the next line that does
-    /// not begin with `#`.
+    /// header in two cases. In the first case, its first column is named `#`. In the second case, it has at least two
+    /// fields, and as many fields as the next line that does not begin with `#`.
     fn is_comment(&mut self) -> io::Result<bool> {
         let line = self.lines.current();
         let marked =

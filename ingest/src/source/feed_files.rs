@@ -24,8 +24,8 @@ pub enum Packing {
     Zip(ZipDirectory, usize),
 }
 
-/// Encoding of the records in a file. The file name gives a first guess. The encoding is then detected from the bytes
-/// of the file. The guess is used only if the bytes are ambiguous.
+/// Data format of a file (not its character encoding). The name of the file gives a first guess. The format is then
+/// detected from the bytes of the file. The guess is used only if the bytes are ambiguous.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Encoding {
     Csv,
@@ -127,8 +127,8 @@ const NOT_UTF8: &str = "has a name that is not UTF-8: rename it";
 
 impl FoundFiles {
     /// Adds a file to the feed files, the refused files or the skipped files, depending on the ending of its name.
-    /// `path` is the path of the file for messages. A file with an unknown ending gets the encoding `default`. It is
-    /// skipped if `default` is `None`.
+    /// `path` is the path of the file for messages. A file with an unknown ending gets the encoding `default`; if
+    /// `default` is `None`, the file is skipped.
     fn add_file(
         &mut self,
         location: FileLocation,

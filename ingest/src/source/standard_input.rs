@@ -31,7 +31,8 @@ pub enum StandardInputError {
     NotReadAgain(io::Error),
 }
 
-/// Copy of standard input in a temporary file. `label` is its file name in the load. The copy is deleted on drop.
+/// Copy of standard input in a temporary file. `label` is the file name that messages and the log show for the copy.
+/// The copy is deleted on drop.
 #[derive(Debug)]
 pub(crate) struct StandardInput {
     pub path: PathBuf,

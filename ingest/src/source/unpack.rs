@@ -105,7 +105,8 @@ fn in_utf8<R: Read, T>(reader: R, body: impl FnOnce(&mut dyn Read) -> io::Result
     }
 }
 
-/// Reads up to `N` bytes from the beginning. Returns these bytes, and a reader for the whole content.
+/// Reads the first `N` bytes, or fewer if the content is shorter. Returns these bytes, and a reader of the whole
+/// content, including these bytes.
 fn peek<const N: usize, R: Read>(mut reader: R) -> io::Result<(Vec<u8>, impl Read)> {
     let mut start = Vec::with_capacity(N);
     reader.by_ref().take(N as u64).read_to_end(&mut start)?;

@@ -1,7 +1,7 @@
 //! `ingest watch`: loads the files that arrive in a folder.
 //!
 //! Invariant: a file is moved only after its rows are in the log or the file is refused. If the watch is killed before
-//! it moves a file, the next watch loads the file again. No row is published twice. The folder is polled, which also
+//! it moves a file, the next watch loads the file again, but publishes no row twice. The folder is polled, which also
 //! works on network file systems.
 
 use std::ffi::OsStr;
@@ -34,9 +34,9 @@ const WITHHELD_REPORT: &str = "the report is withheld: the file has several name
 /// Loads every file that arrives in a folder.
 ///
 /// A file is loaded after it was unchanged for --settle. The file is then moved to done/, or to refused/ with a second
-/// file that contains the reason. Files whose names begin with a dot are ignored. A sender can write such a file, and
-/// rename it when it is complete. Only one process can watch a folder. While the log is unreachable, the files stay in
-/// the folder.
+/// file that contains the reason. Files whose names begin with a dot are ignored, so a sender can write a file under
+/// such a name and rename the complete file. Only one process can watch a folder. While the log is unreachable, the
+/// files stay in the folder.
 ///
 /// Links are refused and never followed. A file that cannot be moved stays in the folder, with a warning, and is
 /// processed again after a minute. A file name that would be too long with the ending `.reason.txt` is shortened.

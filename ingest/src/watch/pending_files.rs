@@ -92,7 +92,7 @@ impl PendingFiles {
         self.files.remove(name);
     }
 
-    /// Restarts the settle time. The file must stay unchanged for the whole time again before it is loaded.
+    /// Restarts the settle time: the file is loaded only after it was unchanged for the whole settle time from now on.
     pub(super) fn restart(&mut self, name: &OsStr) {
         if let Some(file) = self.files.get_mut(name) {
             file.since = Instant::now();

@@ -1,5 +1,5 @@
-//! Application of a batch of log messages to the facts. Facts, dead letters, dirty symbols (symbols to derive again)
-//! and the checkpoint are written in one transaction.
+//! Applies a batch of log messages to the facts (the tables with the loaded rows). Facts, dead letters, dirty symbols
+//! (symbols whose rows in the read tables must be derived again) and the checkpoint are written in one transaction.
 //!
 //! Record batches are applied in groups, each under a savepoint. If a group is refused, for example by Postgres, its
 //! savepoint is rolled back. Each half of the group is then applied separately. A single refused record batch is split
@@ -55,8 +55,8 @@ pub async fn apply_messages(
     Ok(insert_dead_letters(transaction, &letters).await?)
 }
 
-/// Applies a message with dead letters again. Returns the dead letters of the rows that still cannot be applied. Rows
-/// that are already stored as facts are not stored twice.
+/// Retries a message that has dead letters: applies the message to the facts again. Returns the dead letters of the
+/// rows that still cannot be applied. Rows that are already stored as facts are not stored twice.
 pub async fn reapply_message(
     transaction: &mut Transaction<'_>,
     fact_set: &str,

@@ -25,8 +25,8 @@ const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum time for which a message may stay undelivered after a check found it in the log. The reader then stops using
 /// the consumer and fetches the message by its sequence.
 const STALL_TIMEOUT: Duration = Duration::from_secs(15);
-/// Interval at which [`LogReader::next_checked_batch`] calls [`LogReader::check_delivery`], which tests if
-/// [`STALL_CHECK_INTERVAL`] has passed.
+/// Interval at which [`LogReader::next_checked_batch`] calls [`LogReader::check_delivery`]. Most of these calls return
+/// at once, because the log is checked only every [`STALL_CHECK_INTERVAL`].
 const DELIVERY_CHECK_INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of messages that are fetched by sequence before a new consumer is created.
 const MAX_BY_SEQUENCE: usize = 256;
@@ -38,7 +38,7 @@ pub struct MessageBatch {
     pub messages: Vec<LogMessage>,
     /// Number of log messages after the last message of this batch.
     pub pending: u64,
-    /// `true` if the batch reached its size limit during a load, so that more messages of the load follow soon.
+    /// `true` if the batch reached its size limit during a load. More messages of the load follow soon.
     pub unfinished: bool,
 }
 
@@ -54,8 +54,8 @@ impl MessageBatch {
         self.pending == 0 && !self.unfinished
     }
 
-    /// Drops the messages after the sequence `end`. If the batch reaches `end`, the reader expects no further messages:
-    /// [`Self::is_last`] is then true.
+    /// Drops the messages after the sequence `end`. A batch that reaches `end` is the last one that the caller needs,
+    /// so [`Self::is_last`] is then true.
     pub fn truncate_after(mut self, end: Option<Sequence>) -> Self {
         let Some(end) = end else { return self };
         if self.messages.last().is_some_and(|last| last.sequence >= end) {
@@ -215,8 +215,9 @@ impl LogReader {
 
     /// Checks that the server still delivers messages.
     ///
-    /// If the next message is malformed or stays undelivered for `STALL_TIMEOUT`, messages are fetched by sequence. A
-    /// possible cause is a damaged replica of the stream.
+    /// Fetches messages by their sequence if the next message is malformed, if the consumer failed or skipped the next
+    /// message, or if the next message stays undelivered for `STALL_TIMEOUT`. For example, a damaged replica of the
+    /// stream may not deliver a message.
     ///
     /// Fails if the log has later messages, but lacks the next message. The server does not report this error itself.
     pub async fn check_delivery(&mut self) -> Result<(), ConsumeError> {

@@ -10,7 +10,7 @@ use tokio_postgres::Transaction;
 copy_row! {
     /// One row or message that could not be applied.
     pub struct DeadLetter in "staged_dead_letters" {
-        /// Fact set to which the row could not be applied.
+        /// Fact set (one set of fact tables) to which the row could not be applied.
         fact_set: String,
         /// Sequence of the log message.
         sequence: i64,
@@ -63,7 +63,7 @@ sql_row! {
     /// Stored dead letter, with the fields that `projector dead-letters` prints.
     #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
     pub struct DeadLetterEntry {
-        /// Fact set to which the row could not be applied.
+        /// Fact set (one set of fact tables) to which the row could not be applied.
         pub fact_set: String,
         /// Sequence of the log message.
         pub sequence: Sequence,

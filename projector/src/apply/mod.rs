@@ -1,4 +1,4 @@
-//! Application of log messages to the facts.
+//! Applies the messages of the log to the facts (the tables with the loaded rows).
 
 pub mod batch;
 pub mod consumer;

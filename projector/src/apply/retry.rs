@@ -22,7 +22,8 @@ const TAKE_LEASE: &str = include_str!("../../queries/lease_take.sql");
 const APPLIED: &str = include_str!("../../queries/dead_letters_applied.sql");
 const RECOMPUTE: &str = include_str!("../../queries/recompute.sql");
 
-/// Applies the messages of dead letters again. Returns the number of dead letters that were applied.
+/// Retries dead letters: applies their messages to the facts again. Returns the number of dead letters that were
+/// applied.
 ///
 /// The affected securities are marked as dirty. The running projector then derives their read tables again.
 pub async fn retry_dead_letters(
@@ -52,10 +53,11 @@ pub async fn retry_dead_letters(
     Ok(applied)
 }
 
-/// Reads the rows of dead letters from the log, as records in the canonical feed format. The records can be exported,
-/// corrected and loaded again.
+/// Reads the rows of dead letters from the log, as records in the canonical feed format. The records can be corrected
+/// and loaded again.
 ///
-/// The second list contains the dead letters whose rows cannot be read, because their messages cannot be decoded.
+/// The first returned list contains the records. The second list contains the dead letters whose rows cannot be read,
+/// because their messages cannot be decoded.
 pub async fn export_rows<'a>(
     log: &StreamSettings,
     letters: &'a [DeadLetterEntry],
@@ -75,7 +77,7 @@ pub async fn export_rows<'a>(
 }
 
 /// Finds the record batch that contains an item of a message. `item` is the index of the item in the message. Returns
-/// the body of the record batch, and the index of the item in it. Both indexes start at 0.
+/// the body of the record batch, and the index of the item in this body. Both indexes start at 0.
 fn locate_item(batches: &[RecordBatch], item: usize) -> Option<(&Body, usize)> {
     let mut before = 0;
     batches.iter().find_map(|batch| {

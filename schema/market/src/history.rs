@@ -1,8 +1,8 @@
 //! History of one security: all facts about it, from all sources.
 //!
 //! A history contains every distinct observation of every source. The module `metrics` chooses between these
-//! observations, and can list the unused observations in an explanation. A new source policy needs no new load, because
-//! all observations are already present.
+//! observations. The explanation of a metric can also list the observations that were not chosen. After a change of the
+//! source policy, nothing must be loaded again, because the observations of all sources are present.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,8 +27,8 @@ pub struct SourceBars {
     pub source: String,
     /// Bars of the feed.
     pub bars: Bars,
-    /// Calendar years whose bars are loaded only in part, with day, close and version. Other columns, such as volume,
-    /// are missing in these years.
+    /// Calendar years for which only three columns of the bars are loaded: day, close and version. The other columns,
+    /// such as volume, are missing in these years.
     pub closes_only: Vec<i32>,
 }
 
@@ -56,9 +56,9 @@ pub struct PolicyRule {
     pub kind: Kind,
     /// Feed that the rule ranks.
     pub source: String,
-    /// First day of the rule; `None` for a rule without a first day.
+    /// First day of the date range; `None` if the range includes all earlier days.
     pub from: Option<NaiveDate>,
-    /// Last day of the rule; `None` for a rule without a last day.
+    /// Last day of the date range, included; `None` if the range includes all later days.
     pub to: Option<NaiveDate>,
     /// Rank of the feed. A lower rank is preferred.
     pub rank: i32,
@@ -112,8 +112,8 @@ pub struct History {
     pub holdings: Vec<Observation<HoldingSnapshot>>,
     /// Decisions of operators about quarantined rows.
     pub decisions: Vec<Observation<Decision>>,
-    /// Evidence of dividends of the security, found in price files. A file may have a dividend column, or adjusted
-    /// closes that imply a payment.
+    /// Evidence of dividends, found in price files of the security: a dividend column, or adjusted closes that imply a
+    /// payment.
     pub evidence: Vec<Observation<DividendEvidence>>,
     /// For each source, the calendar years in which the source has a dividend of any security.
     pub dividend_feeds: DividendFeeds,

@@ -2,8 +2,8 @@
 //!
 //! A fund may distribute income and a capital gain on the same ex-date, and a vendor may give both rows the same type.
 //! The merge would take the second row as a correction of the first. Ingest therefore detects sibling payments while it
-//! reads the file, and stores in each row the amounts of its siblings. A row lists only siblings above it in the file,
-//! so the row can be published before the file ends.
+//! reads the file, and stores in each row the amounts of its siblings. A row lists only siblings above it in the file.
+//! Ingest can therefore publish the row before it has read the rest of the file.
 
 use std::collections::HashMap;
 

@@ -1,5 +1,5 @@
-//! Tests for the ids of dividends and splits. Clients upsert rows by these ids. The ids must be unique, and must not
-//! change when further facts arrive.
+//! Tests for the ids of dividends and splits. Clients upsert rows by these ids. Each id must therefore be unique, and
+//! must not change when further facts arrive.
 
 use std::collections::BTreeSet;
 

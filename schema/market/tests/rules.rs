@@ -1,5 +1,5 @@
-//! Test for `RULES.md`, the index of the rules. Every rule has one row, and the rows are in order. Every file in the
-//! row of a rule mentions this rule.
+//! Test for `RULES.md`, which lists all rules in a table. Every rule must have one row, and the rows must be in order.
+//! Every file in the row of a rule must mention this rule.
 
 use std::path::Path;
 

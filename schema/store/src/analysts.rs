@@ -43,8 +43,8 @@ pub(crate) async fn create_analyst_views(
     Ok(())
 }
 
-/// Creates the views `record_batches` and `rejects` of a generation, unless they exist. A generation that an older
-/// program version created does not have these two views. The caller's transaction is used.
+/// Creates the views `record_batches` and `rejects` of a generation if they do not exist yet. They may not exist,
+/// because older program versions created generations without these two views. The caller's transaction is used.
 pub(crate) async fn create_origin_views(
     client: &impl GenericClient,
     id: GenerationId,

@@ -1,7 +1,7 @@
 //! Connections to the hosts of a URL. Each host has a time limit for connecting and signing in.
 //!
-//! A frozen server accepts connections and never replies. A host that did not reply in time is tried last and with a
-//! shorter limit. After `UNRESPONSIVE_FOR` it is tried normally again.
+//! A frozen server accepts connections and never replies, so every attempt would wait for the whole time limit. A host
+//! that did not reply in time is therefore tried last and with a shorter limit, until `UNRESPONSIVE_FOR` has passed.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -24,7 +24,7 @@ const HOST_TIMEOUT: Duration = Duration::from_secs(3);
 /// Time limit for an unresponsive host. A host is unresponsive for [`UNRESPONSIVE_FOR`] after an attempt without a
 /// reply. The limit applies if the URL has several hosts and no `connect_timeout`.
 const UNRESPONSIVE_HOST_TIMEOUT: Duration = Duration::from_secs(1);
-/// Period after an attempt without a reply. The host is tried only after all other hosts until this period ends.
+/// Period after an attempt without a reply. During this period, the host is tried after all other hosts.
 const UNRESPONSIVE_FOR: Duration = Duration::from_secs(30);
 /// Interval between two checks of [`watch_server`].
 const WATCH_INTERVAL: Duration = Duration::from_secs(2);
@@ -102,8 +102,8 @@ pub async fn open_host(
 /// Sends an empty query every `WATCH_INTERVAL` on a separate connection. Returns an error as soon as the server does
 /// not reply in time.
 ///
-/// A statement to a frozen server never ends. Without this check, the caller could not distinguish a frozen server from
-/// a slow statement.
+/// A statement to a frozen server never ends. Without this check, a caller that waits for a statement could not
+/// distinguish a frozen server from a slow statement.
 pub async fn watch_server(config: &Config) -> DbError {
     let mut watching: Option<Client> = None;
     loop {
@@ -131,7 +131,7 @@ struct HostConfig {
     is_unresponsive: bool,
 }
 
-/// Hosts in the order in which they are tried: hosts that did not reply recently come last.
+/// Hosts in the order in which they are tried. Hosts that recently failed to reply in time come last.
 fn hosts_in_order(config: &Config) -> Vec<HostConfig> {
     let count = count_hosts(config);
     let one = |index| HostConfig { index, config: config_of_host(config, index), is_unresponsive: false };
@@ -191,7 +191,7 @@ pub fn config_of_host(config: &Config, index: usize) -> Config {
     one
 }
 
-/// Port of the host at `index`. A URL with several hosts may have one port for all of them.
+/// Port of the host at `index`. If it has no port of its own, the first port in the URL is used, else 5432.
 fn port_of(config: &Config, index: usize) -> u16 {
     let ports = config.get_ports();
     ports.get(index).or(ports.first()).copied().unwrap_or(5432)

@@ -13,13 +13,15 @@ pub use crate::connect::{connect, watch_server};
 pub use crate::error::{DbError, error_chain, is_disk_full};
 pub use crate::schema::{newest_schema, refuse_newer_schema};
 
-/// Login role of the projector. It writes facts and read tables, and has no access to accounts.
+/// Login role of the projector. It writes the facts and the read tables (the tables that the API reads). It has no
+/// access to accounts.
 pub const PROJECTOR_ROLE: &str = "dds_projector";
-/// Login role of the API. It reads facts and read tables, and writes only usage counters.
+/// Login role of the API. It reads facts, read tables, accounts and API keys. It writes only usage counters, rate
+/// limits, call statistics, slots of change streams and audit entries.
 pub const API_ROLE: &str = "dds_api";
 /// Login role of the dashboard. It has access to accounts, keys and sessions, but not to market data.
 pub const DASHBOARD_ROLE: &str = "dds_dashboard";
-/// Login role of analysts. It reads only the generations' views, which show unpacked columns.
+/// Login role of analysts. It reads only views. The views of a generation unpack its packed columns, for example bars.
 pub const ANALYST_ROLE: &str = "dds_analyst";
 
 /// Settings of the owner's database connection.
@@ -47,7 +49,8 @@ const FACT_TABLES: &str = include_str!("../generation/fact_tables.sql");
 const GENERATIONS_VIEW_COMMENTS: &str = include_str!("../queries/generations_view_comments.sql");
 const DATABASE_GRANTS: &str = include_str!("../queries/database_grants.sql");
 
-/// Connection settings of a role. If the role has no URL, the owner's URL is used, with the role as the user.
+/// Connection settings of a role. If the role has no URL of its own, the owner's URL is used, but with the role as the
+/// user.
 ///
 /// `variable` is the environment variable that error messages name.
 pub fn role_config(
@@ -144,8 +147,8 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
     Ok(())
 }
 
-/// Grants the roles access to this database. [`migrate`] calls this function. A copy of a database needs a call of its
-/// own, because Postgres does not copy the grants on a database.
+/// Grants the roles access to this database. [`migrate`] calls this function. After a database was copied, the function
+/// must be called for the copy, because Postgres does not copy the grants on a database.
 pub async fn grant_database(owner: &Client) -> Result<(), DbError> {
     Ok(owner.batch_execute(DATABASE_GRANTS).await?)
 }
@@ -195,7 +198,7 @@ pub async fn create_generation(
 }
 
 /// Creates the indexes that queries on a generation's read tables need. The generation's schema must be the first
-/// schema of the search path. Must be called after the first rows are written.
+/// schema of the search path. This function must be called only after the first rows are written.
 pub async fn index_generation(client: &impl GenericClient) -> Result<(), tokio_postgres::Error> {
     client.batch_execute(READ_INDEXES).await
 }

@@ -1,4 +1,4 @@
-//! Finds the feed files from which the observations of an explanation were loaded.
+//! Finds the feed files of the observations (records and bars) that an explanation of metrics lists.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,8 +7,8 @@ use tokio_postgres::GenericClient;
 
 const FILES: &str = "select frame, file from {frames} where frame = any($1) and file <> ''";
 
-/// Adds the name of the feed file to each observation of an explanation. The id of the observation's record batch
-/// identifies the file.
+/// Adds the name of the feed file to each observation (record or bar) that an explanation lists. The file is found by
+/// the id of the observation's record batch.
 ///
 /// `frames` is the name of the fact set's table of record batches.
 ///

@@ -1,7 +1,7 @@
 //! Past facts: the facts as they were known at an earlier sequence of the log.
 //!
-//! Every observation and every bar names its record batch. The table `frames` has the sequence of each record batch.
-//! Superseded facts are kept in separate tables.
+//! Every observation and every bar has the id of its record batch. The table `frames` has the sequence of each record
+//! batch. Superseded facts are kept in separate tables.
 //!
 //! The past facts at a sequence are a merge of all observations and bars from record batches up to this sequence. They
 //! have the same form as the current facts.
@@ -172,7 +172,7 @@ impl FactHistory {
         Ok(PastFacts { facts, feeds, directory })
     }
 
-    /// Log sequences of the record batches from which the loaded records came. Record batches of prices are left out.
+    /// Log sequences of the record batches that contain the loaded records. Record batches of prices are left out.
     pub fn record_sequences(&self) -> Vec<i64> {
         self.record_sequences.iter().copied().collect()
     }

@@ -1,4 +1,4 @@
-//! Schema version of a database, and the newest version that this program knows.
+//! Schema version of a database, and the newest version that this program supports.
 
 use refinery_core::Migration;
 use tokio_postgres::Client;
@@ -14,7 +14,7 @@ pub(crate) fn migrations() -> Result<Vec<Migration>, refinery_core::Error> {
     MIGRATIONS.iter().map(|(name, sql)| Migration::unapplied(name, sql)).collect()
 }
 
-/// Newest schema version that this program knows.
+/// Newest schema version that this program supports: that of its last migration.
 pub fn newest_schema() -> i64 {
     let versions =
         MIGRATIONS.iter().filter_map(|(name, _)| name.strip_prefix('V')?.split_once("__")?.0.parse().ok());

@@ -1,8 +1,8 @@
 //! Links between symbols that may name the same security.
 //!
 //! Symbols that are linked directly or through other symbols form a component. The security that a symbol names depends
-//! only on facts of the symbol's component. Past identities can therefore be found without the facts of the whole
-//! market.
+//! only on facts of the symbol's component. To find the security that a symbol named in the past, the facts of the
+//! component are therefore enough. The facts of the whole market are not needed.
 
 use std::collections::BTreeSet;
 
@@ -18,13 +18,14 @@ const INSERT: &str = include_str!("../queries/symbol_links_insert.sql");
 /// Selects true if the fact set has no links. Older program versions did not store links.
 const IS_UNLINKED: &str = "select not exists (select from symbol_links) as unlinked";
 
-/// Links to store, as pairs (digest of the link, symbol). All symbols with the same digest are linked.
+/// Collected links, which [`SymbolLinks::store`] writes to Postgres. They are pairs (digest of the link, symbol). All
+/// symbols with the same digest are linked.
 #[derive(Debug, Default)]
 pub struct SymbolLinks(BTreeSet<(i64, String)>);
 
 impl SymbolLinks {
-    /// Links the current symbol and the former symbols of a security record. They are also linked to the symbols that
-    /// other versions of the same record have.
+    /// Links the current symbol and the former symbols of a security record. All versions of the record give the same
+    /// link, so the symbols of all versions become linked.
     pub fn add_security(&mut self, observation: &Observation<Security>) {
         let record = &observation.record;
         let key = observation.security_ref.as_deref().or(observation.id.as_deref());

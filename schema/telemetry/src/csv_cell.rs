@@ -1,4 +1,4 @@
-//! CSV cells that no spreadsheet runs as a formula.
+//! Escaping of CSV cells, so that no spreadsheet runs a cell as a formula.
 
 /// Escapes a cell that a spreadsheet would run as a formula. Such a cell begins with a formula sign, which may be
 /// full-width (`＝`), or with a tab or line break.

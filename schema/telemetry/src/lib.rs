@@ -1,4 +1,4 @@
-//! Telemetry and process functions that the three programs share.
+//! Functions that the three programs share: telemetry, command lines, output and shutdown.
 
 pub mod command_line;
 mod count;

@@ -75,8 +75,8 @@ struct TableRow {
 }
 
 impl Table {
-    /// Creates an empty table that prints at most `max_rows` rows. The total names the rows by one of the two `nouns`,
-    /// singular or plural, for example `symbol` and `symbols`.
+    /// Creates an empty table that prints at most `max_rows` rows. `nouns` is the singular and the plural of the noun
+    /// in the total line. For example, with `symbol` and `symbols`, the line is `1 symbol` or `2 symbols`.
     pub fn new(nouns: [&'static str; 2], columns: &[Column], max_rows: usize) -> Self {
         Self {
             nouns,

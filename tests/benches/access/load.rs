@@ -48,7 +48,7 @@ impl Figures {
         self.times.len() as f64 / self.seconds
     }
 
-    /// Latency quantile in milliseconds. For example, the median has the `share` 0.5.
+    /// Latency quantile in milliseconds. For example, the quantile with `share` 0.5 is the median.
     #[expect(
         clippy::cast_precision_loss,
         clippy::cast_possible_truncation,
@@ -68,8 +68,8 @@ impl Load {
         Load { addresses, connections, requests, is_counted: true, pace: None }
     }
 
-    /// The same load at a fixed number of requests per second. The latency of a request counts from the time at which
-    /// it is due.
+    /// The same load at a fixed number of requests per second. The latency of a request is measured from the time at
+    /// which the request is due.
     pub(crate) fn paced(self, pace: u32) -> Load {
         Load { pace: Some(pace), ..self }
     }
@@ -94,7 +94,7 @@ impl Load {
         Ok(outcome.times.len())
     }
 
-    /// Sends requests for `duration`, after a warm-up. The warm-up does not count for rate and latencies.
+    /// Sends requests for `duration`, after a warm-up. The rate and the latencies do not include the warm-up.
     pub(crate) async fn run(&self, duration: Duration) -> Result<Figures> {
         let before = self.drive(usize::MAX, Some(duration / 5)).await?;
         let started = Instant::now();

@@ -11,9 +11,9 @@
 //!
 //! All servers and the load generator run on the same machine in one run. The ratios are therefore comparable, although
 //! absolute figures vary between runs. Rate limits, quotas and address limits are raised so that no call reaches them.
-//! A call that is refused (4xx) ends the run. A call that fails with a server error (5xx) is counted. After each line,
-//! the benchmark checks that the stored usage of the accounts matches the number of answered calls. The benchmark does
-//! not judge the figures.
+//! A call that is refused (4xx) ends the run. A call that fails with a server error (5xx) is counted. For each line of
+//! the result table that measures API calls, the benchmark checks that the stored usage of the accounts matches the
+//! number of answered calls. The benchmark sets no limits that the figures must meet.
 
 #![expect(clippy::print_stdout, reason = "the figures are the program's output")]
 
@@ -41,7 +41,7 @@ use load::{Figures, Load};
 use rivals::Rival;
 use seed::Seeded;
 
-/// Times requests.
+/// Measures the rate and latency of requests to the API.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Securities of the synthetic market
@@ -59,7 +59,7 @@ struct Arguments {
     /// Number of repetitions of each measurement; the median is printed
     #[arg(long, default_value_t = 1)]
     rounds: usize,
-    /// Measures only the lines whose name contains this text, and the static body that they are compared with
+    /// Measures only the static body, and the lines of the result table whose name contains this text
     #[arg(long)]
     only: Option<String>,
     /// Counts the instructions or system calls per request, instead of measuring times; the script
@@ -69,11 +69,12 @@ struct Arguments {
     /// Folder for the output files of callgrind and strace
     #[arg(long)]
     counts: Option<PathBuf>,
-    /// Loads one server for this number of seconds, instead of the other measurements; fails if the server uses clearly
-    /// more memory or open files, or more threads, at the end than at the beginning
+    /// Sends requests to one server for this number of seconds, instead of the other measurements; fails if the server
+    /// uses clearly more memory or open files, or more threads, at the end than at the beginning
     #[arg(long)]
     soak: Option<u64>,
-    /// Number of change streams to open at one server, instead of the other measurements; times events from the end of a load to their arrival
+    /// Number of change streams to open at one server, instead of the other measurements; measures the time from the
+    /// end of a data load to the arrival of its event
     #[arg(long)]
     streams: Option<usize>,
     /// Options with which the benchmark starts its own program as a simple server for comparison

@@ -30,7 +30,8 @@ impl Drop for Peer {
     }
 }
 
-/// Installs the peers in a subfolder of `folder`. Returns those that this machine can run; they are not started yet.
+/// Installs the peers in a subfolder of `folder`, but does not start them. Returns only the peers that this machine can
+/// run.
 pub(crate) async fn installed(folder: &Path) -> Result<Vec<Starting>> {
     let into = folder.join("peers");
     let status = Command::new(INSTALL).arg(&into).status().await.context("installing the peers")?;

@@ -45,7 +45,7 @@ impl Seeded {
         Arc::new(self.symbols.iter().map(page).collect())
     }
 
-    /// Screener requests for 100 rows. Every request has another minimum yield.
+    /// Screener requests for 100 rows. Every request has a different minimum yield.
     pub(crate) fn lists(&self) -> Arc<Vec<Vec<u8>>> {
         let path = |n: usize| format!("/v1/screener?limit=100&min_yield={}.{:03}", n / 1_000, n % 1_000);
         let keys = self.keys.iter().cycle();

@@ -34,9 +34,9 @@ impl Held {
     }
 }
 
-/// Loads the server twice: for a tenth of `duration`, then for `duration`. Measures the resources of the server after
-/// each load. Returns an error if the number of threads has grown, or if memory or open files have grown by more than
-/// the slack.
+/// Sends requests to the server in two rounds: for a tenth of `duration`, then for `duration`. Measures the resources
+/// of the server after each round. Returns an error if the number of threads has grown, or if memory or open files have
+/// grown by more than the slack.
 pub(crate) async fn soak(api: &Api, seeded: &Seeded, duration: Duration) -> Result<String> {
     round(api, seeded, duration / 10).await?;
     let before = settled(api).await?;

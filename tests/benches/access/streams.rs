@@ -1,4 +1,5 @@
-//! Benchmark of open change streams: time from the end of a load to the arrival of its event, and memory per stream.
+//! Benchmark of open change streams: memory per stream, and the time from the end of a data load (`ingest load`) to the
+//! arrival of its event.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use tokio::time::timeout;
 
 use crate::seed::Seeded;
 
-/// Number of loads. Each load has one dividend.
+/// Number of data loads. Each load adds one dividend.
 const LOADS: u32 = 30;
 /// Longest wait for the events of a load.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -20,8 +21,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 /// Results of one run.
 pub(crate) struct StreamFigures {
     streams: usize,
-    /// Times from the end of a load to the arrival of its first event at each stream, ascending. The time is 0 if the
-    /// event arrived before the end of the load.
+    /// Times from the end of a data load to the arrival of its first event at each stream, ascending. The time is 0 if
+    /// the event arrived before the end of the load.
     times: Vec<Duration>,
     kilobytes: f64,
 }

@@ -1,4 +1,5 @@
-//! Benchmark of `projector diff` and of an export, relative to the time for reading two generations once.
+//! Benchmark of `projector diff` and of an export. Their times are also printed as multiples of the time for reading
+//! two generations once.
 
 use std::time::Instant;
 
@@ -25,8 +26,8 @@ const TABLES: [&str; 13] = [
     "sectors",
 ];
 
-/// Compares two equal generations, first by digests and then completely (`--whole`). Then compares the served
-/// generation with a generation that is derived as of the day before.
+/// Compares the served generation with an equal one (`equal`), first by digests and then completely (`--whole`). Then
+/// compares the served generation with a generation that is derived as of the day before.
 pub(crate) async fn compare(app: &TestApp, equal: &str, day_before: &str) -> Result<()> {
     let other = timed(app, Program::Projector, &["rebuild", "--as-of", day_before]).await?;
     println!("{:32} {:>8.1} s", "rebuild of the day before", other.seconds);

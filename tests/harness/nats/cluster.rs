@@ -55,7 +55,7 @@ impl NatsCluster {
         Ok(jetstream::new(async_nats::connect(addresses).await.context("connecting to the cluster")?))
     }
 
-    /// Number of the node that leads a stream now.
+    /// Index of the node that is now the leader of a stream. The first node has index 0.
     pub async fn leader(&self, stream: &str) -> Result<usize> {
         let info = self.connect().await?.get_stream(stream).await?.cached_info().clone();
         let leader = info.cluster.and_then(|cluster| cluster.leader).context("the stream has no leader")?;

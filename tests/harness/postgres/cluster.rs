@@ -1,7 +1,7 @@
-//! Database cluster on disk: its folder, its settings, and the command that serves it.
+//! Database cluster on disk: its folder, its settings, and the command that starts its server.
 //!
 //! Invariants: a cluster folder exists completely or not at all. It belongs to the user that runs the server. The
-//! server listens only on 127.0.0.1, and on no socket file.
+//! server listens only on 127.0.0.1, and not on a Unix socket.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -35,7 +35,8 @@ const LEAST_BUFFERS: u64 = 128;
 const MOST_BUFFERS: u64 = 1024;
 
 /// Setting `shared_buffers`: a quarter of the machine's memory, limited to the range from `LEAST_BUFFERS` to
-/// `MOST_BUFFERS`. Postgres advises a quarter (<https://www.postgresql.org/docs/current/runtime-config-resource.html>).
+/// `MOST_BUFFERS`. The Postgres manual recommends a quarter
+/// (<https://www.postgresql.org/docs/current/runtime-config-resource.html>).
 fn shared_buffers() -> String {
     let told = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = told.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next());

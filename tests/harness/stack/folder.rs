@@ -21,13 +21,13 @@ use crate::server_user;
 
 const LOCK: &str = "lock";
 const ENVIRONMENT: &str = "environment.json";
-/// File with the environment variables of the previous run. It is a separate file, so that failed starts do not
-/// overwrite it.
+/// File with the environment variables of the last run that became ready. The next start renames `environment.json` to
+/// this name. If that start fails, the file remains unchanged.
 const LAST_ENVIRONMENT: &str = "last-environment.json";
 const CURSOR_SECRET: &str = "cursor-secret";
 
-/// Entries that `--fresh` deletes. All other entries remain, because the user may have chosen a folder with other
-/// files.
+/// Files and folders in the data folder that `--fresh` deletes. All others remain, because the user may have chosen a
+/// folder with other files.
 const DATA: [&str; 9] = [
     "postgres",
     "nats",
@@ -71,7 +71,8 @@ impl StackFolder {
         self.path.join("logs").join(format!("{name}.log"))
     }
 
-    /// Short hash of the folder's path. Stacks with different data folders can therefore use the same servers.
+    /// Short hash of the folder's path. The names of the database and of the stream contain it, so that stacks with
+    /// different data folders can use the same servers.
     pub(super) fn identity(&self) -> String {
         short_hash(&self.path)
     }

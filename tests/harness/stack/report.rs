@@ -36,7 +36,7 @@ pub fn print_environment() -> Result<()> {
     Ok(())
 }
 
-/// Quotes a value as one word of a shell, without expansion.
+/// Quotes a value, so that a shell reads it as one word and expands nothing in it.
 fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\'', r"'\''"))
 }
@@ -51,8 +51,8 @@ pub(super) fn program_name() -> &'static str {
 pub(super) struct MetricsPorts {
     pub(super) api: u16,
     pub(super) projector: u16,
-    /// Free port for an `ingest watch` or `ingest pull` that the user starts. The stack does not start `ingest` as a
-    /// daemon.
+    /// Free port for the metrics of `ingest watch` or `ingest pull`. The user may start these commands later. The stack
+    /// does not start them.
     pub(super) ingest: u16,
 }
 
@@ -116,9 +116,9 @@ pub(super) async fn print(api: &Api, keys: &Keys) -> Result<()> {
     Ok(())
 }
 
-/// Example calls for the report. They are for a symbol that pays dividends, or else for any symbol. They were tried
-/// before, and all of them succeeded. If the calls succeed for none of the tried symbols, the examples are calls that
-/// need no symbol.
+/// Example calls for the report. The function tries the calls for several symbols. It returns the calls for the first
+/// symbol for which all calls succeed and which pays dividends. If there is none, it returns the calls for the first
+/// symbol for which all calls succeed. Without any such symbol, it returns calls that need no symbol.
 async fn calls_to_try(api: &Api, key: &str) -> Result<Vec<String>> {
     let listed = api.get(&format!("/v1/stocks?limit={CANDIDATES}"), Some(key)).await?;
     let mut found = Vec::new();

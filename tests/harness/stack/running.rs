@@ -1,4 +1,4 @@
-//! Running parts of a stack, in the order in which they are stopped.
+//! Running processes of a stack, in the order in which they are stopped.
 
 use std::time::Duration;
 
@@ -21,8 +21,8 @@ pub(super) struct Running {
 }
 
 impl Running {
-    /// Watches the parts. If the API, the projector or Postgres ends, fails with the last lines of its log. If NATS
-    /// ends, only prints a message, because the API can still serve the loaded data.
+    /// Watches the processes. If the API, the projector or Postgres ends, returns an error with the last lines of its
+    /// log. If NATS ends, prints a message and continues, because the API can still serve the loaded data.
     pub(super) async fn watch(&mut self, progress: &Progress) -> Result<()> {
         loop {
             for daemon in self.api.as_mut().map(|api| &mut api.process).into_iter().chain(&mut self.projector)
@@ -48,7 +48,7 @@ impl Running {
         }
     }
 
-    /// Stops all parts, each before the servers that it uses.
+    /// Stops all processes that the stack started: the API and the projector first, then the servers.
     pub(super) async fn stop(&mut self, progress: &Progress) {
         if let Some(mut api) = self.api.take() {
             tell(progress, "the API", api.process.stop(Signal::TERM, PATIENCE).await.map(drop));

@@ -6,7 +6,7 @@ use std::path::Path;
 /// Path as a list of names from the crate's root, for example `a`, `b` and `C` for `a::b::C`.
 type Names = Vec<String>;
 
-/// Beginning of the test module in a source file.
+/// Text with which the test module of a source file begins.
 const TESTS: &str = "#[cfg(test)]\nmod tests {";
 
 /// Modules of a crate, by their paths. The path of the root module is empty.
@@ -50,7 +50,7 @@ impl Modules {
         self.0.values().map(|module| (module.file.clone(), files_used(module))).collect()
     }
 
-    /// File that defines the item of a path. Follows re-exports.
+    /// Finds the file that defines the item with this path. Follows re-exports.
     fn file(&self, path: &[String]) -> Option<&str> {
         let length = (0..=path.len()).rev().find(|length| self.0.contains_key(&path[..*length]))?;
         let module = &self.0[&path[..length]];
@@ -72,7 +72,8 @@ impl Module {
         module
     }
 
-    /// Adds the paths in `code`, which belongs to the module with the path `place`.
+    /// Adds the paths that occur in `code` to `used`, and its re-exports to `exported`. `place` is the path of the
+    /// module that contains `code`.
     fn read_code(&mut self, code: &str, place: &[String]) {
         let children: Vec<&str> =
             code.split("mod ").skip(1).filter_map(|rest| Some(rest.split_once(';')?.0.trim())).collect();
@@ -153,7 +154,7 @@ fn without_comments(text: &str) -> String {
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
 
-/// Path of the module in a file. For `a/b.rs` and `a/b/mod.rs` it is `a::b`, and for `lib.rs` it is empty.
+/// Module path of a source file. For `a/b.rs` and `a/b/mod.rs` it is `a::b`, and for `lib.rs` it is empty.
 fn place(file: &str) -> Names {
     let stem = file.trim_end_matches(".rs");
     stem.split('/').filter(|name| !matches!(*name, "mod" | "lib")).map(str::to_owned).collect()

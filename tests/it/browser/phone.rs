@@ -1,4 +1,5 @@
-//! Pages at a phone's width: the selected tab and every error are in view, and tables are cards.
+//! Pages at a phone's width: the selected tab and every error are in view, and each table row is shown as a card, so
+//! that no table scrolls sideways.
 
 use anyhow::{Result, ensure};
 use harness::{BrowserOptions, Screen};

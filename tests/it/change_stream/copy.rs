@@ -1,4 +1,4 @@
-//! Copy of the market at a client that only follows the change stream.
+//! A client's copy of the market, built only from the events of the change stream.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::str::FromStr;
@@ -15,7 +15,7 @@ const LISTS: [&str; 4] = ["high-yield", "dividend-growth", "dividend-aristocrats
 /// Rows by id.
 type Rows = BTreeMap<String, Value>;
 
-/// Copy of the market, or of some symbols, at a client that only follows the change stream.
+/// A client's copy of the market or of some symbols, built only from the events of the change stream.
 pub(crate) struct StreamCopy {
     /// Symbols that the client follows. Empty means the whole market.
     symbols: Vec<String>,
@@ -163,7 +163,8 @@ impl StreamCopy {
         Ok(())
     }
 
-    /// Checks the copied factors of a symbol. Their products must equal the adjustment factors of every served price.
+    /// Checks the copied split and dividend factors of a symbol. For every served price, the product of the factors
+    /// with a later ex-date must equal the adjustment factor of the price.
     async fn has_factors(&self, service: &Service, symbol: &str) -> Result<()> {
         let body = service.json(&format!("/v1/prices/{symbol}?range=max&limit=5000")).await?;
         let as_of = body["meta"]["as_of"].as_str().context("an as-of date")?.to_owned();

@@ -191,7 +191,8 @@ async fn a_client_that_reads_too_slowly_is_cut_off_and_can_continue() -> Result<
     slow.write_all(head.as_bytes()).await?;
     let mut received = vec![0; 64];
     slow.read_exact(&mut received).await?;
-    // More changes than the instance keeps in memory, and than the kernel keeps for a connection.
+    // The load has so many changes that neither the instance's memory nor the kernel's buffers of a connection can
+    // contain all of them.
     let day = |number: u32| chrono::NaiveDate::from_num_days_from_ce_opt(720_000 + number as i32);
     let rows: Vec<Value> = (0..20)
         .flat_map(|symbol| (0..1_500).map(move |number| (symbol, number)))

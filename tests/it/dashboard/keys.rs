@@ -195,7 +195,7 @@ async fn a_name_has_something_to_see_and_one_spelling() -> Result<()> {
         let page = person.fill("/dashboard/keys", "/dashboard/keys", &fields).await?;
         assert_eq!(page.status, 422, "{name:?}: {}", page.text);
     }
-    // The other spelling still names the key.
+    // The command also finds the key by the refused spelling, which has a separate accent character.
     app.api(&["key", "delete", WHO, "cafe\u{301}"]).await?.success()?;
     Ok(())
 }

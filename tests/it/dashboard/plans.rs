@@ -41,7 +41,7 @@ async fn the_free_limit_is_explained_and_an_upgrade_holds_at_once() -> Result<()
     assert_eq!((page.status, page.location()), (303, "/dashboard/plan?done=upgraded"));
     let next = api.get(CALL, Some(&key)).await?;
     assert_eq!((next.status.as_u16(), next.header("x-ratelimit-limit")), (200, Some("30")));
-    // The used quota stays used.
+    // Calls made before the upgrade still count against the new quota.
     assert_eq!(next.header("x-quota-remaining"), Some("49996"));
     Ok(())
 }
@@ -63,7 +63,7 @@ async fn less_holds_when_the_paid_month_ends() -> Result<()> {
     check(&shown(&app).await?, json!({ "tier": "professional", "next_tier": "starter" }));
     app.sql("update accounts.accounts set paid_until = now() - interval '1 second'", &[]).await?;
     assert_eq!(rate().await?, "30", "and then it is over, without a job or a restart");
-    // The lower plan has months of its own, and can be cancelled too.
+    // The lower plan now has its own paid month, and can be cancelled too.
     let page = person.fill(PLAN, "/dashboard/plan/cancel", &[]).await?;
     assert_eq!(page.location(), "/dashboard/plan?done=cancelled");
     assert!(person.get(PLAN).await?.has("Paid until"));
@@ -81,8 +81,8 @@ async fn less_holds_when_the_paid_month_ends() -> Result<()> {
     Ok(())
 }
 
-/// Fails if a paid month does not end on the same day of the month as the subscription began. In a shorter month, it
-/// ends on the last day.
+/// A paid month ends on the day of the month on which the subscription began. If the month has no such day, it ends on
+/// the last day of the month. Fails if it ends on another day.
 #[tokio::test]
 async fn a_paid_month_ends_on_the_day_it_began() -> Result<()> {
     let app = TestApp::start().await?;

@@ -169,8 +169,8 @@ async fn cookies_stay_with_this_host_and_away_from_scripts() -> Result<()> {
     Ok(())
 }
 
-/// Signs in with wrong credentials. Returns the median duration, the status and the page. Status and page must be the
-/// same for all attempts.
+/// Sends sign-in attempts that should be refused. Fails if their statuses or pages differ. Returns the median duration,
+/// the status and the page.
 async fn refused(api: &Api, attempts: &[(String, &str)]) -> Result<(Duration, u16, String)> {
     let (mut took, mut told) = (vec![], vec![]);
     for (email, password) in attempts {

@@ -21,7 +21,8 @@ const PROXIED: [(&str, &str); 4] = [
     ("ADDRESS_CALLS_PER_MINUTE", "1000000"),
 ];
 
-/// Signs in from `address`, and sends `cookie`.
+/// Sends a sign-in attempt from the client address `address`. `fields` are the form's fields, and `cookie` is the
+/// cookie header.
 async fn sign_in(api: &Api, address: &str, fields: &[(&str, &str)], cookie: &str) -> Result<Page> {
     let headers = [("x-forwarded-for", address), ("cookie", cookie)];
     Person::at(api)?.post_with("/sign-in", fields, &headers).await
@@ -113,7 +114,7 @@ async fn a_flood_from_new_addresses_keeps_no_holder_out() -> Result<()> {
     let first = sign_in(&api, "198.51.100.1", &RIGHT, "").await?;
     assert_eq!(first.status, 303, "{}", first.text);
     let device = device(&first)?;
-    // Guesses for this account, and for others, each from an address of its own.
+    // Half of the guesses are for this account, and half for other accounts. Each guess comes from another address.
     let base = api.base_url.clone();
     let flood: Vec<_> = (0..150u32)
         .map(|number| {

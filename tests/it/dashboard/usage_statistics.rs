@@ -1,5 +1,5 @@
-//! Usage statistics of the dashboard. They equal the calls that were sent, even if several processes answered and one
-//! was killed.
+//! Usage statistics of the dashboard. The counts equal the number of calls that were sent, even if several processes
+//! answered. If a process is killed, at most its last second is not counted.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

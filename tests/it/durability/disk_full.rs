@@ -120,9 +120,11 @@ async fn a_rebuild_is_not_begun_where_its_generation_has_no_room() -> Result<()>
 /// The kind of disk space that Postgres lacks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Lacking {
-    /// Space for a new segment of the write-ahead log. The last segment is nearly full.
+    /// Postgres has no space for another segment of the write-ahead log. It soon needs one, because the current segment
+    /// is nearly full.
     Segment,
-    /// Space for new pages of a table. The write-ahead log has a fresh segment.
+    /// Postgres has no space for new pages of a table. It can still write the write-ahead log, because the current
+    /// segment is nearly empty.
     Pages,
 }
 

@@ -52,7 +52,7 @@ impl Registry {
         tokio::spawn(async move {
             while let Ok((connection, _)) = listener.accept().await {
                 let served = Arc::clone(&served);
-                // The test sees a lost client in its own result.
+                // An error of the connection is ignored, because the test's client reports it.
                 tokio::spawn(async move { served.serve(connection).await });
             }
         });

@@ -42,7 +42,8 @@ async fn a_downgrade_keeps_what_is_used() -> Result<()> {
     assert_eq!(reply.status, 429);
     let usage = json!({ "current": 60_000, "limit": 50_000, "percentage": 120 });
     assert_eq!(reply.json()?["usage"], usage);
-    // Ten of 600 were used, so fifty of 60 were left before this call.
+    // Before the downgrade, ten of the 600 tokens were used. The new bucket has 60 tokens, so fifty were left before
+    // this call.
     let tokens: f64 = cluster.app.sql_value("select tokens from accounts.limiter").await?;
     assert!((49.0..60.0).contains(&tokens), "{tokens}");
     cluster.app.api(&["account", "set-tier", "down@example.com", "premium"]).await?.success()?;

@@ -144,7 +144,8 @@ async fn older_files_are_raw_and_a_split_they_leave_out_is_flagged() -> Result<(
         assert_eq!(worst(&ours, &raw)?.0, rust_decimal::Decimal::ZERO, "{name}");
         let flagged = vendors.flags(name, *last).await?.contains(&"price_jump_without_split".to_owned());
         eprintln!("{name}: {} raw closes as in the file; price_jump_without_split {flagged}", ours.len());
-        // Apple's 2:1 of 2005 shows; the others' splits fell on days that moved more than 3 %, or there were none.
+        // Only Apple's 2:1 split of 2005 is flagged. The other securities had no split, or their price moved by more
+        // than 3 % in addition to the split.
         assert_eq!(flagged, name == "AAPL", "{name}");
     }
     Ok(())

@@ -141,8 +141,8 @@ impl Log {
             let sequence = message.sequence.to_u64();
             if delivery.number != delivered + 1 {
                 // A gap in the delivery numbers means that the client library dropped messages. Either the connection
-                // ended, or the library took a stored message with a status code for a reply of the server. The dropped
-                // messages are fetched by sequence.
+                // ended, or a stored message has a status code, and the library treated it as a reply of the server.
+                // The dropped messages are fetched by sequence.
                 for missing in next..sequence {
                     if let Some(message) = connection.fetch(missing).await?
                         && matches_subjects(&message, subjects)

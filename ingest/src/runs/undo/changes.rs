@@ -27,7 +27,7 @@ pub struct UndoChanges {
 
 /// Change that an undo makes to a row.
 pub(super) enum UndoChange<T> {
-    /// Publish again the highest-ranked version of the row from other runs.
+    /// Republish this version of the row. It is the highest-ranked version from all other runs.
     Restore(T),
     Retract,
 }

@@ -23,10 +23,11 @@ const ROWS_PER_BATCH: usize = 500;
 /// Type of record that can be undone.
 trait Undoable: EventRecord + Clone + PartialEq {
     /// A retraction without a vendor's id withdraws the rows with the same natural key and without an id. If this
-    /// constant is true, it also withdraws the rows with the same natural key and an id (rule R29).
+    /// constant is true, such a retraction also withdraws the rows with the same natural key that have an id (rule
+    /// R29).
     const BY_NATURAL_KEY: bool = false;
-    /// Key that identifies a record without a vendor's id. The default is symbol and date. The key of a dividend
-    /// includes the currency. If a dividend has no currency, the currency of its security is used (rule R39).
+    /// Key that identifies a record without a vendor's id. The default is symbol and date. The key of a dividend also
+    /// contains its type and currency. If a dividend has no currency, the currency of its security is used (rule R39).
     fn natural_key(&self, _currencies: &SecurityCurrencies) -> String {
         let date = self.date().map(|date| date.to_string());
         let parts = self.symbol().map(ToString::to_string).into_iter().chain(date);
@@ -195,8 +196,8 @@ struct KeyVersions<T> {
     other: Option<RecordVersion<T>>,
 }
 
-/// Rows of other runs with one natural key. The undone run has a row with this natural key, but no row with the ids of
-/// these rows. A retraction of the natural key also withdraws these rows.
+/// Rows of other runs that have an id, and the same natural key as a row of the undone run. The undone run has no rows
+/// with these ids. But a retraction of the natural key also withdraws the rows with these ids.
 #[derive(Debug)]
 struct NaturalKeyRows<T> {
     /// Highest-ranked version of each row, by id.
@@ -221,9 +222,8 @@ impl<T> Default for RecordTable<T> {
     }
 }
 
-/// Revision and observation time of a retraction without an id. The retraction withdraws the rows with its natural key.
-/// A row with a higher revision is not withdrawn. A row with the same revision and a later observation time is not
-/// withdrawn either.
+/// Revision and observation time of a retraction without an id. The retraction withdraws the rows with its natural key,
+/// except newer rows. A row is newer if it has a higher revision, or the same revision and a later observation time.
 type RetractionTime = (i64, DateTime<Utc>);
 
 impl<T: Undoable> RecordTable<T> {

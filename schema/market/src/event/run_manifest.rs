@@ -1,5 +1,5 @@
-//! Run manifest: log record about one run of `ingest`, with its files, its row counts and a digest of its record
-//! batches.
+//! Run manifest: message in the event log that describes one run of `ingest`: the files, the row counts and a digest of
+//! the record batches.
 
 use std::collections::BTreeMap;
 
@@ -11,8 +11,8 @@ use crate::symbol::Symbol;
 use crate::text_enum;
 
 text_enum! {
-    /// State of a run. The manifest with `started` is published before the rows, so that an interrupted run can be
-    /// found and resumed.
+    /// State of a run. The manifest with the state `started` is published before the rows, so that an interrupted run
+    /// can be found and resumed.
     pub enum RunState { Started = "started", Completed = "completed" }
 }
 
@@ -68,7 +68,8 @@ pub struct RunManifest {
     /// Names of the files that the run refused as a whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
-    /// Call budget and progress of a pull, which fetches data from a vendor's API. `None` if the run loads files.
+    /// Set if this manifest is an entry of a pull, which fetches data from a vendor's API. The entry charges API calls
+    /// or records progress. `None` for a run that loads rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pull: Option<Pull>,
 }
@@ -101,19 +102,20 @@ impl RunManifest {
     }
 }
 
-/// State of a pull: the API calls charged to the budget, and the progress of each request.
+/// Entry of a pull in the log: either API calls that it charges to a budget, or the progress of requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pull {
-    /// Name of the connector (the definition of a vendor's API). The budget and the bookmarks belong to it.
+    /// Name of the connector (the definition of a vendor's API). Each connector has its own call budget and its own
+    /// bookmarks.
     pub connector: String,
-    /// Number of API calls that the pull charged to the connector's call budget when it published this manifest. A call
-    /// is charged before it is made.
+    /// Number of API calls that this entry charges to the connector's call budget; 0 for an entry with bookmarks. Calls
+    /// are charged before they are made.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub calls: u64,
-    /// Time by which the charged calls must be made. Calls that are not made by then stay charged.
+    /// Time by which the charged calls must be made. Charged calls that are not made by then are not refunded.
     pub until: DateTime<Utc>,
-    /// Progress of each request whose rows are in the log. The key is the name of the request. If the request is about
-    /// one symbol or one day, the key also contains the symbol or day.
+    /// New progress of requests. The rows of these requests are already in the log. The key is the name of the request.
+    /// If the request is about one symbol or one day, the key also contains the symbol or day.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bookmarks: BTreeMap<String, Bookmark>,
 }
@@ -125,8 +127,8 @@ pub struct Bookmark {
     pub through: NaiveDate,
     /// Time at which the response arrived.
     pub fetched: DateTime<Utc>,
-    /// `ETag` header of the response (RFC 9110). The next request sends the header back. The vendor then returns data
-    /// only if they changed.
+    /// `ETag` header of the response (RFC 9110). The next request sends the header back, so that the vendor returns
+    /// data only if the data changed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub etag: Option<String>,
     /// `Last-Modified` header of the response. The next request sends this header back if the response had no `ETag`.
@@ -141,8 +143,8 @@ fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
-/// Number of record batches of one kind from one input. An input is a file, or the holdings of all files of the run
-/// together.
+/// Number of record batches of one kind from one input. Usually, an input is one file. But the holdings of all files of
+/// the run are counted together, as one input.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputBatchCount {
     /// Digest of the input.

@@ -1,5 +1,6 @@
-//! Claims of symbols. A claim says that a security uses a symbol in a period. Claims come from the security's reference
-//! records. If several securities claim one symbol, the days of the symbol are divided among the claims.
+//! Claims of securities to symbols. A claim is the statement that a security uses a symbol in a period. Claims come
+//! from the security's reference records. If several securities claim one symbol, the days of the symbol are divided
+//! among the claims.
 
 use chrono::NaiveDate;
 
@@ -22,7 +23,7 @@ pub(super) struct Claim {
 /// Claims of one security, one per symbol. A former symbol is claimed for the days of its use.
 ///
 /// The claim of the current symbol starts on the day after the last use of a former symbol. If no such day is known,
-/// the claim starts on the IPO date. It ends on the delisting date. Without a delisting date, the claim has no end.
+/// the claim starts on the IPO date. The claim ends on the delisting date, or has no end if no delisting date is known.
 pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     for record in members.iter().map(|member| &member.record) {
@@ -53,8 +54,8 @@ pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> 
 
 /// Divides all days among the sorted claims of one symbol. Returns the first and last day that each claim receives.
 ///
-/// A claim lasts until the day before the next one starts. The first claim also receives all earlier days, and the last
-/// claim all later days.
+/// A claim receives the days from its start to the day before the start of the next claim. The first claim also
+/// receives all earlier days, and the last claim all later days.
 pub(super) fn divide_days(claims: &[Claim]) -> Vec<(NaiveDate, NaiveDate)> {
     let mut starts = vec![NaiveDate::MIN];
     for pair in claims.windows(2) {

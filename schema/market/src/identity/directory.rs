@@ -15,19 +15,20 @@ use crate::symbol::Symbol;
 /// All securities, with look-up by every known symbol.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct SecurityDirectory {
-    /// Identities by canonical symbol.
+    /// Identities. The key is the canonical symbol: the current symbol, or the last one of a delisted security.
     pub identities: BTreeMap<Symbol, Identity>,
-    /// Map from each known symbol to the canonical symbol of its current or last owner.
+    /// Map from each known symbol to the canonical symbol of its owner: the security that uses the symbol now, or used
+    /// it last.
     pub symbols: BTreeMap<Symbol, Symbol>,
     /// Map from each known symbol to the canonical symbols of all its owners, past and present.
     owners: BTreeMap<Symbol, Vec<Symbol>>,
 }
 
 impl SecurityDirectory {
-    /// Builds the directory from the reference records. `known` contains the symbols of all rows.
+    /// Builds the directory from the reference records. `known` contains all symbols that occur in loaded rows.
     ///
-    /// A known symbol without a reference record becomes a provisional security, unless it is a spelling of a known
-    /// preferred share.
+    /// If no reference record claims a symbol of `known`, the symbol becomes a provisional security. The exception is
+    /// another spelling of a known preferred share, for example `BAC.L` for `BAC.PRL`.
     pub fn resolve(
         records: &[Observation<Security>],
         known: &BTreeSet<Symbol>,
@@ -97,8 +98,8 @@ impl SecurityDirectory {
         }
     }
 
-    /// Adds a symbol that no security claims. A spelling of a known preferred share maps to that share (`BAC.L` to
-    /// `BAC.PRL`). Any other symbol becomes a provisional security.
+    /// Adds a symbol that no security claims. If it is another spelling of a known preferred share, it is added to that
+    /// share (`BAC.L` to `BAC.PRL`). Any other symbol becomes a provisional security.
     fn add_provisional(&mut self, symbol: &Symbol) {
         if self.symbols.contains_key(symbol) {
             return;

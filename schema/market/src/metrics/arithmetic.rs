@@ -1,9 +1,10 @@
 //! Decimal arithmetic of the metrics (R9). A calculation divides as late as possible and rounds only its result. Roots
 //! are computed by Newton's iteration.
 //!
-//! A quotient such as 2/3 is cut at 28 digits. A sum of quotients therefore has an error in its last digits.
-//! [`remove_division_error`] rounds to 18 places before any comparison or rounding. A value such as 0.4999…9 becomes
-//! 0.5 again, which then rounds away from zero. Responses have at most 12 places.
+//! A quotient such as 2/3 is cut at 28 digits. A sum of quotients therefore has an error in its last digits. To remove
+//! this error, [`remove_division_error`] rounds a value to 18 places before the value is compared, or rounded for
+//! output. For example, 0.4999…9 becomes 0.5 again, and is then rounded away from zero. 18 places are enough, because
+//! responses have at most 12.
 
 use std::cmp::Ordering;
 
@@ -55,8 +56,8 @@ pub(crate) fn percent_to_fraction(percent: Decimal) -> Decimal {
     percent * Decimal::new(1, 2)
 }
 
-/// `a / b` in percent, rounded to 4 decimal places for output. If the calculation does not fit in 128 bits, the
-/// quotient is cut to 28 digits first.
+/// `a / b` in percent, rounded to 4 decimal places for output. If the exact calculation does not fit in 128 bits, the
+/// quotient is cut to 28 digits before the rounding.
 pub(crate) fn exact_percent(a: Decimal, b: Decimal) -> Option<ExactDecimal> {
     rounded_quotient(a, b).or_else(|| percent_of(a, b).map(percent))
 }

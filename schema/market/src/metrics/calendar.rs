@@ -92,8 +92,8 @@ pub fn new_york_date(instant: DateTime<Utc>) -> NaiveDate {
     instant.with_timezone(&New_York).date_naive()
 }
 
-/// Date `months` calendar months before a date. If the earlier month has no such day, the last day of that month is
-/// used.
+/// Goes back from `date` by a number of calendar months. If the earlier month has no such day, the last day of that
+/// month is used.
 pub fn months_before(date: NaiveDate, months: u32) -> NaiveDate {
     date.checked_sub_months(Months::new(months)).unwrap_or(NaiveDate::MIN)
 }

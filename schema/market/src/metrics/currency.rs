@@ -26,8 +26,8 @@ impl Currency {
         Self { code: "USD".to_owned(), minor: None }
     }
 
-    /// Currency and unit of a security's prices. A security without a reference record (a provisional security) has US
-    /// dollars.
+    /// Currency and unit of a security's prices. For a security without a reference record (a provisional security), US
+    /// dollars are assumed.
     pub fn of_prices(security: Option<&Security>) -> Self {
         let Some(security) = security else { return Self::dollar() };
         let unit = security.quote_unit.as_deref().and_then(Self::parse);
@@ -74,8 +74,8 @@ impl Currency {
     }
 }
 
-/// Gives each dividend without a currency the currency of the security's prices (R39). Amounts in a minor unit are
-/// converted to the major unit.
+/// Gives each dividend without a currency the currency of the security's prices (R39). If the prices are in a minor
+/// unit, the amounts of these dividends are converted to the major unit.
 pub fn assign_currency(history: &mut History) {
     let currency = Currency::of_prices(history.security.as_ref().map(|security| &security.record));
     history.dividends.iter_mut().for_each(|dividend| currency.assign(&mut dividend.record));

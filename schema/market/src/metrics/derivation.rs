@@ -1,4 +1,5 @@
-//! Derivation of one security: from its facts to the rows of its read tables.
+//! Derivation of one security: computes the metrics from the security's facts, and converts the metrics to rows of the
+//! read tables.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
@@ -44,12 +45,12 @@ impl<'a> Derivation<'a> {
         provenance::reading_counts(&self.0)
     }
 
-    /// Converts the metrics to all rows.
+    /// Converts the metrics to the rows of all read tables.
     pub fn rows(self) -> DerivedRows {
         rows::derived(self.0)
     }
 
-    /// Converts the metrics to all rows except dividend rows.
+    /// Converts the metrics to the rows of all read tables, except the dividend rows.
     pub fn rows_without_dividends(self) -> DerivedRows {
         rows::without_dividends(self.0)
     }

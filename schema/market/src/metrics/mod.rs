@@ -7,7 +7,7 @@
 //!
 //! - The functions use no clock, no I/O and no binary floating-point numbers.
 //! - The result depends on the set of observations, never on their order.
-//! - Facts that were declared or traded after the as-of date have no effect (R33).
+//! - Facts that were not yet known on the as-of date, for example prices of later sessions, have no effect (R33).
 //! - A derivation never fails, for any input.
 
 /// A decimal literal in tests.

@@ -43,7 +43,8 @@ struct ComparedRecord {
 /// Values that differ between `before` and `after`, the rows of one security for one market date. The reasons of the
 /// differences are correct only if `before` and `after` were derived by the same rules.
 ///
-/// A record that exists only in `after` is not a revision, but it can revise figures.
+/// A record that exists only in `after` is not a revision. But if it changes a figure, the change of the figure is a
+/// revision.
 pub fn revised_values(before: &DerivedRows, after: &DerivedRows) -> Vec<RevisedValue> {
     let dividends = |rows: &DerivedRows| -> BTreeMap<String, ComparedRecord> {
         let declared = rows.dividends.iter().filter(|row| row.status != DividendStatus::Projected);

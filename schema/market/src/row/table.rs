@@ -25,8 +25,8 @@ pub trait TableRow: Sized {
     fn descriptions() -> Vec<(&'static str, String)>;
 }
 
-/// Pairs of a property name and the description that the OpenAPI schema of `T` has for it. The description is empty if
-/// the schema has none.
+/// Pairs of a property name and the description of this property in the OpenAPI schema of `T`. The description is empty
+/// if the schema has none.
 pub fn describe_properties<T: utoipa::PartialSchema>(
     properties: &[&'static str],
 ) -> Vec<(&'static str, String)> {
@@ -48,7 +48,7 @@ fn alternatives(schema: &serde_json::Value) -> impl Iterator<Item = &serde_json:
 }
 
 /// Declares a row struct. A field is declared as `"column" field: Type`. The text `column` is the name of the column
-/// and the JSON key. It differs from the field name only for a raw identifier: `"type" r#type: Type`.
+/// and the JSON key. The column has the name of the field, except for a raw identifier: `"type" r#type: Type`.
 ///
 /// A row can contain another row, which is declared as `..listed: StockRow` before all other fields. The columns of the
 /// contained row precede the row's own columns.

@@ -46,8 +46,8 @@ pub(crate) fn matches(key: &str, expected: &Value, found: &Value, tolerance: &st
     }
 }
 
-/// Key that selects the rounding of a field in an object. It is the name of the field. If the name is a date or year,
-/// it is `key`, the key of the object.
+/// Key that selects the rounding of a field in an object. Usually, this key is the name of the field. But if the name
+/// is a date or year, the key of the object (`key`) is used.
 fn child<'a>(key: &'a str, name: &'a str) -> &'a str {
     if name.starts_with(|c: char| c.is_ascii_digit()) { key } else { name }
 }

@@ -176,9 +176,9 @@ fn sector(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
     })
 }
 
-/// Result for a calendar table. It lists the symbols of the rows in the window, sorted by date and symbol. Both bounds
-/// of the window are included. Rows that are projected, cancelled, or below the case's minimum amount or yield are left
-/// out. For a key that asks for a count, the result is the number of the rows instead.
+/// Result for a calendar table: the symbols of the selected rows, sorted by date and symbol. If `key` ends with `count`
+/// or `days`, the result is the number of selected rows. The selected rows have a date in the window, including its
+/// first and last day. Rows that are projected, cancelled, or below the case's minimum amount or yield are left out.
 fn calendar(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
     let today = inputs.as_of?;
     let payments = key.contains("pay");

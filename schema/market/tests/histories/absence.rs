@@ -1,5 +1,5 @@
 //! Tests for securities without dividend rows: the security is a known non-payer, or its dividends are unknown. Other
-//! tests are for payments without a dividend row that a vendor's adjusted closes reveal.
+//! tests are for payments that have no dividend row but can be inferred from a vendor's adjusted closes.
 
 use market::event::{Action, DividendEvidence};
 use market::history::{DividendFeeds, History, Observation};
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use crate::figures::{derived, explained, has, in_market, text};
 use crate::lives::{Life, observed};
 
-/// History without dividends. Source `a` has prices from January 2023 on. Each pair of `feeds` is a source and a year
-/// in which this source has dividends, of this or any other security.
+/// History of a security without dividends. Source `a` has prices from January 2023 on. Each pair of `feeds` is a
+/// source and a year in which this source has dividends of any security.
 fn silent(feeds: &[(&str, i32)]) -> History {
     let life = Life::new("silent", "2024-06-28").close("2023-01-03", "40").close("2024-06-27", "50");
     let dividend_feeds: DividendFeeds =
@@ -25,8 +25,8 @@ fn evidence(fields: &Value) -> Observation<DividendEvidence> {
     observed(1, serde_json::from_value(record).expect("evidence"))
 }
 
-/// Evidence for a payment. The vendor multiplied the adjusted close of `previous` by `factor`, but not the adjusted
-/// close of `ex_date`, the next session in the file. The vendor's closes are split-adjusted.
+/// Evidence for a payment on `ex_date`. In the vendor's file, the adjusted close of the session before (`previous`) is
+/// its close times `factor`. The adjusted close of `ex_date` is not multiplied by it. The closes are split-adjusted.
 fn implied_factor(previous: &str, ex_date: &str, factor: &str) -> Observation<DividendEvidence> {
     let basis = "split_adjusted";
     evidence(&json!({ "previous": previous, "ex_date": ex_date, "factor": factor, "basis": basis }))

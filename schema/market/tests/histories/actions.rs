@@ -1,5 +1,5 @@
-//! Tests for price-only actions such as spin-offs (R35). They adjust earlier prices, but not earlier share counts,
-//! volumes or dividends.
+//! Tests for price-only actions such as spin-offs (R35). Such an action adjusts earlier prices, but not earlier share
+//! counts, volumes or dividends.
 
 use chrono::NaiveDate;
 use market::bars::BarVersion;

@@ -64,8 +64,8 @@ fn a_split_row_is_as_old_as_its_own_record() {
     assert_eq!(found.stock.listed.updated_at, seen(3));
 }
 
-/// History with one close a month, from 79 months ago to `until` months ago. `close` returns the close for a number of
-/// months ago.
+/// History with one close a month, from 79 months ago to `until` months ago. The argument of `close` is how many months
+/// ago the close is.
 fn monthly(until: u32, close: impl Fn(u32) -> &'static str) -> History {
     let session = |ago: u32| {
         let day = date("2024-06-28") - Months::new(ago);

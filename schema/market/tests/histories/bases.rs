@@ -1,6 +1,6 @@
-//! Tests for split-adjusted amounts of a feed that does not state their share basis (R10). The share basis is then the
-//! newest day of the feed's prices. If the feed has no prices, the share basis is the newest ex-date of the feed's
-//! dividends and splits.
+//! Tests for amounts that a feed has adjusted for all splits up to a day, without stating this day (R10). The newest
+//! day of the feed's prices is then used as this day. If the feed has no prices, the newest ex-date of the feed's
+//! dividends and splits is used.
 
 use market::event::{Action, ShareBasis};
 use market::history::History;

@@ -34,7 +34,7 @@ fn dividend(line: u64, row: &str) -> Observation<Dividend> {
     lives::observed(line, serde_json::from_value(record).expect("a dividend"))
 }
 
-/// Dividend rows with an id, each as `ex-date amount currency`. Projected rows have no id.
+/// Dividend rows with an id, each as `ex-date amount currency`. Projected rows have no id and are therefore left out.
 fn counted(history: &History) -> Vec<String> {
     let rows = derived(history).dividends;
     let rows = rows.iter().filter(|row| row.id.is_some());

@@ -1,5 +1,5 @@
-//! Test of the complete explanation of a company's metrics. The explanation has the rule, the formula with values, and
-//! the observations of each metric.
+//! Test of the complete explanation of a company's metrics. For each metric, the explanation has the rule, the formula
+//! with values, and the observations (records and bars) from which the metric was computed.
 //!
 //! `explained.txt` has the expected text. Its numbers were worked out by hand from the payments below.
 

@@ -41,8 +41,8 @@ fn second_company() -> Life {
     Life::new("second", UNTIL).every(91, "2018-05-10", &[("1.50", 27)])
 }
 
-/// All dividends of the feed. The vendor lists the first company's dividends of the last year before the change twice:
-/// under the old ticker and under the new ticker.
+/// All dividends of the feed. The vendor lists the dividends of the first company's last year under the old ticker
+/// twice: under the old ticker and under the new ticker.
 fn feed() -> Vec<Observation<Dividend>> {
     let mut rows = filed(&first_company(), |day| if day <= date(LEFT) { "TICK" } else { "TOCK" });
     let again = filed(&first_company(), |_| "TOCK").into_iter();
@@ -113,9 +113,9 @@ fn ids(derived: &DerivedRows, until: NaiveDate) -> BTreeSet<String> {
     derived.dividends.iter().filter(|row| row.ex_date <= until).filter_map(|row| row.id.clone()).collect()
 }
 
-/// Derives a company at every month end from the first payment of the first company on, and checks the company's
-/// payments and ids. Each pair of `indicated` is a day and the forward dividend that is expected from this day on.
-/// Returns the ids of all payments at the last month end.
+/// Derives the rows of a company at every month end, and checks the company's status, payments and ids. The first of
+/// these days is in the month of the first company's first payment. Each pair of `indicated` is a day and the forward
+/// dividend that is expected from this day on. Returns the ids of all payments at the last month end.
 fn check(ticker: &str, life: &Life, indicated: &[(&str, &str)]) -> BTreeSet<String> {
     let history = history(&companies().identities[&symbol(ticker)]);
     let mut before = BTreeSet::new();

@@ -205,7 +205,8 @@ fn an_explanation_since_a_day_counts_what_is_older() {
     assert_eq!(unused.currency.as_deref(), Some("USD"));
 }
 
-/// Explanation of a session: the bar of each source as `source outcome close`. The used bar is first.
+/// Explanation of a session: the bar of each source as `source outcome close`. The first bar is the one that the
+/// derivation uses.
 fn told(history: &History, session: &str) -> Vec<String> {
     let told = in_market(|market| explain_session(history, market, date(session)));
     told.observations

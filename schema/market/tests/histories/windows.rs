@@ -1,5 +1,5 @@
-//! Tests for the explanation of a metric. It lists exactly the observations in the period of the metric, for example in
-//! the last twelve months.
+//! Tests for the explanation of a metric. The explanation lists exactly the observations (records and bars) in the
+//! period of the metric, for example in the last twelve months.
 
 use chrono::{Datelike, NaiveDate, Weekday};
 use market::bars::BarVersion;
@@ -17,7 +17,7 @@ fn metric(history: &History, name: &str) -> ExplainedMetric {
     explained(history).metrics.into_iter().find(|metric| metric.metric == name).expect("a metric")
 }
 
-/// Observations of a metric, each as `kind date amount currency`.
+/// Records and bars in the explanation of a metric, each as `kind date amount currency`.
 fn seen(metric: &ExplainedMetric) -> Vec<String> {
     let told = metric.observations.iter().map(|seen| {
         let day = seen.date.map_or("-".to_owned(), |day| day.to_string());

@@ -32,7 +32,8 @@ fn of_decimal(value: Decimal) -> Rational {
     Rational::new(BigInt::from(value.mantissa()), BigInt::from(10i128.pow(value.scale())))
 }
 
-/// Product of from/to over all splits with an ex-date after `after` and on or before `through`.
+/// Product of the ratios (old shares / new shares) of all splits with an ex-date after `after` and on or before
+/// `through`.
 fn splits(case: &Case, after: NaiveDate, through: NaiveDate) -> Rational {
     let passed = case.splits.iter().filter(|split| after < split.0 && split.0 <= through);
     passed.fold(whole(1), |product, split| product * ratio(split.1, split.2))
@@ -66,9 +67,9 @@ pub(crate) fn annual_total(case: &Case, year: i32) -> Rational {
     paid.fold(zero(), |sum, paid| sum + amount(case, paid))
 }
 
-/// True if `percent` is the exact growth rate per year, rounded to four places. The check needs no root. It raises the
-/// lower and the upper bound of the rounding to the power `span`. The exact ratio of the two annual totals must be
-/// between these two powers.
+/// True if `percent` is the exact growth rate per year over `span` years, rounded to four places. To avoid a root, the
+/// check takes the lowest and the highest rate that round to `percent`, and compounds each over `span` years. The exact
+/// ratio of the two annual totals must be between the two results.
 pub(crate) fn is_growth(case: &Case, span: i32, percent: Decimal) -> bool {
     let last = as_of().year() - 1;
     let exact = annual_total(case, last) / annual_total(case, last - span);
@@ -155,8 +156,9 @@ pub(crate) fn total_return(case: &Case) -> Rational {
     (growth - whole(1)) * whole(100)
 }
 
-/// True if `found` is the exact volatility, rounded to four places. The check needs no root. The exact variance must be
-/// between the squares of the lower and the upper bound of the rounding.
+/// True if `found` is the exact volatility, rounded to four places. To avoid a root, the check squares the lowest and
+/// the highest volatility that round to `found`. The exact variance must be between the two squares. `None` is
+/// correct only with fewer than 60 returns.
 pub(crate) fn is_volatility(case: &Case, found: Option<Decimal>) -> bool {
     let count = (case.bars.len() - 1).min(252);
     let Some(found) = found else { return count < 60 };

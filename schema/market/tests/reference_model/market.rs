@@ -75,7 +75,7 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
 }
 
 /// Bars of a random walk. Each step multiplies the close by `step / 1000`. Each split multiplies the closes from its
-/// ex-date on by from/to.
+/// ex-date on by the ratio old shares / new shares.
 fn split_walk(steps: &[(i64, i64, i64)], splits: &[(NaiveDate, i64, i64)]) -> Vec<DayBar> {
     let mut close = 20_000;
     let rows: Vec<(i64, i64, i64)> = steps

@@ -29,10 +29,12 @@ fn source() -> impl Strategy<Value = String> {
     prop_oneof![3 => Just("a"), 3 => Just("b"), 1 => Just("manual")].prop_map(str::to_owned)
 }
 
-/// Fields: source, id, revision, true for a retraction, and the observation time in seconds after a fixed instant.
+/// Origin of an observation: source, id, revision, true for a retraction, and the observation time in seconds after a
+/// fixed instant.
 type Provenance = (String, Option<String>, i64, bool, i64);
 
-/// Random provenance without a line. The lines are numbered later, because each row of a file has its own line.
+/// Random provenance, without a line number. The rows are numbered later, because every row of a file must have a
+/// different line number.
 fn provenance() -> impl Strategy<Value = Provenance> {
     let id = prop::option::of((0..4u8).prop_map(|id| format!("id{id}")));
     (source(), id, 0i64..3, prop::bool::weighted(0.2), 0i64..3)

@@ -12,8 +12,8 @@ pub struct LoggedBatch {
     pub has_prices: bool,
 }
 
-/// Cache that has the places of record batches in the log. A place that is not in this index is read from Postgres and
-/// then added to the index.
+/// Index from the id of a record batch to its place in the log. It is a cache: the caller reads a missing place from
+/// Postgres and then adds it.
 pub trait BatchIndex {
     /// Place of a batch; `None` if the index does not contain the batch.
     fn find(&self, batch: &BatchId) -> Option<LoggedBatch>;
@@ -21,7 +21,7 @@ pub trait BatchIndex {
     fn insert(&self, batch: BatchId, place: LoggedBatch);
 }
 
-/// Index that is always empty. The place of every record batch is read from Postgres.
+/// Index that is always empty, for callers without a cache. The place of every record batch is read from Postgres.
 #[derive(Debug, Clone, Copy)]
 pub struct EmptyBatchIndex;
 

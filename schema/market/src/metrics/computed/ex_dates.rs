@@ -56,7 +56,7 @@ impl From<&ExDateEvents> for AdjustmentFactor {
 /// currency of the prices.
 ///
 /// A spin-off may have two records with the same ex-date: a distribution with a value per share, and a split record
-/// with a ratio. The distribution is then ignored.
+/// with a ratio. In this case, only the split record is used, and the distribution is ignored.
 pub(crate) fn ex_days(
     payments: &[Payment<'_>],
     series: &PriceSeries<'_>,

@@ -14,7 +14,7 @@ use crate::metrics::dividends::streak::{
 use crate::metrics::dividends::yields::RegularDividend;
 use crate::row::{Flag, Flags};
 
-/// Maximum number of years of a growth rate.
+/// Longest period of a growth rate, years.
 const LONGEST_SPAN: i32 = 10;
 
 #[derive(Debug)]
@@ -28,8 +28,8 @@ pub(crate) struct GrowthMetrics {
     pub changes: RateChanges,
 }
 
-/// Computes the growth metrics. Sets flags for payments that count in a neighbouring calendar year, for missing
-/// payments, for streaks with a spin-off, and for streaks that an operator extended.
+/// Computes the growth metrics. Sets flags for payments whose dividend year is not the calendar year of their ex-date,
+/// for missing payments, for streaks with a spin-off, and for streaks that an operator extended.
 pub(crate) fn growth(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Flags) -> GrowthMetrics {
     let (running, per_year) = (inputs.as_of.year(), inputs.payments_per_year());
     let totals = AnnualTotals::new(&inputs.schedule, inputs.as_of);

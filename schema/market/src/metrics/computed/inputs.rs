@@ -48,8 +48,8 @@ pub(crate) struct MetricInputs<'a> {
     pub ex_days: Vec<ExDateEvents>,
     /// Payment schedule of the regular dividends in the dividend currency. Declared future dividends are included.
     pub schedule: Schedule,
-    /// Regular part of each dividend in `schedule`, by ex-date. Dividends that the schedule classifies as special are
-    /// left out.
+    /// Regular part of each dividend in `schedule`, sorted by ex-date. Dividends that the schedule classifies as
+    /// special are left out.
     pub rates: Vec<RegularDividend>,
     /// Ex-dates of regular payments, in order. Payments with a quarantined amount are included.
     pub ex_dates: Vec<NaiveDate>,
@@ -58,7 +58,7 @@ pub(crate) struct MetricInputs<'a> {
 }
 
 impl<'a> MetricInputs<'a> {
-    /// Merges the facts of a security, and sets flags for unusual facts.
+    /// Merges the observations of all sources of a security, and sets flags for unusual facts.
     pub(crate) fn new(history: &'a History, context: &DerivationContext<'a>, flags: &mut Flags) -> Self {
         let as_of = context.as_of;
         let mut merged = merge(history, context);
@@ -112,7 +112,7 @@ impl<'a> MetricInputs<'a> {
         PriceSeries::new(&self.merged.prices.bars, &self.merged.split_table)
     }
 
-    /// Payments used in the figures, by ex-date.
+    /// Payments used in the figures, sorted by ex-date.
     pub(crate) fn payments(&self) -> &[Payment<'a>] {
         &self.merged.dividends.payments
     }
@@ -129,8 +129,8 @@ impl<'a> MetricInputs<'a> {
     /// Regular part of a payment, adjusted for splits up to the as-of date. The regular part is 0 if the schedule
     /// classifies the whole payment as special.
     ///
-    /// An ex-date may have several payments. If the sum of these payments has a special part, this part is subtracted
-    /// from each payment that exceeds it. Smaller payments are regular as a whole.
+    /// An ex-date may have several payments. If the sum of these payments has a special part, the special part is
+    /// subtracted from each payment that is larger than the special part. The other payments are regular as a whole.
     pub(crate) fn regular_part(&self, payment: &Payment<'_>) -> Decimal {
         match self.reading(payment) {
             Some(reading) if reading.kind == AmountReading::Special => Decimal::ZERO,
@@ -147,7 +147,7 @@ impl<'a> MetricInputs<'a> {
         self.history.security.as_ref().map(|security| &security.record)
     }
 
-    /// Company or fund name; the symbol for a provisional security.
+    /// Name of the company or fund. A provisional security has no known name, so its symbol is returned.
     pub(crate) fn name(&self) -> String {
         self.security().map_or_else(|| self.history.symbol.to_string(), |security| security.name.clone())
     }

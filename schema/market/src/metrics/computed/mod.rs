@@ -84,7 +84,7 @@ pub(crate) fn compute<'a>(history: &'a History, context: &DerivationContext<'a>)
     }
 }
 
-/// Returns of a benchmark from each month end to the next, up to the as-of date.
+/// Monthly returns of a benchmark, each from one month end to the next, up to the as-of date.
 pub(crate) fn benchmark_returns(history: &History, context: &DerivationContext<'_>) -> MonthlyReturns {
     let merged = merge(history, context);
     let series = PriceSeries::new(&merged.prices.bars, &merged.split_table);

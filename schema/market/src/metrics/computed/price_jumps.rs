@@ -1,9 +1,9 @@
 //! Price jumps that look like a missing split (R30).
 //!
-//! A jump is a move between two adjacent closes by a known split ratio, within 3 %. The closes are at most 7 days
-//! apart, and no split lies between them. A jump sets the flag `price_jump_without_split`. Known ratios are 2, 3, 4, 5,
-//! 6, 8, 10, 15, 20, 25, 30, 40, 50, 100 and their inverses. The ratio of any split of the same security is known too,
-//! if it is at least 3 for 2. A move that a distribution explains is not a jump.
+//! Two successive closes form a jump if their ratio is within 3 % of a known ratio. The closes must be at most 7 days
+//! apart, without a split between them. A jump sets the flag `price_jump_without_split`. Known ratios are 2, 3, 4, 5,
+//! 6, 8, 10, 15, 20, 25, 30, 40, 50, 100 and their inverses. The ratios of the security's own splits are also known
+//! ratios, if they are at least 3 for 2 or at most 2 for 3. A change that a distribution explains is not a jump.
 
 use rust_decimal::Decimal;
 

@@ -25,7 +25,8 @@ pub struct ReadingCounts {
     pub combined: u64,
     /// Rows whose amount is below the amounts of both neighbouring rows (R34).
     pub dip: u64,
-    /// Missing payments: the payment schedule expects a payment between two rows, but there is no row (R34).
+    /// Number of missing payments: payments that the payment schedule expects between two rows, but that have no row
+    /// (R34).
     pub hole: u64,
 }
 

@@ -11,7 +11,7 @@ use crate::metrics::prices::risk::{beta, month_ends, volatility};
 use crate::metrics::prices::total_return::{CloseSeries, start_bar, total_return};
 use crate::row::DividendState;
 
-/// Returns and volatility in percent; beta as a ratio.
+/// Price change, total returns and volatility in percent; beta as a ratio.
 #[derive(Debug)]
 pub(crate) struct ReturnMetrics {
     pub price_change_1y: Option<Decimal>,

@@ -2,11 +2,11 @@
 //!
 //! A feed with raw amounts should give each amount as declared, per share of that time. For payments before a split,
 //! some feeds instead give the amount per share after the split. This service then adjusts such amounts for the split a
-//! second time. As a sign of this error, the adjusted amount jumps at the split by the split ratio, within
-//! `share_basis.tolerance`, and the yield jumps too.
+//! second time. The sign of this error is a jump at the split: the adjusted amount changes by the split ratio, within
+//! `share_basis.tolerance`, and the yield of one payment changes by about the same ratio.
 //!
-//! Such a split sets the flag `amount_basis_suspect`. Growth and rate changes across the split are null. The streak
-//! starts in the second year after the split at the earliest. The amounts themselves are not changed.
+//! A split with this sign sets the flag `amount_basis_suspect`. Growth and rate changes across the split are null. The
+//! increase streak cannot start before the second year after the split. The amounts themselves are not changed.
 //!
 //! Splits below `share_basis.least_ratio` are ignored: companies often keep the amount per share at a 5 for 4 split.
 
@@ -22,8 +22,8 @@ use crate::metrics::merge::has_moved_with;
 use crate::metrics::prices::adjustment::SplitEvent;
 use crate::row::{Flag, Flags};
 
-/// Split after suspect amounts. The feed marks these amounts as raw (as declared), but they are probably per share
-/// after the split.
+/// Split with suspect dividend amounts before it. The feed marks these amounts as raw (as declared), but they are
+/// probably already adjusted for the split.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SuspectSplit {
     ex_date: NaiveDate,

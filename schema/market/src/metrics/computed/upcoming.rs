@@ -90,11 +90,11 @@ fn amount(
     }
 }
 
-/// Projected payment date. The past payment that is repeated was paid some days after its ex-date. The same number of
-/// days is added to the projected ex-date.
+/// Projected payment date. A projection repeats a past payment. The number of days from that payment's ex-date to its
+/// payment date is added to the projected ex-date.
 ///
-/// If the payment date of the past payment is unknown, the newest regular payment with a known payment date gives the
-/// number of days. If the result is not a session, the next session is used.
+/// If the payment date of the past payment is unknown, the number of days is taken from the newest regular payment with
+/// a known payment date. If the result is not a session, the next session is used.
 fn payment_date(inputs: &MetricInputs<'_>, date: ExpectedExDate) -> Option<NaiveDate> {
     let regular = inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
     let lag = |payment: &Payment<'_>| {

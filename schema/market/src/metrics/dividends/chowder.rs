@@ -1,8 +1,8 @@
 //! Chowder number (R16): forward yield plus five-year dividend growth, both in percent.
 //!
-//! A utility passes with a number of at least 8. Other companies need at least 12 if the yield is 3 % or more, and at
-//! least 15 if it is lower. All bounds are inclusive. Without a forward yield or five-year growth, the number is null.
-//! Source: the author of the rule.
+//! A utility passes with a number of at least 8. Other companies need at least 12 with a forward yield of 3 % or more,
+//! and at least 15 with a lower yield. All bounds are inclusive. Without a forward yield or five-year growth, the
+//! number is null. Source: the author of the rule.
 
 use rust_decimal::Decimal;
 

@@ -1,5 +1,5 @@
-//! Completeness of a security's dividends: they are complete if a source of the security carries dividends and no
-//! payment is missing (R38, R40).
+//! Completeness of a security's dividends: they are complete if a source that covers the security carries dividends,
+//! and no payment is missing (R38, R40).
 //!
 //! A source covers a security if it has prices, dividends or a reference record of the security. A source carries
 //! dividends if its price file has a dividend column. A source without this column carries dividends if it has a
@@ -25,13 +25,14 @@ use crate::metrics::computed::ex_dates::ExDateEvents;
 use crate::metrics::merge::{ImpliedFactor, Merged, agrees};
 use crate::metrics::rules::{AbsenceRules, Rules};
 
-/// Comparison of two dividend factors per ex-date (R40): one implied by a feed's adjusted closes, the other computed
-/// from the payments.
+/// Comparison of the two dividend factors of each ex-date (R40). One factor is implied by a feed's adjusted closes, and
+/// the other factor is computed from the payments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FactorAgreement {
-    /// Number of the feed's ex-dates on which at least one of the two factors is below 1 by more than 0.05 %.
+    /// Number of compared ex-dates. An ex-date is compared if at least one of its two factors is below 1 by more than
+    /// 0.05 %.
     pub ex_dates: u64,
-    /// Number of the ex-dates counted in `ex_dates` on which the two factors agree.
+    /// Number of compared ex-dates on which the two factors agree.
     pub agreeing: u64,
 }
 

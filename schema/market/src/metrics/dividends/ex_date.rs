@@ -21,7 +21,7 @@ const LAST_T_PLUS_2: NaiveDate = NaiveDate::from_ymd_opt(2024, 5, 28).expect("a 
 /// cover them.
 pub(crate) const FIRST_T_PLUS_3: NaiveDate = NaiveDate::from_ymd_opt(1995, 6, 9).expect("a calendar date");
 
-/// Ex-date of a record date, for a distribution below 25 % of the price (R1).
+/// Derives the ex-date from a record date, for a distribution below 25 % of the price (R1).
 pub fn ex_date_from_record_date(record_date: NaiveDate) -> NaiveDate {
     let sessions_before = if record_date <= LAST_T_PLUS_3 {
         2

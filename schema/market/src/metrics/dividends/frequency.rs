@@ -10,12 +10,13 @@
 //! 4. Irregular.
 //!
 //! An inferred frequency other than irregular overrules the latest tag if there are at least 4 gaps, and 75 % of the
-//! gaps match the inferred frequency. If the two frequencies differ, the flag `frequency_conflict` is set. A tag that
-//! is not overruled decides. Without a tag, the inferred frequency is used even with fewer than 4 gaps.
+//! gaps match the inferred frequency. If the inferred frequency overrules a different tag, the flag
+//! `frequency_conflict` is set. If the inferred frequency does not overrule the latest tag, the latest tag is used.
+//! Without a tag, the inferred frequency is used even with fewer than 4 gaps.
 //!
-//! Rule 3 has no class for 3, 6, 24 and 26 payments a year. A tag of such a frequency is not overruled if the median
-//! gap is within 15 % of the tag's period (R31). A four-weekly tag is not overruled if all gaps are 26–30 days and
-//! their mean is 27.5–28.5 days. Source: this service chose the bounds and thresholds. They are the defaults of the
+//! Rule 3 has no class for 3, 6, 24 and 26 payments a year. A tag with one of these frequencies is not overruled if the
+//! median gap is within 15 % of the tag's period (R31). A four-weekly tag is not overruled if all gaps are 26–30 days
+//! and their mean is 27.5–28.5 days. Source: this service chose the bounds and thresholds. They are the defaults of the
 //! parameters `frequency.…`.
 
 use chrono::NaiveDate;

@@ -2,11 +2,11 @@
 //!
 //! An Aristocrat is a member of the S&P 500 that pays dividends. Its increase streak is at least 25 years and not at
 //! risk. Its float market cap is at least 3 billion US dollars. Its mean daily traded value over three months is at
-//! least 5 million US dollars. A security with an unknown value is not an Aristocrat. A King has a streak of at least
-//! 50 years; there are no further conditions. Tiers by streak: champion 25+ years, contender 10–24, challenger 5–9. The
-//! bounds are the parameters `lists.…`. The index S&P 500 Dividend Aristocrats also has a minimum of 40 members, a
-//! sector cap and a limit of one share class per issuer. These three rules are not modelled. Source: methodology of
-//! this index.
+//! least 5 million US dollars. If one of these values is unknown, the security is not an Aristocrat. A King has a
+//! streak of at least 50 years; there are no further conditions. Tiers by streak: champion 25+ years, contender 10–24,
+//! challenger 5–9. The bounds are the parameters `lists.…`. The stock index "S&P 500 Dividend Aristocrats" has three
+//! more rules: a minimum of 40 members, a sector cap and a limit of one share class per issuer. This service does not
+//! apply these three rules. Source: methodology of this index.
 
 use rust_decimal::Decimal;
 
@@ -18,7 +18,7 @@ use crate::row::{DividendState, ListTier};
 pub struct GrowerListInput {
     /// Consecutive years of increases (R14).
     pub streak_years: i32,
-    /// True if the forward dividend is too low to continue the streak.
+    /// True if the forward dividend is below the dividends of the last complete year (R14).
     pub streak_at_risk: bool,
     /// Dividend status of the payer.
     pub status: DividendState,

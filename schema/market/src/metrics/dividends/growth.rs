@@ -43,10 +43,11 @@ pub enum NoGrowthReason {
     /// The first known regular dividend is later than the base year.
     #[error("no regular dividend is known in {0} or before")]
     NoBase(i32),
-    /// A year from the base year to the last year has no payment.
+    /// The year has no payment. It is one of the years from the base year to the last year, both included.
     #[error("no regular dividend was paid in {0}")]
     NoPayment(i32),
-    /// A year from the base year to the last year lacks payments, and their amounts are unknown.
+    /// The year has missing payments whose amounts are unknown. It is one of the years from the base year to the last
+    /// year, both included.
     #[error("several payments of {0} are missing")]
     MissingPayments(i32),
     /// The base year is the first year of payments and has fewer payments than the next year.
@@ -143,7 +144,8 @@ impl AnnualTotals {
         self.total(year).map_or(Decimal::ZERO, |total| total.amount)
     }
 
-    /// True if the year can be the base of a growth rate. Only a partial first year cannot.
+    /// True if the year can be the base of a growth rate. Every year can, except a partial first year, whose payments
+    /// cover fewer months than the payments of the next year.
     pub fn is_base(&self, year: i32) -> bool {
         let begun = |next: YearTotal| {
             self.total(year).is_some_and(|first| match first.coverage.zip(next.coverage) {

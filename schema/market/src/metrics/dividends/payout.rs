@@ -43,7 +43,7 @@ text_enum! {
 pub struct PayoutInput {
     /// True for funds. A fund has no payout ratio.
     pub is_fund: bool,
-    /// True if funds from operations replace earnings as the denominator.
+    /// True for real estate: if funds from operations are known, they replace earnings as the denominator.
     pub is_real_estate: bool,
     /// Regular dividends per share over twelve months.
     pub dps_ttm: Option<Decimal>,

@@ -1,9 +1,9 @@
 //! Expected ex-dates of the next 366 days, projected from past payments (R19).
 //!
 //! Dates are projected for active payers of known frequency. The n newest ex-dates repeat after 12 months, where n is
-//! the number of payments a year. A day without a session moves to the next session. Weekly, biweekly and four-weekly
-//! payments repeat after 7, 14 and 28 days. If fewer than n ex-dates are known, the last ex-date repeats after each
-//! payment period.
+//! the number of payments a year. If the repeated day is not a session, the next session is projected. Weekly, biweekly
+//! and four-weekly payments repeat after 7, 14 and 28 days. If fewer than n ex-dates are known, the last ex-date
+//! repeats after each payment period.
 //!
 //! All ex-dates of 366 days are projected, so that a year's income can be added up. A projected date before the as-of
 //! date sets the flag `overdue` and is left out of responses. The next ex-date of a security is the earliest declared
@@ -75,8 +75,8 @@ fn period_after(day: NaiveDate, payments_per_year: u32, periods: u32) -> Option<
 /// Projects one ex-date per payment period, up to `until`. `after(k)` is the day that lies k periods after the last
 /// known ex-date.
 ///
-/// `slots` contains the known ex-dates that are repeated. The first projection repeats the first of them. After the
-/// last one, the first one is repeated again.
+/// `slots` contains the known ex-dates that are repeated, in order. The first projection repeats the first known
+/// ex-date. After the last known ex-date was repeated, the projections start again with the first one.
 fn project_periods(
     slots: &[NaiveDate],
     until: NaiveDate,

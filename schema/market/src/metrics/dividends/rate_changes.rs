@@ -4,9 +4,9 @@
 //! Rates are adjusted for splits. A rate is an increase or a cut if it differs from the previous rate by more than the
 //! streak tolerance of 0.05 %. If a payer's interim and final dividends differ, an interim dividend is compared with
 //! the interim dividend of the year before, and a final dividend with the final dividend of the year before. Rates are
-//! not compared across a change of frequency. The frequency changes if the days to the next ex-date are fewer than 0.6
-//! times or more than 1.7 times the days since the previous ex-date. This service chose the tolerance and the
-//! comparisons.
+//! not compared across a change of frequency. The sign of such a change is a gap to the next ex-date that is shorter
+//! than 0.6 times, or longer than 1.7 times, the gap since the previous ex-date. This service chose the tolerance and
+//! the comparisons.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;

@@ -9,10 +9,11 @@
 //! - a forward dividend more than 10 % below the trailing dividend;
 //! - a price fall of more than 40 % in 12 months.
 //!
-//! The safety label is `unsafe` for a suspended or lapsed payer, for a streak at risk, and for a payout above 100 %. It
-//! is `borderline` at a payout of 75–100 % (real estate 90–100 %), else `safe`. The higher of payout ratio and
-//! free-cash-flow payout decides. The label is null for funds, for securities that never paid, and if the dividends are
-//! unknown. If the payout ratio is unknown, the label is `unsafe` or null.
+//! The safety label is `unsafe` for a suspended or lapsed payer, for a streak at risk, and for a payout above 100 %.
+//! Otherwise, it is `borderline` at a payout of 75–100 % (real estate 90–100 %), and `safe` at a lower payout. Here,
+//! the payout is the higher one of payout ratio and free-cash-flow payout. The label is null for funds, for securities
+//! that never paid, and if the dividends are unknown. It is also null if the payout ratio is unknown and no reason for
+//! `unsafe` is present.
 //!
 //! Source: the thresholds are this service's own (the parameters `safety.…`). They are not advice.
 
@@ -47,7 +48,8 @@ pub struct HighYieldScreenInput {
     pub is_listed: bool,
     /// True if the dividend status is active.
     pub is_paying: bool,
-    /// Headline yield, percent; `None` if dividends and price are in different currencies.
+    /// Headline yield, percent; `None` if it is unknown, for example because dividends and price are in different
+    /// currencies.
     pub dividend_yield: Option<Decimal>,
     /// True if the headline yield is suspect ([`is_suspect`]).
     pub yield_suspect: bool,
@@ -130,8 +132,8 @@ pub fn yield_trap_risk(input: &SafetyInput, rules: &SafetyRules) -> Option<bool>
     signs.into_iter().flatten().reduce(|a, b| a || b)
 }
 
-/// Safety label. `None` for funds, for non-payers and if the dividends are unknown. If the payout ratio is unknown, the
-/// label is `unsafe` or `None`.
+/// Safety label. `None` for funds, for non-payers and if the dividends are unknown. Also `None` if the payout ratio is
+/// unknown and no reason for `unsafe` is present.
 pub fn safety_label(input: &SafetyInput, rules: &SafetyRules) -> Option<Safety> {
     if input.is_fund || matches!(input.status, DividendState::NonPayer | DividendState::Unknown) {
         return None;

@@ -6,7 +6,7 @@
 //! - `suspended`: an operator or vendor reports a suspension, and no dividend was declared after it.
 //! - `active`: a future ex-date is declared, or the last ex-date is at most 1.5 periods old. With n payments a year, a
 //!   period is 365/n days. The maximum age is at least 75 days for 12 and 13 payments a year, and at least 21 days for
-//!   24 and more. For an irregular or unknown frequency, it is 450 days.
+//!   24 and more. For an irregular or unknown frequency, the maximum age is 450 days.
 //! - `lapsed`: all other payers.
 //!
 //! The two minimums have these reasons: bond funds have two ex-dates in December and none in January, and weekly payers
@@ -59,8 +59,8 @@ pub fn dividend_status(input: &StatusInput, rules: &rules::StatusRules) -> Divid
     if paying { DividendState::Active } else { DividendState::Lapsed }
 }
 
-/// Number of days since the last ex-date up to which a payer is active, even if 1.5 periods are shorter. 0 if the
-/// frequency has no such minimum.
+/// Minimum number of days after the last ex-date during which a payer stays active, even if 1.5 periods are shorter. 0
+/// if the frequency has no such minimum.
 fn least_days(payments_per_year: i32, rules: &rules::StatusRules) -> i64 {
     match payments_per_year {
         12 | 13 => rules.monthly_least_days,

@@ -1,15 +1,16 @@
 //! Increase streak and payment streak of a payer, in years (R14).
 //!
 //! The increase streak is the number of consecutive years with a total more than 0.05 % above the total of the year
-//! before. The tolerance of 0.05 % absorbs split rounding. By default, an equal total ends the streak. The years are
-//! counted back from the last complete year (Y0). The running year is added as soon as its declared total exceeds the
-//! total of Y0. If the first year with data has fewer payments than the second, the second year is not compared with
-//! the first. Growth has the same rule (R13). Specials are ignored.
+//! before. The tolerance of 0.05 % absorbs split rounding. The years are counted back from the last complete year (Y0).
+//! The running year is added as soon as its declared total exceeds the total of Y0. If the first year with data has
+//! fewer payments than the second, the second year is not compared with the first. Growth has the same rule (R13).
+//! Specials are ignored.
 //!
 //! The streak is at risk if the forward dividend is below the total of Y0 by more than the tolerance. A cut declared
 //! this year reduces the streak only after the end of the year. A year with payments, a spin-off and no increase
-//! neither extends nor ends the streak. A streak with a spin-off year is flagged for review. A year with an equal total
-//! also neither extends nor ends the streak, for at most `streak.tolerated_flat_years` such years in a row (default 0).
+//! neither extends nor ends the streak. A streak with a spin-off year is flagged for review. By default, a year with an
+//! equal total ends the streak. The parameter `streak.tolerated_flat_years` (default 0) is the number of such years in
+//! a row that neither extend nor end the streak.
 //!
 //! A year with payments of unknown amount cannot be compared. The streak begins after such a year, and the number of
 //! years is a lower bound (`lower_bound`, R34). The number is also a lower bound if the streak reaches back to the
@@ -17,7 +18,7 @@
 //! the number is exact.
 //!
 //! An operator can extend a streak with a seed: the number of years of increases up to a year `through_year`. The
-//! seed's years are added if every year after `through_year` is an increase. Source: the calendar years of published
+//! seed's years are added if no year after `through_year` ends the streak. Source: the calendar years of published
 //! lists of dividend champions. The tolerance is this service's own.
 
 use rust_decimal::Decimal;
@@ -133,7 +134,7 @@ struct StreakWalk {
     started: i32,
     counted: i32,
     /// Year before the earliest year that is an increase or has a tolerated equal total. If there is no such year, it
-    /// is the year in which the count starts.
+    /// is the last year, from which the years are counted back.
     base: i32,
     /// Tolerated years with an unchanged total. They do not extend the streak.
     flat: Vec<i32>,

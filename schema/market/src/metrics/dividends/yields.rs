@@ -13,15 +13,16 @@
 //! - The amount is at least three times the median of the four amounts before it.
 //! - The amount differs from the previous amount by more than a factor of 1.5.
 //!
-//! The forward figure then uses the previous amount, until the next payment confirms the latest amount
-//! (`latest_amount_unusual`). Amounts are not compared across a pause of more than 550 days.
+//! The forward figure then uses the previous amount, until the next payment confirms the latest amount. The flag
+//! `latest_amount_unusual` is set. Amounts are not compared across a pause of more than 550 days.
 //!
 //! Funds, delisted securities and irregular payers have no forward figure. The forward figure of non-payers, suspended
 //! and lapsed payers is 0.
 //!
 //! The headline yield is the forward yield if a forward figure exists, else the trailing yield. It uses the latest raw
-//! close, adjusted for the splits after its session. The headline yield is 0 for non-payers, suspended and lapsed
-//! payers. It is null without a price, with unknown dividends, or if dividends and prices are in different currencies.
+//! close, adjusted for the splits after its session. The headline yield is null if the dividends are unknown, or if
+//! dividends and prices are in different currencies. Otherwise, it is 0 for non-payers, suspended and lapsed payers,
+//! and null for active payers without a price.
 //!
 //! Source: the usual definitions of trailing twelve months and indicated annual dividend. This service chose 10 %, the
 //! factors and 550 days. They are the parameters `forward.…` and `frequency.restart_days`.

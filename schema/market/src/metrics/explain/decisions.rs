@@ -1,4 +1,5 @@
-//! Decisions of operators about quarantined rows of a security, for an explanation.
+//! Decisions of operators about quarantined rows of a security, as they are listed in the explanation of the security's
+//! metrics.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
@@ -13,7 +14,7 @@ use crate::metrics::merge::newest_decisions;
 /// the decision.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ExplainedDecision {
-    /// Verdict: release or confirm.
+    /// Verdict: `release` (the row is correct and is used) or `confirm` (the row is wrong and stays quarantined).
     pub verdict: DecisionVerdict,
     /// Kind of the row that the decision is about: price, dividend or split.
     pub kind: String,

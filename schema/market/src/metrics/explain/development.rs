@@ -25,7 +25,8 @@ fn total(computed: &ComputedMetrics<'_>, year: i32) -> String {
     total.map_or_else(|| "none".to_owned(), |total| number(Some(total.amount)))
 }
 
-/// Observations of regular payments in the years `first` to `last`, by ex-date.
+/// Observations of the regular payments with an ex-date in the years `first` to `last`, and of the splits after the
+/// first of these payments.
 fn of_years(computed: &ComputedMetrics<'_>, first: i32, last: i32) -> Vec<ExplainedObservation> {
     let day_before = |year: i32| NaiveDate::from_ymd_opt(year - 1, 12, 31).unwrap_or(NaiveDate::MIN);
     of_dividends(computed, day_before(first), day_before(last + 1), DividendClass::is_regular)

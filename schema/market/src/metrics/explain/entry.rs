@@ -24,18 +24,19 @@ pub struct ExplainedMetric {
     pub formula: String,
     /// Rounding of the value, for example `4 places, half away from zero`; `none` if the value is not rounded.
     pub rounding: String,
-    /// Unit of the value. It decides how the value is rounded.
+    /// Unit of the value. The rounding of the value depends on the unit.
     #[serde(skip)]
     #[schema(ignore)]
     pub(crate) unit: Unit,
     /// Observations from which the value is computed.
     pub observations: Vec<ExplainedObservation>,
-    /// Number of observations that are not listed, because they are older than the history that the caller's plan
+    /// Number of observations that are not listed, because they are older than the data that the caller's plan
     /// includes.
     pub older_observations: usize,
 }
 
-/// One record of a feed in an explanation. `outcome` says if the metrics use the record.
+/// One record of a feed in an explanation. The field `outcome` is `used` if the metrics use the record. With any other
+/// value, the metrics do not use the record.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct ExplainedObservation {
     /// Kind of record: dividend, split, price, fundamentals, security or evidence. Evidence is a payment that only a
@@ -84,7 +85,7 @@ impl ExplainedObservation {
     }
 }
 
-/// Unit of a metric's value. It decides how the value is rounded.
+/// Unit of a metric's value. The rounding of the value depends on the unit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Unit {
     /// Amount per share, in the currency of the dividends.
@@ -95,7 +96,7 @@ pub(crate) enum Unit {
     Amounts,
     Percent,
     Ratio,
-    /// Count, date or word, without rounding.
+    /// A count, a date or a word. These values are not rounded.
     #[default]
     Unrounded,
 }

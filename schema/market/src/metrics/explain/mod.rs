@@ -1,6 +1,7 @@
 //! Explanation of each metric: its formula with the numbers filled in, and the observations that were used or left out.
 //!
-//! An explanation and the served rows are built from the same computed metrics. No figure is calculated twice.
+//! The formulas use the same computed metrics as the served rows. An explanation therefore contains the same figures as
+//! the rows.
 
 mod decisions;
 mod development;
@@ -65,7 +66,8 @@ impl Explanation {
     /// changed a wanted metric. The other unused observations are only counted in `older_unused`.
     ///
     /// An unused observation could have changed a metric if it is not older than the oldest used observation of the
-    /// same kind. If the wanted metrics use no observations, the unused observations of the last year are listed.
+    /// same kind. But if the wanted metrics use no observations, this test is not possible, and the unused observations
+    /// of the last year stay in the list.
     pub fn limit_to_metrics(&mut self, is_wanted: impl Fn(&str) -> bool) {
         self.metrics.retain(|one| is_wanted(&one.metric));
         let used: Vec<&ExplainedObservation> =
@@ -132,7 +134,7 @@ pub fn explain(history: &History, context: &DerivationContext<'_>) -> Explanatio
     }
 }
 
-/// Explains the close of one session: which source it comes from, and the closes of the other sources.
+/// Explains the close of one session: its source, and the closes of the other sources.
 pub fn explain_session(
     history: &History,
     context: &DerivationContext<'_>,

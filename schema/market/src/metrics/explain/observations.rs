@@ -26,8 +26,9 @@ pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) 
     }
 }
 
-/// Sentence that says how the payment schedule interprets a payment, for example as a special dividend. The sentence is
-/// empty if the whole amount is regular and counts in the year of the ex-date.
+/// Sentence that says how the payment schedule interprets a payment, for example as a special dividend. Empty if the
+/// whole amount is regular and its dividend year is the calendar year of the ex-date, or if the schedule does not
+/// contain the payment.
 fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> String {
     let Some(reading) = computed.inputs.reading(payment) else { return String::new() };
     let regular = number(Some(reading.regular));
@@ -50,7 +51,8 @@ fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> String
 /// Observations of payments with an ex-date after `after`, up to and including `through`. Only payments of a class for
 /// which `counts` returns true are included.
 ///
-/// Splits after the first of these payments are added, because they change the share count to which the amounts refer.
+/// The observations of payments are followed by the splits after the first of these payments, up to the as-of date.
+/// These splits change the share count to which the amounts refer.
 pub(crate) fn of_dividends(
     computed: &ComputedMetrics<'_>,
     after: NaiveDate,
@@ -79,12 +81,12 @@ fn of_splits(computed: &ComputedMetrics<'_>, after: NaiveDate) -> impl Iterator<
     })
 }
 
-/// Observations of the latest close, and of the closes that other sources gave on its day.
+/// Observations of the latest close, and of the closes of other sources on the same day.
 pub(crate) fn of_price(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation> {
     computed.inputs.price.iter().flat_map(|price| of_bar(computed, price.index)).collect()
 }
 
-/// Observations of a bar's raw close, and of the closes that other sources gave on its day.
+/// Observations of a bar's raw close, and of the closes of other sources on the same day.
 pub(crate) fn of_bar(computed: &ComputedMetrics<'_>, index: usize) -> Vec<ExplainedObservation> {
     of_day(computed, computed.inputs.series().bars.day[index])
 }
@@ -132,8 +134,8 @@ pub(crate) fn of_day(computed: &ComputedMetrics<'_>, day: i32) -> Vec<ExplainedO
     closes
 }
 
-/// The first two records from which the company figures come, as observations. A manual record is first, if there is
-/// one. The records of the vendor follow, from newest to oldest.
+/// Observations of at most two records from which the company figures come. A manual record is first, if there is one.
+/// It is followed by the vendor's records, from newest to oldest.
 pub(crate) fn of_fundamentals(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation> {
     let used = computed.inputs.merged.fundamentals.iter().flat_map(|merged| &merged.used);
     used.take(2)

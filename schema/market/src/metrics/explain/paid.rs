@@ -176,7 +176,8 @@ fn yields(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     entries
 }
 
-/// Text that names the latest close and its session, and says if later splits adjusted the close.
+/// Description of the price in a formula: the session of the latest close, and also the raw close if later splits
+/// changed the price.
 fn price_text(computed: &ComputedMetrics<'_>) -> String {
     let Some(price) = computed.inputs.price else { return "null: no close is known".to_owned() };
     let raw = computed.inputs.series().close(price.index);
@@ -191,8 +192,8 @@ fn price_text(computed: &ComputedMetrics<'_>) -> String {
     )
 }
 
-/// Formula of a dividend yield as text: dividend / latest close x 100. `dividend` is the name of the dividend, and
-/// `amount` its value.
+/// Formula of a dividend yield as text: `amount` / latest close x 100. `dividend` is the name of the amount in the
+/// text, for example `forward dividend`.
 fn over_price(computed: &ComputedMetrics<'_>, dividend: &str, amount: Option<Decimal>) -> String {
     if computed.income.mismatch {
         let (paid, priced) = (&computed.inputs.dividend_currency, &computed.inputs.currency);

@@ -1,5 +1,5 @@
 //! Index of review decisions by row. A decision of an operator either releases a quarantined row or confirms that the
-//! row is wrong. A released row is used, a confirmed row stays quarantined.
+//! row is wrong. A released row is used. A row that is confirmed as wrong stays quarantined.
 //!
 //! If a row has several decisions, the newest one is valid. If the newest one was revoked, the row has no decision.
 
@@ -70,8 +70,8 @@ impl<'a> DecisionIndex<'a> {
         }
     }
 
-    /// Decision about a row; `None` without a decision. `row` builds the key of the row. It is called only if the index
-    /// has decisions.
+    /// Decision about a row; `None` without a decision. The function `row` builds the key of the row. The function is
+    /// called only if the index has decisions.
     fn get(&self, row: impl FnOnce() -> DecidedRow) -> Option<&'a Decision> {
         if self.rows.is_empty() { None } else { self.rows.get(&row()).copied() }
     }

@@ -2,8 +2,8 @@
 //!
 //! The merge has four steps:
 //! 1. Of all versions of a record from one source, find the valid version.
-//! 2. For each date range, use only the records of the preferred source. Manual records override single records of this
-//!    source.
+//! 2. The source policy consists of date ranges. In each range, use only the records of the preferred source. But a
+//!    manual record replaces a single record of this source.
 //! 3. Convert each amount to the share basis of its own ex-date, and derive missing ex-dates.
 //! 4. Merge rows that are one payment under different ids, drop rows that repeat a payment in another currency, and
 //!    quarantine rows that prices or other payments contradict.
@@ -42,8 +42,9 @@ pub(crate) struct MergedDividends<'a> {
     /// Regular payments that are quarantined as outliers, sorted by ex-date. The figures assume that something was paid
     /// on the ex-date, but they do not use the amount (R28).
     pub unproven: Vec<Payment<'a>>,
-    /// Ex-date and kind of doubt of each unconfirmed payment. Its amount is far above the earlier amounts, and no later
-    /// payment confirms the amount. Such a payment is used, but at most a part of the amount is regular (R28).
+    /// Payments with a doubtful amount, as pairs of the ex-date and the kind of doubt. The amount is far above the
+    /// earlier amounts, and no later payment confirms it. Such a payment is used, but at most a part of its amount is
+    /// regular (R28).
     pub doubted: Vec<(NaiveDate, AmountDoubt)>,
     /// Payments that the feed or an operator withdrew, sorted by ex-date.
     pub cancelled: Vec<Payment<'a>>,
@@ -73,9 +74,9 @@ pub(crate) fn stock_dividends(
         .collect()
 }
 
-/// Sum of the dividends with an ex-date after `after`, up to and including `through`. Stock dividends and withdrawn
-/// rows are left out. `amount` receives a row and its ex-date, which may be derived from the record date. It returns
-/// the amount of the row, or `None` to skip the row.
+/// Sum of the amounts of the dividends with an ex-date after `after`, up to and including `through`. Stock dividends
+/// and withdrawn rows are left out. The function `amount` receives a row and its ex-date, which may be derived from the
+/// record date. The function returns the amount of the row, or `None` to skip the row.
 pub(crate) fn paid_between(
     history: &History,
     winners: &PreferredWinners,
@@ -146,8 +147,8 @@ pub(crate) fn merge_dividends<'a>(
     merge_repeats(&mut payments, &mut statuses, validation, flags);
     let Outliers { unproven, doubted } =
         quarantine_outliers(&mut payments, validation, &mut statuses, &mut quarantined, flags);
-    // A price factor (R11) exists only for an amount below the price. Rows with an amount equal to the price or above
-    // it are quarantined: flag that their factor is missing.
+    // A price factor (R11) exists only for an amount below the price. Rows with a larger or equal amount are
+    // quarantined, and the flag shows that their factor is missing.
     let exceeds_price = |row: &QuarantinedRow| row.reason == QuarantineReason::AmountExceedsPrice;
     flags.set_if(Flag::FactorSkipped, quarantined.iter().any(exceeds_price));
     quarantined.sort_by_key(|row| row.index);
@@ -228,9 +229,9 @@ fn payment<'a>(
     })
 }
 
-/// Two ex-dates are derived from the record date: one with the settlement period (R1), and one with the rule for large
-/// distributions (R2). True if the vendor's ex-date is neither of the two. False for record dates before T+3
-/// settlement, because the rules do not cover these dates.
+/// True if the vendor's ex-date differs from both ex-dates that follow from the record date: one by the settlement
+/// period (R1), the other by the rule for large distributions (R2). False for record dates before T+3 settlement,
+/// because the rules do not cover these dates.
 fn is_unexpected(
     record: &Dividend,
     ex_date: NaiveDate,
@@ -291,7 +292,7 @@ fn one_per_payment<'a>(
 /// Divides the rows of one ex-date, type and currency into payments. Each inner list has the rows of one payment:
 /// manual records first, then the other rows from newest to oldest.
 ///
-/// The first row of an inner list decides the amount of the payment.
+/// The amount of a payment is the amount of the first row in its inner list.
 fn payments_of_day<'a>(
     rows: &[Payment<'a>],
     same_day_payments: &SameDayPayments<'_>,

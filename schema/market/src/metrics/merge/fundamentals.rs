@@ -28,7 +28,8 @@ pub(crate) struct MergedFundamentals {
     pub ffo_as_of: NaiveDate,
     /// Date to which `float_shares` refers.
     pub float_as_of: NaiveDate,
-    /// Indexes of the observations from which the figures come, in order of precedence. A manual record comes first.
+    /// Indexes of the observations from which the figures come, in order of precedence. If a manual record is used, it
+    /// is first.
     pub used: Vec<usize>,
 }
 
@@ -69,9 +70,9 @@ pub(crate) fn merge_fundamentals(
 }
 
 /// Indexes of the current records. Rows of one source with the same id are versions of one record. Without an id, rows
-/// of one source with the same date are versions of one record. Only the greatest version of a record is current.
-/// Withdrawn records are left out. If a source has several current records of one date, only the greatest version of
-/// them is included.
+/// of one source with the same date are versions of one record. The greatest version is used. If it is a retraction,
+/// the record is left out. If several records of one source have the same date, only the record with the greatest
+/// version is included.
 fn newest_per_key(observations: &[Observation<Fundamentals>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..observations.len()).collect();
     let key = |index: &usize| {
@@ -162,8 +163,8 @@ mod tests {
         merge_fundamentals(rows, &SourcePolicy { rules: rules.to_vec() }, "2024-06-28".parse().unwrap())
     }
 
-    /// Checks the merged figures, in both orders of `rows`. `expected` is `eps_ttm eps_as_of book_value_per_share
-    /// book_value_as_of`, or `none`.
+    /// Checks the merged figures of `rows`, and of the same rows in reverse order. `expected` is `eps_ttm eps_as_of
+    /// book_value_per_share book_value_as_of`, or `none`.
     #[track_caller]
     fn check(rows: &[Observation<Fundamentals>], rules: &[PolicyRule], expected: &str) {
         let mut turned = rows.to_vec();

@@ -38,7 +38,8 @@ impl ImpliedFactor<'_> {
     }
 }
 
-/// True if two dividend factors differ by at most `absence.agreement`. They then come from the same payment.
+/// True if two dividend factors differ by at most `absence.agreement`. Such factors are assumed to come from the same
+/// payment.
 pub(crate) fn agrees(a: Decimal, b: Decimal, rules: &AbsenceRules) -> bool {
     (a - b).abs() <= percent_to_fraction(rules.agreement)
 }
@@ -48,8 +49,8 @@ pub(crate) fn agrees(a: Decimal, b: Decimal, rules: &AbsenceRules) -> bool {
 pub(crate) struct ImpliedFactors<'a>(pub Vec<ImpliedFactor<'a>>);
 
 impl<'a> ImpliedFactors<'a> {
-    /// Collects the implied factors with an ex-date up to `as_of`. If a feed's closes are raw, its factors also contain
-    /// the splits, and the splits are removed from these factors.
+    /// Collects the implied factors with an ex-date up to `as_of`. A feed's factor is a change in the ratio of adjusted
+    /// close to close. If the closes are raw, the factor includes the effect of splits, which is removed here.
     pub(crate) fn collect(
         evidence: &'a [Observation<DividendEvidence>],
         splits: &Splits,

@@ -151,10 +151,11 @@ pub(crate) fn currency(history: &History) -> &str {
     history.security.as_ref().map_or("USD", |security| &security.record.currency)
 }
 
-/// Index of a symbol among the security's symbols, earliest symbol first; `None` for a symbol of another security.
+/// Position of a symbol in the list of the security's symbols, which starts with the earliest symbol. `None` for a
+/// symbol of another security.
 fn symbol_position(history: &History, symbol: &Symbol) -> Option<usize> {
     let mut former: Vec<&FormerSymbol> = history.former_symbols.iter().collect();
-    // A former symbol without a last day was valid until the current symbol.
+    // A former symbol without a last day was valid until the current symbol replaced it.
     former.sort_by_key(|former| (former.to.unwrap_or(NaiveDate::MAX), former.from));
     let mut quarantined = former.iter().map(|former| &former.symbol).chain([&history.symbol]);
     quarantined.position(|quarantined| symbol.spellings().any(|spelling| spelling == *quarantined))

@@ -19,8 +19,8 @@
 //! - If a rate follows the run, each rate of the run also differs from that rate by such a factor.
 //! - No rate outside the run is about equal to a rate of the run.
 //!
-//! Otherwise, they are unconfirmed amounts. A single rate can also be too small by a factor of about 10, 100 or 1,000.
-//! It is an outlier in a wrong unit if the same conditions are met.
+//! Otherwise, the outliers of the run are unconfirmed amounts. A single rate can also be too small by a factor of about
+//! 10, 100 or 1,000. It is an outlier in a wrong unit if the same conditions are met.
 //!
 //! Source: this service chose the factors and days by comparison with reported unit errors and restored dividends. They
 //! are the parameters `outlier.…`, except the 550 days (`frequency.restart_days`).

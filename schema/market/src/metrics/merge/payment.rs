@@ -24,10 +24,10 @@ pub(crate) struct Payment<'a> {
     pub observation: &'a Observation<Dividend>,
     /// Index of the observation in the dividends of the history.
     pub index: usize,
-    /// Version of the record with the security's earliest symbol. Its symbol is part of the payment's id.
+    /// Version of the record that has the security's earliest symbol. This symbol is part of the payment's id.
     pub named: &'a Observation<Dividend>,
-    /// Several payments of one day may differ only in the amount. They are numbered from 0, the smallest amount first.
-    /// A single payment has the number 0.
+    /// Number of the payment among the payments of one day that differ only in the amount. The payment with the
+    /// smallest amount has the number 0. The number is also 0 if there is only one payment.
     pub ordinal: usize,
     pub ex_date: NaiveDate,
     /// Amount per share on the share basis of the ex-date.
@@ -62,7 +62,7 @@ pub(crate) struct ValidationContext<'a> {
     pub decided: &'a DecisionIndex<'a>,
     /// Function that returns the newest day of a source's data.
     pub newest_day: &'a dyn Fn(&str) -> NaiveDate,
-    /// Closes before and after an ex-date.
+    /// Prices of the security, from which the closes before and after an ex-date are taken.
     pub neighbours: PriceContext<'a>,
     /// Dividend factors that the feeds' adjusted closes imply (R40).
     pub implied_factors: &'a ImpliedFactors<'a>,
@@ -81,7 +81,7 @@ impl ValidationContext<'_> {
     }
 }
 
-/// Closes before and after an ex-date.
+/// Prices of a security and their currency. They are needed to find the closes before and after an ex-date.
 pub(crate) struct PriceContext<'a> {
     pub series: PriceSeries<'a>,
     /// ISO 4217 currency of the prices.

@@ -37,7 +37,7 @@ const CAPITAL_DIVISOR: Decimal = Decimal::from_parts(4, 0, 0, false, 0);
 pub(crate) struct Outliers<'a> {
     /// Payments that are quarantined as outliers. Each still counts as a payment on its ex-date.
     pub unproven: Vec<Payment<'a>>,
-    /// Ex-date and kind of doubt of each large amount that no later payment confirms.
+    /// Large amounts that no later payment confirms, as pairs of the ex-date and the kind of doubt.
     pub doubted: Vec<(NaiveDate, AmountDoubt)>,
 }
 
@@ -162,7 +162,7 @@ fn outliers(
     outliers
 }
 
-/// Kind of doubt about a large amount. `close` is the close before its ex-date. It is `None` if the close is unknown or
+/// Kind of doubt about a large amount. `close` is the close before the ex-date, or `None` if this close is unknown or
 /// in another currency than the amount.
 fn doubt(amount: Decimal, close: Option<Decimal>) -> AmountDoubt {
     let is_capital = close.is_some_and(|close| amount.saturating_mul(CAPITAL_DIVISOR) >= close);
@@ -179,8 +179,8 @@ fn row_of_day(payments: &[Payment<'_>], day: &[usize]) -> ScheduleRow {
 }
 
 /// Annual rates: the amount of each row times its number of payments a year (`frequencies`). A row with an unknown
-/// frequency takes the frequency of the previous row. Rows before the first known frequency take that first one. If no
-/// frequency is known, each row counts as annual.
+/// frequency takes the frequency of the previous row. Rows before the first known frequency take the first known
+/// frequency. If no frequency is known, each row is treated as an annual payment.
 fn annual_rates(rows: &[ScheduleRow], frequencies: &[Option<i32>]) -> Vec<ExDateRate> {
     let mut last = frequencies.iter().find_map(|per_year| *per_year).unwrap_or(1);
     let rate = |(row, per_year): (&ScheduleRow, &Option<i32>)| {

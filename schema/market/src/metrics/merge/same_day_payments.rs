@@ -3,9 +3,9 @@
 //! Two rows with the same ex-date and type may have different amounts, for one of two reasons. Either they are two
 //! payments, such as an income and a capital gain. Or the vendor corrected the amount of one payment.
 //!
-//! Ingest finds out which reason applies if both rows are in one file. If they are two payments, the second row lists
-//! the amount of the first row in `sibling_amounts`. This mark on one of the two rows is enough. If the file is loaded
-//! again, whole or in parts, the result is the same.
+//! If both rows are in one file, ingest finds out which reason applies. If the rows are two payments, the second row
+//! lists the amount of the first row in `sibling_amounts`. This mark on one of the two rows is enough. If the file is
+//! loaded again, whole or in parts, the result is the same.
 
 use std::collections::BTreeSet;
 
@@ -27,7 +27,7 @@ pub(crate) struct SameDayPayments<'a> {
 }
 
 impl<'a> SameDayPayments<'a> {
-    /// Collects the sibling amounts of all observations of a security.
+    /// Collects the sibling amounts (amounts of different payments of one day) from all observations of a security.
     pub(crate) fn collect(observations: &'a [Observation<Dividend>]) -> Self {
         let mut pairs = BTreeSet::new();
         for record in observations.iter().map(|observation| &observation.record) {

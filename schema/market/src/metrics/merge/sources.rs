@@ -37,7 +37,7 @@ pub(crate) fn preferred_winners<T: MergeRecord + EventRecord>(
     PreferredWinners { winners, statuses, quarantined }
 }
 
-/// Keeps the winning versions from the preferred sources. All other winners get the status
+/// Keeps the manual records and the winning versions from the preferred sources. All other winners get the status
 /// [`ObservationStatus::OtherSource`] or [`ObservationStatus::Overridden`].
 fn keep_preferred_sources<T: MergeRecord>(
     observations: &[Observation<T>],
@@ -112,9 +112,9 @@ pub(crate) fn newest_by_source<'a, T: Ord + Copy>(
     newest
 }
 
-/// Adds a manual record to `kept`. It replaces the vendor's record with the same id or natural key.
+/// Adds a manual record to `kept`, and removes the vendor's record with the same id or natural key.
 ///
-/// A withdrawn manual record also replaces the vendor's record. Neither of the two records is then used.
+/// This also applies to a withdrawn manual record. In this case, neither of the two records is used.
 fn apply_manual_record<T: MergeRecord>(
     observations: &[Observation<T>],
     kept: &mut Vec<WinningVersion>,

@@ -10,10 +10,11 @@
 //!
 //! The price denies a split if the logarithm of the unexplained factor is more than `level.denied_share` percent of the
 //! ratio's logarithm. A ratio above e (logarithm 1) is tested as if it were e. A large payment between the bars, such
-//! as the special dividend of a consolidation, also moves the price. If the ratio fits after deduction of the payments,
-//! the price does not deny the split.
+//! as a special dividend that is paid together with a share consolidation, also moves the price. If the ratio fits
+//! after deduction of the payments, the price does not deny the split.
 //!
-//! A denied split sets the flag `split_not_in_price`. It stays unchanged unless one of these cases applies:
+//! If the price denies a split, the security has the flag `split_not_in_price`. The split stays unchanged unless one of
+//! these cases applies:
 //!
 //! - Repetition: another split with the same ratio is at most seven days away, and the price moves by the ratio on the
 //!   ex-date of that split. The denied split is excluded. If both splits are between the same two bars, the earlier one
@@ -47,8 +48,8 @@ use crate::metrics::rules::Rules;
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
 
-/// Of two equal splits at most this number of calendar days apart, one may be a repetition of the other. Seven days
-/// contain five sessions.
+/// Two splits with the same ratio can be one split that was reported twice, if they are at most this number of calendar
+/// days apart. Seven days contain five sessions.
 const REPEATED_WITHIN: i64 = 7;
 
 /// Facts other than prices that may confirm a split.
@@ -65,7 +66,7 @@ pub(crate) struct SplitEvidence<'a> {
 
 /// Change to a split that the price denies.
 enum SplitReview {
-    /// The split becomes effective at this later session.
+    /// The given ex-date is too early. The split becomes effective at this later session.
     Early(NaiveDate),
     /// The split is excluded; the text is the reason as a sentence.
     Excluded(String),
@@ -176,8 +177,8 @@ fn review_split(
     })
 }
 
-/// Finds out if `split` and another split of the same ratio within seven days are one event. If the price moved by the
-/// ratio once, the result is the ex-date at which it moved. `None` if no such split exists, or if the price did not
+/// Checks if another split of the same ratio, at most seven days before or after `split`, is the same event. If so,
+/// returns the ex-date at which the price moved by the ratio. `None` if there is no such split, or if the price did not
 /// move by the ratio.
 ///
 /// If both ex-dates lie between the same two bars, the later one is returned.
@@ -214,8 +215,8 @@ fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -
     let mut matching = (first + 1..=last).filter(|index| {
         let is_adjacent =
             i64::from(series.bars.day[*index] - series.bars.day[index - 1]) <= rules.level.adjacent_days;
-        // The ex-date of the split is not between these bars, so the expected close does not include its ratio. To
-        // remove the inverse ratio has the same effect as to add the ratio.
+        // The ex-date of the split is not between these bars, so the expected close does not include its ratio.
+        // Removing the inverse ratio has the same effect as adding the ratio.
         let rest = unexplained_factor(series, index - 1, *index, split.ratio.inverse());
         is_adjacent && rest.is_some_and(|rest| !is_denied(rest, split.ratio, rules.level.denied_share, E))
     });
@@ -239,9 +240,9 @@ fn is_denied_by(
     all_rests(series, (before, after), removed, evidence, is_denied)
 }
 
-/// True if `condition` is true for the unexplained factor of the move between two bars. If there were payments between
-/// the bars, the factor is also computed after deduction of the payments, and `condition` must be true for both
-/// factors. `None` if the factor cannot be computed.
+/// Tests the unexplained factor of the move between two bars with `condition`. If there were payments between the bars,
+/// a second factor, computed after deduction of the payments, is tested too. True if `condition` is true for all tested
+/// factors. `None` if the first factor cannot be computed.
 fn all_rests(
     series: &PriceSeries<'_>,
     (before, after): (usize, usize),

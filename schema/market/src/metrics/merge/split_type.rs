@@ -5,7 +5,7 @@
 //! a type is a spin-off if all these conditions are met:
 //!
 //! - The ratio is at most `spin_off.largest_ratio`, in either direction.
-//! - In lowest terms, both numbers exceed `spin_off.least_term`, and the old shares are at least
+//! - In lowest terms, both numbers exceed `spin_off.least_term`, and the number of old shares is at least
 //!   `spin_off.least_old_shares`.
 //! - The ratio is not the rounded decimal of a simple ratio. For example, 1.333333 is 4:3.
 //! - The security has no other split without a type that has the same ratio and is at least `spin_off.repeat_days`
@@ -13,8 +13,8 @@
 //! - The reported share count did not change by the ratio.
 //!
 //! If another action of the same source is a spin-off, the second condition is weaker. Both numbers must then exceed
-//! `spin_off.least_term_of_sibling`, and the old shares have no minimum. For example, 26:25 is then a spin-off. Source:
-//! this service chose the weaker condition.
+//! `spin_off.least_term_of_sibling`, and the number of old shares has no minimum. For example, 26:25 is then a
+//! spin-off. Source: this service chose the weaker condition.
 
 use rust_decimal::Decimal;
 
@@ -104,8 +104,8 @@ fn declared_type(word: Option<&str>) -> Option<DeclaredType> {
     })
 }
 
-/// True if the numbers of the ratio are too unusual for a split that a board chooses. `is_sibling` is true if another
-/// action of the source is a spin-off; the minimum of the old shares is then not checked.
+/// True if the numbers of the ratio are too unusual for a split that a board chooses. If `is_sibling` is true, another
+/// action of the source is a spin-off, and the minimum number of old shares is not checked.
 fn has_odd_terms(ratio: Ratio, least_term: i64, is_sibling: bool, rules: &SpinOffRules) -> bool {
     let Some((from, to)) = lowest_terms(ratio) else { return false };
     within_factor(ratio.from, ratio.to, rules.largest_ratio)
@@ -114,8 +114,8 @@ fn has_odd_terms(ratio: Ratio, least_term: i64, is_sibling: bool, rules: &SpinOf
         && !is_rounded(from, to)
 }
 
-/// True if to/from is a simple ratio, rounded to a decimal. For example, 1.333333 is 4/3. The difference must be at
-/// most half a unit of the last digit.
+/// True if `to` / `from` is a simple ratio that was rounded to a decimal. For example, 1.333333 is 4/3, rounded. The
+/// rounding error must be at most half a unit of the last digit.
 fn is_rounded(from: i128, to: i128) -> bool {
     (1..=ROUNDED_TERM).any(|term| {
         let near = |a: i128, b: i128| {

@@ -1,8 +1,8 @@
 //! Validation of single rows (R28, R30).
 //!
 //! Ingest rejects an invalid row. The merge applies the same rules to stored rows, and quarantines an invalid row. Each
-//! rule has a stable reason code and a message that says what to correct. For a retraction, only the key of its record
-//! is validated.
+//! rule has a stable reason code and a message that says what to correct. A retraction is valid if it identifies the
+//! record that it withdraws.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;

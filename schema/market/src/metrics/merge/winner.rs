@@ -1,22 +1,22 @@
 //! Winning version of each source and key, from all revisions of a record (R29).
 //!
-//! A row of a feed is a put or a retraction. A put adds a record or replaces it, and a retraction withdraws it. All
-//! rows of one source with the same key are versions of one record. The greatest version wins. The key is the vendor's
-//! id. If a row has no id, its natural key is used. For a dividend, this is date, type and currency; for a split, the
-//! ex-date. A file may mark several amounts with one natural key as different payments (sibling amounts). Each of these
+//! A feed has two kinds of rows: a put, which adds or replaces a record, and a retraction, which withdraws a record.
+//! All rows of one source with the same key are versions of one record. The greatest version wins. The key is the
+//! vendor's id. A row without an id has a natural key instead: date, type and currency of a dividend, or the ex-date of
+//! a split. A file may mark several amounts with one natural key as different payments (sibling amounts). Each of these
 //! payments then has its own key.
 //!
 //! Versions are compared in this order: revision, preference, observation time, retraction, line, record batch. No two
 //! rows are equal in this order, so the order of the observations never changes the winners.
 //!
-//! The preference is used only for rows with an id. Between puts of a dividend, the first criterion is that the ex-date
-//! agrees with the record date. The second criterion is the number of dates. Between puts of a split, the number of
-//! dates decides. A retraction is preferred to every put. Therefore a put never restores a record that was retracted in
-//! the same revision.
+//! The preference is used only for rows with an id. Among puts of a dividend, a row is preferred if its ex-date agrees
+//! with its record date; then the row with more dates is preferred. Among puts of a split, the row with more dates is
+//! preferred. A retraction is preferred to every put. Therefore a put never restores a record that was retracted in the
+//! same revision.
 //!
-//! A retraction without an id also withdraws rows with an id. Such a row has the source and natural key of the
-//! retraction, and is not newer than the retraction. A retraction without an amount withdraws all payments of the day.
-//! A retraction with an amount does not withdraw the siblings of this amount.
+//! A retraction without an id can also withdraw a row with an id. The row must have the same source and natural key as
+//! the retraction, and must not be newer. A retraction without an amount withdraws all payments of the day. A
+//! retraction with an amount does not withdraw the siblings of this amount.
 
 mod merge_record;
 
@@ -40,7 +40,7 @@ pub use merge_record::{dividend_preference, split_preference};
 pub enum ObservationStatus {
     /// The observation is used in the figures.
     Used,
-    /// A greater version of the same key replaced the row. The value is the index of that version in the history.
+    /// A greater version of the same record replaced the row. The value is the index of that version in the history.
     Superseded(usize),
     /// The feed or an operator withdrew the record.
     Cancelled,
@@ -84,16 +84,16 @@ pub(crate) struct WinningVersion {
     pub conflict: bool,
     /// True if the winner has an id, and another row of the same id and revision has other values (R29).
     pub collapsed: bool,
-    /// Index of the version with the security's earliest symbol. Record ids contain this symbol, so they stay the same
-    /// after a change of the ticker.
+    /// Index of the version that has the security's earliest symbol. Record ids contain this symbol, so the ids stay
+    /// the same after a change of the ticker.
     pub named: usize,
-    /// Several payments may have one natural key. They are numbered from 0, the smallest amount first. A single payment
-    /// has the number 0.
+    /// Number of the payment among the payments with the same natural key. The payment with the smallest amount has the
+    /// number 0. The number is also 0 if there is only one payment.
     pub ordinal: usize,
 }
 
-/// Function that returns the index of a symbol among the security's symbols, earliest first. It returns `None` for a
-/// symbol of another security.
+/// Function that returns the position of a symbol in the list of the security's symbols, which starts with the earliest
+/// symbol. The function returns `None` for a symbol of another security.
 pub(crate) type SymbolOrder<'a> = &'a dyn Fn(&Symbol) -> Option<usize>;
 
 /// Finds the winning versions, sorted by source. Sets the status of observations that are replaced, withdrawn or moved,
@@ -160,8 +160,8 @@ pub(crate) fn pick_winners<T: MergeRecord>(
     winners
 }
 
-/// Index of the version with the security's earliest symbol; retractions are left out. Record ids contain this symbol,
-/// so they stay the same if a vendor delivers the history under a new ticker.
+/// Index of the put that has the security's earliest symbol. Record ids contain this symbol, so the ids stay the same
+/// if a vendor delivers the history under a new ticker.
 fn put_under_earliest_symbol<T: MergeRecord>(
     observations: &[Observation<T>],
     versions: &[usize],
@@ -229,7 +229,8 @@ fn compare_in_source<T: MergeRecord>(a: &Observation<T>, b: &Observation<T>) -> 
     })
 }
 
-/// Version rank of an observation (R29). The preference is 0 for rows without an id.
+/// Rank of an observation among the versions of its record (R29). For rows without an id, the preference in this rank
+/// is 0.
 fn version<T: MergeRecord>(observation: &Observation<T>) -> VersionRank<'_> {
     observation.version(match (&observation.id, observation.action) {
         (None, _) => 0,

@@ -1,13 +1,14 @@
 //! Share bases and adjustment factors: splits and dividends as multipliers of earlier prices (R10, R11).
 //!
 //! The share basis of an amount is the share count to which the amount refers. A split of `from` old shares to `to` new
-//! shares changes the share count. An amount per share of day d is converted to a later day t as follows. It is
-//! multiplied by from/to of every split with d < ex-date <= t. Share counts and volumes are multiplied by the inverse.
-//! A dividend on the ex-date of a split is already per new share. The numbers `from` and `to` of all splits are
+//! shares changes the share count. To convert an amount per share from day d to a later day t, it is multiplied by
+//! `from` / `to` of every split with d < ex-date <= t. Share counts and volumes are multiplied by the inverse. A
+//! dividend on the ex-date of a split is already per new share. The numbers `from` and `to` of all splits are
 //! multiplied separately, so that only one division is needed.
 //!
 //! A price-only action (R35), such as a spin-off, multiplies earlier prices in the same way. It does not change share
-//! counts, volumes and amounts per share.
+//! counts, volumes and amounts per share. The price basis of a price therefore changes at splits and at price-only
+//! actions, but the share basis changes only at splits.
 //!
 //! A dividend multiplies earlier prices by 1 - ΣD / C. ΣD is all cash and spin-off value of the ex-date. C is the last
 //! raw close before the ex-date, on the share basis of the ex-date. The factor is 1 in these cases:
@@ -27,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::metrics::arithmetic::clamp_to_limit;
 use crate::row::Fingerprint;
 
-/// Split ratio: `from` old shares become `to` new shares. Prices before the split are multiplied by from/to.
+/// Split ratio: `from` old shares become `to` new shares. Prices before the split are multiplied by `from` / `to`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ratio {
     /// Number of old shares.
@@ -66,7 +67,8 @@ impl Ratio {
         }
     }
 
-    /// `value` x from / to. The value is multiplied first, unless this would overflow. Results are limited to ±10^18.
+    /// `value` x from / to. The value is multiplied before it is divided, unless the product would overflow. Results
+    /// are limited to ±10^18.
     pub fn apply(self, value: Decimal) -> Decimal {
         if self.is_one() {
             return value;
@@ -131,7 +133,7 @@ impl Default for Ratio {
 pub struct SplitEvent {
     /// First session with prices after the split or price-only action.
     pub ex_date: NaiveDate,
-    /// Old and new shares. Earlier prices are multiplied by from/to.
+    /// Old and new shares. Earlier prices are multiplied by `from` / `to`.
     pub ratio: Ratio,
     /// True if the action changes prices but not the share count (R35).
     pub is_price_only: bool,
@@ -160,13 +162,13 @@ impl Splits {
         &self.0
     }
 
-    /// Product of from/to over the splits with an ex-date after `after`, up to and including `through`. Price-only
+    /// Product of the ratios of the splits with an ex-date after `after`, up to and including `through`. Price-only
     /// actions are left out.
     pub fn share_ratio_between(&self, after: NaiveDate, through: NaiveDate) -> Ratio {
         self.product(after, through, |event| !event.is_price_only)
     }
 
-    /// Product of from/to over the splits and price-only actions with an ex-date after `after`, up to and including
+    /// Product of the ratios of the splits and price-only actions with an ex-date after `after`, up to and including
     /// `through`.
     pub fn price_ratio_between(&self, after: NaiveDate, through: NaiveDate) -> Ratio {
         self.product(after, through, |_| true)
@@ -198,8 +200,8 @@ impl Splits {
     }
 }
 
-/// Price adjustment of one ex-date. Prices before it are multiplied by `split` (from/to), `price_only` (from/to) and
-/// `dividend_factor`.
+/// Price adjustment of one ex-date. Earlier prices are multiplied by `from` / `to` of `split`, by `from` / `to` of
+/// `price_only`, and by `dividend_factor`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AdjustmentFactor {
     /// Ex-date: first session on which a buyer does not receive the distribution.
@@ -219,7 +221,7 @@ pub struct AdjustmentFactor {
     #[serde(default)]
     pub value: Option<Decimal>,
     /// Product of the ratios of all price-only actions (such as spin-offs) of the ex-date. Earlier prices are
-    /// multiplied by from/to, volumes stay unchanged (R35). The field is omitted in JSON if the product is 1.
+    /// multiplied by `from` / `to`, and volumes stay unchanged (R35). The field is omitted in JSON if the product is 1.
     #[serde(default, skip_serializing_if = "Ratio::is_one")]
     pub price_only: Ratio,
 }

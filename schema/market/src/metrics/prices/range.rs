@@ -17,8 +17,8 @@ use crate::bars::MISSING;
 use crate::metrics::arithmetic::{clamp_to_limit, quotient, round_to_integer};
 use crate::metrics::calendar::months_before;
 
-/// Number of newest sessions in the average volume. For older sessions, the volume is not needed. High and low are
-/// needed only for the last 12 months.
+/// Number of newest sessions in the average volume. Bars before these sessions can be loaded without a volume. If they
+/// are also older than 12 months, they can be loaded without high and low too.
 pub(crate) const VOLUME_SESSIONS: usize = 30;
 
 /// Highest or lowest price of a range, with its session.

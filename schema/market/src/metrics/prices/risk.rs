@@ -137,8 +137,8 @@ pub(crate) fn last_month(as_of: NaiveDate) -> i32 {
     month_number(as_of) - i32::from(!ends_month(as_of))
 }
 
-/// Adjustment factors that no computed return contains yet. Each call of `growth` removes the factors up to the end of
-/// the computed return.
+/// Adjustment factors that are not yet included in a computed return. The function `growth` computes a return, and
+/// removes the factors up to its end.
 struct Events<'a> {
     ahead: &'a [AdjustmentFactor],
 }
@@ -149,7 +149,7 @@ impl<'a> Events<'a> {
     }
 
     /// Return of the adjusted close from the bar at `from` to the bar at `to`, in units of 10^-15; `None` on overflow.
-    /// Calls must be in ascending order of `to`.
+    /// The function must be called in ascending order of `to`.
     fn growth(&mut self, series: &PriceSeries<'_>, from: usize, to: usize) -> Option<i128> {
         let raw = i128::from(series.bars.close[to])
             .checked_mul(ONE)?

@@ -1,4 +1,5 @@
-//! Price series of a security: raw bars and splits. Closes can be converted to the share basis of any day.
+//! Price series of a security: raw bars and splits. Closes can be converted to the price basis or the share basis of
+//! any day (see `adjustment`).
 
 use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
@@ -46,7 +47,7 @@ impl<'a> PriceSeries<'a> {
     }
 
     /// Close of a bar on the price basis of the day `basis`. It is adjusted for the splits and price-only actions
-    /// between the two days.
+    /// between the day of the bar and `basis`.
     pub(crate) fn close_on_basis(&self, index: usize, basis: NaiveDate) -> Decimal {
         if self.splits.events().is_empty() {
             return self.close(index);

@@ -1,9 +1,10 @@
 //! Total return by the definition of CRSP (R12). Dividends are reinvested at the close of their ex-date; splits are
 //! included.
 //!
-//! The return is the product over all bars of (P_t + D_t) x s_t / P_(t-1), minus 1. P_t is the close, D_t the
-//! distributions, and s_t is to/from of a split on day t. Between ex-dates, the closes cancel: each is once a numerator
-//! and once a denominator. Therefore only the first close, the last close and the closes of ex-dates are needed.
+//! The return is the product over all bars of (P_t + D_t) x s_t / P_(t-1), minus 1. P_t is the close of day t, and D_t
+//! is the sum of its distributions. s_t is the number of new shares per old share in a split on day t, or 1 without a
+//! split. Between ex-dates, the closes cancel: each is once a numerator and once a denominator. Therefore only the
+//! first close, the last close and the closes of ex-dates are needed.
 //!
 //! A distribution without a bar on its ex-date is reinvested at the next bar. The result is null if a distribution is
 //! in another currency than the prices. The ratio of two adjusted closes is not exactly this return, because adjustment
@@ -57,8 +58,8 @@ impl CloseSeries<'_> {
 }
 
 /// Product of the ratios of the splits and price-only actions on the ex-dates `days`. A price-only action, such as a
-/// spin-off, does not change share counts. Its ratio is included because it has the same effect as reinvesting the
-/// value of the spin-off.
+/// spin-off, does not change share counts. But its ratio is included, because this has the same effect as reinvesting
+/// the value of the spin-off.
 fn price_ratio_of(days: &[AdjustmentFactor]) -> Ratio {
     days.iter().fold(Ratio::ONE, |ratio, day| ratio.then(day.price_ratio()))
 }

@@ -102,11 +102,11 @@ rules! {
         restart_days: i64 = 550, 366..=3650, "days";
         /// Number of newest ex-dates from which the frequency is inferred.
         newest_ex_dates: i64 = 7, 4..=25, "ex-dates";
-        /// A payer is semi-annual if at least this share of its pairs of adjacent gaps last about a year.
+        /// A payer is semi-annual if at least this share of its pairs of adjacent gaps are together about a year long.
         yearly_pairs: i64 = 60, 1..=100, "percent";
-        /// Two adjacent gaps last about a year if their sum is at least this.
+        /// Two adjacent gaps are together about a year long if their sum is at least this.
         year_least_days: i64 = 330, 300..=365, "days";
-        /// Two adjacent gaps last about a year if their sum is at most this.
+        /// Two adjacent gaps are together about a year long if their sum is at most this.
         year_most_days: i64 = 400, 365..=430, "days";
         /// A payer has the frequency of its median gap, for example monthly, only if at least this share of its gaps
         /// has the same frequency. Otherwise the payer is irregular.
@@ -181,11 +181,12 @@ rules! {
         /// An amount is a dip if it is below this multiple of both neighbouring amounts. Growth and streak replace a
         /// dip with the smaller neighbouring amount. 0: no amount is a dip.
         dip_share: Decimal = 0.98, 0..=1, "times";
-        /// A payer is steady if at least this share of the changes from one nearby amount to the next are not falls.
-        /// Neighbouring amounts are compared only for steady payers, to detect special parts and dips.
+        /// A payer is steady if its amounts seldom fall: in at least this share of the steps from one nearby payment to
+        /// the next, the amount rises or stays equal. Special parts and dips are detected only for steady payers, by
+        /// comparison of an amount with its neighbours.
         steady_share: Decimal = 80, 0..=100, "percent";
-        /// Growth and streak assume an amount for at most this number of consecutive missing payments. If more are
-        /// missing, no amount is assumed.
+        /// If at most this number of consecutive payments is missing, their amounts are assumed for growth and streak.
+        /// If more payments are missing, no amount is assumed.
         assumed_slots: i64 = 1, 0..=2, "slots";
     }
     /// Parameters of increase streaks.
@@ -193,7 +194,7 @@ rules! {
         /// Two annual totals are equal if they differ by at most this. Also used to compare amounts per payment (R13).
         tolerance: Decimal = 0.05, 0..=10, "percent";
         /// A streak continues over at most this number of consecutive years without a change of the total. Such years
-        /// do not extend the streak. One more such year ends it.
+        /// do not extend the streak. One more such year ends the streak.
         tolerated_flat_years: i64 = 0, 0..=10, "years";
     }
     /// Parameters of the lists of dividend growers.
@@ -268,8 +269,8 @@ rules! {
         /// A denied split is excluded if the logarithm of its unexplained factor (see `level.denied_share`) is above
         /// this share of the logarithm of its ratio.
         excluded_share: i64 = 80, 50..=100, "percent";
-        /// If the price denies a split on its ex-date, the ex-date may be too early. A matching price move is then
-        /// searched in this number of sessions after the ex-date.
+        /// If the price denies a split on its ex-date, the ex-date may be too early. The search for a matching price
+        /// move then includes this number of sessions after the ex-date.
         early_sessions: i64 = 3, 0..=10, "sessions";
     }
     /// Parameters of the share basis of amounts before a split.

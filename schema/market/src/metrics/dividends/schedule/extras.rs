@@ -1,9 +1,10 @@
-//! Extra rows of a payment schedule (R34.2): rows whose whole amount is special. An extra row is one of two rows in a
-//! slot (the period of one regular payment), or a distribution of capital.
+//! Extra rows of a payment schedule (R34.2): rows whose whole amount is special. An extra row is a distribution of
+//! capital, or one of two rows in a slot (the period of one regular payment): the row that fits the usual amount or the
+//! schedule less well.
 //!
-//! The amount of a distribution of capital is doubtful, which means far above the earlier amounts (R28). It is also at
-//! least a quarter of the price. There is one exception: if a row about a year earlier has a doubtful amount too, the
-//! payer adds a special part to a regular payment every year. The row is then not extra.
+//! A row is a distribution of capital if its amount is doubtful (far above the earlier amounts, R28) and at least a
+//! quarter of the price. There is one exception: the row is not extra if another row about a year earlier also has a
+//! doubtful amount. Such a payer probably adds a special part to a regular payment every year.
 
 use std::cmp::Ordering;
 
@@ -20,8 +21,9 @@ use crate::row::AmountReading;
 /// Maximum number of neighbouring rows on each side of two rows in a slot. The median of the neighbouring amounts is
 /// the usual amount.
 const NEAREST: usize = 4;
-/// Limit of the difference between the amounts of two rows in a slot, percent of the smaller amount. Above this limit,
-/// the amounts differ clearly. They then decide which row is extra, even with few neighbouring rows.
+/// Limit of the difference between the amounts of two rows in a slot, percent of the smaller amount. If the difference
+/// is above this limit, the row whose amount is farther from the usual amount is extra, even with few neighbouring
+/// rows.
 const DIFFERENT: Decimal = Decimal::from_parts(30, 0, 0, false, 0);
 
 /// Marks the extra rows in `readings` as special, without a regular part. Returns their ex-dates.
@@ -72,8 +74,8 @@ fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &Sched
     }
     let others = (position.saturating_sub(NEAREST)..position).chain(position + 2..position + 2 + NEAREST);
     let others: Vec<Decimal> = others.filter_map(at).map(|reading| reading.amount).collect();
-    // With fewer than `NEAREST` neighbouring rows, the usual amount is uncertain. It then decides only between two
-    // amounts that differ clearly.
+    // With fewer than `NEAREST` neighbouring rows, the usual amount is uncertain. In this case, it is used only if the
+    // two amounts differ clearly.
     let is_usual_known = others.len() >= NEAREST || differs();
     let usual = median(others)?;
     let distance = |reading: &Reading| (reading.amount - usual).abs();
@@ -86,8 +88,8 @@ fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &Sched
 }
 
 /// True if the rows `first` and `second` fill one slot. `before` is the row before them, and `after` the row after
-/// them. `first` and `second` must be closer than `schedule.slot_share` of a payment period. One of these conditions
-/// must hold too:
+/// them. The gap between `first` and `second` must be shorter than `schedule.slot_share` of a payment period. In
+/// addition, one of these conditions must hold:
 /// - `after` is about one period after `first`.
 /// - `second` is about one period after `before`. If there is a row `after`, it is about one period after `second`.
 /// - There is no row `after`, `first` is about one period after `before`, and the amounts of the two rows differ

@@ -2,13 +2,14 @@
 //! gap between two rows. A frequency that does not fit the gap has a cost. Each change of the frequency has a cost too.
 //! The search finds the sequence of frequencies with the lowest total cost.
 //!
-//! A gap of 0.6 to 1.4 periods of a frequency has no cost. A shorter gap (an extra row) costs less than a longer gap (a
-//! missing row). A change of the frequency costs more than two shorter gaps, and more than one longer gap. Uneven
-//! halves (an interim and a final dividend) are semi-annual if two gaps sum to a year, as in R5.
+//! A gap of 0.6 to 1.4 periods of a frequency has no cost (or a small one with 3 or 6 payments a year). A shorter gap
+//! (an extra row) costs less than a longer gap (a missing row). A change of the frequency costs more than two shorter
+//! gaps, and more than one longer gap. Uneven halves (an interim and a final dividend) are semi-annual if two gaps sum
+//! to a year, as in R5.
 //!
 //! A frequency that differs from a vendor's tag has a cost too. With four or more gaps, this cost is lower than the
 //! cost of an irregular gap, so that gaps overrule tags, as in R5. With fewer gaps, this cost is higher than the cost
-//! of an irregular gap. If the gaps then contradict the tags, the payer is irregular.
+//! of an irregular gap, so that a payer whose gaps contradict the tags is irregular.
 
 use rust_decimal::Decimal;
 

@@ -95,12 +95,12 @@ impl Schedule {
         regular.map(|reading| RegularDividend { ex_date: reading.ex_date, amount: reading.sustained })
     }
 
-    /// Reading of each row. Rows whose whole amount is special are left out.
+    /// Interpretation ([`Reading`]) of each row. Rows whose whole amount is special are left out.
     pub fn regular(&self) -> impl Iterator<Item = &Reading> {
         self.readings.iter().filter(|reading| reading.kind != AmountReading::Special)
     }
 
-    /// Reading of the row with this ex-date; `None` without such a row.
+    /// Interpretation ([`Reading`]) of the row with this ex-date; `None` without such a row.
     pub fn find_reading(&self, ex_date: NaiveDate) -> Option<&Reading> {
         let index = self.readings.binary_search_by_key(&ex_date, |reading| reading.ex_date).ok()?;
         Some(&self.readings[index])

@@ -3,8 +3,8 @@
 //!
 //! Amounts are compared only if the payer is steady: of the steps between the eight nearest rows, at most a fifth are
 //! falls. A step is the change of the amount from one row to the next. Payers of variable amounts, of converted foreign
-//! amounts, or of interim and final dividends are not steady. Their declared amounts are regular. A row with a doubtful
-//! amount (R28: far above the earlier amounts) is always combined.
+//! amounts, or of interim and final dividends are not steady. Their declared amounts are regular. But a row with a
+//! doubtful amount (R28: far above the earlier amounts) is combined even if the payer is not steady.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -21,8 +21,8 @@ const FEWEST_STEPS: u64 = 3;
 /// after a split adjustment.
 const ROUNDING: Decimal = Decimal::from_parts(995, 0, 0, false, 3);
 
-/// Finds combined rows and dips, and changes their readings. `extras` contains the ex-dates of rows that are already
-/// special.
+/// Finds combined rows and dips, and changes their interpretations in `readings`. `extras` contains the ex-dates of the
+/// rows that were already found to be special.
 pub(crate) fn read_parts(
     readings: &mut [&mut Reading],
     extras: &[NaiveDate],
@@ -83,8 +83,8 @@ impl AnnualRates<'_, '_> {
         Some(reading.sustained.saturating_mul(Decimal::from(reading.per_year?)))
     }
 
-    /// Interprets the row at `index`. A combined row is returned with its regular amount, and a dip with its amount for
-    /// growth and streak. `None` if the whole amount is regular.
+    /// Interprets the row at `index`. Returns the regular part of a combined row, or the amount of a dip for growth and
+    /// streak. Returns `None` if the row is neither combined nor a dip.
     fn read(&self, index: usize, combined: &[NaiveDate], rules: &Rules) -> Option<(AmountReading, Decimal)> {
         // Most rows have the same annual rate as the row before. Such a row is neither combined nor a dip.
         if self.has_previous_rate(index) {

@@ -23,8 +23,8 @@ pub struct ScheduleRow {
 /// Reason to doubt an amount (R28): it is far above the amounts of the rows before it, and no later row confirms it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AmountDoubt {
-    /// The amount is below a quarter of the price, or the price is unknown. The larger amount of the two neighbouring
-    /// rows is the regular part, and the rest is special.
+    /// The amount is below a quarter of the price, or the price is unknown. The row is combined: its regular part is
+    /// the larger amount of the two neighbouring rows, and the rest is special.
     Unconfirmed,
     /// The amount is at least a quarter of the price (the limit of R2). It is a distribution of capital, without a
     /// regular part. There is one exception: if another row with a doubtful amount is about a year earlier, the amount
@@ -50,7 +50,7 @@ pub struct Reading {
     pub regular: Decimal,
     /// Amount per share that growth and streak use.
     pub sustained: Decimal,
-    /// Kind of the reading: regular, special, combined or dip.
+    /// Kind of the row: regular, special, combined or dip.
     pub kind: AmountReading,
     /// Payments per year at the time of the row. `None` for irregular payers, and for payers with 13 or more payments a
     /// year. Their schedules have no slots.

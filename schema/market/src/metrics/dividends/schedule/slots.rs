@@ -2,8 +2,8 @@
 //! slots are a dividend year. Missing slots and changes of the frequency are reported.
 //!
 //! Each row has a slot number. A gap of about k payment periods between two rows raises the number by k. An early row
-//! shortens the gap before it and lengthens the gap after it. Half of the difference between a gap and k periods is
-//! therefore carried over to the next gap. The longer gap after an early row then does not look like a missing slot.
+//! shortens the gap before it and lengthens the gap after it. The longer gap could then look like a missing slot. Half
+//! of the difference between a gap and k periods is therefore added to the next gap.
 //!
 //! The first slot of a dividend year is chosen so that dividend year and calendar year agree for as many ex-dates as
 //! possible. If several choices are equally good, the ex-dates of the newest two years decide.

@@ -1,23 +1,25 @@
-//! Scans over whole price columns. The loops have no branches, so that the compiler can vectorize them.
+//! Fast searches in whole price columns. Their loops have no branches, so that the compiler can vectorize them.
 //!
-//! A scan does not decide value by value. It combines a sign bit from each value, and tests the combined bit once.
+//! A loop does not test each value. It computes a sign bit from each value, combines all sign bits, and tests the
+//! result once.
 
 use crate::bars::{BarColumn, Bars};
 
 const SIGN: u64 = 1 << 63;
-/// The fast scan of a block is used if all closes are below this limit. The sums in the scan then never reach the sign
-/// bit.
+/// The fast search of a block is used only if all its closes are below this limit. With larger closes, a sum in the
+/// search could reach the sign bit.
 const ROOM: u64 = 1 << 61;
 
-/// Number of closes in a block. Most blocks contain no large move and need no further search.
+/// Number of closes in a block. Most blocks contain no large move (see [`find_large_moves`]), so their closes need not
+/// be compared one by one.
 const BLOCK: usize = 256;
 
 /// Indexes of closes with a large move from the previous close. A move is large if the higher of the two closes is more
 /// than 1.375 times the lower one. All closes must be positive.
 ///
-/// A price in a wrong unit (a factor of 100 or 1,000) always gives a large move. A split of at least 3 for 2 does too,
-/// even if the price changes by another 3 % on the same day. A search for such prices and splits can therefore be
-/// limited to the large moves.
+/// Two later searches check only the large moves: the search for wrong price levels (R36, moves by a factor of at least
+/// 1.5), and the search for moves that look like a missing split (R30, a factor of at least 1.45). Both factors are
+/// above 1.375, so these searches miss nothing.
 pub(crate) fn find_large_moves(closes: &[i64]) -> Vec<usize> {
     let mut moves = Vec::new();
     for start in (1..closes.len()).step_by(BLOCK) {
@@ -58,7 +60,7 @@ pub(crate) fn has_fault(bars: &Bars) -> bool {
         || has_crossed(&bars.high, &bars.low)
 }
 
-/// True if any value is negative. Absent values are not negative.
+/// True if any value is negative. An absent value, stored as the negative number `MISSING`, does not count.
 fn has_negative(column: &[i64]) -> bool {
     let found = column.iter().fold(0, |found, value| {
         let value = value.cast_unsigned();
@@ -69,7 +71,8 @@ fn has_negative(column: &[i64]) -> bool {
     found != 0
 }
 
-/// True if any high is below the low of the same bar. No value may be negative, except absent values.
+/// True if any high is below the low of the same bar. The caller must ensure that no value is negative, except absent
+/// values (`MISSING`).
 fn has_crossed(highs: &BarColumn, lows: &BarColumn) -> bool {
     // Highs and lows are paired from the newest bar back. The pairs end where one of the columns has no earlier value.
     let pairs =

@@ -4,7 +4,8 @@
 //! bars have a wrong price level. Such a bar is quarantined. The bar of the same day from the next preferred source
 //! replaces it, unless that bar has a wrong price level too.
 //!
-//! If the newest bar leaps, it is quarantined until the next session, another source or a decision confirms it.
+//! If the close of the newest bar leaps, the bar is quarantined. It is used again when the next session, another source
+//! or a decision confirms its close.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -71,8 +72,8 @@ pub(super) fn pick_sound_bars(
 /// `merge_without` merges the prices again without the excluded bars. Another source can then replace the newest bar.
 /// `levels` contains the splits after their review against the price.
 ///
-/// A newest bar that is more than `level.adjacent_days` older than `as_of` is accepted. Trading may have ended, and
-/// then no next session would confirm the bar.
+/// A newest bar that is more than `level.adjacent_days` older than `as_of` is accepted. Trading of the security may
+/// have ended, so there may be no next session that could confirm the bar.
 pub(crate) fn review_levels(
     prices: &mut MergedPrices,
     history: &History,

@@ -7,9 +7,8 @@
 //! - Isolated bar: a single bar between two leaps. The bars before and after it differ by at most `level.agreement`.
 //! - Wrong unit, enclosed: the bars between two leaps, if the first leap has a factor of about 100 or 1,000. The bars
 //!   before and after them differ by at most `level.agreement`.
-//! - Wrong unit, newest: the bars after the last leap, if that leap has a factor of about 100 or 1,000. They are at
-//!   least two bars and at most `level.unit_run_sessions`. There must be more correct bars before the leap than bars
-//!   after it.
+//! - Wrong unit, newest: the bars after the last leap, if that leap has a factor of about 100 or 1,000. Their number is
+//!   at least two, at most `level.unit_run_sessions`, and less than the number of correct bars before the leap.
 //! - Lasting break: every other leap.
 //!
 //! A leap does not count as a wrong unit if a known split explains it. Such a split has a ratio above `level.factor`,
@@ -42,7 +41,7 @@ pub(crate) struct Closes<'a> {
     pub large_moves: &'a [usize],
 }
 
-/// Fault of a bar that its price level shows.
+/// Fault of a bar, found by comparison of its close with the closes around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LevelFault {
     /// The close is far from the closes of both neighbouring bars.

@@ -16,8 +16,8 @@ pub(crate) struct QuarantinedBar {
     pub day: i32,
     pub source: String,
     pub line: u64,
-    /// Close as the feed reported it, before its conversion to a raw price. For a bar that is quarantined because of
-    /// its price level, this field is the raw close.
+    /// Usually the close before its conversion to a raw price, as in the feed's row. But if the bar is quarantined
+    /// because of its price level, it is the raw close.
     pub close: Decimal,
     pub reason: QuarantineReason,
     pub message: String,
@@ -29,8 +29,8 @@ pub(crate) struct MergedPrices {
     /// time).
     pub bars: Bars,
     pub quarantined: Vec<QuarantinedBar>,
-    /// Indexes of bars with a large move from the previous bar: the higher close is more than 1.375 times the lower
-    /// one. Every price in a wrong unit and every split of at least 3 for 2 gives such a move.
+    /// Indexes of bars with a large move from the previous bar: the higher of the two closes is more than 1.375 times
+    /// the lower one. The searches for wrong price levels and for missing splits check only these bars.
     pub large_moves: Vec<usize>,
     /// True if the security has only one source, and its bars are used without change.
     pub is_plain: bool,

@@ -6,8 +6,8 @@
 //! day of the bar. The conversion reverses the splits between the day of the bar and its basis day. A basis day of 0
 //! means the newest day of the source's data. Converted prices have at most 10 decimal places.
 //!
-//! Bars that contradict their neighbours are quarantined (R36) as `isolated_price` or `price_unit_error`. If the newest
-//! bar is far from the bar before it, it is quarantined as `unconfirmed_price`.
+//! Bars that contradict their neighbours are quarantined (R36) as `isolated_price` or `price_unit_error`. The newest
+//! bar is quarantined as `unconfirmed_price` if its close is far from the previous close and nothing confirms it.
 
 mod column_scan;
 mod day_merge;
@@ -89,10 +89,11 @@ pub(crate) fn merge_prices(
     MergedPrices { large_moves, is_plain: false, bars, quarantined, observed_at, origin }
 }
 
-/// Some years may be loaded with closes only. True if the metrics are the same as with fully loaded bars.
+/// For some years, only the closes of the bars may be loaded. True if the metrics are nevertheless the same as with
+/// fully loaded bars.
 ///
-/// This needs two conditions. The bars of the years with closes only must be used without change. The metrics must not
-/// need the other columns (such as high and volume) in these years.
+/// There are two conditions for these years: the merge uses the bars unchanged, and the metrics do not need the other
+/// columns (such as high and volume).
 pub(crate) fn closes_suffice(history: &History, merged: &MergedPrices, as_of: NaiveDate) -> bool {
     let Some(newest) = history.prices.iter().flat_map(|prices| &prices.closes_only).max() else {
         return true;
@@ -110,9 +111,10 @@ pub(crate) fn closes_suffice(history: &History, merged: &MergedPrices, as_of: Na
         && (merged.is_plain || uses_closes_only_years_unchanged(history, &merged.bars))
 }
 
-/// True if the merged bars of each year with closes only equal the bars of the only source that has this year.
+/// Checks each year of which only the closes are loaded. True if only one source has bars of the year, and the merged
+/// bars of the year equal its bars.
 ///
-/// False for sources whose bars are converted: the result of a conversion may depend on the other columns.
+/// False if the bars of a source are converted, because the result of a conversion may depend on the other columns.
 fn uses_closes_only_years_unchanged(history: &History, merged: &Bars) -> bool {
     let sources = || history.prices.iter().enumerate();
     let largest_scale = sources().map(|(_, prices)| prices.bars.scale).max();
@@ -170,8 +172,9 @@ fn observed_by(bars: &Bars, last_day: i32) -> Option<DateTime<Utc>> {
     }
 }
 
-/// Bars of a single source up to `last_day` without change, and the indexes of their large moves (see
-/// [`find_large_moves`]). `None` if any bar is retracted, faulty, split-adjusted or at a wrong price level.
+/// Copies the bars of the only source up to `last_day`, if they can be used with unchanged prices. Also returns the
+/// indexes of their large moves (see [`find_large_moves`]). `None` if any bar is retracted, faulty, split-adjusted or
+/// at a wrong price level.
 fn copy_if_plain(
     bars: &Bars,
     last_day: i32,
@@ -209,7 +212,7 @@ fn is_faulty(bars: &Bars, index: usize) -> bool {
         || negative(bars.volume[index])
 }
 
-/// Usable bars of a source up to `last_day`. Retracted bars are left out, faulty bars are quarantined.
+/// Usable bars of a source up to `last_day`. Retracted bars are left out, and faulty bars are quarantined.
 fn usable_bars(
     prices: &SourceBars,
     last_day: i32,

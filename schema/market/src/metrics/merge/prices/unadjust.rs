@@ -1,4 +1,4 @@
-//! Conversion of split-adjusted bars to raw bars, in integers (R10, R30).
+//! Conversion of split-adjusted bars to raw bars, with integer arithmetic (R10, R30).
 
 use chrono::NaiveDate;
 
@@ -9,8 +9,8 @@ use crate::metrics::prices::adjustment::{Ratio, Splits, whole_terms};
 /// Maximum number of decimal places of a price after its conversion to raw.
 const PLACES: u32 = 10;
 
-/// Converts split-adjusted bars to raw bars, that is, to prices and volumes as traded. `newest` replaces a basis day of
-/// 0.
+/// Converts split-adjusted bars to raw bars, that is, to prices and volumes as traded. The basis day of a bar is the
+/// day up to which the feed adjusted the bar for splits. A basis day of 0 means `newest`.
 ///
 /// A bar is left out if its close overflows or rounds to 0.
 pub(crate) fn raw_bars(bars: Bars, splits: &Splits, newest: NaiveDate) -> Bars {
@@ -45,9 +45,9 @@ pub(crate) fn raw_bars(bars: Bars, splits: &Splits, newest: NaiveDate) -> Bars {
 struct BasisRun {
     start: usize,
     end: usize,
-    /// Prices are multiplied by this ratio. It contains splits and price-only actions.
+    /// Ratio that converts prices to raw prices. It includes splits and price-only actions.
     prices: Ratio,
-    /// Volumes are divided by this ratio. It contains splits only.
+    /// Ratio whose inverse converts volumes to raw volumes. It includes splits only.
     shares: Ratio,
 }
 
@@ -63,8 +63,8 @@ impl BasisRun {
     }
 }
 
-/// Divides bars into runs. A new run begins at a split, and at a bar of another version, because the version contains
-/// the basis day.
+/// Divides bars into runs. A new run begins at a split, and at a bar of another version, because each version has its
+/// own basis day.
 ///
 /// The price multiplier of a run is the product over the splits after the run's days, up to the basis day. A split of 2
 /// for 1 contributes the factor 2.
@@ -104,7 +104,7 @@ struct RatioMultiplier {
 }
 
 impl RatioMultiplier {
-    /// Multiplier from/to x 10^`places`; `None` on overflow.
+    /// Multiplier `ratio.from` / `ratio.to` x 10^`places`; `None` on overflow.
     fn of(ratio: Ratio, places: u32) -> Option<Self> {
         let (from, denominator) = whole_terms(ratio)?;
         let numerator = from.checked_mul(10i128.checked_pow(places)?)?;

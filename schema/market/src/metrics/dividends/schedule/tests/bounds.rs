@@ -4,7 +4,8 @@ use super::*;
 use crate::metrics::dividends::schedule::{RepeatedPayment, find_repeats};
 
 /// Finds repeats among seven rows. Six rows are quarterly payments of 1. The seventh row is `days` days after the
-/// second payment, and has the given amount. Returns pairs of indexes: the dropped row and the kept row.
+/// second payment, and has the given amount. `change` may modify the rows before the search. Returns pairs of indexes:
+/// the dropped row and the kept row.
 fn repeats(days: i64, amount: Decimal, change: impl Fn(&mut [RepeatedPayment<'_>])) -> Vec<(usize, usize)> {
     let mut rows = quarterly("2019-02-14", &[dec!(1); 6]);
     let ex_date = rows[1].ex_date + TimeDelta::days(days);
