@@ -94,12 +94,12 @@ pub(crate) async fn begin_session(
     Ok(SessionCookies { session: token.text, device: device.text })
 }
 
-/// Finds the active session of a cookie value; `None` if there is no active session.
+/// Finds the active session of a cookie value; `None` without an active session.
 pub(crate) async fn find_session(client: &Client, cookie: &str) -> Result<Option<BrowserSession>> {
     find_row(client, FIND, &[&&Token::hash(cookie)[..]]).await
 }
 
-/// Ends the session with this cookie value. Does nothing if there is no such session.
+/// Ends the session with this cookie value. Does nothing without such a session.
 pub(crate) async fn end_session_of_cookie(client: &mut Client, cookie: &str) -> Result<()> {
     let transaction = client.transaction().await?;
     let row = transaction.query_opt(END_OF_COOKIE, &[&&Token::hash(cookie)[..]]).await?;

@@ -80,7 +80,7 @@ pub struct LoadSummary {
     /// Number of rejects of the source that no load has corrected yet; absent if the log was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub open_rejects: Option<u64>,
-    /// Retractions that match no row of the source; absent if there are none, or if the log was not read.
+    /// Retractions that match no row of the source; absent without such retractions, or if the log was not read.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub untouching_retractions: Option<UnmatchedRetractions>,
     /// Duration of the load in seconds.

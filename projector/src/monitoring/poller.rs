@@ -117,7 +117,7 @@ impl PollState {
             gauges.generation.with_label_values(labels).set(1);
         }
         // Remove the exported labels of dropped generations, and of generations whose state changed. A label that does
-        // not exist is no error.
+        // not exist is not an error.
         for labels in self.generations.difference(&now) {
             let _ = gauges.generation.remove_label_values(labels);
         }

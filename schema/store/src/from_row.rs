@@ -26,7 +26,7 @@ impl ColumnReader for NamedRow<'_> {
     }
 }
 
-/// Index of the column with this name; `None` if there is no such column. The index `expected` is checked first,
+/// Index of the column with this name; `None` without such a column. The index `expected` is checked first,
 /// because columns are usually read in order.
 pub fn column_position(row: &Row, name: &str, expected: usize) -> Option<usize> {
     let is_it = |column: &Column| column.name() == name;

@@ -66,7 +66,7 @@ pub struct KindCoverage {
     /// Number of trading days from the last date to the market date. Null if no row has a date, or if the last date is
     /// after the market date.
     pub sessions_behind: Option<i32>,
-    /// Newest observation time of the rows; null if there are no rows.
+    /// Newest observation time of the rows; null without rows.
     pub observed_at: Option<DateTime<Utc>>,
 }
 

@@ -220,7 +220,7 @@ impl Bars {
         ]
     }
 
-    /// Day number of the newest bar that the vendor did not retract; `None` if there is no such bar.
+    /// Day number of the newest bar that the vendor did not retract; `None` without such a bar.
     pub fn last_live_day(&self) -> Option<i32> {
         (0..self.len()).filter(|index| !self.version_of(*index).retracted).map(|index| self.day[index]).max()
     }

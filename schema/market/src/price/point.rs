@@ -187,7 +187,7 @@ impl AdjustedBars<'_> {
     }
 }
 
-/// Sum of the values. `None` if any value is `None`, if there are no values, or if the sum overflows.
+/// Sum of the values. `None` if any value is `None`, if the list is empty, or if the sum overflows.
 fn sum(mut values: impl Iterator<Item = Option<i64>>) -> Option<i64> {
     let first = values.next()??;
     values.try_fold(first, |sum, value| sum.checked_add(value?))

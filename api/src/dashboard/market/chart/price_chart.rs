@@ -44,7 +44,7 @@ pub(crate) struct PriceChart<'a> {
 }
 
 impl PriceChart<'_> {
-    /// Renders the chart. Returns `None` if all closes are of the same day, or if there are no closes.
+    /// Renders the chart. Returns `None` if all closes are of the same day, or without closes.
     pub(crate) fn render(&self) -> Option<Markup> {
         let (first, last) = (self.closes.first()?, self.closes.last()?);
         let least = self.closes.iter().min_by_key(|close| close.close.0)?;
