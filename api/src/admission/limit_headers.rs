@@ -35,17 +35,17 @@ pub(crate) fn write_account_limits(headers: &mut HeaderMap, decision: &Admission
     let left = (usage.quota - usage.used).max(0);
     let Bucket { rate_per_minute, capacity, .. } = *bucket;
     let mut values = LimitHeaderValues::default();
-    values.number(rate_per_minute.into());
-    values.number(remaining);
-    values.number(reset);
-    values.number(usage.quota);
-    values.number(left);
-    values.number(usage.month.end);
-    values.pair([("\"rate\";q=", capacity.into()), (";w=", bucket.seconds_to_fill_empty())]);
-    values.pair([(", \"month\";q=", usage.quota), (";w=", usage.month.end - usage.month.start)]);
+    values.push_number(rate_per_minute.into());
+    values.push_number(remaining);
+    values.push_number(reset);
+    values.push_number(usage.quota);
+    values.push_number(left);
+    values.push_number(usage.month.end);
+    values.push_pair([("\"rate\";q=", capacity.into()), (";w=", bucket.seconds_to_fill_empty())]);
+    values.push_pair([(", \"month\";q=", usage.quota), (";w=", usage.month.end - usage.month.start)]);
     values.end();
-    values.pair([("\"rate\";r=", bucket.available_calls()), (";t=", bucket.seconds_until_full())]);
-    values.pair([(", \"month\";r=", left), (";t=", usage.seconds_until_quota_reset())]);
+    values.push_pair([("\"rate\";r=", bucket.available_calls()), (";t=", bucket.seconds_until_full())]);
+    values.push_pair([(", \"month\";r=", left), (";t=", usage.seconds_until_quota_reset())]);
     values.end();
     values.insert(headers, &NAMES);
 }
@@ -57,9 +57,9 @@ pub(crate) fn write_address_limits(headers: &mut HeaderMap, left: RemainingCalls
     let (limit, remaining) = (left.limit.cast_signed(), left.remaining.cast_signed());
     debug_assert!(limit >= 0 && remaining >= 0, "settings bound both");
     let mut values = LimitHeaderValues::default();
-    values.number(limit);
-    values.number(remaining);
-    values.number(reset.max(now.timestamp() + 1));
+    values.push_number(limit);
+    values.push_number(remaining);
+    values.push_number(reset.max(now.timestamp() + 1));
     values.insert(headers, &NAMES[..3]);
 }
 
@@ -79,13 +79,13 @@ impl Default for LimitHeaderValues {
 
 impl LimitHeaderValues {
     /// Appends a value that consists of one number.
-    fn number(&mut self, value: i64) {
+    fn push_number(&mut self, value: i64) {
         self.text.extend_from_slice(self.digits.format(value).as_bytes());
         self.end();
     }
 
     /// Appends two numbers to the current value, each with its label before it.
-    fn pair(&mut self, numbers: [(&str, i64); 2]) {
+    fn push_pair(&mut self, numbers: [(&str, i64); 2]) {
         for (name, number) in numbers {
             self.text.extend_from_slice(name.as_bytes());
             self.text.extend_from_slice(self.digits.format(number).as_bytes());

@@ -24,7 +24,7 @@ use futures::future::LocalBoxFuture;
 
 use crate::error::ApiError;
 use crate::parameters::Parameters;
-use pending_response::prepare;
+use pending_response::prepare_handler;
 
 impl<G: RequiredTier, P: Parameters> Access<G, P> {
     /// Responds with 304 Not Modified, with a cached body, or with the body that `render` returns.
@@ -39,7 +39,7 @@ impl<G: RequiredTier, P: Parameters> Access<G, P> {
             let write = async |context, outlet| write_rendered(outlet, render(context).await?);
             return Box::pin(self.respond_streaming(write)).await;
         };
-        match prepare(self) {
+        match prepare_handler(self) {
             Ok((asked, context)) => match asked.cached_response() {
                 Some(kept) => kept,
                 // Boxed, so that a cache hit does not reserve the space for rendering.
@@ -58,7 +58,7 @@ impl<G: RequiredTier, P: Parameters> Access<G, P> {
     where
         F: Future<Output = Result<FinishedBody, ApiError>> + 'static,
     {
-        match prepare(self) {
+        match prepare_handler(self) {
             Ok((asked, mut context)) => {
                 let write = Box::new(move |generation, outlet| -> LocalBoxFuture<'static, _> {
                     context.generation = generation;

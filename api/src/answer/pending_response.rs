@@ -38,7 +38,7 @@ pub(super) struct CacheHandle {
 #[expect(clippy::result_large_err, reason = "a response is handed on once, and not by way of the heap")]
 /// Builds the cache key and the handler context. `Err` is a finished response: 304, or an error if the data cannot be
 /// read.
-pub(super) fn prepare<G: RequiredTier, P: Parameters>(
+pub(super) fn prepare_handler<G: RequiredTier, P: Parameters>(
     access: Access<G, P>,
 ) -> Result<(PendingResponse, HandlerContext<P>), Response> {
     let Access {

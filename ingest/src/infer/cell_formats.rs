@@ -100,7 +100,7 @@ pub(super) fn are_numbers(cells: &[&str]) -> bool {
 
 /// True if a cell is a number in any notation: `$1,234.50`, `1.234,5`, `12.3M`, `2.3p`.
 pub(super) fn is_number(cell: &str) -> bool {
-    let (bare, _) = split_unit(cell.trim().trim_start_matches(['-', '+']));
+    let (bare, _) = split_currency_unit(cell.trim().trim_start_matches(['-', '+']));
     let bare = bare.trim_start_matches(['-', '+', ' ']).trim_end_matches(['%', ' ']);
     let bare = bare.strip_suffix(['K', 'M', 'B', 'T', 'k', 'm', 'b']).unwrap_or(bare);
     bare.starts_with(|c: char| c.is_ascii_digit() || c == '.')
@@ -115,7 +115,7 @@ fn units() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Splits a price or amount into the number and the currency unit before or after it.
-pub(super) fn split_unit(cell: &str) -> (&str, Option<&'static str>) {
+pub(super) fn split_currency_unit(cell: &str) -> (&str, Option<&'static str>) {
     let cell = cell.trim();
     let found = units().find_map(|(unit, _)| {
         let number = cell.strip_prefix(unit).or_else(|| cell.strip_suffix(unit))?;
@@ -159,14 +159,14 @@ impl NumberNotation {
             // The comma is decimal if a number begins with `0,`, or has fewer or more than three digits after its last
             // comma. In a table with semicolons, one number with a comma and without a point is enough.
             0 => bare.clone().any(|cell| {
-                let zero = split_unit(cell).0.trim_start_matches('-').starts_with("0,");
+                let zero = split_currency_unit(cell).0.trim_start_matches('-').starts_with("0,");
                 zero || fraction(cell, ',') || delimiter == b';' && cell.contains(',') && !cell.contains('.')
             }),
             count => comma_last * 2 > count,
         };
         let other = if notation.comma { '.' } else { ',' };
         let inner_blank = |cell: &str| {
-            split_unit(cell).0.trim_matches(['-', '+', ' ']).contains([' ', '\u{a0}', '\u{202f}'])
+            split_currency_unit(cell).0.trim_matches(['-', '+', ' ']).contains([' ', '\u{a0}', '\u{202f}'])
         };
         if bare.clone().any(|cell| cell.contains(other)) {
             notation.thousands = Some(other);

@@ -1,6 +1,6 @@
 //! Evidence in the cells and names of a table: currency units, dividend types, zeros, and adjustment for splits.
 
-use super::cell_formats::{currency_of, split_unit};
+use super::cell_formats::{currency_of, split_currency_unit};
 use super::cell_words::dividend_type;
 use super::proposal::Proposal;
 use super::table_profile::{ColumnContent, TableProfile};
@@ -27,7 +27,7 @@ impl TableEvidence<'_> {
             if !(mapped || wide && column.content == ColumnContent::Numbers) {
                 continue;
             }
-            for unit in column.cells.iter().filter_map(|cell| split_unit(cell).1) {
+            for unit in column.cells.iter().filter_map(|cell| split_currency_unit(cell).1) {
                 if !units.contains(&unit) {
                     units.push(unit);
                 }

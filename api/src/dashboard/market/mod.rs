@@ -38,7 +38,7 @@ use tokio::sync::Semaphore;
 
 use crate::app::dashboard_settings::MarketPages;
 use crate::app::state::App;
-use pacing::{PageTurns, await_turn};
+use pacing::{PageTurns, pace_response};
 use reader::PageRenderer;
 
 /// Maximum size of an uploaded portfolio, in bytes.
@@ -70,5 +70,5 @@ pub(crate) fn market_routes(app: &App, data: Router) -> Router<App> {
         .route("/sitemap.xml", get(sitemap::show_sitemap))
         .layer(Extension(PageRenderer { data, renders }))
         .layer(DefaultBodyLimit::max(UPLOAD))
-        .layer(from_fn_with_state(PageTurns::new(Arc::clone(&app.fair_queue)), await_turn))
+        .layer(from_fn_with_state(PageTurns::new(Arc::clone(&app.fair_queue)), pace_response))
 }

@@ -46,7 +46,7 @@ impl PageTurns {
 }
 
 /// Middleware that delays a page response until no other page response is being passed to its connection.
-pub(super) async fn await_turn(State(pages): State<PageTurns>, request: Request, next: Next) -> Response {
+pub(super) async fn pace_response(State(pages): State<PageTurns>, request: Request, next: Next) -> Response {
     let response = next.run(request).await;
     // The semaphore is never closed.
     let turn = pages.turns.acquire_owned().await.ok();
@@ -96,7 +96,7 @@ mod tests {
         let fair_queue = FairQueue::new(QueueLimits::of_responses(1, Duration::from_secs(1)));
         let turns = PageTurns::new(Arc::clone(&fair_queue));
         let pages =
-            Router::new().route("/", get(async || "page")).layer(from_fn_with_state(turns, await_turn));
+            Router::new().route("/", get(async || "page")).layer(from_fn_with_state(turns, pace_response));
         (fair_queue, pages)
     }
 

@@ -99,7 +99,7 @@ fn object_values<'a>(
     for (name, path) in paths {
         let found = member(object, path).or_else(|| member(wrapper?, path)).and_then(RawJson::text);
         if let Some(text) = found {
-            let (text, currency) = map.split_unit(name, &text);
+            let (text, currency) = map.split_currency_unit(name, &text);
             if let Some(value) = map.convert_cell(name, text)? {
                 push(map, name, Cow::Owned(value.into_owned()), currency, &mut values)?;
             }

@@ -124,7 +124,7 @@ impl ColumnMap {
 
     /// Splits a cell such as `12.5p` into its number and the currency of its unit. The currency is `None` for a cell
     /// without a unit.
-    pub(super) fn split_unit<'a>(&self, name: &str, cell: &'a str) -> (&'a str, Option<&str>) {
+    pub(super) fn split_currency_unit<'a>(&self, name: &str, cell: &'a str) -> (&'a str, Option<&str>) {
         let cell = cell.trim();
         if !MONEY.contains(&name) {
             return (cell, None);

@@ -255,7 +255,7 @@ fn add<'a>(
     text: &'a str,
     values: &mut RowValues<'a>,
 ) -> Result<(), RowError> {
-    let (text, currency) = map.split_unit(name, text);
+    let (text, currency) = map.split_currency_unit(name, text);
     if let Some(value) = map.convert_cell(name, text)? {
         push(map, name, value, currency, values)?;
     }

@@ -51,7 +51,7 @@ impl NumberFormat {
             }
             plain = Cow::Owned(plain.replacen(',', ".", 1));
         }
-        let unit = self.suffixes.then(|| split_unit(plain.trim())).flatten();
+        let unit = self.suffixes.then(|| split_multiplier(plain.trim())).flatten();
         let (number, unit) = unit.map_or((None, Decimal::ONE), |(number, unit)| (Some(number), unit));
         if number.is_none() && factor.is_none() {
             return Ok(plain);
@@ -84,7 +84,7 @@ fn is_thousands(sign: char, c: char) -> bool {
 }
 
 /// Number and multiplier of a text: `45.2M` is 45.2 and one million.
-fn split_unit(text: &str) -> Option<(&str, Decimal)> {
+fn split_multiplier(text: &str) -> Option<(&str, Decimal)> {
     let unit = match text.as_bytes().last()?.to_ascii_uppercase() {
         b'K' => 1_000,
         b'M' => 1_000_000,

@@ -1,4 +1,4 @@
-//! `projector audit --since RUN`: effect of a run (one load by ingest) on the served figures.
+//! `projector audit --since RUN`: changes of the served figures since before a run, with the effects of later runs.
 //!
 //! The facts from before the run are restored in memory. Each affected security is derived twice: from these facts, and
 //! from the current facts. Both derivations use the policy and rules of the served generation, so the rows from the

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use super::error::PackedRecordsError;
-use super::field::{Field, take_part, write_bytes, write_part};
+use super::field::{Field, next_part, write_bytes, write_part};
 
 /// Initial capacity for an encoded record, in bytes. Most records are not longer.
 const USUAL_BYTES: usize = 64;
@@ -74,7 +74,7 @@ impl EncodedRecord {
 
 /// Splits the bytes of an encoded record into fields. In these bytes, every field is preceded by its length.
 pub(super) fn split_fields(mut bytes: &[u8]) -> impl Iterator<Item = EncodedField<'_>> {
-    std::iter::from_fn(move || take_part(&mut bytes).transpose())
+    std::iter::from_fn(move || next_part(&mut bytes).transpose())
 }
 
 /// Writer of a record's fields.

@@ -50,7 +50,7 @@ impl<T: Field> Field for Vec<T> {
 
     fn read(mut bytes: &[u8]) -> Result<Self, PackedRecordsError> {
         let mut items = Self::new();
-        while let Some(item) = take_part(&mut bytes)? {
+        while let Some(item) = next_part(&mut bytes)? {
             items.push(T::read(item)?);
         }
         Ok(items)
@@ -86,7 +86,7 @@ pub(super) fn write_bytes(part: &[u8], bytes: &mut Vec<u8>) -> Result<(), Packed
 
 /// Removes the first value and its length prefix from the front of `bytes`. Returns the value's bytes, or `None` if
 /// `bytes` is empty.
-pub(super) fn take_part<'a>(bytes: &mut &'a [u8]) -> Result<Option<&'a [u8]>, PackedRecordsError> {
+pub(super) fn next_part<'a>(bytes: &mut &'a [u8]) -> Result<Option<&'a [u8]>, PackedRecordsError> {
     if bytes.is_empty() {
         return Ok(None);
     }

@@ -21,9 +21,9 @@ use crate::metrics::arithmetic::{HUNDRED, quotient, remove_division_error, root}
 /// Months of a year. Each of n payments a year covers 12 / n months.
 const YEAR: i32 = 12;
 
-/// Dividend total of one year.
+/// Dividend total of one dividend year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct YearTotal {
+pub struct DividendYearTotal {
     /// Dividend year.
     pub year: i32,
     /// Sum of the dividends per share, adjusted for splits up to the as-of date.
@@ -62,7 +62,7 @@ pub enum NoGrowthReason {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AnnualTotals {
     /// One total per year, ascending, without gaps.
-    pub years: Vec<YearTotal>,
+    pub years: Vec<DividendYearTotal>,
     /// Dividend years that contain a payment with an ex-date in the previous or next calendar year.
     pub shifted: Vec<i32>,
     /// Dividend years with a missing payment in the schedule.
@@ -76,7 +76,7 @@ impl AnnualTotals {
         let in_range = |year: i32| year <= running;
         let readings = || schedule.regular().filter(|reading| in_range(reading.year));
         let Some(first) = readings().map(|reading| reading.year).min() else { return Self::default() };
-        let empty = |year| YearTotal {
+        let empty = |year| DividendYearTotal {
             year,
             amount: Decimal::ZERO,
             payments: 0,
@@ -124,7 +124,7 @@ impl AnnualTotals {
             total.coverage.zip(reading.per_year).map(|(known, per_year)| known + YEAR / per_year);
     }
 
-    fn year_mut(&mut self, first: i32, year: i32) -> Option<&mut YearTotal> {
+    fn year_mut(&mut self, first: i32, year: i32) -> Option<&mut DividendYearTotal> {
         self.years.get_mut(usize::try_from(year.checked_sub(first)?).ok()?)
     }
 
@@ -134,7 +134,7 @@ impl AnnualTotals {
     }
 
     /// Total of a dividend year; `None` before the first paying year and after the running year.
-    pub fn total(&self, year: i32) -> Option<YearTotal> {
+    pub fn total(&self, year: i32) -> Option<DividendYearTotal> {
         let index = usize::try_from(year.checked_sub(self.first_year()?)?).ok()?;
         self.years.get(index).copied()
     }
@@ -147,7 +147,7 @@ impl AnnualTotals {
     /// True if the year can be the base of a growth rate. Every year can, except a partial first year, whose payments
     /// cover fewer months than the payments of the next year.
     pub fn is_base(&self, year: i32) -> bool {
-        let begun = |next: YearTotal| {
+        let begun = |next: DividendYearTotal| {
             self.total(year).is_some_and(|first| match first.coverage.zip(next.coverage) {
                 Some((first, next)) => first >= next.min(YEAR),
                 None => first.payments >= next.payments,

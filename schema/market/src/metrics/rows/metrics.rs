@@ -8,7 +8,7 @@ use crate::metrics::arithmetic;
 use crate::metrics::arithmetic::{length_to_i32, quotient};
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::grower_lists::{grower_tier, is_king};
-use crate::metrics::dividends::growth::YearTotal;
+use crate::metrics::dividends::growth::DividendYearTotal;
 use crate::row::{AnnualTotal, DividendState, Flag, JsonColumn, Metrics, Quarantined};
 
 /// Metrics row, with all computed metrics rounded.
@@ -81,7 +81,7 @@ pub(crate) fn metrics(computed: &ComputedMetrics<'_>, quarantined: &[Quarantined
 
 fn annual_totals(computed: &ComputedMetrics<'_>) -> Vec<AnnualTotal> {
     let (totals, running) = (&computed.growth.totals, computed.inputs.as_of.year());
-    let total = |year: &YearTotal| AnnualTotal {
+    let total = |year: &DividendYearTotal| AnnualTotal {
         year: year.year,
         amount: arithmetic::amount(year.amount),
         complete: totals.is_complete(year.year, running),

@@ -70,7 +70,7 @@ impl LevelCheck<'_> {
         let mut next = 0;
         while let Some(start) = leaps.get(next).copied() {
             next += 1;
-            let unit = self.unit_between(bars, start);
+            let unit = self.unit_error_factor(bars, start);
             let Some(end) = leaps.get(next).copied() else {
                 let run = count - start;
                 let is_short = run > 1 && run < start - faults.len() && run <= self.unit_run_sessions();
@@ -128,7 +128,7 @@ impl LevelCheck<'_> {
 
     /// Returns 100 or 1,000 if the leap to the bar at `after` has about this factor. `None` if the leap has another
     /// factor, or if a known split near the leap explains it.
-    fn unit_between(&self, bars: Closes<'_>, after: usize) -> Option<i64> {
+    fn unit_error_factor(&self, bars: Closes<'_>, after: usize) -> Option<i64> {
         let (old, new) = (self.carried(bars, after - 1, after)?, close(bars, after));
         let times = quotient(old.max(new), old.min(new))?;
         let tolerance = Decimal::ONE + self.rules.unit_tolerance / Decimal::ONE_HUNDRED;
