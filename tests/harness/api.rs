@@ -1,4 +1,4 @@
-//! Running API process, and its responses.
+//! API process of a test, and the responses that it sends.
 
 use std::time::Duration;
 
@@ -34,7 +34,7 @@ pub struct Reply {
     pub body: Vec<u8>,
 }
 
-/// HTTP client with a timeout for a whole response. It uses no proxy.
+/// Creates an HTTP client that uses no proxy. `timeout` limits the time until the end of the response body.
 pub fn client(timeout: Duration) -> Result<Client> {
     Ok(client_builder()?.timeout(timeout).build()?)
 }
@@ -46,7 +46,7 @@ pub fn client_builder() -> Result<ClientBuilder> {
 }
 
 impl Api {
-    /// Waits until `/v1/health` responds with status 200.
+    /// Waits until `/v1/health` responds with status 200. Fails if the process ends before this response.
     pub(crate) async fn wait_until_ready(base_url: String, process: Daemon) -> Result<Api> {
         let client = client(Duration::from_secs(60))?;
         let mut api = Api { base_url, process, client };
@@ -64,7 +64,8 @@ impl Api {
         }
     }
 
-    /// Memory of the process in kB. `figure` is `VmRSS` for the current value, or `VmHWM` for the peak.
+    /// Memory of the process in kB. `figure` is a name in `/proc/<pid>/status`: `VmRSS` for the current memory, or
+    /// `VmHWM` for the peak.
     pub fn memory_kilobytes(&self, figure: &str) -> Result<u64> {
         let status = std::fs::read_to_string(format!("/proc/{}/status", self.process.pid()))?;
         let line = status.lines().find_map(|line| line.strip_prefix(figure)?.strip_prefix(':'));
@@ -72,7 +73,7 @@ impl Api {
         Ok(number.with_context(|| format!("no {figure}: {status}"))?.parse()?)
     }
 
-    /// Sends `GET path`, with or without a key. `path` begins with a slash.
+    /// Sends `GET path` with an API key, or without a key if `key` is `None`. `path` begins with a slash.
     pub async fn get(&self, path: &str, key: Option<&str>) -> Result<Reply> {
         let headers: Vec<(&str, String)> =
             key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect();
@@ -84,7 +85,7 @@ impl Api {
         self.send_body(method, path, headers, Vec::new()).await
     }
 
-    /// Sends a request.
+    /// Sends a request with a body. If `body` is empty, the request has no body.
     pub async fn send_body(
         &self,
         method: Method,
@@ -114,13 +115,13 @@ impl Reply {
         String::from_utf8_lossy(&self.body).into_owned()
     }
 
-    /// Body as JSON. An error contains status and body.
+    /// Body as JSON. If the body is not JSON, the error contains the status and the body.
     pub fn json(&self) -> Result<Value> {
         serde_json::from_slice(&self.body)
             .with_context(|| format!("{}: not JSON: {}", self.status, self.text()))
     }
 
-    /// Value of a header as text; `None` if the header is missing or not text.
+    /// Value of a header as text; `None` if the header is missing or has a value that is not text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }

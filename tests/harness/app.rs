@@ -25,8 +25,8 @@ use crate::servers::Servers;
 const INHERITED: [&str; 7] =
     ["PATH", "HOME", "TMPDIR", "LLVM_PROFILE_FILE", "RUST_BACKTRACE", "RUST_LOG", "LD_LIBRARY_PATH"];
 
-/// Instance of the service for one test. By default, its servers are shared with other tests. Dropping it removes its
-/// database and stream.
+/// Instance of the service for one test. By default, the instance uses the same servers as other tests. The
+/// database and the stream of the instance are removed when this value is dropped.
 #[derive(Debug)]
 pub struct TestApp {
     servers: Arc<Servers>,
@@ -37,7 +37,7 @@ pub struct TestApp {
     counter: AtomicU32,
 }
 
-/// Options of a [`TestApp`] that differ from the defaults.
+/// Builder of a [`TestApp`] with other options than the defaults.
 #[derive(Debug, Default)]
 pub struct TestAppBuilder {
     servers: Option<Arc<Servers>>,
@@ -64,7 +64,8 @@ impl TestAppBuilder {
         self
     }
 
-    /// Creates the database and a folder. Uses the shared servers if no other servers are set.
+    /// Creates the database and a folder, but starts none of the programs. Uses the shared servers if no other servers
+    /// are set.
     pub async fn start(self) -> Result<TestApp> {
         let servers = match self.servers {
             Some(servers) => servers,
@@ -85,17 +86,17 @@ impl TestAppBuilder {
 }
 
 impl TestApp {
-    /// Starts an app with a migrated database on the shared servers.
+    /// Creates an app with a migrated database on the shared servers.
     pub async fn start() -> Result<TestApp> {
         TestApp::builder().start().await
     }
 
-    /// Builder of an app whose options differ from the defaults.
+    /// Returns a builder for an app with other options than the defaults.
     pub fn builder() -> TestAppBuilder {
         TestAppBuilder::default()
     }
 
-    /// Postgres and NATS server that the app uses.
+    /// Postgres server and NATS server that the app uses.
     pub fn servers(&self) -> &Servers {
         &self.servers
     }
@@ -115,24 +116,24 @@ impl TestApp {
         &self.folder
     }
 
-    /// Runs `ingest` to its end.
+    /// Runs `ingest` and waits until it exits.
     pub async fn ingest(&self, arguments: &[&str]) -> Result<Output> {
         self.run(Program::Ingest, arguments, &[]).await
     }
 
-    /// Runs `ingest` to its end, with a file as its standard input.
+    /// Runs `ingest` with the file `input` as its standard input, and waits until it exits.
     pub async fn ingest_from(&self, input: &Path, arguments: &[&str]) -> Result<Output> {
         let mut command = self.command(Program::Ingest, arguments, &[]).await?;
         command.stdin(File::open(input).with_context(|| input.display().to_string())?);
         output(command).await
     }
 
-    /// Runs `projector` to its end.
+    /// Runs `projector` and waits until it exits.
     pub async fn projector(&self, arguments: &[&str]) -> Result<Output> {
         self.run(Program::Projector, arguments, &[]).await
     }
 
-    /// Runs `api` to its end. For a server, use [`TestApp::api_serve`].
+    /// Runs a command of `api` and waits until it exits. Use [`TestApp::api_serve`] to start the server.
     pub async fn api(&self, arguments: &[&str]) -> Result<Output> {
         self.run(Program::Api, arguments, &[]).await
     }
@@ -143,22 +144,22 @@ impl TestApp {
         Ok(())
     }
 
-    /// Runs a program to its end, with additional environment variables.
+    /// Runs a program with additional environment variables, and waits until it exits.
     pub async fn run(&self, program: Program, arguments: &[&str], env: &[(&str, &str)]) -> Result<Output> {
         output(self.command(program, arguments, env).await?)
             .await
             .with_context(|| format!("running {program}"))
     }
 
-    /// Runs a program to its end. The pipe of its standard output has no reader, so every write to standard output
-    /// fails with a broken pipe.
+    /// Runs a program and waits until it exits. The pipe of its standard output has no reader, so every write to
+    /// standard output fails with a broken pipe.
     pub async fn run_with_unread_output(&self, program: Program, arguments: &[&str]) -> Result<Output> {
         output_unread(self.command(program, arguments, &[]).await?)
             .await
             .with_context(|| format!("running {program}"))
     }
 
-    /// Starts a program that runs until it is stopped or dropped.
+    /// Starts a program in the background. The program is killed when the returned value is dropped.
     pub async fn spawn(&self, program: Program, arguments: &[&str]) -> Result<Daemon> {
         self.spawn_with(program, arguments, &[]).await
     }
@@ -187,25 +188,25 @@ impl TestApp {
         Api::wait_until_ready(format!("http://{address}"), process).await
     }
 
-    /// Address 127.0.0.1 with a free port, at which a program of this app can listen.
+    /// Returns the address 127.0.0.1 with a free port, on which a program of this app can listen.
     pub fn free_address(&self) -> Result<String> {
         Ok(format!("127.0.0.1:{}", port::find_free()?))
     }
 
-    /// Creates an account of this tier with one key. Returns the secret of the key.
+    /// Creates an account of this tier with one API key. Returns the secret of the key.
     pub async fn key(&self, tier: &str) -> Result<String> {
         let email = format!("{tier}-{}@example.com", folder::random_suffix());
         self.create_account(&email, tier).await?;
         self.create_key(&email, "test").await
     }
 
-    /// Creates an account of this tier without a key.
+    /// Creates an account of this tier without an API key.
     pub async fn create_account(&self, email: &str, tier: &str) -> Result<()> {
         self.api(&["account", "create", email, "--tier", tier]).await?.success()?;
         Ok(())
     }
 
-    /// Creates a key. Returns its secret, which cannot be read again.
+    /// Creates an API key. Returns its secret, which cannot be read again later.
     pub async fn create_key(&self, email: &str, name: &str) -> Result<String> {
         let created =
             self.api(&["key", "create", email, "--name", name, "--json"]).await?.success()?.json()?;
@@ -213,20 +214,21 @@ impl TestApp {
         Ok(secret.context("api key create printed no secret")?.to_owned())
     }
 
-    /// Runs a query as the owner of the database. Returns its rows.
+    /// Runs a query as the owner of the database. Returns the rows of the result.
     pub async fn sql(&self, query: &str, parameters: &[&(dyn ToSql + Sync)]) -> Result<Vec<Row>> {
         let client = self.servers.postgres.connect(&self.database).await?;
         client.query(query, parameters).await.with_context(|| query.to_owned())
     }
 
-    /// Runs a query as the owner of the database. Returns the first column of its only row.
+    /// Runs a query as the owner of the database. Returns the first column of the only row of the result.
     pub async fn sql_value<T: FromSqlOwned>(&self, query: &str) -> Result<T> {
         let client = self.servers.postgres.connect(&self.database).await?;
         let row = client.query_one(query, &[]).await.with_context(|| query.to_owned())?;
         Ok(row.try_get(0)?)
     }
 
-    /// Creates the app's stream without messages. The stream has the same settings as after a first load.
+    /// Creates the app's stream without messages. The settings of the stream are the same as if the first load had
+    /// created it.
     pub async fn create_stream(&self) -> Result<()> {
         let settings = StreamSettings {
             nats_url: self.endpoints.nats_url.clone(),
@@ -255,7 +257,7 @@ impl TestApp {
         command.envs(self.endpoints.environment()).env("CURSOR_SECRET", "0".repeat(64));
         // The timeout is long, because other tests keep the machine busy. Tests of outages set a shorter timeout.
         command.env("API_ADMISSION_TIMEOUT_MS", "5000");
-        // Loads do not wait for a projector. Tests of a load's effect set their own wait.
+        // Loads do not wait until a projector has applied them. Tests of that wait set their own value.
         command.env("INGEST_EFFECT_WAIT", "0");
         command.envs(self.extra.iter().map(|(name, value)| (name, value)));
         command.envs(env.iter().copied());
@@ -264,8 +266,8 @@ impl TestApp {
 }
 
 impl Drop for TestApp {
-    /// Removes the app's database and stream. A destructor cannot await, so the removal runs on another thread. Errors
-    /// are ignored, because the test may have killed the servers.
+    /// The removal runs on another thread, because a destructor cannot await. Errors are ignored, because the test may
+    /// have killed the servers.
     fn drop(&mut self) {
         let (servers, database) = (Arc::clone(&self.servers), self.database.clone());
         let stream = self.endpoints.stream.clone();

@@ -1,9 +1,9 @@
 //! Programs of the service. They are built at their first use, because `cargo test` does not build the binaries of
 //! other packages.
 //!
-//! Invariant: a build is optimized if the calling program is optimized, so a benchmark does not measure debug code.
-//! Nothing is built if the programs already exist in the folder that the variable `SERVICE_PROGRAMS` names, or in the
-//! folder of the program `stack`. The existing programs are then used.
+//! Invariants: the harness builds optimized programs if the calling program is optimized, so that a benchmark does not
+//! measure debug code. It builds no program if `SERVICE_PROGRAMS` names the folder of the programs. `stack` also builds
+//! no program if all of them are in its own folder.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -40,7 +40,7 @@ pub struct Binaries {
     pub api: PathBuf,
 }
 
-/// Message of `cargo build`, with only the fields that are needed to find the path of an executable.
+/// JSON message of `cargo build`, with only the fields that lead to the path of an executable.
 #[derive(Deserialize)]
 struct Message {
     target: Option<Target>,
@@ -70,8 +70,8 @@ impl fmt::Display for Program {
 }
 
 impl Binaries {
-    /// Programs in the folder that the variable `SERVICE_PROGRAMS` names. If the variable is unset, the programs are
-    /// built. Later calls return the result of the first call.
+    /// Returns the programs in the folder that the environment variable `SERVICE_PROGRAMS` names, or builds the
+    /// programs if the variable is unset. Later calls return the result of the first successful call.
     pub async fn shared() -> Result<Arc<Binaries>> {
         static SHARED: OnceCell<Arc<Binaries>> = OnceCell::const_new();
         let find = async || match environment::read_variable("SERVICE_PROGRAMS") {
@@ -85,8 +85,8 @@ impl Binaries {
         SHARED.get_or_try_init(async || find().await.map(Arc::new)).await.cloned()
     }
 
-    /// Programs in the folder of the running executable. If the folder lacks one of them, returns the programs of
-    /// [`Binaries::shared`].
+    /// Returns the programs in the folder of the running executable. If one of them is missing there, returns the
+    /// programs of [`Binaries::shared`].
     pub(crate) async fn beside_this_program() -> Result<Arc<Binaries>> {
         let this = std::env::current_exe().context("finding this program")?;
         match this.parent().and_then(Binaries::inside) {
@@ -100,7 +100,6 @@ impl Binaries {
         }
     }
 
-    /// Programs in a folder; `None` if one is missing.
     fn inside(folder: &Path) -> Option<Binaries> {
         let path = |program: Program| Some(folder.join(program.name())).filter(|path| path.is_file());
         Some(Binaries {
@@ -162,7 +161,6 @@ fn set_by_cargo_run(variable: &str) -> bool {
     prefixes.iter().any(|prefix| variable.starts_with(prefix)) || variable == "LD_LIBRARY_PATH"
 }
 
-/// Folder of the workspace from which this harness was built.
 pub(crate) fn workspace() -> &'static Path {
     let package = Path::new(env!("CARGO_MANIFEST_DIR"));
     package.parent().unwrap_or(package)

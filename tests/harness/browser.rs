@@ -1,7 +1,7 @@
 //! Browser for tests: Debian's Chromium, controlled by its driver over the WebDriver protocol.
 //!
-//! WebDriver is JSON over HTTP, so the harness implements it without a client crate. Such a crate would enable features
-//! of `serde_json` for the whole workspace. The service's programs would then write JSON in another form.
+//! WebDriver is JSON over HTTP, so the harness implements it without a client crate. A client crate would enable
+//! features of `serde_json` for the whole workspace, and these features would change the JSON that the service writes.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,14 +21,13 @@ use crate::eventually;
 use crate::port;
 use crate::process::{Daemon, Signal, command_bound_to_parent};
 
-/// npm package of the accessibility rules that pages must pass, with its version.
+/// npm package and version of the accessibility rules that pages must meet.
 const AXE: &str = "axe-core@4.11.0";
-/// Maximum wait for an element.
 const APPEARS_WITHIN: Duration = Duration::from_secs(10);
 /// Name of the JSON field in which WebDriver sends the id of an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
-/// Browser with its own profile. Dropping it ends the browser.
+/// Browser with its own profile. The browser ends when this value is dropped.
 #[derive(Debug)]
 pub struct Browser {
     client: Client,
@@ -40,23 +39,24 @@ pub struct Browser {
 /// Options of a browser.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct BrowserOptions {
-    /// True if scripts of pages do not run.
+    /// True if the browser does not run the scripts of pages.
     pub without_scripts: bool,
 }
 
-/// Emulated screen on which the browser shows a page.
+/// Screen that the browser emulates.
 #[derive(Debug, Clone, Copy)]
 pub struct Screen {
-    /// Width in CSS pixels. Below 500, the screen is a phone.
+    /// Width in CSS pixels. If the width is less than 500, the browser emulates a mobile device.
     pub width: u32,
     /// Height in CSS pixels.
     pub height: u32,
-    /// True if the user prefers a dark scheme.
+    /// True if the page is shown to a user who prefers a dark color scheme.
     pub dark: bool,
 }
 
 impl Browser {
-    /// Starts a browser with its profile in a folder. `None` without Chromium; the test is then recorded as skipped.
+    /// Starts a browser with its profile in a folder. If Chromium or its driver is not installed, records the test as
+    /// skipped and returns `None`.
     pub async fn start(folder: &Path, options: BrowserOptions) -> Result<Option<Browser>> {
         if find_program("chromedriver").is_none() || find_program("chromium").is_none() {
             skipped::record(Requirement::Browser, "");
@@ -85,19 +85,19 @@ impl Browser {
         Ok(Some(Browser { client, session: format!("{base}/session/{id}"), process, _driver: driver }))
     }
 
-    /// Opens an address, and waits until the page is loaded.
+    /// Opens a URL, and waits until the page is loaded.
     pub async fn open(&self, url: &str) -> Result<()> {
         self.command(Method::POST, "/url", json!({ "url": url })).await?;
         Ok(())
     }
 
-    /// Address of the current page.
+    /// URL of the current page.
     pub async fn url(&self) -> Result<String> {
         let url = self.command(Method::GET, "/url", Value::Null).await?;
         Ok(url.as_str().context("no address")?.to_owned())
     }
 
-    /// Goes back to the previous page, like the browser's button.
+    /// Goes back to the previous page, like the back button of a browser.
     pub async fn back(&self) -> Result<()> {
         self.command(Method::POST, "/back", json!({})).await?;
         Ok(())
@@ -117,7 +117,8 @@ impl Browser {
         Ok(found.as_array().is_some_and(|found| !found.is_empty()))
     }
 
-    /// Clicks an element. If the element leads to another page, waits until the current page is gone.
+    /// Clicks the first element that matches the selector. If the element is a link or submits a form, waits until the
+    /// current page is gone.
     pub async fn click(&self, selector: &str) -> Result<()> {
         let element = self.find(selector).await?;
         let page = self.find("html").await?;
@@ -135,7 +136,6 @@ impl Browser {
         .await
     }
 
-    /// True if the element is a link, or submits a form.
     async fn leads_to_a_page(&self, element: &str) -> Result<bool> {
         let ask = async |what: &str| {
             self.command(Method::GET, &format!("/element/{element}/{what}"), Value::Null).await
@@ -144,7 +144,7 @@ impl Browser {
             || (ask("property/type").await? == "submit" && !ask("property/form").await?.is_null()))
     }
 
-    /// Replaces the text of a field.
+    /// Replaces the text of the first input field that matches the selector.
     pub async fn fill(&self, selector: &str, text: &str) -> Result<()> {
         let element = self.find(selector).await?;
         self.command(Method::POST, &format!("/element/{element}/clear"), json!({})).await?;
@@ -166,7 +166,7 @@ impl Browser {
     }
 
     /// Runs JavaScript in the page, and returns its result. `body` is the body of a function. If the function returns a
-    /// promise, waits for its value.
+    /// promise, waits for the value of the promise.
     pub async fn run(&self, body: &str) -> Result<Value> {
         self.command(Method::POST, "/execute/sync", json!({ "script": body, "args": [] })).await
     }
@@ -189,8 +189,8 @@ impl Browser {
         std::fs::write(file, bytes).with_context(|| file.display().to_string())
     }
 
-    /// Checks the current page against the accessibility rules: WCAG 2.2 A and AA, and the best practices. Returns the
-    /// violations. `rules` is the script of [`accessibility_rules`].
+    /// Checks the current page against the accessibility rules of WCAG 2.2 (levels A and AA) and against best
+    /// practices. Returns the violations. `rules` is the script that [`accessibility_rules`] returns.
     pub async fn accessibility(&self, rules: &str) -> Result<Vec<String>> {
         self.run(rules).await?;
         let found = self
@@ -203,7 +203,8 @@ impl Browser {
         Ok(found.iter().filter_map(|finding| finding.as_str().map(str::to_owned)).collect())
     }
 
-    /// Finds an element. Waits until it appears, because an earlier click may still load the page.
+    /// Returns the id of an element. Waits until the element appears, because the page of an earlier click may still be
+    /// loading.
     async fn find(&self, selector: &str) -> Result<String> {
         let asked = json!({ "using": "css selector", "value": selector });
         eventually(APPEARS_WITHIN, async || {
@@ -230,15 +231,15 @@ impl Browser {
 
 impl Drop for Browser {
     fn drop(&mut self) {
-        // The browser has its own process group, which outlives the group of the driver.
+        // The browser has its own process group, so it does not end when the process group of the driver is killed.
         if let Some(process) = self.process {
             let _ = kill_process(process, Signal::KILL);
         }
     }
 }
 
-/// Script with the accessibility rules. It is downloaded from npm once, and then stored under `target`. `None` without
-/// npm; the test is then recorded as skipped.
+/// Script with the accessibility rules. It is downloaded from npm once, and then stored under `target`. Without npm,
+/// records the test as skipped and returns `None`.
 pub fn accessibility_rules() -> Result<Option<String>> {
     let Some(npm) = optional_program("npm", Requirement::Npm) else { return Ok(None) };
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/axe");

@@ -1,4 +1,4 @@
-//! Self-signed certificate for 127.0.0.1, as in an installation without a public host name.
+//! Self-signed certificate for 127.0.0.1, like the certificate of an installation that has no public host name.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -8,18 +8,18 @@ use skipped::Requirement;
 
 use crate::environment::optional_program;
 
-/// Certificate and its private key, as files.
+/// Files of a certificate and of its private key.
 #[derive(Debug, Clone)]
 pub struct Certificate {
-    /// Certificate in PEM. It is also the root certificate for clients.
+    /// File with the certificate in PEM. Clients trust it as a root certificate.
     pub certificate: PathBuf,
-    /// Private key in PEM, without a passphrase.
+    /// File with the private key in PEM, without a passphrase.
     pub key: PathBuf,
 }
 
 impl Certificate {
-    /// Creates a certificate in a folder with `openssl`. `None` without `openssl`; the test is then recorded as
-    /// skipped.
+    /// Creates a certificate in a folder with `openssl`. If `openssl` is missing, records the test as skipped and
+    /// returns `None`.
     pub fn make(folder: &Path) -> Result<Option<Certificate>> {
         let Some(openssl) = optional_program("openssl", Requirement::OpenSsl) else { return Ok(None) };
         let made = Certificate { certificate: folder.join("server.crt"), key: folder.join("server.key") };

@@ -48,7 +48,7 @@ enum Command {
     },
 }
 
-/// Runs the program.
+/// Parses the arguments, executes the command and returns the exit code.
 pub fn main() -> ExitCode {
     match run(Arguments::parse()) {
         Ok(()) => ExitCode::SUCCESS,

@@ -1,4 +1,5 @@
-//! Addresses of an instance's database and stream, as environment variables of its programs.
+//! Addresses of the database and the stream of one instance of the service. The programs of the instance read the
+//! addresses from environment variables.
 
 use anyhow::{Context, Result};
 use reqwest::Url;
@@ -6,33 +7,35 @@ use reqwest::Url;
 use crate::environment;
 use crate::servers::Servers;
 
-/// Addresses and names of one instance. Instances on the same servers must differ in database, stream and subjects.
+/// Addresses and names that one instance of the service uses. Instances on the same servers must differ in database,
+/// stream and subjects.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Endpoints {
-    /// Postgres URL of the owner.
+    /// Postgres URL for the database's owner.
     pub database_url: String,
-    /// Postgres URL of the projector's role.
+    /// Postgres URL for the projector's role.
     pub projector_database_url: String,
-    /// Postgres URL of the API's role.
+    /// Postgres URL for the API's role.
     pub api_database_url: String,
-    /// Postgres URL of the dashboard's role.
+    /// Postgres URL for the dashboard's role.
     pub dashboard_database_url: String,
     /// Address of the NATS server.
     pub nats_url: String,
-    /// JetStream stream of the log.
+    /// Name of the JetStream stream that contains the event log.
     pub stream: String,
-    /// First token of the log's subjects.
+    /// First token of the subjects in the stream.
     pub subject_prefix: String,
 }
 
 impl Endpoints {
-    /// Endpoints for this database and stream. The URLs of the roles are the owner's URL with another user. On a
-    /// Postgres server that the harness did not start, environment variables such as `API_DATABASE_URL` can set other
-    /// URLs for the roles.
+    /// Returns the endpoints for this database and stream. Usually, the URL for a role is the URL for the owner with
+    /// another user name. But on a Postgres server that the harness did not start, environment variables such as
+    /// `API_DATABASE_URL` can set the URLs for the roles.
     pub fn new(servers: &Servers, database: &str, stream: &str, subject_prefix: &str) -> Result<Endpoints> {
         let owner = servers.postgres.url(database);
         let role_url = |variable: &str, role: &str| match environment::read_text(variable) {
-            // Only a server that the harness did not start can have its own roles. Their URLs are in the environment.
+            // A server that the harness did not start may have other roles. Environment variables then contain their
+            // URLs.
             Some(given) if !servers.postgres.is_own() => with_database(&given, database),
             _ => with_user(&owner, role),
         };
@@ -47,12 +50,12 @@ impl Endpoints {
         })
     }
 
-    /// URL of the database for another role.
+    /// Postgres URL of the same database for another role.
     pub fn database_url_of(&self, role: &str) -> Result<String> {
         with_user(&self.database_url, role)
     }
 
-    /// Environment variables of the service's programs.
+    /// Environment variables with which the service's programs use these endpoints.
     pub fn environment(&self) -> Vec<(String, String)> {
         [
             ("DATABASE_URL", &self.database_url),

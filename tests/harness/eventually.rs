@@ -1,4 +1,4 @@
-//! Repeated attempts until a condition is true, instead of a fixed sleep.
+//! Waiting for a condition by repeated attempts, instead of a fixed sleep.
 
 use std::time::{Duration, Instant};
 
@@ -6,12 +6,13 @@ use anyhow::{Context, Result};
 
 const POLL: Duration = Duration::from_millis(25);
 
-/// Calls `attempt` until it succeeds, and returns its result. After `limit`, returns the last error.
+/// Calls `attempt` until it succeeds, and returns the value. If `attempt` still fails after `limit`, returns its last
+/// error.
 pub async fn eventually<T>(limit: Duration, attempt: impl AsyncFnMut() -> Result<T>) -> Result<T> {
     eventually_every(POLL, limit, attempt).await
 }
 
-/// Like [`eventually`], with a chosen pause between attempts.
+/// Like [`eventually`], with a given pause between attempts.
 pub async fn eventually_every<T>(
     pause: Duration,
     limit: Duration,

@@ -1,4 +1,4 @@
-//! Feed files that a test writes and loads.
+//! Feed files that a test writes and then loads into the event log.
 
 use std::fs;
 
@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::app::TestApp;
 
-/// Feed of a test: the text of the file, and the options with which it is loaded.
+/// Feed file of a test: its text, and the options with which it is loaded.
 #[derive(Debug)]
 #[must_use = "a feed is in the log once it is loaded"]
 pub struct Feed<'a> {
@@ -18,8 +18,8 @@ pub struct Feed<'a> {
 }
 
 impl TestApp {
-    /// Creates a feed with the file name `name` in this app's folder. Default source: `test`. Default load date:
-    /// 2024-06-30.
+    /// Prepares a feed file with the name `name` in the folder of this app. The default source is `test`, and the
+    /// default load date is 2024-06-30.
     pub fn feed<'a>(&'a self, name: &'a str, text: impl Into<String>) -> Feed<'a> {
         Feed { app: self, name, text: text.into(), source: "test", today: "2024-06-30" }
     }
@@ -38,7 +38,7 @@ impl<'a> Feed<'a> {
         self
     }
 
-    /// Loads the feed into the log. An error contains the file's name.
+    /// Writes the file and loads it into the event log. If the load fails, the error contains the name of the file.
     pub async fn load(self) -> Result<()> {
         let path = self.app.folder().join(self.name);
         fs::write(&path, &self.text).with_context(|| format!("writing {}", path.display()))?;
@@ -49,7 +49,7 @@ impl<'a> Feed<'a> {
         Ok(())
     }
 
-    /// Loads the feed into the log, and then runs the projector until it has applied the whole log.
+    /// Loads the feed into the event log, and then runs the projector until it has applied the whole log.
     pub async fn apply(self) -> Result<()> {
         let app = self.app;
         self.load().await?;

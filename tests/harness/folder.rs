@@ -1,5 +1,5 @@
 //! Temporary folders of a test process. Only the user of the process can change the folders. They are removed after the
-//! end of the process, even after `kill -9`.
+//! process ends, even after `kill -9`.
 
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
@@ -12,11 +12,11 @@ use anyhow::{Context, Result, anyhow, bail};
 
 use crate::server_user;
 
-/// Shell script that waits for the end of its input, and then removes the folder. The input ends when the harness
-/// process dies. The removal is retried, because a server may still be writing its last file.
+/// Shell script that waits for the end of its standard input, and then removes the folder. The input ends when the
+/// harness process dies. The removal is retried, because a server may still be writing its last file.
 const JANITOR: &str = r#"cat >/dev/null; for try in 1 2 3 4 5; do rm -rf -- "$0" && exit; sleep 1; done"#;
 
-/// New folder that is removed after the end of this process.
+/// Creates a folder whose name begins with `name`. The folder is removed after this process ends.
 pub fn ephemeral(name: &str) -> Result<PathBuf> {
     static ROOT: OnceLock<Result<PathBuf, String>> = OnceLock::new();
     let root = ROOT.get_or_init(|| ephemeral_root().map_err(|error| format!("{error:#}")));
@@ -26,8 +26,8 @@ pub fn ephemeral(name: &str) -> Result<PathBuf> {
     Ok(folder)
 }
 
-/// Creates a folder, or checks that an existing folder belongs to this user. In a shared parent folder, another user
-/// may have created it first.
+/// Creates a folder. Fails if the folder already exists and belongs to another user. This can happen in a shared parent
+/// folder such as `/tmp`.
 pub(crate) fn create(folder: &Path) -> Result<()> {
     DirBuilder::new()
         .recursive(true)
@@ -40,7 +40,6 @@ pub(crate) fn create(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Eight random lower-case hexadecimal digits.
 pub(crate) fn random_suffix() -> String {
     format!("{:08x}", rand::random::<u32>())
 }
@@ -57,7 +56,7 @@ fn ephemeral_root() -> Result<PathBuf> {
         .process_group(0)
         .spawn()
         .context("starting the shell that removes the temporary folder")?;
-    // The pipe stays open until the process ends. Its closing is the signal for the script.
+    // The pipe stays open until the process ends. The script then reads the end of its input.
     std::mem::forget(janitor.stdin.take());
     Ok(root)
 }

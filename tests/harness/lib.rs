@@ -56,7 +56,8 @@ pub fn fixture(path: &str) -> String {
     format!("{}/fixtures/{path}", env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Optional folder of sample data next to the workspace. `None` without it; the test is then recorded as skipped.
+/// Optional folder of sample data next to the workspace. If the folder is missing, records the test as skipped and
+/// returns `None`.
 pub fn samples() -> Option<std::path::PathBuf> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/samples");
     if path.is_dir() {
@@ -66,8 +67,8 @@ pub fn samples() -> Option<std::path::PathBuf> {
     None
 }
 
-/// Optional file next to the workspace with examples of the domain rules: input and correct result. `None` without it;
-/// the test is then recorded as skipped.
+/// Optional file next to the workspace. It contains examples of the domain rules, each with an input and the correct
+/// result. If the file is missing, records the test as skipped and returns `None`.
 pub fn golden() -> Option<std::path::PathBuf> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared/golden/domain-cases.json");
     if path.is_file() {

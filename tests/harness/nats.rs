@@ -24,7 +24,7 @@ pub(crate) use find::pinned;
 const OLDEST: Release = Release(2, 10);
 const READY_WITHIN: Duration = Duration::from_secs(30);
 const ATTEMPTS: usize = 3;
-/// Line of the NATS configuration. With it, a message is on disk before it is acknowledged.
+/// Line of the NATS configuration that makes the server write a message to disk before it acknowledges the message.
 const SYNC_ALWAYS: &str = "  sync_interval: always\n";
 
 /// NATS server that stores the event log.
@@ -86,7 +86,7 @@ impl NatsServer {
         Ok(())
     }
 
-    /// Kills the server with SIGKILL. [`NatsServer::restart`] starts it again on the same port.
+    /// Kills the server with SIGKILL. [`NatsServer::restart`] can start the server again on the same port.
     pub async fn kill9(&self) -> Result<()> {
         self.own()?.lock().await.process.kill9()?;
         Ok(())
@@ -111,7 +111,7 @@ impl NatsServer {
         wait_until_ready(&self.url, &mut own.process).await
     }
 
-    /// Restarts the server so that it requires TLS.
+    /// Restarts the server with this certificate, so that it requires TLS from every client.
     pub async fn demand_tls(&self, certificate: &Certificate) -> Result<()> {
         let mut own = self.own()?.lock().await;
         let (shown, key) = (certificate.certificate.display(), certificate.key.display());
@@ -134,7 +134,8 @@ impl NatsServer {
         Ok(())
     }
 
-    /// Restarts the server with the default durability of NATS: it acknowledges messages before they are on disk.
+    /// Restarts the server with the default durability of NATS: the server acknowledges messages before they are on
+    /// disk.
     pub async fn restart_acknowledging_early(&self) -> Result<()> {
         let configuration = self.own()?.lock().await.configuration.clone();
         let text = fs::read_to_string(&configuration)?;
@@ -147,7 +148,7 @@ impl NatsServer {
         Ok(self.own()?.lock().await.process.pid())
     }
 
-    /// Files in which the server stores a stream's messages, oldest first.
+    /// Files that contain the messages of a stream, oldest first.
     pub async fn block_files(&self, stream: &str) -> Result<Vec<PathBuf>> {
         let data = self.own()?.lock().await.configuration.with_file_name("data");
         let folder = data.join("jetstream/$G/streams").join(stream).join("msgs");

@@ -11,12 +11,10 @@ pub fn find_free() -> Result<u16> {
     Ok(listener.local_addr()?.port())
 }
 
-/// True if a listener can be opened on this port now.
 pub(crate) fn is_free(port: u16) -> bool {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
 }
 
-/// True if a server accepts connections at the host and port of this URL.
 pub(crate) fn accepts_connections(url: &str) -> bool {
     let Ok(url) = Url::parse(url) else { return false };
     let (Some(host), Some(port)) = (url.host_str(), url.port()) else { return false };

@@ -1,5 +1,5 @@
-//! Postgres server: an existing server, or a server that the harness starts. An existing server cannot be stopped,
-//! restarted or configured.
+//! Postgres server that existed before, or that the harness starts. The harness does not stop, restart or configure a
+//! server that existed before.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -22,11 +22,10 @@ mod find;
 pub(crate) use find::pinned;
 
 const OLDEST: u32 = 15;
-/// Timeout of a start. It is sufficient for the recovery after a power cut.
+/// Maximum duration of a start. It is long enough for the recovery after a power cut.
 const READY_WITHIN: Duration = Duration::from_secs(120);
 const ATTEMPTS: u32 = 5;
 
-/// Durability setting of a server that the harness starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Durability {
     /// A power cut loses no acknowledged data.
@@ -35,7 +34,7 @@ pub(crate) enum Durability {
     Disposable,
 }
 
-/// Postgres server with one database per app.
+/// Running Postgres server on which every test app has its own database.
 #[derive(Debug)]
 pub struct PostgresServer {
     url: Url,
@@ -49,7 +48,7 @@ struct OwnPostgres {
 }
 
 impl PostgresServer {
-    /// Connects to an existing server. Fails if the server is too old.
+    /// Connects to the existing server at `url`. Fails if the server is older than release `OLDEST`.
     pub(crate) async fn existing(url: &str) -> Result<PostgresServer> {
         let parsed = Url::parse(url).context("DATABASE_URL")?;
         let client = connect(&parsed).await.context("connecting to the server DATABASE_URL names")?;
@@ -85,7 +84,7 @@ impl PostgresServer {
                     return Ok(PostgresServer { url, own });
                 }
                 Err(_) if attempt < ATTEMPTS => {
-                    // Another process took the port, or the previous instance is still closing its files.
+                    // Another process may have taken the port, or an earlier server may still have the data files open.
                     attempt += 1;
                     cluster.change_port()?;
                     tokio::time::sleep(Duration::from_secs(1)).await;
@@ -95,14 +94,14 @@ impl PostgresServer {
         }
     }
 
-    /// URL with which the owner of a database connects to it.
+    /// URL of a database for the role that owns the database.
     pub fn url(&self, database: &str) -> String {
         let mut url = self.url.clone();
         url.set_path(database);
         url.into()
     }
 
-    /// Opens a connection to a database, as the owner.
+    /// Connects to a database with the role that owns the database.
     pub async fn connect(&self, database: &str) -> Result<Client> {
         let mut url = self.url.clone();
         url.set_path(database);
@@ -116,7 +115,7 @@ impl PostgresServer {
         Ok(found.is_some())
     }
 
-    /// Creates a database: empty, or a copy of `template`. Fails if the database exists.
+    /// Creates an empty database, or a copy of the database `template`. Fails if the database exists.
     pub async fn create_database(&self, name: &str, template: Option<&str>) -> Result<()> {
         let template = template.unwrap_or("template0");
         // The harness chooses the names, which contain no quotes. An identifier cannot be a parameter.
@@ -125,7 +124,7 @@ impl PostgresServer {
         client.batch_execute(&statement).await.with_context(|| format!("creating database {name}"))
     }
 
-    /// Drops a database, even if it has connections. Succeeds if the database does not exist.
+    /// Drops a database, even if clients are connected to it. Succeeds if the database does not exist.
     pub async fn drop_database(&self, name: &str) -> Result<()> {
         let statement = format!(r#"drop database if exists "{name}" with (force)"#);
         let client = connect(&self.url).await?;
@@ -138,7 +137,7 @@ impl PostgresServer {
         Ok(())
     }
 
-    /// Sends a signal to the server. Fails if the harness did not start the server.
+    /// Sends a signal to the main process of the server. Fails if the harness did not start the server.
     pub async fn signal(&self, signal: Signal) -> Result<()> {
         self.own()?.lock().await.process.signal(signal)
     }
@@ -148,7 +147,7 @@ impl PostgresServer {
         self.signal_all(Signal::STOP).await
     }
 
-    /// Continues the processes of a frozen server.
+    /// Resumes every process of a frozen server.
     pub async fn thaw(&self) -> Result<()> {
         self.signal_all(Signal::CONT).await
     }
@@ -163,7 +162,8 @@ impl PostgresServer {
         Ok(())
     }
 
-    /// Configures the server so that the roles of the API and of the projector need TLS and a password.
+    /// Configures the server so that the database roles of the API and of the projector can connect only with TLS and a
+    /// password.
     pub async fn demand_tls(&self, certificate: &Certificate) -> Result<()> {
         self.own()?.lock().await.cluster.demand_tls(certificate)?;
         let client = connect(&self.url).await?;
@@ -197,8 +197,8 @@ impl PostgresServer {
         }
     }
 
-    /// Exit status and last log lines of a server that has ended. `None` if the server runs, or if the harness did not
-    /// start it.
+    /// Exit status and last log lines of a server that has ended. Returns `None` if the server runs, or if the harness
+    /// did not start the server.
     pub(crate) async fn exit_message(&self) -> Option<String> {
         let mut own = self.own.as_ref()?.lock().await;
         let status = own.process.exit_status().ok().flatten()?;
@@ -221,7 +221,6 @@ async fn connect(url: &Url) -> Result<Client> {
     Ok(client)
 }
 
-/// Child processes of a process.
 fn children(parent: u32) -> Result<Vec<Pid>> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")? {

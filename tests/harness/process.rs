@@ -27,7 +27,7 @@ const GUARD: &str = r#"[ "$PPID" = "$0" ] && exec "$@""#;
 
 type Request = (Command, mpsc::SyncSender<io::Result<Child>>);
 
-/// Long-running child whose output goes to a file. Dropping it kills the child and its process group.
+/// Long-running child process whose output goes to a file. Dropping this value kills the child and its process group.
 #[derive(Debug)]
 pub struct Daemon {
     name: String,
@@ -38,11 +38,12 @@ pub struct Daemon {
 /// Exit status and output of a finished child.
 #[derive(Debug, Clone)]
 pub struct Output {
-    /// Exit code. If a signal ended the child, it is 128 plus the number of the signal.
+    /// Exit code, or 128 plus the signal number if a signal ended the child.
     pub code: i32,
-    /// Standard output as text; bytes that are not UTF-8 are replaced. Empty if the output was not read.
+    /// Standard output as text, with invalid UTF-8 replaced. It is empty if the harness did not read the output.
     pub stdout: String,
-    /// Standard error as text; bytes that are not UTF-8 are replaced. Empty if it was shown to the user.
+    /// Standard error as text, with invalid UTF-8 replaced. It is empty if the child wrote directly to the standard
+    /// error of the harness.
     pub stderr: String,
 }
 
@@ -50,8 +51,8 @@ pub struct Output {
 struct Leash(Option<Pid>);
 
 impl Daemon {
-    /// Starts a command that [`command_bound_to_parent`] returned. The output of the child is appended to the file
-    /// `log`.
+    /// Starts `command`, which [`command_bound_to_parent`] must have returned. The output of the child is appended to
+    /// the file `log`.
     pub(crate) fn start(name: &str, mut command: Command, log: &Path) -> Result<Daemon> {
         let file = File::options()
             .create(true)
@@ -68,12 +69,12 @@ impl Daemon {
         &self.name
     }
 
-    /// Process id of the child, and id of its process group.
+    /// Process id of the child, which is also the id of its process group.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends a signal. Succeeds without a signal if the child has ended.
+    /// Sends a signal to the child. Does nothing if the child has ended.
     pub fn signal(&mut self, signal: Signal) -> Result<()> {
         if self.exit_status()?.is_none() {
             kill_process(Pid::from_child(&self.child), signal)
@@ -82,12 +83,13 @@ impl Daemon {
         Ok(())
     }
 
-    /// Exit status; `None` while the child runs.
+    /// Exit status of the child, or `None` while the child runs.
     pub fn exit_status(&mut self) -> Result<Option<ExitStatus>> {
         self.child.try_wait().with_context(|| format!("waiting for {}", self.name))
     }
 
-    /// Waits until the child ends. If it still runs after `limit`, the error contains its last log lines.
+    /// Waits until the child ends. Fails if the child still runs after `limit`. The error then contains the last lines
+    /// of the child's log.
     pub async fn wait(&mut self, limit: Duration) -> Result<ExitStatus> {
         let started = Instant::now();
         loop {
@@ -101,7 +103,7 @@ impl Daemon {
         }
     }
 
-    /// Sends a signal, and waits until the child ends. Kills the child if it still runs after `limit`.
+    /// Sends a signal to the child, and waits until the child ends. Kills the child if it still runs after `limit`.
     pub async fn stop(&mut self, signal: Signal, limit: Duration) -> Result<ExitStatus> {
         self.signal(signal)?;
         match self.wait(limit).await {
@@ -119,7 +121,7 @@ impl Daemon {
         self.child.wait().with_context(|| format!("waiting for {}", self.name))
     }
 
-    /// File of the child's output.
+    /// Path of the file that contains the child's output.
     pub fn log_path(&self) -> &Path {
         &self.log
     }
@@ -129,7 +131,7 @@ impl Daemon {
         fs::read(&self.log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default()
     }
 
-    /// Last lines of the child's output.
+    /// Last lines of the child's output. `lines` is the maximum number of lines.
     pub fn log_tail(&self, lines: usize) -> String {
         let log = self.log();
         let all: Vec<&str> = log.lines().collect();
@@ -145,7 +147,7 @@ impl Drop for Daemon {
 }
 
 impl Output {
-    /// Returns the output if the exit code is 0. Otherwise returns an error with the output.
+    /// Returns `self` if the exit code is 0. Otherwise returns an error that contains the exit code and the output.
     pub fn success(self) -> Result<Output> {
         if self.code != 0 {
             bail!("exit code {}\nstdout:\n{}\nstderr:\n{}", self.code, self.stdout, self.stderr);
@@ -167,7 +169,7 @@ impl Drop for Leash {
     }
 }
 
-/// Command for `program`. When this process dies, the kernel sends `death_signal` to the program.
+/// Command that runs `program`. When the harness process dies, the kernel sends `death_signal` to the program.
 pub(crate) fn command_bound_to_parent(program: impl AsRef<OsStr>, death_signal: &str) -> Command {
     let mut command = Command::new("setpriv");
     command
@@ -179,13 +181,14 @@ pub(crate) fn command_bound_to_parent(program: impl AsRef<OsStr>, death_signal: 
     command
 }
 
-/// Runs a command that [`command_bound_to_parent`] returned, to its end. Dropping the future kills the program.
+/// Runs `command`, which [`command_bound_to_parent`] must have returned, until the program ends. Dropping the future
+/// kills the program.
 pub(crate) async fn output(mut command: Command) -> Result<Output> {
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     collect(command).await
 }
 
-/// Like [`output`], but the pipe of the standard output has no reader. Every write to standard output fails with a
+/// Like [`output`], but the program's standard output is a pipe without a reader. Every write to this pipe fails with a
 /// broken pipe.
 pub(crate) async fn output_unread(mut command: Command) -> Result<Output> {
     let (_, unread) = io::pipe()?;
@@ -193,7 +196,8 @@ pub(crate) async fn output_unread(mut command: Command) -> Result<Output> {
     collect(command).await
 }
 
-/// Like [`output`], but standard error is shown to the user at once.
+/// Like [`output`], but the program writes directly to the standard error of the harness, so that the user sees its
+/// progress.
 pub(crate) async fn output_showing_progress(mut command: Command) -> Result<Output> {
     command.stdout(Stdio::piped()).stderr(Stdio::inherit());
     collect(command).await
@@ -211,12 +215,12 @@ async fn collect(command: Command) -> Result<Output> {
     })
 }
 
-/// Exit code, as a shell reports it.
+/// Exit code as a shell reports it: 128 plus the signal number if a signal ended the process.
 pub(crate) fn exit_code(status: ExitStatus) -> i32 {
     status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default())
 }
 
-/// Spawns a child from the thread that lives as long as the process.
+/// Spawns a child from a thread that lives as long as the harness process.
 pub(crate) fn spawn(command: Command) -> io::Result<Child> {
     let (reply, answer) = mpsc::sync_channel(1);
     keeper().send((command, reply)).map_err(io::Error::other)?;

@@ -9,10 +9,8 @@ use rustls::{ClientConfig, RootCertStore};
 
 use crate::environment;
 
-/// Environment variables with which a user replaces the system's root certificates.
 const VARIABLES: [&str; 2] = ["SSL_CERT_FILE", "SSL_CERT_DIR"];
 
-/// TLS configuration of a client.
 pub(crate) fn tls_configuration() -> Result<ClientConfig> {
     let system = rustls_native_certs::load_native_certs();
     let variable = VARIABLES.into_iter().find(|variable| environment::read_variable(variable).is_some());
@@ -22,9 +20,9 @@ pub(crate) fn tls_configuration() -> Result<ClientConfig> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Root certificates to trust: usually the certificates in `found`. If `found` contains no usable certificate, the
-/// result depends on `variable`, the name of the environment variable that selected the certificates. With a variable,
-/// an error is returned. With `None`, Mozilla's list is returned.
+/// Root certificates to trust: the usable certificates in `found`, or Mozilla's list if there are none. `variable` is
+/// the name of the environment variable with which the user selected `found`, if the user did. In this case, the
+/// function fails instead of returning Mozilla's list.
 pub fn root_store(found: Vec<CertificateDer<'static>>, variable: Option<&str>) -> Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(found);

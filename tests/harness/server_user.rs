@@ -8,7 +8,6 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-/// Ids of a user and its group, from /etc/passwd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ServerUser {
     uid: u32,
@@ -16,8 +15,8 @@ pub(crate) struct ServerUser {
 }
 
 impl ServerUser {
-    /// User `postgres`, or else `nobody`. `None` if the harness does not run as root: the user of the harness then runs
-    /// the servers.
+    /// Finds the user `postgres`, or else the user `nobody`. Returns `None` if the harness does not run as root,
+    /// because Postgres can then run as the same user as the harness.
     pub(crate) fn find_if_root() -> Result<Option<ServerUser>> {
         if !is_root() {
             return Ok(None);
@@ -37,7 +36,6 @@ impl ServerUser {
         chown(path, Some(self.uid), Some(self.gid)).with_context(|| format!("giving away {}", path.display()))
     }
 
-    /// Makes this user the owner of a folder and of everything in it.
     pub(crate) fn give_ownership_of_all(self, folder: &Path) -> Result<()> {
         self.give_ownership(folder)?;
         for entry in fs::read_dir(folder)? {
@@ -56,7 +54,7 @@ pub(crate) fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// Fails if other users cannot enter `path`, or a folder above it.
+/// Fails if other users cannot enter `path` or one of the folders above it.
 pub(crate) fn ensure_reachable(path: &Path) -> Result<()> {
     for folder in path.ancestors().filter(|folder| folder.is_dir()) {
         if fs::metadata(folder)?.mode() & 0o001 == 0 {

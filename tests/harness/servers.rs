@@ -1,5 +1,5 @@
-//! One Postgres and one NATS. Each is the existing server that `DATABASE_URL` or `NATS_URL` names, or else a server
-//! that the harness starts.
+//! A Postgres server and a NATS server for tests or for a stack. The harness uses the existing servers that
+//! `DATABASE_URL` and `NATS_URL` name, or starts servers. Private servers are always started.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use crate::small_disk::SmallDisk;
 
 const TEMPLATE_DATABASE: &str = "TEMPLATE_DATABASE";
 
-/// Pair of servers for tests or for a stack.
+/// A Postgres server and a NATS server.
 #[derive(Debug)]
 pub struct Servers {
-    /// Postgres, with one database per app.
+    /// Postgres server on which every test app has its own database.
     pub postgres: PostgresServer,
-    /// NATS, with one stream per app.
+    /// NATS server on which every test app has its own stream.
     pub nats: NatsServer,
     template: OnceCell<String>,
 }
 
 impl Servers {
-    /// Servers that all tests of this process share, started at the first call.
+    /// Servers that all tests of this process share. The first call starts them or connects to existing servers.
     pub async fn shared() -> Result<Arc<Servers>> {
         static SHARED: OnceCell<Arc<Servers>> = OnceCell::const_new();
         let start = async || {
@@ -46,19 +46,19 @@ impl Servers {
         SHARED.get_or_try_init(start).await.cloned()
     }
 
-    /// New servers for one test. The test may kill and restart the servers. They lose no acknowledged data.
+    /// Starts servers for one test. The test may kill and restart the servers, which lose no acknowledged data.
     pub async fn private() -> Result<Arc<Servers>> {
         let folder = folder::ephemeral("private-servers")?;
         Servers::private_at(&folder.join("postgres"), &folder.join("nats")).await
     }
 
-    /// Private servers whose NATS has its data on a small disk.
+    /// Like [`Servers::private`], but NATS stores its data on `disk`.
     pub async fn private_with_nats_on(disk: &SmallDisk) -> Result<Arc<Servers>> {
         let folder = folder::ephemeral("private-servers")?;
         Servers::private_at(&folder.join("postgres"), &disk.path().join("nats")).await
     }
 
-    /// Private servers whose Postgres has its data on a small disk.
+    /// Like [`Servers::private`], but Postgres stores its data on `disk`.
     pub async fn private_with_postgres_on(disk: &SmallDisk) -> Result<Arc<Servers>> {
         let folder = folder::ephemeral("private-servers")?;
         Servers::private_at(&disk.path().join("postgres"), &folder.join("nats")).await
@@ -92,8 +92,8 @@ impl Servers {
         Ok(Servers { postgres, nats, template: OnceCell::new() })
     }
 
-    /// Environment variables with which another process uses the same servers and programs. `TEMPLATE_DATABASE` names
-    /// the template database; it is empty if the harness did not start Postgres.
+    /// Environment variables that make another test process use the same servers and programs. The variable
+    /// `TEMPLATE_DATABASE` names the template database, and is empty if the harness did not start Postgres.
     pub async fn environment(&self) -> Result<[(&'static str, String); 4]> {
         let programs = Binaries::shared().await?;
         let folder = programs.projector.parent().context("the programs are in a folder")?;
@@ -146,8 +146,7 @@ impl Servers {
     }
 }
 
-/// Returns both values, or the error of a failed result. If both results are errors, returns one error with both
-/// messages.
+/// Returns both values if both results are `Ok`. If both are errors, the returned error contains both messages.
 fn both<A, B>(results: (Result<A>, Result<B>)) -> Result<(A, B)> {
     match results {
         (Ok(first), Ok(second)) => Ok((first, second)),

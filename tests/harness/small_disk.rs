@@ -14,9 +14,9 @@ use skipped::Requirement;
 
 use crate::folder;
 
-/// Shell script that waits for the end of its input, and then unmounts the file system. The input ends when the harness
-/// process dies. Because of `--lazy`, the unmount succeeds even if a process still uses the file system. The kernel
-/// frees the file system when that process ends.
+/// Shell script that waits for the end of its input, and then unmounts the file system. The input ends when the
+/// `SmallDisk` is dropped or the harness process dies. Because of `--lazy`, the unmount succeeds even if a process
+/// still uses the file system. The kernel frees the file system when that process ends.
 const KEEPER: &str = r#"cat >/dev/null; umount --lazy -- "$0""#;
 const BLOCK: usize = 64 << 10;
 
@@ -28,7 +28,8 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Mounts an empty disk. `None` if mounting is not allowed; the test is then recorded as skipped.
+    /// Mounts an empty file system of this size. Returns `None` and records the test as skipped if the file system
+    /// cannot be mounted.
     pub fn mount(megabytes: u32) -> Result<Option<SmallDisk>> {
         let path = folder::ephemeral("disk")?;
         let mut mount = Command::new("mount");

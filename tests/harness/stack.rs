@@ -37,18 +37,18 @@ pub use report::print_environment;
 
 const DEFAULT_PORT: u16 = 8080;
 
-/// Options of the command line.
+/// Command-line options of `cargo stack`.
 #[derive(Debug, Clone, Default)]
 pub struct StackOptions {
-    /// Port of the API. Default: 8080 or the next free port.
+    /// Port of the API. The default is 8080 or the next free port.
     pub port: Option<u16>,
-    /// Deletes the data of the previous run before the start.
+    /// True if the data of the previous run is deleted before the start.
     pub fresh: bool,
-    /// Loads no data.
+    /// True if the stack loads no data.
     pub empty: bool,
-    /// Feeds of the user, loaded instead of the demo market.
+    /// Files or folders with the user's own data. They are loaded instead of the generated demo market.
     pub feeds: Vec<PathBuf>,
-    /// Source name of these feeds.
+    /// Name of the data source of the user's feeds.
     pub source: String,
 }
 
@@ -77,8 +77,8 @@ pub async fn run(options: StackOptions) -> Result<()> {
     ended
 }
 
-/// Starts the servers, the projector and the API, prints the report, and then watches these processes. Returns only
-/// with an error.
+/// Starts the servers, the projector and the API, prints the report, and then watches these processes. Returns only if
+/// there is an error.
 async fn live(
     options: &StackOptions,
     port: u16,
@@ -109,7 +109,7 @@ async fn live(
 }
 
 async fn start_servers(folder: &StackFolder, progress: &Progress) -> Result<Servers> {
-    // A shell may still have the variables that `cargo stack env` printed for the previous run. Its servers have
+    // A shell may still have the variables that `cargo stack env` printed for the previous run, whose servers have
     // ended.
     let existing = |variable: &str| {
         environment::read_text(variable)

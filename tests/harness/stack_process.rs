@@ -1,4 +1,5 @@
-//! Program `stack`, started as a user starts it, and shells with the variables that `stack env` prints.
+//! A stack that a test starts with the program `stack`, as a user does, and shells with the variables that `stack env`
+//! prints.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,12 +15,11 @@ use crate::process::{Daemon, Output, Signal, command_bound_to_parent, output};
 
 const READY_WITHIN: Duration = Duration::from_secs(240);
 const STOP_WITHIN: Duration = Duration::from_secs(30);
-/// First lines of every shell. With them, a command line fails if `curl` receives an error response.
+/// First lines of every shell script. They make a command line fail if `curl` receives an error response.
 const SHELL_SETUP: &str = r#"set -euo pipefail
 eval "$("$STACK_PROGRAM" env)"
 curl() { command curl --fail-with-body "$@"; }
 "#;
-/// Environment variables that the stack and its shells inherit.
 const INHERITED: [&str; 4] = ["PATH", "HOME", "TMPDIR", "LLVM_PROFILE_FILE"];
 
 /// Running stack with its own servers, data and working folder.
@@ -31,9 +31,9 @@ pub struct StackProcess {
 }
 
 impl StackProcess {
-    /// Starts a stack, and waits until it prints the line `ready:`. The stack loads a generated market and these files,
-    /// each given by name and text. The market is smaller than the demo market, and uses only tickers that the demo
-    /// market also has.
+    /// Starts a stack, and waits until it prints the line `ready:`. The stack loads a generated market and `files`,
+    /// which are pairs of file name and text. The market is smaller than the demo market, and uses only tickers that
+    /// the demo market also has.
     pub async fn start(files: &[(&str, &str)]) -> Result<StackProcess> {
         let binaries = Binaries::shared().await?;
         let program = binaries.path(Program::Ingest).with_file_name("stack");
@@ -75,7 +75,7 @@ impl StackProcess {
         Ok(StackProcess { program, folder, daemon })
     }
 
-    /// Runs a stack that loads only these files. Waits until the stack ends.
+    /// Runs a stack that loads only `files`, which are pairs of file name and text. Waits until the stack ends.
     pub async fn run_to_end(files: &[(&str, &str)]) -> Result<Output> {
         let program = Binaries::shared().await?.path(Program::Ingest).with_file_name("stack");
         let folder = folder::ephemeral("stack")?;
@@ -104,12 +104,12 @@ impl StackProcess {
         output(self.shell_command(line)).await
     }
 
-    /// Starts a command line that runs until the returned process is dropped.
+    /// Starts a command line in a shell. The shell is killed when the returned process is dropped.
     pub fn background(&self, line: &str) -> Result<Daemon> {
         Daemon::start(line, self.shell_command(line), &self.folder.join("background.log"))
     }
 
-    /// Stops the stack gracefully, as Ctrl-C does.
+    /// Stops the stack with SIGTERM. Fails if the exit status of the stack is not 0.
     pub async fn stop(mut self) -> Result<()> {
         let status = self.daemon.stop(Signal::TERM, STOP_WITHIN).await?;
         ensure!(status.success(), "the stack ended ({status}):\n{}", self.daemon.log_tail(20));

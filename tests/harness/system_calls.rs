@@ -9,7 +9,7 @@ use skipped::Requirement;
 use crate::process::{Daemon, Signal, command_bound_to_parent};
 
 const PATIENCE: Duration = Duration::from_secs(20);
-/// Maximum number of bytes that are recorded of a buffer. Messages of the log are shorter.
+/// Maximum number of bytes that strace records of one buffer. It is larger than every message of the log.
 const LONGEST_DATA: &str = "2000000";
 
 /// Running recording of another process's system calls.
@@ -20,9 +20,9 @@ pub struct SystemCalls {
 }
 
 impl SystemCalls {
-    /// Starts to record system calls of a process and of all its threads. `calls` names the system calls, and `record`
-    /// is the file for the recording. The recording shows the names of files and sockets, and the bytes of buffers in
-    /// hexadecimal. `None` if processes cannot be traced; the test is then recorded as skipped.
+    /// Starts to record the system calls `calls` of a process and of all its threads in the file `record`. The
+    /// recording shows the names of files and sockets, and the bytes of buffers in hexadecimal. Returns `None` and
+    /// records the test as skipped if processes cannot be traced.
     pub async fn record(process: u32, calls: &str, record: &Path) -> Result<Option<SystemCalls>> {
         let mut command = command_bound_to_parent("strace", "KILL");
         command.args(["--follow-forks", "-xx", "-yy", "--string-limit", LONGEST_DATA]);
@@ -43,8 +43,9 @@ impl SystemCalls {
         Ok(Some(SystemCalls { strace, record: record.to_owned() }))
     }
 
-    /// Ends the recording and returns its text. The process continues to run. Usually one line of the text is one call.
-    /// But if another thread makes a call during a running call, strace splits the running call into two lines.
+    /// Ends the recording and returns its text. The traced process continues to run. Each line of the text is one call,
+    /// with one exception: if another thread makes a call during a running call, strace splits the running call into
+    /// two lines.
     pub async fn finish(mut self) -> Result<String> {
         self.strace.stop(Signal::INT, PATIENCE).await?;
         std::fs::read_to_string(&self.record).context("reading the recorded system calls")

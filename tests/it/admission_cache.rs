@@ -9,17 +9,17 @@ use harness::{Api, TestApp};
 
 use crate::metrics::scrape;
 
-/// Call that counts against the quota. It succeeds even if no market data is loaded.
+/// Path of a call that counts against the quota. The call succeeds even if no market data is loaded.
 const CALL: &str = "/v1/stocks?limit=1";
-/// Call that the free tier does not permit.
+/// Path that the free tier may not call.
 const GATED: &str = "/v1/stocks/NOPE/fundamentals";
 
 async fn status(api: &Api, path: &str, key: &str) -> Result<u16> {
     Ok(api.get(path, Some(key)).await?.status.as_u16())
 }
 
-/// Fails if an instance accepts a deleted or expired key that is still in its cache. Calls with another key of the
-/// account put the account into the cache again. This must not make the deleted key valid.
+/// Deletes or expires a key that an instance has in its cache. The test fails if a call with this key still succeeds
+/// after calls with another key of the account have put the account into the cache again.
 #[tokio::test]
 async fn a_deleted_key_stays_deleted_while_another_is_used() -> Result<()> {
     let app = TestApp::start().await?;
@@ -43,8 +43,9 @@ async fn a_deleted_key_stays_deleted_while_another_is_used() -> Result<()> {
     Ok(())
 }
 
-/// Every change of an account, its key or its tier applies to the next request, although the account is cached. Fails
-/// if one of the changes does not increase `plan_version` in the account's row.
+/// Changes an account, its key or its tier while the account is cached. The next request must already have the status
+/// that follows from the change. The test fails if one of the changes does not increase `plan_version` in the account's
+/// row.
 #[tokio::test]
 async fn changes_of_accounts_keys_and_tiers_hold_on_the_next_request() -> Result<()> {
     let app = TestApp::start().await?;
@@ -74,8 +75,8 @@ async fn changes_of_accounts_keys_and_tiers_hold_on_the_next_request() -> Result
     Ok(())
 }
 
-/// A key with its own rate limit has one bucket, which all instances share. Calls with other keys of the account do not
-/// use up this bucket.
+/// A key with its own rate limit has one token bucket, which all instances share. Calls with other keys of the account
+/// do not use up this bucket.
 #[tokio::test]
 async fn a_keys_own_bucket_is_shared_by_instances() -> Result<()> {
     let app = TestApp::start().await?;
@@ -90,7 +91,7 @@ async fn a_keys_own_bucket_is_shared_by_instances() -> Result<()> {
         assert_eq!(status(api, CALL, &whole).await?, 200);
         let reply = api.get(CALL, Some(own)).await?;
         let shown = reply.header("x-ratelimit-remaining").context("a header")?.parse::<usize>()?;
-        // The bucket may have been refilled by one token since then.
+        // The bucket may have been refilled by one token since the first call with this key.
         assert_eq!(reply.status, 200);
         assert!((left..=left + 1).contains(&shown), "{shown} of {left}");
     }
@@ -135,7 +136,7 @@ async fn calls_are_taken_from_what_others_left() -> Result<()> {
         ("tokens = 33, cap = 40, at = clock_timestamp()", 200),
     ];
     for (change, expected) in others {
-        // The account is in the cache, with more calls left than after the change.
+        // The update and the two calls put the account into the cache, with more remaining calls than after the change.
         app.sql(
             "update accounts.limiter set tokens = 20, cap = 20, used = 0, at = clock_timestamp(),
                month = date_trunc('month', now() at time zone 'utc')",

@@ -36,7 +36,6 @@ async fn market() -> Result<TestApp> {
     Ok(app)
 }
 
-/// Opens a session with this role, as psql or pandas do.
 async fn session(app: &TestApp) -> Result<Client> {
     let (client, connection) =
         tokio_postgres::connect(&app.endpoints().database_url_of(ROLE)?, NoTls).await?;
@@ -44,7 +43,7 @@ async fn session(app: &TestApp) -> Result<Client> {
     Ok(client)
 }
 
-/// Rows of a query. Each row maps a column name to the value as text. The query must convert every column to text.
+/// Runs a query, all of whose columns must be text. Returns the rows as maps from column name to value.
 async fn table(client: &Client, query: &str) -> Result<Vec<BTreeMap<String, Option<String>>>> {
     let rows = client.query(&format!("select to_json(t)::text from ({query}) t"), &[]).await?;
     let row = |row: &tokio_postgres::Row| -> Result<_> {
@@ -55,8 +54,8 @@ async fn table(client: &Client, query: &str) -> Result<Vec<BTreeMap<String, Opti
     rows.iter().map(row).collect()
 }
 
-/// Checks that the API and a query of the role return the same rows. Each field in `fields` must equal the column of
-/// the same name, to the last digit.
+/// Checks that the API and a query with the analyst role return the same rows. Each field in `fields` must equal the
+/// column of the same name, to the last digit.
 async fn agree(
     client: &Client,
     (api, key): (&Api, &str),
@@ -111,8 +110,8 @@ async fn plain_columns_are_what_is_served() -> Result<()> {
     Ok(())
 }
 
-/// Every view and every column has a comment. The comment on a column that is also an API field is the description of
-/// that field. psql shows comments with `\d+`.
+/// Every view and every column has a comment, which psql shows with `\d+`. If a column is also a field of the API, its
+/// comment must equal the description of the field in the OpenAPI document.
 #[tokio::test]
 async fn every_view_and_column_has_the_words_of_the_api_document() -> Result<()> {
     let app = market().await?;
@@ -209,7 +208,7 @@ async fn a_session_begins_in_the_served_generation_and_may_name_another() -> Res
     assert_eq!(told, expected);
     answer(&app, &["rollback"]).await?;
     assert_eq!(held(&session(&app).await?).await?, 1);
-    // The drop waits only a few seconds for a reader, because the projector would have to wait too.
+    // The command `drop` waits only a few seconds for a reader, because the projector would have to wait too.
     before.batch_execute("begin; select from quarantine").await?;
     let held_up = app.projector(&["drop", "2"]).await?;
     assert!(held_up.code == 1 && held_up.stderr.contains("a client reads them"), "{}", held_up.stderr);

@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 
 use crate::api_world::{World, check};
 
-/// Replaces the placeholders in a path of the document, for example `{symbol}` by `COLA`.
+/// Replaces the placeholders in a path of the document by test values, for example `{symbol}` by `COLA`.
 pub(crate) fn filled(path: &str) -> String {
     let path = path.replace("{symbol}", if path.starts_with("/v1/etfs") { "FUND" } else { "COLA" });
     path.replace("{sector}", "financials")
 }
 
-/// Query string for a test request to an endpoint. It contains the required parameters.
+/// Query string with the required parameters of an endpoint and their test values.
 pub(crate) fn needed(path: &str) -> &'static str {
     match path {
         "/v1/search" => "q=cola",

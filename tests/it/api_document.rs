@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::api_contract::{filled, needed};
 use crate::generated::Generated;
 
-/// Lowest tier that may call each path. The test fails if a path is missing here or in the document.
+/// Pairs of a path and the lowest tier that may call it. The test fails if a path is missing here or in the document.
 const TIERS: &[(&str, &str)] = &[
     ("/v1/health", "none"),
     ("/v1/stocks", "free"),
@@ -71,8 +71,8 @@ fn hold(file: &str, actual: &Value) -> Result<()> {
     Ok(())
 }
 
-/// Request whose response is the example for a path in the document. The request names a security that has dividends,
-/// splits and fundamentals, so that the example contains data. A limit keeps the example short.
+/// Request whose response is the published example for a path. The request names a security that has dividends, splits
+/// and fundamentals, so that the example contains data. A limit keeps the example short.
 fn example_request(path: &str) -> String {
     let symbol = if path.starts_with("/v1/etfs") { "SPY" } else { "SILABA" };
     let filled = path.replace("{symbol}", symbol).replace("{sector}", "utilities");
@@ -128,7 +128,6 @@ fn row_paths(document: &Value) -> Vec<String> {
         .collect()
 }
 
-/// JSON schema of a path's 200 response, with the components that it references.
 fn schema(document: &Value, path: &str) -> Result<jsonschema::Validator> {
     let mut schema =
         document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["schema"].clone();

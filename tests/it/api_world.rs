@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 pub(crate) const TODAY: &str = "2024-06-17";
 
-/// Running service with the small market: the app, its API, and API keys of three tiers.
+/// Test app with the small market, its API, and one API key for each of three tiers.
 pub(crate) struct World {
     pub(crate) app: TestApp,
     pub(crate) api: Api,
@@ -74,7 +74,7 @@ fn prices() -> impl Iterator<Item = Value> {
 }
 
 /// Quarterly dividends from 1994 to September 2024. The amounts, adjusted for the split, rise every year. The last
-/// dividend is declared and not yet paid.
+/// dividend is declared but not yet paid.
 fn dividends() -> impl Iterator<Item = Value> {
     let quarters = (1994..=2024).flat_map(|year| [3, 6, 9, 12].map(move |month| (year, month)));
     quarters.filter(|quarter| *quarter <= (2024, 9)).map(|(year, month)| {
@@ -96,7 +96,6 @@ impl World {
         World::start_in(TestApp::builder(), env).await
     }
 
-    /// Starts the service like [`World::start_with`], in an app with the options of `builder`.
     pub(crate) async fn start_in(builder: TestAppBuilder, env: &[(&str, &str)]) -> Result<World> {
         let app = builder.env("SERVICE_DATE", TODAY).start().await?;
         let lines: Vec<String> = records().iter().map(ToString::to_string).collect();
@@ -122,7 +121,7 @@ impl World {
         reply.json()
     }
 
-    /// Sends `GET path` with this key. Returns status and JSON of the response, which may be an error.
+    /// Sends `GET path` with this key. Returns the status and the JSON body of the response, even if it is an error.
     pub(crate) async fn refused(&self, path: &str, key: &str) -> Result<(u16, Value)> {
         let reply = self.api.get(path, Some(key)).await?;
         Ok((reply.status.as_u16(), reply.json()?))

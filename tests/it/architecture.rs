@@ -71,8 +71,8 @@ fn a_source_folder_has_at_most_twenty_entries() {
     }
 }
 
-/// For each top-level folder of a crate, the other folders that it uses. `files` contains the same for each file. The
-/// file `a.rs` is part of the folder `a`.
+/// Maps each top-level folder of a crate to the other folders that it uses. `files` maps each file to the files that it
+/// uses. The file `a.rs` counts as part of the folder `a`.
 fn folder_uses(files: &BTreeMap<String, Vec<String>>) -> BTreeMap<String, Vec<String>> {
     let folder = |file: &str| file.split('/').next().map_or("", |top| top.trim_end_matches(".rs")).to_owned();
     let mut folders: BTreeMap<String, Vec<String>> = BTreeMap::new();
@@ -144,8 +144,8 @@ fn the_report_of_skipped_tests_closes_a_run() {
     assert!(documented.is_empty(), "libraries with documentation tests: {documented:?}");
 }
 
-/// For each file of a small program, the other files that it uses. Each element of `files` is a path and the text of
-/// the file.
+/// Maps each file of a small program to the other files that it uses. The elements of `files` are pairs of path and
+/// text.
 fn uses_of(files: &[(&str, &str)]) -> BTreeMap<String, Vec<String>> {
     Modules::of(files.iter().map(|(path, text)| ((*path).to_owned(), (*text).to_owned()))).uses()
 }

@@ -31,14 +31,13 @@ async fn raw(api: &Api, request: &[u8]) -> Result<String> {
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
-/// Status codes of all responses in a text.
 fn statuses(answer: &str) -> Vec<u16> {
     let lines = answer.split("HTTP/1.1 ").skip(1);
     lines.filter_map(|line| line.split(' ').next()?.parse().ok()).collect()
 }
 
-/// Sends concurrent calls, one per element of `headers`. An element has the `x-forwarded-for` lines of one call.
-/// Returns the number of successful calls, and the duration of all calls.
+/// Sends concurrent calls, one for each element of `headers`. An element contains the values of the `x-forwarded-for`
+/// headers of its call. Returns the number of calls with status 200 and the total duration.
 async fn forwarded(api: &Api, headers: impl Iterator<Item = Vec<String>>) -> Result<(usize, Duration)> {
     let started = Instant::now();
     let calls = headers.map(async |lines| {
@@ -53,8 +52,8 @@ async fn forwarded(api: &Api, headers: impl Iterator<Item = Vec<String>>) -> Res
     Ok((replies.iter().filter(|reply| reply.status == 200).count(), started.elapsed()))
 }
 
-/// Checks that the calls shared one bucket of 100 calls. 100 calls must succeed. More calls may succeed only if the
-/// refill of the bucket during the test permits them.
+/// Checks that all calls shared one bucket of 100 tokens. At least 100 calls must have passed, and further calls only
+/// if the refill of the bucket during the test permits them.
 fn one_bucket((passed, took): (usize, Duration)) {
     let flowed = usize::try_from(took.as_millis() / 600).unwrap_or(0) + 1;
     assert!((100..=100 + flowed).contains(&passed), "{passed} in {took:?}");

@@ -10,8 +10,8 @@ fn security(symbol: &str) -> Value {
     json!({ "kind": "security", "symbol": symbol, "name": symbol, "type": "stock", "exchange": "XNYS", "currency": "USD" })
 }
 
-/// Prices of every weekday from 2023-06-12 to 2024-06-14. The function `close` returns the close of a date. Dates for
-/// which `without` is true have no price.
+/// Prices of every weekday from 2023-06-12 to 2024-06-14. `close` returns the closing price of a date. Dates for which
+/// `without` returns true have no price.
 fn prices(symbol: &str, without: impl Fn(&str) -> bool, close: impl Fn(&str) -> &'static str) -> Vec<Value> {
     let days = sessions("2023-06-12").into_iter().map(|date| date.to_string());
     days.filter(|date| !without(date))
@@ -23,7 +23,8 @@ fn flat(symbol: &str) -> Vec<Value> {
     [vec![security(symbol)], prices(symbol, |_| false, |_| "50")].concat()
 }
 
-/// Security with a constant price and these quarterly dividends.
+/// Records of a security with a constant price and the quarterly dividends `paid`, which are pairs of ex-date and
+/// amount.
 fn payer(symbol: &str, currency: &str, paid: &[(&str, &str)]) -> Vec<Value> {
     let dividend = |(ex_date, amount): &(&str, &str)| {
         json!({ "kind": "dividend", "symbol": symbol, "ex_date": ex_date, "amount": amount, "currency": currency,

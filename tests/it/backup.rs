@@ -24,8 +24,7 @@ const PATHS: [&str; 9] = [
     "/v1/search?q=cola",
 ];
 
-/// Status and body of the response for each path in `PATHS`. ETags are not compared, because they change with a
-/// restore.
+/// Status and body of the response to each path in `PATHS`. ETags are left out, because a restore changes them.
 pub(crate) async fn answers(api: &Api, key: &str) -> Result<BTreeMap<&'static str, (u16, String)>> {
     let mut answers = BTreeMap::new();
     for path in PATHS {
@@ -57,7 +56,6 @@ async fn kept(world: &World) -> Result<String> {
     Ok(folder)
 }
 
-/// App with an empty database on new servers.
 async fn empty_app() -> Result<TestApp> {
     let servers = Servers::private().await?;
     TestApp::builder().servers(&servers).without_migration().env("SERVICE_DATE", TODAY).start().await
@@ -68,7 +66,8 @@ async fn after_both_servers_are_gone_every_answer_is_as_it_was() -> Result<()> {
     let world = World::start().await?;
     let app = &world.app;
     app.projector(&["policy", "set", "price", "test", "--rank", "9"]).await?.success()?;
-    // The second generation of the read tables is served now. Every response contains its number.
+    // After these commands, the API serves the second generation of the read tables. Every response contains the number
+    // of the generation.
     app.projector(&["rebuild"]).await?.success()?;
     app.projector(&["promote", "2", "--accept-diff"]).await?.success()?;
     app.catch_up().await?;
@@ -178,7 +177,7 @@ async fn a_restore_revives_no_session_and_no_link_and_names_what_is_valid_again(
 }
 
 /// A backup lacks the last messages of the log if the projector has not applied them. The test fails if the backup does
-/// not report this.
+/// not report the number of missing messages.
 #[tokio::test]
 async fn a_backup_names_the_messages_that_it_lacks() -> Result<()> {
     let app = TestApp::start().await?;

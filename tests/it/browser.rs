@@ -1,6 +1,6 @@
-//! Dashboard and public pages in a real browser: the steps of a user, the accessibility of every page, and the layout.
+//! Tests of the dashboard and the public pages in a real browser: user workflows, accessibility, and page layout.
 //!
-//! Without Chromium or its driver these tests are recorded as skipped.
+//! If Chromium or its driver is not installed, these tests are recorded as skipped.
 
 mod journey;
 mod market;
@@ -17,7 +17,7 @@ use crate::market_pages::PUBLIC;
 const PASSWORD: &str = "correct horse battery";
 const CALL: &str = "/v1/stocks?limit=1";
 
-/// Running service with the small market and public pages, and a browser.
+/// A running service with a small test market, and a browser. The pages of the market are public.
 pub(crate) struct Stage {
     pub(crate) world: World,
     pub(crate) browser: Browser,
@@ -34,7 +34,6 @@ impl Stage {
         self.browser.open(&format!("{}{path}", self.world.api.base_url)).await
     }
 
-    /// Path of the current page.
     pub(crate) async fn path(&self) -> Result<String> {
         let url = self.browser.url().await?;
         Ok(url.strip_prefix(&self.world.api.base_url).unwrap_or(&url).to_owned())
@@ -47,7 +46,6 @@ impl Stage {
         self.browser.click("main button[type=submit]").await
     }
 
-    /// Creates a key on the current page. Returns the secret of the key.
     pub(crate) async fn create_key(&self, name: &str) -> Result<String> {
         self.browser.fill("#name", name).await?;
         self.browser.click("form[action='/dashboard/keys'] button[type=submit]").await?;

@@ -1,5 +1,5 @@
-//! Synchronization by `updated_since`: a client that requests only changes has the same rows as a full download, after
-//! any sequence of events.
+//! Tests of the parameter `updated_since`: a client that requests only changes has the same rows as a full download,
+//! after any sequence of events.
 //!
 //! To repeat a failed run, set the environment variable `SYNC_SEED` to the seed in the error message.
 
@@ -21,7 +21,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const STEPS: usize = 14;
 const MARKET: &str = "/v1/dividends/history?limit=3";
 
-/// Running service, and a key with a very high rate limit.
 pub(crate) struct Service {
     pub(crate) app: TestApp,
     pub(crate) api: Api,
@@ -41,7 +40,6 @@ impl Service {
         Self::start_with(&[]).await
     }
 
-    /// Starts the service like [`Service::start`], with environment variables for the API.
     pub(crate) async fn start_with(env: &[(&str, &str)]) -> Result<Self> {
         let app = TestApp::start().await?;
         lift_limits(&app).await?;
@@ -49,15 +47,14 @@ impl Service {
         Ok(Self { app, api, key })
     }
 
-    /// JSON of a response. Fails if the status is not 200.
     pub(crate) async fn json(&self, path: &str) -> Result<Value> {
         let reply = self.api.get(path, Some(&self.key)).await?;
         ensure!(reply.status == 200, "{path}: {} {}", reply.status, reply.text());
         reply.json()
     }
 
-    /// Rows of all pages of a list, and its `sync_from`. A client sends `sync_from` as `updated_since` in its next
-    /// request for changes. `None` if the status is 404.
+    /// Requests all pages of a list. Returns the rows and the list's `sync_from`, which a client sends as
+    /// `updated_since` in its next request for changes. Returns `None` if the status is 404.
     pub(crate) async fn walk(&self, path: &str) -> Result<Option<(Vec<Value>, String)>> {
         let (mut rows, mut first, mut next) = (Vec::new(), None, String::new());
         loop {
@@ -78,16 +75,16 @@ impl Service {
         }
     }
 
-    /// Position in the change journal up to which the served tables are current, read from Postgres.
+    /// Returns the position in the change journal up to which the served tables are current.
     pub(crate) async fn position(&self) -> Result<i64> {
         let active: i32 = self.app.sql_value("select generation from control.active").await?;
         self.app.sql_value(&format!("select position from read_g{active}.version")).await
     }
 }
 
-/// Copy of one list at a client.
+/// A client's copy of one list. The client updates the copy with `updated_since`.
 struct Copy {
-    /// Path of the list, with a query to which parameters can be appended.
+    /// Path and query of the list. More parameters can be appended with `&`.
     path: String,
     rows: BTreeMap<String, Value>,
     since: String,
@@ -112,7 +109,7 @@ impl Copy {
         Ok(())
     }
 
-    /// Requests the changes, and compares the copy with a full download.
+    /// Requests the changes. Fails if the copy then differs from a full download.
     async fn is_in_step(&mut self, service: &Service, download: &str) -> Result<()> {
         self.sync(service).await?;
         let Some((rows, sync_from)) = service.walk(download).await? else { return Ok(()) };
@@ -131,9 +128,8 @@ impl Copy {
     }
 }
 
-/// Clients with copies of lists. `dividends` is a copy of the market's dividends that begins empty. `later` is a copy
-/// of the same list that begins with a full download. `splits` contains one copy per symbol, with the splits of that
-/// symbol.
+/// Clients with copies of lists. `dividends` and `later` are copies of all dividends of the market: `dividends` begins
+/// empty, and `later` begins with a full download. `splits` has one copy per symbol, with the splits of that symbol.
 struct Clients {
     beginning: String,
     symbols: BTreeSet<String>,
@@ -176,8 +172,8 @@ impl Clients {
     }
 }
 
-/// Rebuilds the read tables and serves the new ones. About half of the rebuilds get an explicit market date with
-/// `--as-of`. This date is at most 39 days before the current day of the test.
+/// Rebuilds the read tables as a new generation, and promotes the generation. About half of the rebuilds have a market
+/// date (`--as-of`) of at most 39 days before `sequence.day`.
 pub(crate) async fn promote(service: &Service, sequence: &mut RandomHistory) -> Result<()> {
     let day = (sequence.day - Days::new(sequence.random.random_range(0..40))).to_string();
     let mut arguments = vec!["rebuild"];
@@ -200,7 +196,7 @@ async fn run(seed: u64) -> Result<()> {
     for step in 0..STEPS {
         let source = random_histories::SOURCES.choose(&mut sequence.random).copied().unwrap_or("left");
         match sequence.random.random_range(0..9) {
-            // Every fourth step, so that each run switches to another generation several times.
+            // Every fourth step is a promotion, so that each run serves several generations.
             _ if step % 4 == 3 => promote(&service, &mut sequence).await?,
             0..3 => random_histories::load(&service.app, step, source, &sequence.next_day()).await?,
             3..7 => {
@@ -208,7 +204,7 @@ async fn run(seed: u64) -> Result<()> {
                 random_histories::load(&service.app, step, source, &news).await?;
             }
             7 => random_histories::change_policy(&service.app, &mut sequence.random).await?,
-            // There may be no earlier generation.
+            // The exit code is ignored, because there may be no earlier generation to roll back to.
             _ => drop(service.app.projector(&["rollback", "--stale-ok"]).await?),
         }
         service.app.catch_up().await?;
@@ -216,7 +212,7 @@ async fn run(seed: u64) -> Result<()> {
         eventually(PATIENCE, async || clients.are_in_step(&service).await)
             .await
             .with_context(|| format!("after step {step}"))?;
-        // The copy may be empty at the end, so the maximum is checked.
+        // The copy may be empty after the last step, so its largest size is checked.
         most = most.max(clients.dividends.rows.len());
     }
     ensure!(most > 0, "there was nothing to be in step with");
@@ -264,8 +260,8 @@ async fn corrections_and_retractions_are_told_one_by_one() -> Result<()> {
         ],
     )
     .await?;
-    // The retraction makes the second payment of 1994 the first payment. Its row changes too, because it now has no
-    // previous payment.
+    // The retraction of the first payment in 1994 also changes the row of the second payment, which now has no previous
+    // payment.
     let body = changes(&world, path, &since, 3).await?;
     let mut statuses: Vec<String> = column(&body, "status").iter().map(Value::to_string).collect();
     statuses.sort();
@@ -315,7 +311,7 @@ async fn a_copy_that_cannot_be_brought_into_step_is_told_so() -> Result<()> {
     let (status, _) = world.refused("/v1/dividends/history", &world.professional).await?;
     assert_eq!(status, 400, "the whole market has no history of one list");
 
-    // Changes are deleted after 400 days.
+    // The change journal contains the changes of the last 400 days.
     world.app.sql("update control.changes set at = at - interval '401 days'", &[]).await?;
     load(&world, "late.ndjson", &[json!({ "kind": "dividend", "symbol": "COLA", "ex_date": "2024-05-20", "amount": "0.01", "type": "special" })]).await?;
     let begins: i64 = world.app.sql_value("select begins from control.journal").await?;

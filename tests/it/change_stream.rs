@@ -1,5 +1,5 @@
-//! Change stream: a client that follows it has the same rows as a full download, even if its connections are
-//! interrupted.
+//! Tests of the change stream: a client that applies its events has the same rows as a full download, even if the
+//! connections are interrupted.
 //!
 //! To repeat a failed run, set the environment variable `STREAM_SEED` to the seed in the error message.
 
@@ -26,7 +26,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const STEPS: usize = 12;
 /// Symbols that the second client follows. The first client follows the whole market.
 const FOLLOWED: [&str; 3] = ["S00", "S01", "S02"];
-/// Setting for short intervals between heartbeats. A stream without changes then reports its position soon.
+/// Sets the interval between heartbeats to 100 ms, so that a stream without changes soon reports its position.
 const HEARTBEAT: (&str, &str) = ("CHANGE_STREAM_HEARTBEAT_MS", "100");
 
 /// Starts a projector and kills it after `pause`. Then starts another projector, which applies the rest of the log.
@@ -48,7 +48,7 @@ async fn change_market(service: &Service, step: usize, sequence: &mut RandomHist
         }
         6 => random_histories::change_policy(&service.app, &mut sequence.random).await?,
         7 => random_histories::decide(&service.app, &mut sequence.random).await?,
-        // There may be no earlier generation.
+        // The exit code is ignored, because there may be no earlier generation to roll back to.
         _ => drop(service.app.projector(&["rollback", "--stale-ok"]).await?),
     }
     Ok(())
@@ -78,7 +78,8 @@ async fn run(seed: u64) -> Result<()> {
         let position = service.position().await?;
         for (number, copy) in copies.iter_mut().enumerate() {
             let place = || format!("client {number} in step {step}");
-            // A client misses some steps, and disconnects a few times on the way.
+            // Each client skips some steps, but not the last one. In the other steps, it may first disconnect up to
+            // three times.
             if step + 1 < STEPS && sequence.random.random_bool(0.25) {
                 continue;
             }
@@ -101,15 +102,14 @@ async fn a_client_of_the_stream_has_what_a_full_download_has() -> Result<()> {
     run(seed).await.with_context(|| format!("repeat with STREAM_SEED={seed}"))
 }
 
-/// Loads rows into the log, and runs the projector until it has applied them.
 async fn load(world: &World, name: &str, rows: &[Value]) -> Result<()> {
     let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
     world.app.feed(name, text).source("test").today("2024-06-17").load().await?;
     world.app.catch_up().await
 }
 
-/// Value for the parameters `updated_since` and `since`. A request with this value returns only changes that happen
-/// from now on.
+/// Returns a value for the parameters `updated_since` and `since`. A request with this value returns only changes that
+/// happen after this call.
 async fn sync_point(world: &World) -> Result<String> {
     let body = world.json("/v1/stocks/COLA/splits").await?;
     Ok(body["meta"]["sync_from"].as_str().context("a sync_from")?.to_owned())
@@ -164,7 +164,6 @@ async fn a_stream_resumes_within_a_commit() -> Result<()> {
     Ok(())
 }
 
-/// Downloads the dividends of one symbol.
 async fn download(world: &World, symbol: &str) -> Result<Copy> {
     let body =
         world.json(&format!("/v1/dividends/history?limit=1000&decimals=string&symbols={symbol}")).await?;
@@ -240,11 +239,11 @@ async fn every_kind_of_change_arrives_while_the_stream_is_open() -> Result<()> {
     assert!(start.iter().flatten().all(|event| event.name.is_empty() && event.position().is_some()));
     let rename = json!({ "kind": "security", "symbol": "NEXTCO", "name": "Next Company", "type": "stock",
         "former_symbols": [{ "symbol": "OLDCO", "to": "2022-06-08" }, { "symbol": "NEWCO", "to": "2024-06-07" }] });
-    // The high-yield list has active securities only.
+    // The high-yield list contains only active securities, so the delisting removes COLA from the list.
     let delisted = json!({ "kind": "security", "symbol": "COLA", "name": "Cola Company", "type": "stock",
         "status": "delisted", "delisted_on": "2024-06-13" });
     load(&world, "news.ndjson", &[rename, delisted]).await?;
-    // The stream of a former symbol has the later changes of the new symbol.
+    // A stream that follows a former symbol also gets later changes of the new symbol.
     let dividend =
         json!({ "kind": "dividend", "symbol": "NEXTCO", "ex_date": "2024-06-12", "amount": "0.10" });
     load(&world, "dividend.ndjson", &[dividend]).await?;
@@ -257,7 +256,7 @@ async fn every_kind_of_change_arrives_while_the_stream_is_open() -> Result<()> {
             ("lists", "COLA") => {
                 assert_eq!((event.name.as_str(), row), ("delete", &Value::Null), "{event:?}")
             }
-            // Before the dividend is applied, the security has another status.
+            // The status becomes active only after the dividend is applied. Events with an earlier status are skipped.
             ("statuses", "NEXTCO") if row["dividend_status"] == "active" => {}
             ("events", "NEXTCO") => assert_eq!(row["events"].as_array().map(Vec::len), Some(2), "{event:?}"),
             ("factors", "NEXTCO") if !row.is_null() => {

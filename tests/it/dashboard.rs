@@ -1,4 +1,5 @@
-//! Account dashboard in a browser without scripts: the actions of an account holder, and attacks that must fail.
+//! Tests of the account dashboard with a simulated browser that runs no scripts: the actions of an account holder, and
+//! attacks that must fail.
 
 mod account;
 mod keys;
@@ -13,7 +14,7 @@ pub(crate) mod visitor;
 use anyhow::Result;
 use harness::{Api, TestApp};
 
-/// Starts an app with open sign-up and self-service billing, and one API process that serves it.
+/// Starts an app with open sign-up and self-service billing, and an API process.
 pub(crate) async fn open() -> Result<(TestApp, Api)> {
     let app = TestApp::builder().env("SIGN_UP", "open").env("BILLING", "self_service").start().await?;
     let api = app.api_serve().await?;

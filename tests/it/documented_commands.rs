@@ -13,7 +13,6 @@ use anyhow::{Context, Result, ensure};
 use harness::{Requirement, StackProcess, eventually, optional_program};
 use serde_json::Value;
 
-/// Beginnings of the command lines that are not run, each with the reason.
 const NOT_RUN: &[(&str, &str)] = &[
     ("cargo stack", "the test starts the stack from its built program"),
     ("eval \"$(cargo stack env)\"", "every shell of the test evaluates `stack env`"),
@@ -29,8 +28,8 @@ const NOT_RUN: &[(&str, &str)] = &[
     ("tests/", "scripts of .ci/run and tests/nightly"),
 ];
 
-/// Command lines that may end with other exit codes than 0. Each entry has the beginning of the line, the codes and the
-/// reason.
+/// Command lines that may end with an exit code other than 0. Each entry has the beginning of the line, the permitted
+/// codes and the reason.
 const OTHER_CODES: &[(&str, &[i32], &str)] = &[
     ("ingest load dividends.csv --source desk --max-reject-percent 50", &[1], "the file has a row to refuse"),
     ("ingest freshness", &[1, 2], "some data of the examples is old"),
@@ -44,7 +43,6 @@ const DIVIDENDS: &str = "symbol,ex_date,payment_date,amount,type,frequency\n\
      TGT,2024-08-21,2024-09-01,1.12,regular,quarterly\n";
 const HEALTHY_WITHIN: Duration = Duration::from_secs(20);
 
-/// A documented command line and the name of its page.
 #[derive(Debug)]
 struct CommandLine {
     page: String,
@@ -113,7 +111,8 @@ async fn run(stack: &StackProcess, line: &CommandLine) -> Result<()> {
         );
         Ok(())
     };
-    // A background command may open its listener after the next line has begun.
+    // `ingest health` may run while the background command of the line before is still starting, so the check is
+    // repeated.
     if text.starts_with("ingest health") {
         eventually(HEALTHY_WITHIN, attempt).await
     } else {
@@ -130,8 +129,7 @@ async fn last_load(stack: &StackProcess) -> Result<String> {
     Ok(last["run"].as_str().context("a manifest without a run")?.to_owned())
 }
 
-/// Returns the command lines of README.md, followed by those of the pages in docs/. The pages are in alphabetical
-/// order.
+/// Returns the command lines of README.md, followed by those of the pages in docs/ in alphabetical order.
 fn documented() -> Result<Vec<CommandLine>> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     let mut pages: Vec<PathBuf> = vec![workspace.join("README.md")];

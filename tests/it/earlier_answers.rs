@@ -1,4 +1,4 @@
-//! Requests for earlier data, with the parameter `data_version` or `known_at`. Covers refused values, the combination
+//! Tests of requests for earlier data, with the parameter `data_version` or `known_at`: refused values, the combination
 //! with `as_of`, the list of revisions, and the `projector` options with the same meaning.
 
 use std::time::{Duration, Instant};
@@ -16,13 +16,13 @@ async fn load(world: &World, name: &str, row: Value) -> Result<()> {
     world.app.feed(name, format!("{row}\n")).today(TODAY).apply().await
 }
 
-/// Returns the current time of Postgres in the format of a parameter.
+/// Returns the current time of Postgres as a value for `known_at`.
 async fn now(world: &World) -> Result<String> {
     let now: DateTime<Utc> = world.app.sql_value("select clock_timestamp()").await?;
     Ok(now.to_rfc3339_opts(SecondsFormat::Micros, true))
 }
 
-/// Returns a revision of a declared dividend of COLA.
+/// Returns a revision of COLA's dividend of March 2024.
 fn declared(amount: &str, revision: i32) -> Value {
     json!({ "kind": "dividend", "symbol": "COLA", "id": "c20243", "ex_date": "2024-03-13", "amount": amount,
             "payment_date": "2024-03-28", "declaration_date": "2024-01-01", "frequency": "quarterly", "revision": revision })
@@ -51,7 +51,7 @@ async fn mistakes_are_refused_with_the_parameter_or_the_reason() -> Result<()> {
     }
     let (status, body) = world.refused(&format!("{path}?known_at=2020-01-01"), &world.professional).await?;
     assert_eq!(status, 404, "{body}");
-    // The history of the plan also limits `known_at`.
+    // The history of the free plan begins in 2023. This also limits `known_at`.
     let (status, body) = world.refused(&format!("{path}?known_at=2020-01-01"), &world.free).await?;
     assert_eq!((status, &body["required_feature"]), (403, &json!("historical_depth")), "{body}");
     check(&body, json!({ "earliest_date": "2023-06-17" }));
@@ -60,7 +60,7 @@ async fn mistakes_are_refused_with_the_parameter_or_the_reason() -> Result<()> {
         .await?;
     assert_eq!(status, 200, "the current version has a name too");
 
-    // For a version derived with other rules, the answer names the program version that has those rules.
+    // If a version was derived with other rules, the error names the program version that has those rules.
     load(&world, "later.ndjson", declared("0.99", 1)).await?;
     world
         .app
@@ -98,8 +98,8 @@ async fn knowledge_and_market_date_are_two_times() -> Result<()> {
     assert_eq!(amount(&second).await?.to_string(), "2.1");
     assert_eq!(amount(&last).await?.to_string(), "2.3");
 
-    // Before the ex-date, neither answer counts the dividend. From the ex-date on, each answer counts the amount known
-    // at its time.
+    // Before the ex-date, neither answer counts the dividend. From the ex-date on, each answer counts the amount that
+    // was known at its `known_at`.
     let paid = async |known_at: &str, as_of: &str| -> Result<String> {
         let path = format!("/v1/stocks/COLA/metrics?known_at={known_at}&as_of={as_of}");
         Ok(world.json(&path).await?["data"]["dps_ttm"].to_string())
@@ -124,7 +124,7 @@ async fn knowledge_and_market_date_are_two_times() -> Result<()> {
     assert!(column(&figures, "field").contains(&json!("dps_ttm")), "{figures}");
     check(&figures["data"][0], json!({ "reason": "retraction" }));
 
-    // The analyst's commands give the same results, for one figure and for the whole market.
+    // The commands `explain` and `rebuild` give the same results, for one figure and for the whole market.
     let explained = answer(&world.app, &["explain", "COLA", "dps_ttm", "--known-at", &first]).await?;
     let value = paid(&first, "2024-06-14").await?;
     assert_eq!(explained["metrics"][0]["value"].to_string().trim_matches('"'), value, "{explained}");
@@ -160,9 +160,8 @@ async fn a_restored_service_answers_for_versions_before_the_backup() -> Result<(
     Ok(())
 }
 
-/// Fails if a request for an earlier data version is not answered from the tables of the generation that served it. In
-/// this test, the version was derived by rules that the program does not have, so the program cannot derive the answer
-/// again.
+/// Fails if a request for an earlier data version is not answered from the old generation while this generation exists.
+/// In this test, the program does not have the rules of that version, so it cannot derive the answer again.
 #[tokio::test]
 async fn a_kept_generation_answers_for_its_version_until_it_is_dropped() -> Result<()> {
     let world = World::start().await?;
@@ -208,7 +207,7 @@ async fn a_derived_version_of_a_security_is_kept() -> Result<()> {
     let before = world.get(dividends).await?.text();
     load(&world, "later.ndjson", declared("2.10", 1)).await?;
     world.json(&format!("{quote}?data_version={version}")).await?;
-    // Without facts, nothing can be derived again.
+    // Without facts, the program cannot derive the version again.
     world
         .app
         .sql("truncate facts.records, facts.bars, facts.superseded_records, facts.superseded_bars", &[])
@@ -284,12 +283,11 @@ async fn measure_reproduced_metrics() -> Result<()> {
     let served = |number: usize| format!("/v1/stocks/OLD{number}/dividends?limit=1");
     println!("served dividends: median {:?}", median_time(&api, &key, served).await?);
     println!("reproduced metrics: median {:?}", median_time(&api, &key, |number| metrics(number, 0)).await?);
-    // Another `known_at` has no entry in the cache of responses, even if its data version is the same.
+    // The `known_at` differs by a microsecond. The derived metrics are in a cache, but these responses are not.
     println!("kept metrics: median {:?}", median_time(&api, &key, |number| metrics(number, 1)).await?);
     Ok(())
 }
 
-/// Returns the median duration of sequential requests, one for each security.
 async fn median_time(api: &Api, key: &str, path: impl Fn(usize) -> String) -> Result<Duration> {
     let mut times = Vec::new();
     for number in 0..MEASURED {

@@ -1,4 +1,4 @@
-//! Exact digits: random amounts and prices of a feed have the same digits in the API's answers.
+//! Tests that the API returns random amounts and prices of a feed exactly, rounded to six decimal places.
 
 use anyhow::Result;
 use harness::{Api, TestApp};
@@ -8,8 +8,8 @@ use proptest::test_runner::TestRunner;
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::Value;
 
-/// Largest number of digits before the decimal point. For each number of digits from 1 to this one, the test has a
-/// security with dividends and a security with prices.
+/// Largest number of digits before the decimal point. For each number of digits up to this one, the test has a security
+/// with dividends and a security with prices.
 const MAGNITUDES: usize = 7;
 const DAYS: usize = 60;
 /// Maximum number of decimal places of amounts and prices in answers.
@@ -34,7 +34,7 @@ fn exact(text: &str) -> Decimal {
     number.unwrap_or_default().round_dp_with_strategy(PLACES, RoundingStrategy::MidpointAwayFromZero)
 }
 
-/// Sends a request with `decimals=string`. Returns the values of `field` in all rows of the answer.
+/// Sends a request with `decimals=string`. Returns the values of `field` in all rows of the response.
 async fn column(api: &Api, key: &str, path: &str, field: &str) -> Result<Vec<Decimal>> {
     let reply = api.get(&format!("{path}&decimals=string"), Some(key)).await?;
     anyhow::ensure!(reply.status == 200, "{path}: {} {}", reply.status, reply.text());

@@ -1,5 +1,5 @@
-//! Explanations of figures. Every metric lists the observations from which it was computed. Quarantined rows are shown
-//! until a correction arrives.
+//! Tests of explanations: every metric lists the observations from which it was computed. Another test checks that
+//! quarantined rows are reported until a correction arrives.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -61,8 +61,8 @@ impl Told {
         Ok(self.json(&path).await?["data"].clone())
     }
 
-    /// Returns how four endpoints report the quarantined rows of the symbol HELD. For three of them, this is the code
-    /// and the count in the first warning. For the list of stocks, it is the field `held_rows`.
+    /// Returns what four endpoints report about the quarantined rows of the symbol HELD. For three of them, this is the
+    /// code and the count in the first warning. For the list of stocks, it is the field `held_rows`.
     async fn warned(&self) -> Result<Vec<Value>> {
         let mut told = Vec::new();
         for path in ["stocks/HELD/metrics?", "stocks/HELD/dividends?", "dividends/history?symbols=HELD"] {
@@ -74,7 +74,7 @@ impl Told {
         Ok(told)
     }
 
-    /// Returns symbol, kind and reason of all quarantined rows.
+    /// Returns the symbol, kind and reason of each quarantined row.
     async fn held(&self) -> Result<Vec<(String, String, String)>> {
         let rows =
             self.app.sql("select symbol, kind, reason from read_g1.quarantine order by 1, 2, 3", &[]).await?;
@@ -151,7 +151,8 @@ async fn every_metric_is_explained_with_its_observations() -> Result<()> {
             Value::Null => Value::Null,
             other => json!(other.to_string()),
         };
-        // Objects and lists are JSON, so their decimals are numbers and not text.
+        // In objects and lists, the explanation has decimals as numbers, and the metrics have decimals as text. These
+        // values are not compared.
         if !metrics[name].is_object() && !metrics[name].is_array() {
             assert_eq!(entry["value"], served, "{name}");
         }

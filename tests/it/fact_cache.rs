@@ -1,5 +1,5 @@
-//! The cache of facts in a running projector. It equals the facts in Postgres, even if another process has changed the
-//! facts.
+//! Tests of the caches in a running projector. The projector must notice when another process changes the facts, or the
+//! rows of a generation.
 
 use std::time::Duration;
 
@@ -69,7 +69,7 @@ async fn rows_that_a_promotion_wrote_are_known_to_a_running_projector() -> Resul
         app.feed(&format!("prices-{source}.csv"), price).source(source).load().await?;
     }
     answer(&app, &["rebuild"]).await?;
-    // The projector writes the new generation too, and has its rows in the cache.
+    // The projector also writes generation 2, so the rows of generation 2 are in its cache.
     app.feed("prices-2.csv", prices(&["BBB"], 4)).load().await?;
     settled(&app, 2).await?;
     let of_left = "select price = 10 from read_g2.quotes where symbol = 'AAA'";

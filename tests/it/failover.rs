@@ -1,4 +1,5 @@
-//! Failover from servers that hang: the programs use another host, and health and readiness are correct within seconds.
+//! Tests of failover from servers that hang: the programs use another host, and health and readiness are correct within
+//! seconds.
 
 use std::time::{Duration, Instant};
 
@@ -7,7 +8,7 @@ use harness::{Api, PostgresServer, Program, Servers, Signal, TestApp, eventually
 
 const CALL: &str = "/v1/stocks?limit=1";
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Default admission timeout. The test harness sets a longer one for other tests.
+/// Sets the admission timeout to its default of 250 ms. The test harness sets a longer timeout for other tests.
 const ADMISSION: (&str, &str) = ("API_ADMISSION_TIMEOUT_MS", "250");
 /// Maximum time from the promotion of a Postgres replica to the first answer of the API, with a margin for a busy
 /// machine.
@@ -35,7 +36,6 @@ async fn has_status(api: &Api, path: &str, status: u16) -> Result<()> {
     Ok(())
 }
 
-/// Waits until a replica has replayed everything that the primary has written.
 async fn wait_for_replica(primary: &PostgresServer, replica: &PostgresServer, database: &str) -> Result<()> {
     let end: String =
         primary.connect(database).await?.query_one("select pg_current_wal_lsn()::text", &[]).await?.get(0);
@@ -77,13 +77,13 @@ async fn a_hung_primary_is_left_for_the_promoted_host() -> Result<()> {
         .await?;
         for path in ["/readyz", "/v1/health"] {
             eventually(PATIENCE, async || {
-                // Requests keep failing.
+                // Clients continue to send requests, which fail.
                 let _ = api.get(CALL, Some(&key)).await?;
                 has_status(&api, path, 503).await
             })
             .await?;
         }
-        // Two seconds, plus a margin for a busy machine.
+        // Both endpoints must report the outage within two seconds, plus a margin for a busy machine.
         ensure!(refused.elapsed() < Duration::from_secs(4), "{:?}", refused.elapsed());
         has_status(&api, "/livez", 200).await?;
         for _ in 0..20 {
@@ -146,7 +146,6 @@ async fn a_hung_standby_before_the_primary_costs_one_time_limit() -> Result<()> 
     outcome
 }
 
-/// Fails if the API continues to read from a replica that hangs. Its requests must go to the primary.
 #[tokio::test]
 async fn reads_leave_a_hung_replica() -> Result<()> {
     let servers = Servers::private().await?;
@@ -167,7 +166,7 @@ async fn reads_leave_a_hung_replica() -> Result<()> {
     replica.freeze().await?;
     let frozen = Instant::now();
     let while_frozen = async {
-        // No answer comes from the cache of responses.
+        // This request differs from the earlier one, so its response cannot come from the cache.
         eventually(PATIENCE, async || quote(1).await).await?;
         ensure!(frozen.elapsed() < Duration::from_secs(6), "{:?}", frozen.elapsed());
         has_status(&api, "/readyz", 200).await

@@ -1,5 +1,5 @@
-//! Faults that the programs survive: every acknowledged row is in the tables once, and only a bad row becomes a dead
-//! letter.
+//! Tests of faults that the programs survive: every acknowledged row is in the tables once, and only a bad row becomes
+//! a dead letter.
 //!
 //! The expected tables are those of the same feed loaded without a fault. `replay.rs` tests that the tables do not
 //! depend on the order of the rows, or on the division of the rows into batches.
@@ -20,7 +20,6 @@ fn prices(symbol: &str, days: std::ops::RangeInclusive<u32>) -> String {
     format!("symbol,date,close\n{rows}")
 }
 
-/// Waits until the quote of a symbol has the close `close`.
 async fn closes_at(app: &TestApp, symbol: &str, close: &str, limit: Duration) -> Result<()> {
     let query =
         format!("select coalesce(max(price::text), '') from read_g1.quotes where symbol = '{symbol}'");
@@ -57,7 +56,8 @@ async fn a_stand_by_takes_over_from_a_stopped_projector_which_can_write_no_more(
     projectors[stopped].signal(Signal::CONT)?;
     app.feed("prices-3.csv", prices("AAA", 7..=10)).load().await?;
     closes_at(&app, "AAA", "10.5", TAKE_OVER).await?;
-    // The old projector stopped writing: the lease and the epoch are still those of the second projector.
+    // The first projector runs again but writes no more: the lease and the epoch are still those of the second
+    // projector.
     let after: i64 = app.sql_value("select epoch from control.fact_sets where name = 'facts'").await?;
     assert_eq!((after, holder(&app).await?), (epoch, second));
     Ok(())

@@ -1,4 +1,4 @@
-//! The main task of the service: a feed is loaded, and the API returns correct answers.
+//! Tests of the main task of the service: a feed is loaded, and the API returns correct answers.
 
 use anyhow::Result;
 use harness::{TestApp, fixture};

@@ -1,5 +1,5 @@
-//! Download of pinned server builds. Interrupted downloads are resumed, unexpected files are refused, several processes
-//! share one download, and certificates are checked.
+//! Tests of the download of pinned server builds. Interrupted downloads are resumed, unexpected files are refused,
+//! several processes share one download, and certificates are checked.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -21,7 +21,7 @@ use registry::Registry;
 
 mod registry;
 
-/// Environment variable with the folder of a child process. The file `url` in the folder contains the address to
+/// Environment variable with the cache folder of a child process. The file `url` in this folder contains the address to
 /// download.
 const CHILD_FOLDER: &str = "FETCH_TEST_FOLDER";
 const PROGRAM_BYTES: usize = 300_000;
@@ -78,7 +78,7 @@ async fn an_interrupted_download_is_resumed_where_it_ended() -> Result<()> {
     assert_eq!(fs::metadata(folder.join("package/program"))?.len(), PROGRAM_BYTES as u64);
     assert_eq!(registry.ranges(), [None, Some(half)]);
     assert_eq!(content(&cache)?, ["server-1.0"]);
-    // The build is installed now.
+    // The build is installed now, so another call sends no request.
     install(&build(&bytes, registry.file()), "a test", &cache).await?;
     assert_eq!(registry.ranges().len(), 2);
     Ok(())
@@ -207,7 +207,7 @@ async fn an_untrusted_certificate_is_refused_and_one_of_ssl_cert_file_trusted() 
 #[test]
 fn a_machine_without_certificates_checks_against_those_of_the_program() -> Result<()> {
     ensure!(root_store(Vec::new(), None)?.len() > 50);
-    // A configured path without certificates is an error. It does not fall back to the certificates of the program.
+    // A configured path without certificates is an error. The certificates of the program are not used in this case.
     let error = root_store(Vec::new(), Some("SSL_CERT_FILE")).unwrap_err();
     assert!(error.to_string().starts_with("cannot read root certificates: SSL_CERT_FILE"), "{error}");
     Ok(())
@@ -230,7 +230,7 @@ fn a_start_names_all_that_the_machine_lacks_at_once() -> Result<()> {
     Ok(())
 }
 
-/// Code of the child processes. In an ordinary test run, it does nothing.
+/// Code of the child processes that [`child`] starts. In an ordinary test run, this test does nothing.
 #[tokio::test]
 async fn child_process() -> Result<()> {
     let Some(folder) = folder_variable(CHILD_FOLDER) else { return Ok(()) };
@@ -248,7 +248,8 @@ fn child(cache: &Path, url: &Url, variables: &[(&str, &PathBuf)]) -> Result<Chil
     Ok(command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?)
 }
 
-/// Starts an HTTPS server that ends when the returned guard is dropped.
+/// Starts an HTTPS server for the files in `folder`. Returns the port, and a guard that ends the server when the guard
+/// is dropped.
 async fn serve_https(certificate: &Certificate, folder: &Path) -> Result<(u16, KilledChild)> {
     let port = free_port()?;
     let mut server = Command::new("openssl");

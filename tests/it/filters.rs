@@ -1,6 +1,6 @@
-//! Filters whose value is a name, for example of a sector, an exchange or a country. A filter accepts a name, its slug
-//! (`consumer-staples`), its code (`XNAS`), or a list of these. The refusal of an unknown value contains the most
-//! similar known names.
+//! Tests of filters whose value is a name, for example of a sector, an exchange or a country. A filter accepts a name,
+//! its slug (`consumer-staples`), its code (`XNAS`), or a list of these. The refusal of an unknown value contains the
+//! most similar known names.
 
 use anyhow::Result;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Frozen servers that accept connections but do not reply: every command ends and names the server.
+//! Tests with frozen servers that accept connections but do not reply: every command ends and names the server.
 
 use std::time::{Duration, Instant};
 
@@ -56,7 +56,7 @@ async fn every_command_ends_when_a_server_is_frozen_and_names_it() -> Result<()>
     servers.postgres.thaw().await?;
     has_health(0, "ok").await?;
 
-    // Without NATS, the projector still runs, and the command reports the stored facts.
+    // Without NATS, the projector still runs, and `projector status` reports the stored facts.
     servers.nats.signal(Signal::STOP).await?;
     let status = app.projector(&["status"]).await?;
     let pid = format!("projector    {}@", projector.pid());

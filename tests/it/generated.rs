@@ -4,12 +4,11 @@
 use anyhow::Result;
 use harness::{Api, TestApp};
 
-/// The market's newest day, a Friday.
+/// Newest day of the market, a Friday.
 pub(crate) const UNTIL: &str = "2024-06-14";
-/// The day that counts as today, the Monday after.
+/// Current date of the service, the Monday after [`UNTIL`].
 pub(crate) const TODAY: &str = "2024-06-17";
 
-/// An app with the market loaded, its API, and a key whose limits no test reaches.
 pub(crate) struct Generated {
     pub(crate) app: TestApp,
     pub(crate) api: Api,
@@ -17,12 +16,12 @@ pub(crate) struct Generated {
 }
 
 impl Generated {
-    /// Starts a market of 60 securities with twelve years of history. It contains every special case of the domain.
+    /// Starts a market of 60 securities with twelve years of history. A market of this size has an example of every
+    /// special case, such as cuts, splits and renamed securities.
     pub(crate) async fn start() -> Result<Generated> {
         Generated::start_with("60", "12", &[]).await
     }
 
-    /// Starts a market of the given size, and an API with the settings in `env`.
     pub(crate) async fn start_with(symbols: &str, years: &str, env: &[(&str, &str)]) -> Result<Generated> {
         let app = TestApp::builder()
             .env("SERVICE_DATE", TODAY)
@@ -56,7 +55,6 @@ impl Generated {
         Ok(Generated { app, api, key })
     }
 
-    /// Returns the body of a response. The status must be 200.
     pub(crate) async fn body(&self, path: &str) -> Result<Vec<u8>> {
         let reply = self.api.get(path, Some(&self.key)).await?;
         anyhow::ensure!(reply.status == 200, "{path}: {} {}", reply.status, reply.text());

@@ -1,5 +1,5 @@
-//! Differences between two generations: found by digests, ranked by size, reported by day and field with reasons, and
-//! exported to files.
+//! Tests of `projector diff`: differences between two generations are found by digests, ranked by size, reported by day
+//! and field with reasons, and exported to files.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -35,7 +35,7 @@ async fn two_vendors() -> Result<TestApp> {
             ("prices", format!("symbol,date,close\n{prices}")),
             ("dividends", format!("symbol,ex_date,amount,frequency\n{dividends}")),
         ] {
-            // Without a policy, the later observation wins.
+            // Without a policy, the later observation wins. This is the one of `right`.
             app.feed(&format!("{name}-{source}.csv"), text).source(source).load().await?;
         }
     }
@@ -167,7 +167,8 @@ async fn every_difference_goes_into_a_file_and_the_page_needs_no_network() -> Re
     Ok(())
 }
 
-/// Fails if `diff --whole` misses a row that was changed without the projector. The digest of that row is outdated.
+/// The test changes a row directly in Postgres, so the digest of the row is outdated. Fails if `diff --whole` misses
+/// the change.
 #[tokio::test]
 async fn rows_are_compared_whole_when_the_digests_are_not_believed() -> Result<()> {
     let app = two_vendors().await?;

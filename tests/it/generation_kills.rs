@@ -1,5 +1,5 @@
-//! The commands rebuild, promote and rollback. They are killed at every step, and they run while new rows are loaded.
-//! The API always serves one whole generation. A killed command completes when it is repeated.
+//! Tests that kill `rebuild`, `promote` and `rollback` at every step, or rebuild while new rows are loaded. The API
+//! must always serve one whole generation, and a killed command must complete when it is repeated.
 
 use std::sync::Arc;
 
@@ -23,7 +23,6 @@ async fn served(app: &TestApp) -> Result<i32> {
     app.sql_value("select generation from control.active").await
 }
 
-/// Fails if a command with other settings continues an interrupted rebuild.
 #[tokio::test]
 async fn an_interrupted_rebuild_refuses_other_settings() -> Result<()> {
     let app = two_sources().await?;
@@ -73,7 +72,7 @@ async fn rebuild_promote_and_rollback_killed_at_every_step_fail_no_request() -> 
         for (command, to) in [(&["promote", "2", "--accept-diff"][..], 2), (&["rollback"], 1)] {
             ensure!(killed_at(&app, Program::Projector, command, &step, 1).await?, "{step} was not reached");
             let before = 3 - to;
-            // The served generation changes with the commit of the switch, not before and not later.
+            // The served generation changes when the switch is committed, not earlier.
             ensure!(served(&app).await? == if step == "switch.committed" { to } else { before }, "{step}");
             if served(&app).await? == before {
                 app.projector(command).await?.success()?;
@@ -86,8 +85,8 @@ async fn rebuild_promote_and_rollback_killed_at_every_step_fail_no_request() -> 
     Ok(())
 }
 
-/// Waits until the whole log is applied to a generation. Then compares the tables of the generation with the reference
-/// projection.
+/// Waits until the whole log is applied to a generation. Fails if the tables of the generation then differ from the
+/// reference projection.
 async fn follows(app: &TestApp, generation: i32) -> Result<()> {
     eventually(PATIENCE, async || {
         let version = format!("select sequence from read_g{generation}.version");
@@ -108,8 +107,8 @@ async fn a_rebuild_raced_by_live_writes_is_the_live_generation_and_what_the_log_
     let _projector = app.spawn(Program::Projector, &["run"]).await?;
     follows(&app, 1).await?;
     // The rebuild is killed twice, so that new rows certainly arrive during it. First a newer market date arrives,
-    // which restarts the rebuild. Then corrections and retractions arrive for symbols before and after its current
-    // position.
+    // which restarts the rebuild. Then corrections and retractions arrive for symbols before and after the rebuild's
+    // current position.
     let rebuild = ["rebuild", "--commit-every", "30"];
     ensure!(killed_at(&app, Program::Projector, &rebuild, "rebuild.prepared", 1).await?);
     market.load_all(&app, 2..4).await?;

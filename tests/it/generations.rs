@@ -1,4 +1,5 @@
-//! The analyst's workflow: build a second generation, compare it with the served one, promote it, and roll back.
+//! Tests of an analyst's workflow: build a second generation, compare it with the served one, promote it, and roll
+//! back.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -84,7 +85,7 @@ pub(crate) struct Readers {
 
 impl Readers {
     pub(crate) async fn start(app: &TestApp) -> Result<Self> {
-        // Other tests check the limits.
+        // Other tests check the limits, so this test raises them.
         let unlimited = "update accounts.tiers set rate_per_minute = 1000000, burst = 1000000 where tier = 'professional'";
         app.sql(unlimited, &[]).await?;
         let many = [("ADDRESS_CALLS_PER_MINUTE", "10000000"), ("ADDRESS_CALLS_BURST", "10000000")];
@@ -121,7 +122,7 @@ impl Readers {
         .await
     }
 
-    /// Stops the clients. Returns the versions that each client saw, without repetitions.
+    /// Stops the clients. Returns the data versions that each client saw, in order and without immediate repetitions.
     pub(crate) async fn stop(self) -> Result<Vec<Vec<String>>> {
         self.stop.store(true, Ordering::Relaxed);
         let mut seen = Vec::new();
@@ -149,7 +150,7 @@ async fn rebuilt_from_facts_or_from_the_log_the_tables_are_the_same() -> Result<
     let listed = answer(&app, &["list"]).await?;
     let states: Vec<&Value> = listed.as_array().into_iter().flatten().map(|one| &one["state"]).collect();
     assert_eq!(states, ["tailing", "tailing", "tailing"]);
-    // The new generations receive new rows like the served one.
+    // The new generations receive new rows, like the served generation.
     load(&app, "prices.csv", "late", "symbol,date,close\nNEWC,2024-06-28,7\n").await?;
     app.catch_up().await?;
     assert_eq!(answer(&app, &["diff", "--whole", "1", "3"]).await?["identical"], true);
@@ -218,7 +219,7 @@ async fn promotion_and_rollback_under_load_fail_no_request_and_mix_no_generation
 async fn a_changed_rule_shows_exactly_which_figures_move() -> Result<()> {
     let app = TestApp::builder().env("SERVICE_DATE", "2024-06-30").start().await?;
     market(&app).await?;
-    // State left by a program with older rules: another version, and one different figure.
+    // The test imitates tables from a program with older rules: the rules have another version, and one figure differs.
     let symbol: String = app
         .sql_value(
             "select symbol from read_g1.metrics where increase_streak_years > 2 order by symbol limit 1",

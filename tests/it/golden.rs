@@ -1,9 +1,8 @@
-//! Worked cases of the domain rules, from a feed to the API's answer.
+//! Tests that load worked cases of the domain rules as feeds, and compare the API's answers with the expected values.
 //!
-//! All cases share one market, but each case has its own symbols. The cases are loaded in the order of their dates. For
-//! each date, a session of that date is loaded too, so the date becomes the market date. The answers for the cases of
-//! that date are then compared. At the end, the metrics of every case are requested again, now as of the past date of
-//! the case.
+//! All cases share one market, but each case has its own symbols. The cases are loaded date by date. Each load contains
+//! a trading session, so its date becomes the market date. Then the answers for the cases of this date are compared. At
+//! the end, every case is compared again, with requests as of its date.
 //!
 //! The cases in the fixtures test the bounds of each rule. The published cases are in a folder next to the workspace.
 //! If the folder is missing, the test of the published cases is recorded as skipped.
@@ -24,10 +23,9 @@ use serde_json::Value;
 use answers::Answers;
 use feed::Case;
 
-/// Current date of the service, after the newest case.
+/// Current date of the service. No case has a later date.
 const TODAY: &str = "2025-07-01";
 
-/// Cases that a feed cannot express, each with the reason.
 const NOT_EXPRESSIBLE: [(&str, &str); 1] =
     [("Z01", "it gives instants of the clock, which no feed sets; `today` is tested where the calendar is")];
 
@@ -82,7 +80,7 @@ async fn serve(cases: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// Loads the cases of `date`. Also loads a session of the same date, which becomes the market date.
+/// Loads the cases of `date`, and a trading session of the same date, so that `date` becomes the market date.
 async fn load(app: &TestApp, date: &str, cases: &[Case]) -> Result<()> {
     let folder = app.folder().join(date);
     std::fs::create_dir(&folder)?;
@@ -97,7 +95,7 @@ async fn load(app: &TestApp, date: &str, cases: &[Case]) -> Result<()> {
     app.catch_up().await
 }
 
-/// Waits until the API has the market date `date`.
+/// Waits until the API's market date is `date`.
 async fn arrived(api: &Api, date: &str) -> Result<()> {
     eventually(Duration::from_secs(20), async || {
         let health = api.get("/v1/health", None).await?.json()?;
@@ -108,8 +106,8 @@ async fn arrived(api: &Api, date: &str) -> Result<()> {
     .await
 }
 
-/// Returns the failed expectations of a case. Some figures are served only for the current market date. If the answers
-/// are as of a past date, such figures are skipped.
+/// Returns a message for each failed expectation of a case. Some figures are served only for the current market date.
+/// If the answers are as of a past date, these figures are skipped.
 async fn check(case: &Case, answers: &Answers<'_>) -> Result<Vec<String>> {
     let mut failures = Vec::new();
     for (key, expected) in case.expected() {

@@ -1,5 +1,5 @@
-//! Depth of history: the earliest day that each tier may request. For every endpoint that returns single past events,
-//! this day and the day before it are tested.
+//! Tests of the earliest day that each tier may request. Endpoints that return past events must answer for this day,
+//! and refuse the day before.
 
 use anyhow::Result;
 use serde_json::{Value, json};

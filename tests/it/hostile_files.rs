@@ -1,4 +1,4 @@
-//! Files whose names, links or archive structure could stop a load or lead it to other files.
+//! Tests with files whose names, links or archive structure could stop a load or lead it to other files.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -80,7 +80,7 @@ async fn a_watch_goes_on_after_a_file_that_it_cannot_move() -> Result<()> {
     .await?;
     ensure!(incoming.join("a-bad.csv").exists() && names(&elsewhere)?.is_empty(), "{}", watch.log());
     watch.stop(Signal::TERM, LIMIT).await?;
-    // After the link is replaced by a folder, a single round moves the files that were left.
+    // After the link is replaced by a folder, a single round of the watch moves the files that were left.
     fs::remove_file(&refused)?;
     fs::create_dir(&refused)?;
     let once = watch_once(&app, &incoming).await?;
@@ -93,7 +93,8 @@ async fn a_watch_follows_no_link() -> Result<()> {
     let app = TestApp::start().await?;
     let secret = app.folder().join("secret");
     fs::write(&secret, format!("{SECRET}\n"))?;
-    // The folder of processed files, the folder of refused files, or the lock file is a link.
+    // In each round, one of these is a link: the folder of processed files, the folder of refused files, or the lock
+    // file.
     for name in ["done", "refused", ".ingest-watch.lock"] {
         let incoming = folder(&app, &format!("in-{name}"))?;
         symlink(
@@ -105,7 +106,7 @@ async fn a_watch_follows_no_link() -> Result<()> {
         ensure!(refused.code == 2 && refused.stderr.contains("is a link"), "{name}: {}", refused.stderr);
         ensure!(incoming.join("prices.csv").exists(), "{name}");
     }
-    // Feeds are links, and a report is a link.
+    // Some feeds are links, and the path of a report is a link.
     let (incoming, private) = (folder(&app, "in")?, folder(&app, "private")?);
     fs::write(private.join("prices.csv"), SECRET)?;
     symlink(&secret, incoming.join("linked.csv"))?;
@@ -204,7 +205,7 @@ async fn a_fifo_or_a_device_ends_no_load() -> Result<()> {
     Ok(())
 }
 
-/// Fails if a load leaves a NATS consumer behind. A server has room for about a thousand consumers.
+/// Fails if a load leaves a NATS consumer behind. The consumers of many loads would exhaust the server.
 #[tokio::test]
 async fn many_loads_leave_no_consumer() -> Result<()> {
     let app = TestApp::start().await?;
@@ -239,7 +240,7 @@ fn overlapping_archive(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Writes an archive whose entries are small enough alone, but too large together.
+/// Writes an archive whose entries are small enough individually, but too large together.
 fn inflating_archive(path: &Path) -> Result<()> {
     let mut archive = zip::ZipWriter::new(fs::File::create(path)?);
     for number in 0..60 {
@@ -292,7 +293,7 @@ async fn a_member_that_appears_twice_is_rejected() -> Result<()> {
             .is_some_and(|told| told.contains("\"close\" appears twice")),
         "{summary}"
     );
-    // A JSON document is refused too, in the canonical format and in that of a vendor.
+    // A JSON document with a repeated member is refused too, in the canonical format and in the format of a vendor.
     let massive = r#"{"results":[{"ticker":"KO","ex_dividend_date":"2024-03-14","cash_amount":0.4,"cash_amount":0.5}]}"#;
     for (name, document) in [("prices.json", format!("[{twice}]")), ("list.json", massive.to_owned())] {
         let path = app.folder().join(name);
@@ -300,7 +301,7 @@ async fn a_member_that_appears_twice_is_rejected() -> Result<()> {
         let refused = load(&app, &path, &[]).await?;
         ensure!(refused.code == 2 && refused.stdout.contains("appears twice"), "{name}: {}", refused.stdout);
     }
-    // The export keeps both values.
+    // The exported reject contains both values.
     let export = app.folder().join("mend.ndjson");
     app.ingest(&["rejects", "--export", text(&export)]).await?.success()?;
     let exported = fs::read_to_string(&export)?;

@@ -1,4 +1,4 @@
-//! Forecast of the income of the next twelve months, as a client reads it.
+//! Tests of the forecast of dividend payments in the next twelve months (`include_projected=true`).
 
 use anyhow::Result;
 use serde_json::{Value, json};
@@ -15,7 +15,8 @@ fn told(rows: &Value, day: &str) -> Vec<String> {
 async fn a_year_of_payments_is_declared_or_estimated() -> Result<()> {
     let world = World::start().await?;
     let year = "start_date=2024-06-17&end_date=2025-06-17";
-    // Each quarter 1.1 is paid, 15 days after the ex-date. 28 December 2024 is a Saturday.
+    // A dividend of 1.1 is paid each quarter, 15 days after the ex-date. 28 December 2024 is a Saturday, so that
+    // payment is estimated for Monday.
     let payments = [
         r#"2024-06-28 1.1 "declared""#,
         r#"2024-09-28 1.1 "declared""#,

@@ -1,5 +1,5 @@
-//! Incremental derivation over successive days. Unchanged rows are neither read in full nor written again. The tables
-//! equal the result of deriving all rows at once.
+//! Tests of incremental derivation: rows that do not change are not written again, and the tables equal those of a full
+//! rebuild.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,7 +14,6 @@ use crate::generations::answer;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Loads a file and applies it.
 async fn load(app: &TestApp, source: &str, name: &str, text: &str) -> Result<()> {
     publish(app, source, name, text).await?;
     app.catch_up().await
@@ -35,8 +34,8 @@ async fn day(app: &TestApp, date: &str) -> Result<()> {
     load(app, "test", &format!("prices-{date}.csv"), &text).await
 }
 
-/// Returns the physical positions (`ctid`) of the price rows of the years before 2023. A row that is written again gets
-/// another position.
+/// Returns the physical position (`ctid`) of each row in `read_g1.prices` for a year before 2023. The key is the symbol
+/// and the year. A row that is written again gets another position.
 async fn old_years(app: &TestApp) -> Result<BTreeMap<(String, i32), String>> {
     let rows = app.sql("select symbol, year, ctid::text from read_g1.prices where year < 2023", &[]).await?;
     rows.iter().map(|row| Ok(((row.try_get(0)?, row.try_get(1)?), row.try_get(2)?))).collect()
@@ -76,8 +75,8 @@ async fn old_years_stay_and_everything_is_as_if_derived_at_once() -> Result<()> 
         app.sql_value::<String>(&format!("select price::text from read_g1.quotes where symbol = '{symbol}'"))
             .await
     };
-    // Late rows: a corrected close, a split and a dividend between old bars, a bar of another source, and a price in
-    // the wrong unit.
+    // Late rows: a corrected close, a split and a dividend on days between old bars, a bar of another source, and a
+    // price in the wrong unit.
     let corrected = format!("symbol,date,close\n{a},2020-03-04,{}\n", price(a).await?);
     load(&app, "test", "prices-late.csv", &corrected).await?;
     load(&app, "test", "splits-late.csv", &format!("symbol,ex_date,from,to\n{b},2020-06-01,1,2\n")).await?;
@@ -93,7 +92,8 @@ async fn old_years_stay_and_everything_is_as_if_derived_at_once() -> Result<()> 
     let now = old_years(&app).await?;
     assert_eq!(moved(&start, &now), [(a.as_str(), 2020), (c.as_str(), 2020), (d.as_str(), 2020)]);
 
-    // A corrected year is read in full only until it is served again. Of two sources, the later observation wins.
+    // The source with the newest observation is preferred, so the bar of `other` in 2020 is not used any more. The
+    // other corrected years are not written again.
     day(&app, "2024-07-02").await?;
     assert_eq!(moved(&now, &old_years(&app).await?), [(c.as_str(), 2020)]);
     for (from, generation) in [("facts", "2"), ("log", "3")] {
@@ -107,7 +107,7 @@ async fn old_years_stay_and_everything_is_as_if_derived_at_once() -> Result<()> 
 #[tokio::test]
 async fn dividends_are_written_again_from_the_first_year_on_that_differs() -> Result<()> {
     let app = TestApp::start().await?;
-    // A running projector knows the rows that it has written.
+    // A projector that continues to run remembers the rows that it has written.
     let _projector = app.spawn(Program::Projector, &["run"]).await?;
     let mut text = "id,symbol,ex_date,amount,revision\n".to_owned();
     for year in 2018..2024 {
@@ -119,7 +119,8 @@ async fn dividends_are_written_again_from_the_first_year_on_that_differs() -> Re
     }
     publish(&app, "test", "prices.csv", "symbol,date,close\nAAA,2024-06-28,10\nBBB,2024-06-28,10\n").await?;
     publish(&app, "test", "dividends.csv", &text).await?;
-    // A rewritten row has another `ctid`. The list of changes names rows by their ids.
+    // `rows` returns the year and the `ctid` of each dividend by id. A rewritten row has another `ctid`. `told` returns
+    // the ids of the newest changes in the journal.
     let rows = async || -> Result<BTreeMap<String, (i32, String)>> {
         let rows = "select id, extract(year from ex_date)::integer, ctid::text from read_g1.dividends where id is not null";
         let rows = app.sql(rows, &[]).await?;
@@ -137,10 +138,10 @@ async fn dividends_are_written_again_from_the_first_year_on_that_differs() -> Re
     };
     eventually(PATIENCE, first).await?;
     let mut before = rows().await?;
-    // Three loads of corrections. The first changes an amount. The next dividend also changes, because it is compared
-    // with this amount. The second moves an ex-date into the year before. The third moves the ex-date back, and moves
-    // an ex-date of another security. The rows of the corrected securities are written again from the first changed
-    // year of the load on, but only the changed rows are listed as changes.
+    // Three loads of corrections. Load 1 changes an amount. The next dividend also changes, because it is compared with
+    // this amount. Load 2 moves an ex-date into the year before. Load 3 moves this ex-date back, and moves an ex-date
+    // of another security. Each load rewrites the rows of the corrected securities from the first changed year on, but
+    // only changed rows are listed as changes.
     for (corrections, since, ids) in [
         (
             "a-2022-8,AAA,2022-08-10,0.26,1\n",
@@ -192,7 +193,7 @@ async fn a_projector_that_has_just_started_writes_only_recent_dividends_again() 
     };
     // Each load starts a new projector. Dividends of 2023 and 2024 (the market date's year and the year before) are
     // recent. The loads are: a new dividend, a correction of a recent dividend, a correction of an older dividend, and
-    // another price. The third value is the first year whose rows are written again.
+    // another price. The third value of each entry is the first year whose rows are written again.
     let mut before = positions().await?;
     for (name, text, first) in [
         ("dividends-new.csv", format!("{header}a-2024-2,AAA,2024-02-12,0.25,0\n"), Some(2023)),
@@ -295,7 +296,8 @@ async fn bars_of_a_former_name_change_an_old_year_that_is_served() -> Result<()>
     load(&app, "test", "prices.csv", &bars).await?;
     load(&app, "test", "prices-day.csv", "symbol,date,close\nNEWN,2024-07-01,10.1\n").await?;
     let served = old_years(&app).await?;
-    // The bar of the former name is in a year of which only closes are read. The new name has no bar on that day.
+    // The bar of the former name is in a year of which the projector reads only closes. The new name has no bar on that
+    // day.
     let named = r#"{"kind":"security","symbol":"NEWN","name":"New Name","type":"stock","former_symbols":[{"symbol":"OLDN"}]}"#;
     load(&app, "test", "securities.ndjson", named).await?;
     load(&app, "test", "prices-old.csv", "symbol,date,close\nOLDN,2020-03-02,11\n").await?;
@@ -306,7 +308,7 @@ async fn bars_of_a_former_name_change_an_old_year_that_is_served() -> Result<()>
     Ok(())
 }
 
-/// Runs the projector. Returns the number of served rows that it reports as changed.
+/// Runs the projector. Returns the number of served rows that the projector reports as changed.
 async fn changes(app: &TestApp) -> Result<usize> {
     let output = app.projector(&["run", "--until-caught-up"]).await?.success()?;
     let counts = output.stderr.split("changes=").skip(1).filter_map(|rest| rest.split_whitespace().next());

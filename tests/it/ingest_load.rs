@@ -1,4 +1,4 @@
-//! `ingest load`: messages in the log, rejected rows, resumption after a kill, and repeated loads.
+//! Tests of `ingest load`: messages in the log, rejected rows, resumption after a kill, and repeated loads.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,7 +17,6 @@ async fn load(app: &TestApp, paths: &[&str], more: &[&str]) -> Result<(i32, Valu
     Ok((output.code, summary))
 }
 
-/// Runs a command and parses each line of its output as JSON.
 async fn lines(app: &TestApp, arguments: &[&str]) -> Result<Vec<Value>> {
     let output = app.ingest(arguments).await?.success()?;
     output.stdout.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
@@ -65,7 +64,7 @@ async fn every_kind_of_both_encodings_reaches_the_log_normalised() -> Result<()>
     // The quote unit belongs to the security. Its prices are converted from pence to pounds when they are derived.
     let vodafone = &of("security")[0]["rows"][1]["record"];
     assert_eq!((&vodafone["currency"], &vodafone["quote_unit"]), (&json!("GBP"), &json!("GBX")));
-    // Both files' rows of one fund and date are one snapshot.
+    // The rows of one fund and date are one snapshot, even if they come from two files.
     assert_eq!(of("holding").len(), 1);
     assert_eq!(of("holding")[0]["rows"][0]["record"]["holdings"].as_array().map(Vec::len), Some(2));
     let prices = &of("price")[0]["rows"];
@@ -109,7 +108,8 @@ async fn a_file_with_too_many_rejects_is_refused_before_its_first_batch() -> Res
     assert_eq!(code, 2, "{summary}");
     assert_eq!((&summary["files"][0]["status"], &summary["frames"]), (&json!("refused"), &json!(0)));
     assert_eq!(batches(&app).await?.len(), 0);
-    // In a load with a good file, only this file is refused. A load with a higher limit accepts it.
+    // In a load with a good file, only the file with too many rejects is refused. A load with a higher limit accepts
+    // this file.
     let good = fixture("feeds/kinds/splits.csv");
     let (code, summary) = load(&app, &[&feed, &good], &["--max-reject-percent", "4"]).await?;
     assert_eq!((code, &summary["rows_total"]), (1, &json!(1)), "{summary}");
@@ -130,7 +130,7 @@ async fn a_batch_in_the_log_is_not_published_again_by_any_load() -> Result<()> {
     assert_eq!(alone["already_loaded"], true, "part of an earlier load: {alone}");
     let (_, more) = load(&app, &[&splits, &etfs], &[]).await?;
     assert_eq!((&more["frames"], &more["frames_in_log"]), (&json!(1), &json!(1)), "{more}");
-    // The compressed file in another folder is still the same file.
+    // A compressed copy in another folder counts as the same file.
     let copy = app.folder().join("prices.csv.zst");
     std::fs::write(&copy, packed(Path::new(&prices))?)?;
     let (_, copied) = load(&app, &[&copy.display().to_string()], &[]).await?;
@@ -177,7 +177,7 @@ async fn a_killed_load_is_resumed_by_the_same_command() -> Result<()> {
         .into_iter()
         .filter(|run| run["state"] == "started")
         .count();
-    // Started once, completed once, and every batch once.
+    // The log has one start of the run and each batch once.
     assert_eq!(started, 1);
     assert_eq!(Some(batches(&killed).await?.len() as u64), expected["chunks"].as_u64());
     Ok(())
@@ -194,7 +194,7 @@ async fn a_summary_names_symbols_new_ones_and_dates() -> Result<()> {
     assert_eq!(tried["dates"], json!({ "first": "2024-03-13", "last": "2024-03-14" }));
     let (_, loaded) = load(&app, &[&prices], &[]).await?;
     assert_eq!((&loaded["symbols"], &loaded["new_source"]), (&expected, &json!(true)), "{loaded}");
-    // A symbol of an earlier run is no longer new, whatever the source.
+    // A symbol is not new if an earlier run of any source has it.
     let more = app.folder().join("prices-more.csv");
     std::fs::write(&more, "symbol,date,close\nKO,2024-03-14,60\nMETA,2024-03-14,490\n")?;
     let text = app

@@ -1,4 +1,4 @@
-//! Responses of many megabytes. A client that reads gets the whole response, a failed response is recognizably
+//! Tests of responses of many megabytes. A client that reads gets the whole response, a failed response is recognizably
 //! incomplete, and a client that does not read costs little memory.
 
 use std::time::{Duration, Instant};
@@ -13,9 +13,8 @@ use tokio::net::TcpStream;
 use crate::api_world::World;
 use crate::slow_clients::{connect, others_are_served};
 
-/// Number of copies of a security in the market.
 const COPIES: usize = 300;
-/// Number of dividends that are requested of each copy.
+/// Number of dividends that are requested per symbol.
 const DIVIDENDS: usize = 100;
 /// Timeouts that are long enough for forty large responses on a busy machine.
 const PATIENT: [(&str, &str); 4] = [
@@ -25,7 +24,8 @@ const PATIENT: [(&str, &str); 4] = [
     ("API_WRITE_TIMEOUT_MS", "600000"),
 ];
 
-/// Starts a market with [`COPIES`] copies of a security. Also returns the request for the dividends of all copies.
+/// Starts a market with [`COPIES`] copies of the security COLA. Also returns the path of a request for the dividends of
+/// all copies.
 async fn wide() -> Result<(World, String)> {
     let world = World::start_with(&PATIENT).await?;
     let copies = format!("generate_series(1, {COPIES}) n");
@@ -43,7 +43,7 @@ async fn wide() -> Result<(World, String)> {
     Ok((world, format!("/v1/bulk/dividends?per_symbol={DIVIDENDS}&symbols={}", symbols.join(","))))
 }
 
-/// Returns each symbol in an answer, with its number of dividends.
+/// Returns each symbol in an answer with the number of its dividends.
 fn counted(answer: &Value) -> Vec<(&str, usize)> {
     let items = answer["data"].as_array().into_iter().flatten();
     items
@@ -90,7 +90,7 @@ async fn a_long_answer_is_sent_in_parts_and_is_whole() -> Result<()> {
     Ok(())
 }
 
-/// Sends a raw request. Returns the response up to the end of the connection.
+/// Sends a raw HTTP request. Returns the response up to the end of the connection.
 async fn raw(world: &World, request: &str) -> Result<String> {
     let mut stream = TcpStream::connect(world.api.base_url.trim_start_matches("http://")).await?;
     stream.write_all(request.as_bytes()).await?;
@@ -102,7 +102,7 @@ async fn raw(world: &World, request: &str) -> Result<String> {
 #[tokio::test]
 async fn an_answer_that_fails_in_the_middle_has_no_end() -> Result<()> {
     let (world, path) = wide().await?;
-    // This value cannot be decoded. No program writes it.
+    // The API cannot decode this value, and no program writes it.
     let late = format!("symbol = 'S{COPIES}' and ex_date = '2024-06-13'");
     let spoil = format!("update read_g1.dividends set frequency = frequency || '?' where {late}");
     world.app.sql(&spoil, &[]).await?;
@@ -151,7 +151,7 @@ async fn forty_long_answers_that_nobody_takes_hold_little() -> Result<()> {
         assert_eq!(&start, b"HTTP/1.1 200");
         others_are_served(&world.api, &world.professional).await?;
     }
-    // All responses are rendered, so the answer for another account comes at once and is whole.
+    // Another account still gets a whole response.
     assert!(is_whole(&world.json(&path).await?));
     let (held, most) =
         (world.api.memory_kilobytes("VmRSS")? - before, world.api.memory_kilobytes("VmHWM")? - before);

@@ -1,5 +1,5 @@
 //! Simulation of leases of API calls, a possible design for one call limit over several regions. A seed determines the
-//! arrivals of calls, the latencies and the partitions of the network.
+//! arrivals of calls, the latencies and the network partitions.
 //!
 //! The center leases parts of an account's limit to regions. A lease permits a number of calls, and a region admits
 //! these calls without asking the center. If a lease is not returned, it expires, and the center grants its calls
@@ -11,7 +11,7 @@ use rand::{RngExt, SeedableRng};
 
 const REGIONS: usize = 4;
 const STEPS: u32 = 600;
-/// Steps until a lease expires at the center. A region stops using the lease at the same step of its own clock.
+/// Number of steps until a lease expires at the center. A region returns the lease four steps earlier.
 const LEASE_STEPS: u32 = 20;
 
 #[derive(Debug, Clone, Copy)]
@@ -28,7 +28,6 @@ enum Kind {
     Return { lease: usize, unused: u64 },
 }
 
-/// A lease in the records of the center.
 #[derive(Debug, Clone, Copy)]
 struct Lease {
     calls: u64,
@@ -142,7 +141,7 @@ fn leased_calls_exceed_the_limit_by_expired_leases_at_most() {
     assert!(largest > 0, "no partition caused an excess, so the simulation shows nothing");
 }
 
-/// Returns the mean number of calls above the limit.
+/// Returns the mean number of calls above the limit in 400 runs with leases of `size` calls.
 fn mean_excess(size: u64) -> u64 {
     let excess = |seed| simulate(&mut seeded(seed), 1_000, size, true).admitted.saturating_sub(1_000);
     (0..400).map(excess).sum::<u64>() / 400

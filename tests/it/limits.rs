@@ -1,5 +1,5 @@
-//! Rate and quota limits over several API processes. The limits are exact for any number of processes, even if a
-//! process is killed.
+//! Tests of the rate and quota limits over several API processes. The limits are exact for any number of processes,
+//! even if a process is killed.
 //!
 //! The limits use the clock of the database. Tests do not change this clock, but change the times stored in the
 //! database.
@@ -21,7 +21,6 @@ const CALL: &str = "/v1/stocks?limit=1";
 mod headers;
 mod plan_changes;
 
-/// An app without data, and the API processes that serve it.
 struct Cluster {
     app: TestApp,
     apis: Vec<Api>,
@@ -52,7 +51,6 @@ impl Cluster {
         join_all((0..calls).map(call)).await.into_iter().collect()
     }
 
-    /// Returns the status of the same call on each process.
     async fn statuses(&self, path: &str, key: &str) -> Result<Vec<u16>> {
         let replies = join_all(self.apis.iter().map(|api| api.get(path, Some(key)))).await;
         replies.into_iter().map(|reply| Ok(reply?.status.as_u16())).collect()
@@ -64,8 +62,8 @@ impl Cluster {
         Ok(())
     }
 
-    /// Returns the tokens and the calls of the quota that were charged. The test must have set the bucket to five
-    /// tokens and the used quota to zero before.
+    /// Returns the number of tokens taken from the bucket, and the number of calls charged to the quota. The test must
+    /// have set the bucket to five tokens and the used quota to zero before.
     async fn charges(&self) -> Result<(f64, i64)> {
         let rows = self.app.sql("select 5 - floor(tokens), used from accounts.limiter", &[]).await?;
         let row = rows.first().context("one account")?;
@@ -98,7 +96,7 @@ async fn two_hundred_calls_over_three_instances_pass_exactly_the_burst() -> Resu
     assert_eq!(Some(number(refused, "retry-after")?), refused.json()?["retryAfter"].as_i64());
     assert_eq!(refused.header("x-ratelimit-limit"), Some("10"));
     assert_eq!(refused.header("x-ratelimit-remaining"), Some("0"));
-    // Each admitted call reports its own remainder: 9 to 1 once each, and 0 for the eleven others.
+    // The admitted calls report the remainders 9 to 1 once each, and the eleven other calls report 0.
     let mut told = Vec::new();
     for reply in replies.iter().filter(|reply| reply.status == 200) {
         told.push(number(reply, "x-ratelimit-remaining")?);
@@ -133,7 +131,6 @@ async fn the_last_unit_of_the_quota_is_given_once() -> Result<()> {
     Ok(())
 }
 
-/// Fails if two processes read the same balance, and the second write overwrites the first.
 #[tokio::test]
 async fn keys_of_an_account_share_and_new_keys_buy_nothing() -> Result<()> {
     let cluster = Cluster::start(2).await?;

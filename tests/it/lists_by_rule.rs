@@ -1,5 +1,5 @@
-//! Domain rules that concern many securities, from a feed to the lists: screens, calendars, sectors, renames, stale
-//! prices.
+//! Domain rules for lists of securities: screens, calendars, sectors, renames and stale prices. Each test loads a feed
+//! and checks the lists of the API.
 //!
 //! The market date is Friday, 2025-01-10. The exchange was closed on Thursday the 9th.
 
@@ -31,7 +31,7 @@ impl Lists {
         reply.json()
     }
 
-    /// Returns the named fields of every row as text, separated by spaces.
+    /// Returns one text for each row: the fields `names`, separated by spaces.
     async fn column(&self, path: &str, names: &[&str]) -> Result<Vec<String>> {
         let body = self.get(path).await?;
         let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -40,7 +40,7 @@ impl Lists {
     }
 }
 
-/// A security with one annual dividend, and with a price of 100 on one day.
+/// A security with one annual dividend and one close of 100, so `amount` is also its yield in percent.
 struct Payer {
     symbol: &'static str,
     kind: &'static str,

@@ -1,4 +1,5 @@
-//! Effect of a load on the served figures, as `projector audit --since` and the end of `ingest load` report it.
+//! Tests of the reported effect of a load on the served figures. `projector audit --since` reports the effect, and
+//! `ingest load` reports it after the load.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -20,7 +21,7 @@ fn price(symbol: &str, date: &str, close: &str) -> Value {
     json!({ "kind": "price", "symbol": symbol, "date": date, "close": close, "volume": 1000 })
 }
 
-/// Returns a close for every weekday from 2023-06-12 to `last`.
+/// Returns prices with the same `close` for every weekday from 2023-06-12 to `last`.
 fn prices(symbol: &str, close: &str, last: &str) -> Vec<Value> {
     let days = sessions("2023-06-12").into_iter().map(|day| day.to_string());
     days.filter(|day| day.as_str() <= last).map(|day| price(symbol, &day, close)).collect()
@@ -35,7 +36,6 @@ fn quarters(symbol: &str, amount: &str) -> Vec<Value> {
     ["2023-06-15", "2023-09-14", "2023-12-14", "2024-03-14"].map(|day| dividend(symbol, day, amount)).to_vec()
 }
 
-/// Loads records and returns the summary of the load.
 async fn load(app: &TestApp, source: &str, name: &str, records: &[Value], more: &[&str]) -> Result<Value> {
     let lines: Vec<String> = records.iter().map(ToString::to_string).collect();
     let feed = app.folder().join(name);
@@ -50,7 +50,6 @@ fn run_of(summary: &Value) -> Result<&str> {
     summary["run"].as_str().context("a run")
 }
 
-/// Returns the entry for a topic, for example `yields`, in the summary of an effect.
 fn topic<'a>(effect: &'a Value, name: &str) -> Result<&'a Value> {
     let topics = effect["summary"].as_array().into_iter().flatten();
     topics.into_iter().find(|topic| topic["topic"] == name).with_context(|| format!("{name} in {effect}"))
@@ -200,8 +199,8 @@ async fn rows_that_the_log_has_change_no_served_figure() -> Result<()> {
     Ok(())
 }
 
-/// Compares two reports: the effect of a run, and a diff of the served tables against tables rebuilt from the messages
-/// before the run. Fails if the two reports differ.
+/// Checks that two reports contain the same changes. The first report is the effect of a run. For the second report,
+/// tables are rebuilt from the log messages before the run, and compared with the served tables.
 #[tokio::test]
 async fn the_effect_equals_a_comparison_with_the_replayed_log() -> Result<()> {
     let app = TestApp::start().await?;
@@ -249,7 +248,7 @@ async fn the_effect_equals_a_comparison_with_the_replayed_log() -> Result<()> {
     answer(&app, &["rebuild", "--from", "log", "--until-seq", &end.to_string()]).await?;
     let diff = answer(&app, &["diff", "2", "1"]).await?;
     assert_eq!(effect["summary"], diff["summary"]);
-    // Counts of the changed columns, without the columns that every load changes.
+    // Number of changed values by column. The columns that every load changes are left out.
     let columns = |found: &Value, name: &str| -> Result<BTreeMap<String, Value>> {
         let mut tables = found["tables"].as_array().into_iter().flatten();
         let table = tables.find(|table| table["table"] == name).with_context(|| name.to_owned())?;
@@ -263,7 +262,7 @@ async fn the_effect_equals_a_comparison_with_the_replayed_log() -> Result<()> {
     Ok(())
 }
 
-/// Removes the column names from the cells of a page.
+/// Replaces `<td data-column="…">` by `<td>` in a page.
 pub(crate) fn plain_cells(page: &str) -> String {
     let mut parts = page.split("<td data-column=\"");
     let first = parts.next().unwrap_or_default().to_owned();

@@ -1,4 +1,4 @@
-//! Completeness of the log: verify, resume, export and import.
+//! The commands `ingest verify`, `resume`, `export` and `import`, which check, complete and copy the log.
 
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ pub(crate) async fn market(app: &TestApp, symbols: &str, years: &str) -> Result<
     Ok(out)
 }
 
-/// Returns every message of an app's log. Fields: the kind of the rows, which ends the subject; the headers; the
-/// payload.
+/// Returns every message of the app's log as a triple of kind, headers and payload. The kind is the last part of the
+/// subject, for example `price`.
 pub(crate) async fn messages(app: &TestApp) -> Result<Vec<(String, async_nats::HeaderMap, Vec<u8>)>> {
     let stream = jetstream::new(app.nats().await?).get_stream(&app.endpoints().stream).await?;
     let mut messages = Vec::new();
@@ -31,7 +31,6 @@ pub(crate) async fn messages(app: &TestApp) -> Result<Vec<(String, async_nats::H
     Ok(messages)
 }
 
-/// Copies the log of `from` to `to`, without the messages at the positions `lost`.
 async fn copy_without(from: &TestApp, to: &TestApp, lost: &[usize]) -> Result<()> {
     to.create_stream().await?;
     let context = jetstream::new(to.nats().await?);
@@ -154,7 +153,7 @@ async fn an_exported_log_is_imported_whole_with_its_identity() -> Result<()> {
             .collect::<Vec<_>>()
     };
     assert!(plain(messages(&original).await?) == plain(messages(&copy).await?), "the copy differs");
-    // A projector with facts from the original log continues with the copy, because both count as the same log.
+    // A projector with facts from the original log continues with the copy, because the copy has the same identity.
     original.catch_up().await?;
     let moved = [
         ("NATS_STREAM", copy.endpoints().stream.as_str()),

@@ -1,5 +1,5 @@
-//! Kills of NATS servers under load, one of three nodes at a time. The service creates uncompressed streams. Such a
-//! stream loses nothing, but a compressed stream is damaged.
+//! NATS servers that are killed under load, one of three nodes at a time. An uncompressed stream, as the service
+//! creates it, loses nothing. A compressed stream is damaged.
 //!
 //! Both tests run for minutes and belong to `tests/nightly`. `LOG_KILL_ROUNDS` sets the number of rounds.
 
@@ -20,30 +20,29 @@ use tokio::sync::Mutex;
 
 const STREAM: &str = "KILLS";
 const SUBJECT: &str = "kills.price";
-/// Size of a message. A block file of 8 MB is full after 400 messages. A compressed stream then compresses it.
+/// 400 messages of this size fill a block file of 8 MB. In a compressed stream, nats-server then compresses the file.
 const MESSAGE_BYTES: usize = 20_000;
-/// Time limit for a replica to become current. A replica that takes longer counts as damaged.
+/// A replica that needs more time to become current counts as damaged.
 const CURRENT_WITHIN: Duration = Duration::from_secs(60);
 /// Number of messages between two kills.
 const LOAD_BETWEEN_KILLS: u64 = 100;
-/// Maximum number of attempts of a read, for a busy machine.
 const ATTEMPTS: usize = 5;
 
-/// Sequence of every acknowledged message, by message id.
+/// Sequences of the acknowledged messages, by message id.
 type Acknowledged = Arc<Mutex<BTreeMap<u64, u64>>>;
 
 fn rounds() -> u64 {
     number_variable("LOG_KILL_ROUNDS").unwrap_or(50)
 }
 
-/// Returns a payload that cannot be compressed, like a record batch. It depends only on the message id.
+/// Returns a payload that cannot be compressed, as is the case for record batches. The payload depends only on the
+/// message id.
 fn payload(id: u64) -> Vec<u8> {
     let mut bytes = vec![0; MESSAGE_BYTES];
     StdRng::seed_from_u64(id).fill(bytes.as_mut_slice());
     bytes
 }
 
-/// Publishes messages one after another. A message without an acknowledgement is sent again.
 async fn publish(context: jetstream::Context, acknowledged: Acknowledged) {
     let mut id = 1;
     loop {
@@ -59,8 +58,8 @@ async fn publish(context: jetstream::Context, acknowledged: Acknowledged) {
     }
 }
 
-/// Reads a message from the node that leads the stream. A request without an answer is repeated, and a missing message
-/// is an error.
+/// Reads a message from the leader of the stream. Retries a request that got no answer. Fails if the message is
+/// missing.
 async fn read(stream: &stream::Stream, sequence: u64) -> Result<StreamMessage> {
     let mut attempts = 1;
     loop {
@@ -71,7 +70,7 @@ async fn read(stream: &stream::Stream, sequence: u64) -> Result<StreamMessage> {
     }
 }
 
-/// Creates the stream as the programs do, except for its compression.
+/// Creates the stream as the programs do. `Some` replaces the compression that the programs set.
 async fn create(cluster: &NatsCluster, compression: Option<stream::Compression>) -> Result<()> {
     let settings = StreamSettings {
         nats_url: cluster.url(),
@@ -88,8 +87,8 @@ async fn create(cluster: &NatsCluster, compression: Option<stream::Compression>)
     Ok(())
 }
 
-/// A run of the test. The run kills the nodes in turn while messages are published. Before each kill, it waits until
-/// every replica is current.
+/// A run that kills the nodes in turn while messages are published. Before each kill, it waits until every replica is
+/// current.
 struct KillRun {
     cluster: NatsCluster,
     acknowledged: Acknowledged,
@@ -104,7 +103,6 @@ impl KillRun {
         Ok(Self { cluster, acknowledged: Acknowledged::default(), kills: 0, begun: Instant::now() })
     }
 
-    /// Kills nodes for some rounds, then reads every acknowledged message from every node.
     async fn run(&mut self, rounds: u64) -> Result<()> {
         let mut context = self.cluster.connect().await?;
         context.set_timeout(Duration::from_secs(3));
@@ -133,7 +131,7 @@ impl KillRun {
         self.find_damage()
     }
 
-    /// Waits until half of the messages between two kills are acknowledged.
+    /// Waits for half of [`LOAD_BETWEEN_KILLS`]. Each round waits once before the kill and once before the restart.
     async fn wait_for_load(&self) -> Result<()> {
         let count = async || self.acknowledged.lock().await.len() as u64;
         let goal = count().await + LOAD_BETWEEN_KILLS / 2;
@@ -144,7 +142,6 @@ impl KillRun {
         .await
     }
 
-    /// Fails if the log of a node reports a damaged block.
     fn find_damage(&self) -> Result<()> {
         for node in 0..self.cluster.nodes() {
             let log = self.cluster.log(node);
@@ -172,7 +169,6 @@ impl KillRun {
         Ok(())
     }
 
-    /// Returns the numbers of kills, acknowledged messages and seconds as text.
     async fn figures(&self) -> String {
         let messages = self.acknowledged.lock().await.len();
         let seconds = self.begun.elapsed().as_secs();
@@ -190,7 +186,8 @@ async fn an_uncompressed_stream_survives_kills_of_its_nodes() -> Result<()> {
     outcome.context(figures)
 }
 
-/// Fails if a newer nats-server has repaired the defect. Then the reason for `compression: none` must be reviewed.
+/// Fails if a newer nats-server no longer damages compressed streams. In that case, review why the service sets
+/// `compression: none`.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "up to fifty kills of a cluster's nodes, some minutes"]
 async fn a_compressed_stream_is_damaged_by_kills_of_its_nodes() -> Result<()> {
@@ -198,7 +195,8 @@ async fn a_compressed_stream_is_damaged_by_kills_of_its_nodes() -> Result<()> {
     let outcome = run.run(rounds()).await;
     let figures = run.figures().await;
     let Err(failure) = outcome else { bail!("no damage after {figures}") };
-    // A failure counts as damage only if a node reports it. A slow machine can fail too.
+    // A slow machine can also make the run fail. Only a report of a damaged block, from a nats-server, shows the
+    // defect.
     let Err(damage) = run.find_damage() else { return Err(failure.context(figures)) };
     eprintln!("compressed: {figures}, then {damage:#}");
     Ok(())

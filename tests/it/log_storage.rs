@@ -1,5 +1,5 @@
-//! Storage of the log. New streams are uncompressed, compressed streams are copied, and stalled replicas and consumers
-//! are detected.
+//! Storage of the log: new streams are uncompressed, a compressed stream can be copied into an uncompressed one,
+//! lagging replicas are reported, and a stalled consumer is replaced.
 
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ async fn config(app: &TestApp) -> Result<stream::Config> {
     Ok(stream.cached_info().config.clone())
 }
 
-/// Replaces an app's empty stream with a compressed one, as earlier programs created it.
+/// Replaces the app's empty stream with a compressed stream, like the streams of earlier program versions.
 async fn compress(app: &TestApp) -> Result<()> {
     app.create_stream().await?;
     let old = stream::Config { compression: Some(stream::Compression::S2), ..config(app).await? };

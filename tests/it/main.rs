@@ -1,5 +1,5 @@
-//! All integration tests in one program, with one file for each area. They are linked once and share one pair of
-//! servers.
+//! All integration tests, in one program with one file for each area. The program is linked once, and most tests share
+//! one Postgres server and one NATS server.
 
 mod account_commands;
 mod admission_cache;

@@ -1,4 +1,4 @@
-//! `ingest load --map`. A map describes the columns of files in a layout that `ingest` does not know. A folder of such
+//! `ingest load --map`. A map describes the columns of files whose layout `ingest` does not know. A folder of such
 //! files is loaded exactly once, even after a kill.
 
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::process_kills::killed_at;
 use crate::reference_projection::ReferenceProjection;
 
-/// Loads the fixture's folder with a map. Returns the exit code and the summary.
+/// Returns the exit code and the summary of the load.
 async fn load(app: &TestApp, map: &str, more: &[&str]) -> Result<(i32, Value)> {
     let folder = fixture("feeds/mapped/daily");
     let arguments = ["load", &folder, "--map", map, "--source", "broker", "--today", "2024-03-15", "--json"];

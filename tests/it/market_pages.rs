@@ -13,18 +13,17 @@ use anyhow::{Result, ensure};
 use crate::api_world::World;
 use crate::dashboard::visitor::{Page, Person};
 
-/// Settings of a service with public pages that show the whole history.
+/// Settings of a service whose market pages are public and show the whole history.
 pub(crate) const PUBLIC: [(&str, &str); 4] =
     [("PAGES", "public"), ("PAGES_TIER", "professional"), ("SIGN_UP", "open"), ("BILLING", "self_service")];
 
-/// Loads a page. Its status must be 200.
 async fn page(world: &World, path: &str) -> Result<Page> {
     let page = Person::at(&world.api)?.get(path).await?;
     ensure!(page.status == 200, "{path}: {} {}", page.status, page.text);
     Ok(page)
 }
 
-/// Returns the machine-readable values of all numbers and dates in a page after the text `before`.
+/// Returns the values of all `<data>` and `<time>` elements after the text `before`.
 fn values_after<'a>(page: &'a Page, before: &str) -> Vec<&'a str> {
     let rest = page.text.split_once(before).map_or("", |(_, rest)| rest);
     let values = rest.split(['<', '>']).filter_map(|tag| {

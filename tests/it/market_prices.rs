@@ -9,7 +9,7 @@ async fn answer(world: &Generated, path: &str) -> Result<Value> {
     Ok(serde_json::from_slice(&world.body(path).await?)?)
 }
 
-/// Returns the rows of all pages.
+/// Requests all pages of a list and returns their rows.
 async fn walk(world: &Generated, path: &str) -> Result<Vec<Value>> {
     let (mut rows, mut cursor) = (vec![], String::new());
     loop {
@@ -22,7 +22,7 @@ async fn walk(world: &Generated, path: &str) -> Result<Vec<Value>> {
     }
 }
 
-/// Returns the bars of all securities from `start` to `end`, requested from `/v1/prices/{symbol}` symbol by symbol.
+/// Returns the bars of all securities from `start` to `end`, with a separate request for each symbol.
 async fn one_by_one(world: &Generated, adjustment: &str, start: &str, end: &str) -> Result<Vec<Value>> {
     let stocks = async |active: bool| {
         walk(world, &format!("/v1/stocks?limit=1000&fields=symbol&is_active={active}")).await

@@ -20,7 +20,6 @@ fn message(method: &str, params: Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params })
 }
 
-/// Posts one JSON-RPC message with a key.
 async fn post(world: &World, key: &str, message: &Value) -> Result<Reply> {
     world.api.send_body(Method::POST, "/mcp", &headers(key), message.to_string().into_bytes()).await
 }
@@ -37,7 +36,7 @@ async fn call(world: &World, key: &str, tool: &str, arguments: Value) -> Result<
     Ok((serde_json::from_str(text)?, result["isError"] == true))
 }
 
-/// Returns the calls left in the minute and in the month, from a reply's headers.
+/// Returns the remaining calls of the minute and of the month, from the headers of a reply.
 fn left(reply: &Reply) -> (i64, i64) {
     let number = |name: &str| reply.header(name).and_then(|value| value.parse().ok()).expect("a number");
     (number("x-ratelimit-remaining"), number("x-quota-remaining"))
@@ -150,7 +149,7 @@ async fn a_call_of_a_tool_costs_what_the_call_of_its_endpoint_costs() -> Result<
     let call =
         |name: &str, arguments: Value| message("tools/call", json!({ "name": name, "arguments": arguments }));
     let pairs = [
-        // Pings, lists of tools, and invalid calls cost one of the minute's calls, like an unknown path.
+        // Pings, lists of tools, and invalid calls cost one of the minute's calls, like a request to an unknown path.
         (message("tools/list", json!({})), "/v1/nope"),
         (message("ping", json!({})), "/v1/nope"),
         (call("nope", json!({})), "/v1/nope"),
@@ -248,7 +247,7 @@ async fn long_answers_come_in_parts_that_are_the_whole() -> Result<()> {
     Ok(())
 }
 
-/// Sends a request that is refused. Returns the status and the error code.
+/// Returns the status and the error code of a request that is refused.
 async fn refused(world: &World, headers: &[(&str, String)], body: Vec<u8>) -> Result<(u16, Value)> {
     let reply = world.api.send_body(Method::POST, "/mcp", headers, body).await?;
     for name in ["x-request-id", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset"] {

@@ -15,10 +15,10 @@ use crate::generated::Generated;
 const KNOWN: &str = include_str!("../../schema/market/src/metrics/method.txt");
 const TABLES: [&str; 8] =
     ["stocks", "quotes", "fundamentals", "metrics", "dividends", "splits", "quarantine", "factors"];
-/// Columns that are not figures: the time of a row, and the version of the rules.
+/// Columns that contain no figure: the time of a row, and the version of the rules.
 const PROVENANCE: [&str; 2] = ["updated_at", "method_version"];
 
-/// Returns a digest of every derived column, by `table.column`.
+/// Maps every derived column, for example `metrics.dividend_yield`, to a digest of its values.
 async fn columns(app: &TestApp) -> Result<BTreeMap<String, String>> {
     let mut digests = BTreeMap::new();
     for table in TABLES {

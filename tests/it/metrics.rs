@@ -11,23 +11,20 @@ use crate::api_world::World;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Number of rows of [`prices_with_one_bad_row`] that are loaded.
+/// Number of valid rows in [`prices_with_one_bad_row`].
 const GOOD_ROWS: f64 = 99.0;
 
-/// Returns a price file for 2024-06-28 with one row that is rejected.
 fn prices_with_one_bad_row() -> String {
     let rows: String = (1..=99).map(|number| format!("AAA{number},2024-06-28,7\n")).collect();
     format!("symbol,date,close\n{rows}AAA1,someday,7\n")
 }
 
-/// Scraped metrics of a program: the text of the response, and the values. The key of a value is the metric's name with
-/// its labels.
+/// Metrics of a program. A key of `values` is a metric's name with labels, exactly as in `text`.
 pub(crate) struct Scrape {
     text: String,
     values: BTreeMap<String, f64>,
 }
 
-/// Scrapes the metrics of a program at `address`.
 pub(crate) async fn scrape(address: &str) -> Result<Scrape> {
     let reply = client(PATIENCE)?.get(format!("http://{address}/metrics")).send().await?;
     let kind = reply.headers().get("content-type").context("a type")?.to_str()?.to_owned();
@@ -42,7 +39,6 @@ pub(crate) async fn scrape(address: &str) -> Result<Scrape> {
 }
 
 impl Scrape {
-    /// Returns the value of a metric, given its name with labels.
     pub(crate) fn value(&self, name: &str) -> Result<f64> {
         self.values.get(name).copied().with_context(|| format!("no {name} in\n{}", self.text))
     }

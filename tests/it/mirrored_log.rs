@@ -1,4 +1,4 @@
-//! Projection in another region: a projector on a mirror of the log writes tables with the same digests.
+//! Projection in another region: a projector reads a mirror of the log and writes tables with the same digests.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::log_copies::market;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Makes the log of `region` a mirror of the log of `home`, with the same identity and sequence numbers.
+/// Creates the log of `region` as a mirror of the log of `home`, with the same identity and the same sequences.
 async fn mirror(home: &TestApp, region: &TestApp) -> Result<()> {
     let context = jetstream::new(region.nats().await?);
     let origin = context.get_stream(&home.endpoints().stream).await?;
@@ -29,7 +29,7 @@ async fn last_sequence(app: &TestApp) -> Result<u64> {
     Ok(stream.info().await?.state.last_sequence)
 }
 
-/// Waits until the mirror in `region` has every message of `home`, then applies it.
+/// Waits until the mirror in `region` has every message of `home`, then runs the projector of `region`.
 async fn follow(home: &TestApp, region: &TestApp) -> Result<()> {
     let last = last_sequence(home).await?;
     eventually(PATIENCE, async || {
@@ -44,7 +44,7 @@ async fn follow(home: &TestApp, region: &TestApp) -> Result<()> {
     Ok(())
 }
 
-/// Returns a digest of all read tables, and the number of securities.
+/// Returns a pair: a digest of all read tables, and the number of securities.
 async fn digest(app: &TestApp) -> Result<(String, i64)> {
     let query = "select (select md5(string_agg(symbol || tables::text, ',' order by symbol)) from read_g1.digests) \
                  || (select sum(digest)::text from read_g1.prices), (select count(*) from read_g1.stocks)";

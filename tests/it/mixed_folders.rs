@@ -1,5 +1,5 @@
-//! A folder of mixed files, loaded at the first attempt. Readable files are loaded exactly, and for every other file
-//! the reason is reported.
+//! A folder with usable and unusable files. `ingest load` loads the usable files exactly, and reports a reason for each
+//! of the others.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use harness::{TestApp, fixture};
 use rust_decimal::Decimal;
 use serde_json::{Value, json};
 
-/// Part of the expected message for each file that is not loaded.
+/// The files that are not loaded, each with a part of the expected reason.
 const REFUSED: [(&str, &str); 6] = [
     ("QDDD.US.div.json", "--symbol-from '{symbol}.US.div.json'"),
     ("QEEE.csv", "git lfs pull"),

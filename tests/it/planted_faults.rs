@@ -8,18 +8,17 @@ use anyhow::{Context, Result};
 use chrono::{Days, NaiveDate};
 use harness::TestApp;
 
-/// Newest day of the market, a Friday.
 const UNTIL: &str = "2024-06-14";
 const TODAY: &str = "2024-06-17";
-/// Longest period of wrong prices after a planted date, in calendar days. A suspect price within this period is not a
-/// false alarm.
+/// A planted price fault lasts at most this number of calendar days. A suspect price within these days is not a false
+/// alarm.
 const LONGEST_RUN: u64 = 14;
 
 /// Faults that the service found: symbol, date (if known) and kind.
 type Found = BTreeSet<(String, Option<NaiveDate>, String)>;
 
-/// Query of the faults that the service found. It reads the marks of rows and the flags of securities. A finding of a
-/// kind that is never planted gets a name of its own, so it counts as a false alarm.
+/// Query for the faults that the service found, from the marks of rows and the flags of securities. A fault of a kind
+/// that is never planted gets another name, for example `flag price_level_break`, so it counts as a false alarm.
 const READINGS: &str = "
     select symbol, ex_date, case reading::text
         when 'special' then 'untyped_special' when 'combined' then 'combined_payment' when 'dip' then 'amount_dip' end
@@ -37,7 +36,7 @@ const READINGS: &str = "
     where flag in ('near_duplicate', 'boundary_shift', 'dividends_missing', 'payment_gap', 'amount_basis_suspect',
         'price_level_break', 'price_jump_without_split', 'split_not_in_price', 'special_by_price', 'amount_held')";
 
-/// Starts an app and loads a generated market into it. `faults` is the percentage of securities with planted faults.
+/// Starts an app and loads a generated market into it. `faults` is the percentage of securities with a planted fault.
 async fn market(symbols: &str, years: &str, faults: &str) -> Result<TestApp> {
     let app = TestApp::builder().env("SERVICE_DATE", TODAY).start().await?;
     let folder = app.folder().join("market").to_string_lossy().into_owned();

@@ -16,7 +16,7 @@ use crate::log_copies::verify;
 
 const PATIENCE: Duration = Duration::from_secs(90);
 
-/// The messages. Each entry has the kind of rows, which ends the subject of the message, and the header block.
+/// Pairs of a kind and a header block. The kind is the last part of the message's subject.
 const POISON: [(&str, &[u8]); 6] = [
     ("run", b"NATS/9.9\r\nA: b\r\n\r\n"),
     ("price", b"NATS/1.0 503 No Responders\r\n\r\n"),
@@ -31,8 +31,8 @@ async fn last_sequence(app: &TestApp) -> Result<u64> {
     Ok(stream.cached_info().state.last_sequence)
 }
 
-/// Publishes all messages of [`POISON`] over a raw connection. Begins at the index `first`, and continues at the start
-/// of the list after its end. Returns the sequences of the messages in the log.
+/// Publishes all messages of [`POISON`] over a raw connection, in a rotated order that begins at the index `first`.
+/// Returns their sequences in the log.
 async fn publish_poison(app: &TestApp, first: usize) -> Result<Vec<u64>> {
     let before = last_sequence(app).await?;
     let address = app.servers().nats.url().trim_start_matches("nats://").to_owned();
@@ -82,7 +82,7 @@ async fn letters(app: &TestApp) -> Result<Vec<Value>> {
     Ok(listed.as_array().cloned().unwrap_or_default())
 }
 
-/// Returns the sequences of the dead letters. Fails if one of them is not a whole message with malformed headers.
+/// Returns the sequences of the dead letters. Each dead letter must be a whole message with the code `bad_headers`.
 async fn poisoned(app: &TestApp) -> Result<Vec<u64>> {
     let letters = letters(app).await?;
     for letter in &letters {
@@ -118,7 +118,7 @@ async fn a_message_that_no_client_can_receive_stops_no_program() -> Result<()> {
     let healthy = app.run(Program::Projector, &["health"], &listen).await?;
     assert_eq!(healthy.code, 0, "{}", healthy.stdout);
 
-    // A projector that starts before the messages skips them too.
+    // A projector whose checkpoint is before the messages skips them too.
     drop(projector);
     app.feed("prices-3.csv", prices(3..=4)).load().await?;
     expected.extend(publish_poison(&app, 4).await?);
@@ -162,7 +162,7 @@ async fn a_message_that_no_client_can_receive_stops_no_program() -> Result<()> {
     assert_eq!(poisoned(&copy).await?, expected);
     closes_at(&copy, "6.5").await?;
 
-    // An undo skips the message, before and after it is discarded.
+    // An undo skips the unreadable messages, both before and after they are discarded.
     let undone = app.ingest(&["undo", &run, "--json"]).await?.success()?.json()?;
     assert!(undone["skipped"].as_array().is_some_and(|skipped| !skipped.is_empty()), "{undone}");
     app.catch_up().await?;
@@ -176,7 +176,6 @@ async fn a_message_that_no_client_can_receive_stops_no_program() -> Result<()> {
     closes_at(&app, "6.5").await
 }
 
-/// Fails if a row that always causes a database error does not become a dead letter.
 #[tokio::test]
 async fn a_row_that_fails_repeatedly_becomes_a_dead_letter() -> Result<()> {
     let app = TestApp::start().await?;

@@ -1,4 +1,4 @@
-//! Source policies, which rank the sources of each kind of row. The served rows always follow one whole policy. A
+//! Source policies, which rank the sources of each kind of row. At any time, all served rows follow the same policy. A
 //! change of the policy takes effect with `--now` or with a new generation.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -37,7 +37,8 @@ async fn disagreeing() -> Result<TestApp> {
     Ok(app)
 }
 
-/// Reads one snapshot of a generation. Returns its policy, and the distinct pairs of close and dividend that it serves.
+/// Returns the policy of a generation, and the distinct pairs of close and dividend that it serves. One query reads
+/// both.
 async fn served(app: &TestApp, generation: i32) -> Result<(Ranks, BTreeSet<(String, String)>)> {
     let query = format!(
         "select v.policy::text as policy, trim_scale(q.price)::text as price, trim_scale(d.amount)::text as amount
@@ -56,7 +57,7 @@ async fn served(app: &TestApp, generation: i32) -> Result<(Ranks, BTreeSet<(Stri
     Ok((ranks.collect(), seen.collect::<Result<_>>()?))
 }
 
-/// Returns the close and the dividend that every symbol must have under a policy that ranks all sources.
+/// Returns the close and the dividend that every symbol must have under a policy.
 fn folded(ranks: &Ranks) -> (String, String) {
     let place = |kind: &str| {
         let ranked = SOURCES.iter().zip(1..).map(|(source, place)| {
@@ -76,11 +77,10 @@ async fn check(app: &TestApp, generation: i32, applied: &Mutex<Vec<Ranks>>) -> R
     Ok(ranks)
 }
 
-/// Random policy changes and feed events while a projector runs.
 struct Changes {
     app: Arc<TestApp>,
     random: StdRng,
-    /// Policy after all changes, including those that are not in use yet.
+    /// Policy after all changes, including those without `--now`.
     live: Ranks,
     applied: Arc<Mutex<Vec<Ranks>>>,
     step: i64,
@@ -150,7 +150,7 @@ async fn random_changes(seed: u64) -> Result<()> {
     watching.abort();
     drop(projector);
 
-    // The next generation follows the pending policy.
+    // The next generation also has the changes without `--now`.
     changes.policy("price", "left", false).await?;
     answer(&app, &["rebuild"]).await?;
     let both = Mutex::new(vec![newest.clone(), changes.live.clone()]);
@@ -206,7 +206,7 @@ async fn a_change_that_touches_nothing_warns_and_an_unknown_source_is_refused() 
     assert!(unknown.code == 1 && unknown.stderr.contains("there are left, right"), "{}", unknown.stderr);
     let none = app.projector(&["policy", "set", "dividend", "right", "--rank", "1"]).await?;
     assert!(none.code == 1 && none.stderr.contains("no rows of kind dividend"), "{}", none.stderr);
-    // This source wins already.
+    // This source is already the preferred one.
     let same = app.projector(&["policy", "set", "price", "left", "--rank", "1"]).await?.success()?;
     assert!(same.stderr.contains("no published row changes"), "{}", same.stderr);
     app.projector(&["policy", "set", "dividend", "later", "--rank", "1", "--unknown-ok"]).await?.success()?;

@@ -26,8 +26,8 @@ const RUN: [&str; 2] = ["run", "--until-caught-up"];
 /// Exit code of a process that was killed by SIGKILL, as a shell reports it.
 const KILLED: i32 = 137;
 
-/// Returns the steps at which a process can be killed and whose names begin with `prefix`. The names are read from the
-/// source code.
+/// Returns the names of all failpoints that begin with `prefix`, from the `failpoint!` calls in the source code. At a
+/// failpoint, a process can be killed.
 pub(crate) fn failpoints(prefix: &str) -> Result<Vec<String>> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("a workspace")?;
     let mut found = BTreeSet::new();
@@ -53,8 +53,8 @@ fn collect_failpoints(folder: &Path, found: &mut BTreeSet<String>) -> Result<()>
     Ok(())
 }
 
-/// Runs a program that kills itself when it reaches `step` for the `passing`-th time. Returns `false` if the program
-/// succeeds before that.
+/// Runs a program that kills itself when it reaches the failpoint `step` for the `passing`-th time. Returns `false` if
+/// the program ends successfully before that.
 pub(crate) async fn killed_at(
     app: &TestApp,
     program: Program,
@@ -71,8 +71,8 @@ pub(crate) async fn killed_at(
     Ok(false)
 }
 
-/// Loads a piece of the market. If `killed` is given, a first attempt to load it should be killed at that step. Returns
-/// `true` if the first attempt was killed.
+/// Loads a piece of the market. With `killed` (a failpoint and its count), a first attempt is killed if it reaches this
+/// point. Returns `true` if the first attempt was killed.
 async fn load(app: &TestApp, market: &Market, piece: usize, killed: Option<(&str, u32)>) -> Result<bool> {
     let arguments = market.load(app, piece)?;
     let arguments = arguments.each_ref().map(String::as_str);
@@ -86,7 +86,7 @@ async fn load(app: &TestApp, market: &Market, piece: usize, killed: Option<(&str
 }
 
 /// Applies the rest of the log, which must take less than a minute. Then compares the log and the tables with those of
-/// another app, which loaded the same pieces without a fault.
+/// another app that loaded the same pieces without a kill.
 async fn converges(app: &TestApp, market: &Market) -> Result<()> {
     let healed = Instant::now();
     app.catch_up().await?;
@@ -113,8 +113,8 @@ async fn converges(app: &TestApp, market: &Market) -> Result<()> {
     Ok(())
 }
 
-/// Fails in three cases: a killed program stored something that the log does not contain, an older row restored a bar
-/// or dividend that a newer row had retracted, or a repeated observation was counted twice.
+/// Kills the projector and `ingest` once at each failpoint. Fails if the stored facts differ from the log up to the
+/// checkpoint, if the checkpoint moves back, or if the final tables differ from those of an undisturbed load.
 #[tokio::test]
 async fn killed_at_every_step_a_load_converges_to_what_the_log_says() -> Result<()> {
     let (ingest, projector) = (failpoints("ingest.")?, failpoints("projector.")?);
@@ -141,8 +141,8 @@ async fn killed_at_every_step_a_load_converges_to_what_the_log_says() -> Result<
     converges(&app, &market).await
 }
 
-/// Runs a load with random kills. The seed determines the pieces of the market, the steps of the kills, how often a
-/// step is reached before the kill, and the batch size.
+/// Loads a market and kills the projector and `ingest` at random failpoints. The seed determines the market, the
+/// failpoints and the batch size.
 async fn killed_at_random(seed: u64) -> Result<()> {
     let mut random = StdRng::seed_from_u64(seed);
     let market = Market::new(seed, random.random_range(3..=8));
@@ -160,7 +160,7 @@ async fn killed_at_random(seed: u64) -> Result<()> {
         let mut live = app.spawn_with(Program::Projector, &["run"], &[("FAILPOINT", &armed)]).await?;
         let step = &ingest[random.random_range(0..ingest.len())];
         load(&app, &market, piece, Some((step, random.random_range(1..=3)))).await?;
-        // A program that does not reach its step is killed wherever it is.
+        // If the projector does not reach its failpoint, it is killed at a random time.
         let _ = live.wait(Duration::from_millis(random.random_range(0..2_000))).await;
         live.kill9()?;
         let now = ReferenceProjection::check(&app, 1)
@@ -195,7 +195,7 @@ async fn killed_at_random_steps_many_times() -> Result<()> {
     killed_at_random_again(first, number_variable("KILLS_RUNS").unwrap_or(40)).await
 }
 
-/// Waits until the kernel reports that a process is stopped.
+/// Waits until the kernel reports that SIGSTOP has stopped the process.
 async fn stopped(process: &Daemon) -> Result<()> {
     eventually(PATIENCE, async || {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", process.pid()))?;
@@ -206,9 +206,9 @@ async fn stopped(process: &Daemon) -> Result<()> {
     .await
 }
 
-/// Fails if a projector does not check its epoch in the transaction that writes a batch. In this test, only the epoch
-/// prevents the outdated write. The projector would notice its lost lease only at the next renewal, twenty seconds
-/// later.
+/// A stopped projector continues with a batch after another projector has acquired the lease. Fails if the stopped
+/// projector writes the batch. Only the epoch (the number of the lease) can prevent the write, because the next renewal
+/// of the lease is twenty seconds away.
 #[tokio::test]
 async fn a_projector_stopped_with_a_batch_in_its_hands_does_not_write_it_after_another_took_over()
 -> Result<()> {
@@ -218,7 +218,7 @@ async fn a_projector_stopped_with_a_batch_in_its_hands_does_not_write_it_after_a
     let armed = [("FAILPOINT", "projector.read:1:STOP")];
     let mut old = app.spawn_with(Program::Projector, &["run"], &armed).await?;
     stopped(&old).await?;
-    // The lease ends, as after a minute without a renewal.
+    // The lease ends as if it had not been renewed for a minute.
     app.sql("update control.fact_sets set lease_until = null", &[]).await?;
     market.load_all(&app, 1..2).await?;
     app.catch_up().await?;

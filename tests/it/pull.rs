@@ -1,5 +1,5 @@
-//! `ingest pull` from a local vendor server. No data is lost or doubled, no limit of requests is exceeded, and no
-//! credential is printed.
+//! `ingest pull` from a local vendor server. No data is lost or doubled, the vendor's request limits are respected, and
+//! no credential is printed.
 
 use std::path::Path;
 
@@ -23,7 +23,8 @@ use vendor::{Asked, Vendor};
 const SECRET: &str = "s3cret-of-the-test";
 const TODAY: &str = "2024-03-15";
 
-/// Writes a pull manifest, which describes the vendor and one request to it. Returns the path of the manifest.
+/// Writes a pull manifest (the configuration of `ingest pull`) with one request to the vendor. Returns the path of the
+/// manifest.
 fn manifest(app: &TestApp, vendor: &Vendor, more: &str, request: &str) -> Result<String> {
     let path = app.folder().join("vendor.toml");
     let text = format!(
@@ -46,7 +47,7 @@ async fn pull_with(app: &TestApp, arguments: &[&str], env: &[(&str, &str)]) -> R
     app.run(Program::Ingest, &arguments, &[&[("VENDOR_KEY", SECRET)], env].concat()).await
 }
 
-/// Pulls once. Returns the exit code and the report.
+/// Pulls once and returns the exit code and the report. Fails if the output contains the credential.
 async fn pull(app: &TestApp, arguments: &[&str]) -> Result<(i32, Value)> {
     let output = pull_with(app, arguments, &[]).await?;
     let report = output.json().with_context(|| output.stderr.clone())?;
@@ -59,15 +60,15 @@ async fn runs(app: &TestApp, more: &[&str]) -> Result<Vec<Value>> {
     output.stdout.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
 }
 
-/// Returns a Tiingo file of one day.
+/// Returns a price file of one day in the format of the vendor Tiingo.
 fn day(close: &str) -> Response {
     let header =
         "date,close,high,low,open,volume,adjClose,adjHigh,adjLow,adjOpen,adjVolume,divCash,splitFactor";
     format!("{header}\n2024-03-14,{close},{close},{close},{close},100,1,1,1,1,1,0.0,1.0\n").into_response()
 }
 
-/// Returns a price file of the requested day in the canonical format, with an entity tag. If the client already has the
-/// file with this tag, returns the status 304.
+/// Returns a price file of the requested day with an entity tag. Returns the status 304 if the client already has the
+/// file with this tag.
 fn dated(asked: &Asked, close: &str) -> Response {
     let etag = format!("\"{close}\"");
     if asked.header("if-none-match") == etag {
@@ -89,7 +90,7 @@ async fn symbols_are_fetched_from_where_the_log_says() -> Result<()> {
     let first = vendor.asked();
     assert_eq!((first[0].path.as_str(), first[0].query.as_str()), ("/KO/prices", "startDate=2024-03-11"));
     assert_eq!(first[0].header("x-api-key"), SECRET);
-    // Another machine has another folder and the same log.
+    // A pull on another machine has another folder, but it reads the bookmarks from the same log.
     let (code, again) = pull(&app, &[&manifest, "--symbols", "KO,BRK.B", "--folder", "elsewhere"]).await?;
     assert_eq!((code, &again["rows"]), (0, &json!({})), "{again}");
     assert_eq!(vendor.asked()[2].query, "startDate=2024-03-10", "five days before the bookmark");
@@ -233,7 +234,6 @@ async fn a_file_that_the_vendor_replaced_is_a_correction() -> Result<()> {
     Ok(())
 }
 
-/// Returns a response whose body breaks off.
 fn cut_off() -> Response {
     let broken =
         futures::stream::iter([Ok("symbol,date,close\nKO,2024-03-1"), Err(std::io::Error::other("gone"))]);
@@ -265,7 +265,7 @@ async fn answers_that_are_cut_off_late_or_too_large_are_not_data() -> Result<()>
         "{pulled}"
     );
     assert_eq!(runs(&app, &[]).await?.len(), 0, "nothing was loaded");
-    // An answer that stays cut off is not loaded, but the answers for other symbols are.
+    // If every answer for one symbol is cut off, the answers for other symbols are still loaded.
     let vendor =
         Vendor::start(|asked, _| if asked.path == "/KO/prices" { cut_off() } else { day("60") }).await?;
     let path = manifest(&app, &vendor, "", BY_SYMBOL)?;
@@ -296,7 +296,7 @@ async fn a_credential_goes_to_the_vendor_alone() -> Result<()> {
     assert_eq!((code, &pulled["rows"]), (0, &json!({ "price": 1 })), "{pulled}");
     let asked = store.asked();
     assert!(asked.len() == 1 && asked[0].header("x-api-key").is_empty(), "{asked:?}");
-    // A refused credential ends the round at once.
+    // After a refused credential, no further request is sent.
     let closed = Vendor::start(|_, _| (StatusCode::UNAUTHORIZED, "no such key").into_response()).await?;
     let path = manifest(&app, &closed, &format!("{TIINGO}{BY_HEADER}"), BY_SYMBOL)?;
     let (code, pulled) = pull(&app, &[&path, "--symbols", "KO,PEP"]).await?;

@@ -1,5 +1,5 @@
-//! Decisions on quarantined rows. They are events in the log, can be listed and revoked, and survive rebuilds and
-//! copies of the log.
+//! Operators' decisions on quarantined rows: release, confirm and revoke. The decisions are events in the log, so they
+//! survive rebuilds and copies of the log.
 
 use anyhow::{Context, Result};
 use harness::TestApp;
@@ -9,8 +9,7 @@ use crate::generations::answer;
 
 const TODAY: &str = "2024-12-31";
 
-/// Starts an app with one security. The security's last dividend is a hundred times too large, and so is one of its
-/// closes.
+/// Starts an app with the security HELD. Its last dividend and one of its closes are a hundred times too large.
 async fn held() -> Result<TestApp> {
     let app = TestApp::builder().env("SERVICE_DATE", TODAY).start().await?;
     let paid = |id: &str, day: &str, amount: &str| json!({ "kind": "dividend", "symbol": "HELD", "id": id, "ex_date": day, "amount": amount, "frequency": "quarterly" });
@@ -40,8 +39,8 @@ async fn reasons(app: &TestApp) -> Result<Vec<String>> {
     Ok(rows.map(|row| row["reason"].as_str().unwrap_or_default().to_owned()).collect())
 }
 
-/// Returns two texts: the security's dividends of the last twelve months, and the outcome that `explain` reports for
-/// the wrong close.
+/// Returns the sum of the dividends of the last twelve months, and the outcome that `projector explain` reports for the
+/// wrong close.
 async fn served(app: &TestApp) -> Result<(String, String)> {
     let query =
         "select coalesce(trim_scale(dps_ttm)::text, 'null') from read_g1.metrics where symbol = 'HELD'";
@@ -116,7 +115,8 @@ async fn a_confirmed_row_stays_held_when_its_neighbours_change() -> Result<()> {
     assert_eq!(listed[0]["message"], "a person confirmed amount_outlier: pence, not pounds");
     let audit = app.projector(&["audit"]).await?;
     assert!(!audit.stdout.contains("quarantined rows: "), "{}", audit.stdout);
-    // A second dividend of that size would confirm the first one. Another close at that level would confirm the bar.
+    // Without the decisions, these rows would end the quarantine: a second dividend of the same size supports the first
+    // one, and another close at the same level supports the bar.
     load(&app, "borne-out", &[
         json!({ "kind": "dividend", "symbol": "HELD", "id": "next", "ex_date": "2024-12-30", "amount": "5", "frequency": "quarterly" }),
         json!({ "kind": "price", "symbol": "HELD", "date": "2024-12-31", "close": "1002", "revision": 1 }),

@@ -1,4 +1,4 @@
-//! Plans of the frequent queries on large tables. The plans use an index and read few rows.
+//! Query plans of the frequent queries on large tables. Each plan must use an expected index and read few rows.
 //!
 //! The checked properties apply to every version of Postgres, although the plans of different versions differ.
 
@@ -55,7 +55,7 @@ insert into versions select 1000 + n, 1, n, false, date '2024-06-14', (select ma
 insert into factor_changes select symbol, n, now() from stocks, generate_series(1, 10) n;
 analyze";
 
-/// File with the indexes that a generation gets after its first rows.
+/// SQL file with the indexes of a generation. They are created after the first rows are written.
 const INDEXES: &str = "../schema/store/generation/read_indexes.sql";
 /// Tables that grow with time. They have a row for every day, dividend, split, snapshot, quarantined row, batch or
 /// commit.
@@ -75,18 +75,16 @@ const GROWING: [&str; 14] = [
     "versions",
     "factor_changes",
 ];
-/// Tables with a row for every stock.
 const STOCKS: [&str; 6] = ["stocks", "symbols", "quotes", "metrics", "fundamentals", "factors"];
 
-/// A hot query of the API and the properties of its plan.
 struct HotQuery {
     name: &'static str,
-    /// SQL values of the query's parameters, like those of a request.
+    /// Realistic values of the query's parameters, in SQL.
     values: &'static str,
-    /// Indexes of growing tables. The query must use at least one of these indexes, and must not use another index of a
-    /// growing table. The list is empty if the query reads no growing table.
+    /// Indexes of growing tables. The query must use at least one of these indexes, and no other index of a growing
+    /// table. The list is empty if the query reads no growing table.
     indexes: &'static [&'static str],
-    /// Maximum number of rows of growing tables that one execution reads.
+    /// Maximum number of rows that one execution may read from growing tables.
     rows: u64,
 }
 
@@ -121,9 +119,9 @@ const HOT: [HotQuery; 37] = [
     hot("prices/latest", "array['S7']", &["prices_pkey"], 10),
     hot("etfs/detail", "array[0, 1], array['E7', 'E8']", &[], 0),
     hot("etfs/holdings", "array['E7'], null", &["holdings_pkey"], 150),
-    // The table has four snapshots of 500 funds, and only one of each is served.
+    // The table has four snapshots of each of 500 funds, and only the newest snapshot is served.
     hot("stocks/etf_holders", "array['S7']", &["holdings_by_symbol"], 2000),
-    // All rows of two months, out of 300,000.
+    // The query reads all rows of two months, out of 300,000 rows.
     hot("dividends/ex_dates", CALENDAR, &["dividends_by_ex_date"], 3000),
     hot("dividends/ex_dates_descending", CALENDAR, &["dividends_by_ex_date"], 3000),
     hot("dividends/payment_dates", CALENDAR, &["dividends_by_payment_date"], 3000),
@@ -184,14 +182,12 @@ const CHANGED: &[&str] = &["changes_by_position", "changes_pkey"];
 const CHANGED_DIVIDENDS: &[&str] = &["changes_by_position", "changes_pkey", "dividends_by_symbol"];
 const CHANGED_SPLITS: &[&str] = &["changes_by_position", "changes_pkey", "splits_pkey"];
 
-/// Tables, indexes and rows that one executed plan read.
 #[derive(Debug, Default)]
 struct Reads {
-    /// Tables that were read from end to end.
+    /// Tables that were read by a sequential scan.
     scanned: BTreeSet<String>,
-    /// Indexes that were used.
     indexes: BTreeSet<String>,
-    /// Number of rows of growing tables that were read, including rows removed by a filter.
+    /// Number of rows that were read from growing tables, including rows removed by a filter.
     rows: f64,
 }
 
@@ -217,7 +213,6 @@ impl Reads {
         }
     }
 
-    /// Returns the violations of the expected properties.
     fn faults(&self, query: &HotQuery, mode: Mode) -> Vec<String> {
         let mut faults = Vec::new();
         let is_large =
@@ -253,7 +248,6 @@ fn file(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
 }
 
-/// Executes the query and returns its plan.
 async fn execute(client: &Client, query: &HotQuery, mode: Mode) -> Result<Value> {
     let folders = ["../api/queries", "../schema/store/queries"];
     let paths = folders.map(|folder| file(&format!("{folder}/{}.sql", query.name)));

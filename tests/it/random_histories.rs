@@ -1,5 +1,5 @@
-//! Random sequences of days, corrections, retractions, moved records, renames, policies and restarts. After any order
-//! of events, the served tables equal those of a fresh rebuild.
+//! Random sequences of new days, corrections, retractions, records that move to another symbol, renames, policies and
+//! restarts. After any sequence, the served tables equal those of a fresh rebuild.
 //!
 //! `SEQUENCES_SEED` repeats the sequence with the seed that a failure printed. `SEQUENCES_RUNS` sets the number of
 //! sequences.
@@ -20,13 +20,12 @@ const STEPS: usize = 24;
 const WEEKS_BEFORE: u64 = 200;
 pub(crate) const SOURCES: [&str; 2] = ["left", "right"];
 
-/// Generator of a market's random events.
 pub(crate) struct RandomHistory {
     pub(crate) random: StdRng,
     pub(crate) symbols: Vec<String>,
     pub(crate) day: NaiveDate,
     said: i64,
-    /// Renames so far: new and former symbol.
+    /// Pairs of the new and the former symbol.
     renames: Vec<(String, String)>,
 }
 
@@ -46,7 +45,7 @@ impl RandomHistory {
         self.day.checked_sub_days(Days::new(days)).unwrap_or(self.day)
     }
 
-    /// Completes a row of a feed with a random revision and action. Each row is observed a second after the previous
+    /// Adds a random revision and a random action to a row of a feed. Each row is observed a second after the previous
     /// one.
     fn row(&mut self, mut fields: Value) -> Value {
         self.said += 1;
@@ -62,7 +61,7 @@ impl RandomHistory {
     }
 
     /// Returns weekly bars of every symbol for the years before the first day. With that much history, the projector
-    /// does not read old years in full again.
+    /// can load only the closes of old years.
     pub(crate) fn years_before(&mut self) -> Vec<Value> {
         let symbols = self.symbols.clone();
         let days = (1..=WEEKS_BEFORE).filter_map(|week| self.day.checked_sub_days(Days::new(7 * week)));
@@ -79,7 +78,7 @@ impl RandomHistory {
         row
     }
 
-    /// Returns the bars of every symbol for the next session.
+    /// Moves to the next session and returns a bar of every symbol.
     pub(crate) fn next_day(&mut self) -> Vec<Value> {
         let ahead = self.random.random_range(1..40);
         self.day = self.day.checked_add_days(Days::new(ahead)).unwrap_or(self.day);
@@ -113,7 +112,7 @@ impl RandomHistory {
         vec![self.row(fields)]
     }
 
-    /// Returns the first dividend of a new symbol. A later rename may give this symbol to another security.
+    /// Adds a new symbol and returns its first dividend. A later rename may give this symbol to another security.
     fn listing(&mut self, past: NaiveDate) -> Value {
         let fresh = format!("N{:03}", self.said);
         let mut row =
@@ -123,7 +122,7 @@ impl RandomHistory {
         row
     }
 
-    /// Returns a rename of `symbol`. The new name is an unused symbol, or a symbol that already has rows.
+    /// Returns a rename of `symbol` to an unused symbol or to a symbol that already has rows.
     fn rename(&mut self, symbol: &str) -> Value {
         let others: Vec<String> = self.symbols.iter().filter(|other| *other != symbol).cloned().collect();
         let known = others.choose(&mut self.random).filter(|other| other.starts_with('N'));
@@ -172,8 +171,8 @@ pub(crate) async fn change_policy(app: &TestApp, random: &mut StdRng) -> Result<
     Ok(())
 }
 
-/// Releases or confirms a random quarantined row, or revokes the decision on it. The command may fail: some rows cannot
-/// be released, and some rows have no decision to revoke.
+/// Releases or confirms a random quarantined row, or revokes the decision on the row. The command may fail, because
+/// some rows cannot be released and some have no decision.
 pub(crate) async fn decide(app: &TestApp, random: &mut StdRng) -> Result<()> {
     let listed = answer(app, &["quarantine", "list"]).await?;
     let rows = listed.as_array().cloned().unwrap_or_default();

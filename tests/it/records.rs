@@ -1,4 +1,4 @@
-//! Packed records. A vendor can move a record from one symbol to another.
+//! Test of the packed records in `facts.records`: a vendor moves a record from one symbol to another.
 
 use anyhow::{Result, ensure};
 use codec::records::{self, RecordLayout};
@@ -13,10 +13,9 @@ use serde_json::Value;
 
 use crate::reference_projection::ReferenceProjection;
 
-/// The day on which the feeds are loaded.
 const TODAY: &str = "2024-07-05";
 
-/// Decodes the packed observations of a row of `facts.records`. Each record becomes JSON.
+/// Decodes the column `packed` of `facts.records`. Each record is converted to JSON.
 pub(crate) fn observed(kind: Kind, source: &str, packed: &[u8]) -> Result<Vec<Observation<Value>>> {
     fn of<T: EventRecord + RecordLayout>(source: &str, packed: &[u8]) -> Result<Vec<Observation<Value>>> {
         let typed = records::read::<T>(source, packed)?;
@@ -36,7 +35,8 @@ pub(crate) fn observed(kind: Kind, source: &str, packed: &[u8]) -> Result<Vec<Ob
     }
 }
 
-/// Returns all stored observations of dividends. Each has the symbol of the row in `facts.records` that contains it.
+/// Returns all dividend observations in `facts.records`. Each observation is returned with the symbol of its database
+/// row. The symbol in the observation itself can differ, because the dividend can have moved to another symbol.
 async fn dividends(app: &TestApp) -> Result<Vec<(String, Observation<Value>)>> {
     let rows =
         app.sql("select symbol, source, packed from facts.records where kind = 'dividend' order by 1", &[]);
@@ -49,7 +49,8 @@ async fn dividends(app: &TestApp) -> Result<Vec<(String, Observation<Value>)>> {
     Ok(dividends)
 }
 
-/// Returns the stored and the served dividends, without their positions in the log.
+/// Returns the stored dividends and the served dividends as text. The text of a stored dividend does not contain its
+/// position in the log.
 async fn said_and_served(app: &TestApp) -> Result<(Vec<String>, String)> {
     let said = |(symbol, seen): (String, Observation<Value>)| {
         let Observation { id, revision, action, observed_at, record, .. } = seen;
@@ -59,8 +60,8 @@ async fn said_and_served(app: &TestApp) -> Result<(Vec<String>, String)> {
     Ok((dividends(app).await?.into_iter().map(said).collect(), app.sql_value(served).await?))
 }
 
-/// Starts an app with a security, a session and one dividend. The dividend has three revisions. Revision 1 has the
-/// symbol BBB, and the others have AAA. They are loaded in the order of `revisions`.
+/// Starts an app, and loads a security, a trading session and one dividend. The dividend has three revisions, which are
+/// loaded in the order of `revisions`. Revision 1 has the symbol BBB. Revisions 0 and 2 have the symbol AAA.
 async fn moving(revisions: [u32; 3]) -> Result<TestApp> {
     let app = TestApp::start().await?;
     let prices = "symbol,date,close\nAAA,2024-06-27,10\nBBB,2024-06-27,20\n";

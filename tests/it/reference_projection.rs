@@ -1,9 +1,7 @@
-//! Reference projection: an independent, simple implementation of the log's meaning. Tests compare it with the
-//! service's tables.
+//! Reference projection: a simple implementation of the projector, with which tests compare the service's tables.
 //!
-//! It reads rows one by one, as the JSON that `ingest show` prints. It collects them in maps by natural key and source.
-//! The greatest version of a row wins, and a retraction remains as a tombstone. It uses none of the projector's code
-//! for merging and derivation. Only the messages of the log are decoded with the code of the service.
+//! For each natural key and source of a bar or dividend, it stores the row with the greatest version. It shares only
+//! the decoding of messages with the projector.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -22,7 +20,8 @@ use tables::Tables;
 
 mod tables;
 
-/// Version of a row. Of two rows with the same key, the row with the greater version counts.
+/// Version of a row. Of two rows with the same key, the row with the greater version counts. The fields are compared in
+/// their order.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Version {
     revision: i64,
@@ -38,8 +37,8 @@ struct Version {
 
 /// Key of a bar: source, symbol and session date.
 type BarKey = (String, String, NaiveDate);
-/// The greatest version of a bar. Fields: revision, time of observation, and close. The close is `None` if the bar is
-/// retracted.
+/// The bar with the greatest version. Fields: revision, time of observation, and close. The close is `None` if the bar
+/// is retracted.
 type Bar = (i64, DateTime<Utc>, Option<Decimal>);
 /// Content of an observation. Fields: source, kind, symbol, id, revision, action, and the record as JSON.
 type Said = (String, String, String, Option<String>, i64, String, String);
@@ -50,13 +49,13 @@ type Observation = (String, Said, DateTime<Utc>);
 /// the close or the amount.
 type Figure = (String, NaiveDate, Decimal);
 
-/// State after the first messages of the log are applied.
+/// Expected state after some messages from the start of a log.
 #[derive(Debug, Default)]
 pub(crate) struct ReferenceProjection {
     bars: BTreeMap<BarKey, (Version, Option<Decimal>)>,
     dividends: BTreeMap<(String, String), (Version, Value)>,
     said: BTreeMap<Said, DateTime<Utc>>,
-    /// All symbols that the versions of a vendor's record have had. The key is the record's source, kind and id.
+    /// All symbols that a vendor's record has had. The key is the record's source, kind and id.
     symbols: BTreeMap<(String, String, String), BTreeSet<String>>,
     sources: BTreeMap<String, BTreeSet<String>>,
     dead: BTreeSet<(i64, i32)>,
@@ -64,7 +63,7 @@ pub(crate) struct ReferenceProjection {
 }
 
 impl ReferenceProjection {
-    /// Projects messages. Their sequences begin at 1.
+    /// Projects the first messages of a log. Their sequences begin at 1.
     pub(crate) fn of(messages: &[(String, HeaderMap, Vec<u8>)]) -> Result<Self> {
         let mut projection = Self::default();
         for ((_, headers, payload), sequence) in messages.iter().zip(1..) {
@@ -80,7 +79,6 @@ impl ReferenceProjection {
         Ok(projection)
     }
 
-    /// Returns the ids of all batches in the log.
     pub(crate) fn batch_ids(&self) -> BTreeSet<&str> {
         self.batches.keys().map(String::as_str).collect()
     }
@@ -182,7 +180,7 @@ impl ReferenceProjection {
         same("observations", self.observations(), tables.observations)
     }
 
-    /// Returns every observation, once for each symbol that the vendor's record has had.
+    /// Returns every observation once for each symbol that the vendor's record has had.
     fn observations(&self) -> impl Iterator<Item = Observation> {
         self.said.iter().flat_map(|(said, seen)| {
             let (source, kind, symbol, id, ..) = said.clone();

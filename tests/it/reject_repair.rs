@@ -1,4 +1,5 @@
-//! Repair of rejected rows. They are exported as a feed, corrected, and closed by a load of that feed.
+//! Repair of rejected rows: a user exports the rows as a feed, corrects them, and loads the feed. This load closes the
+//! rejected rows.
 
 use std::path::Path;
 
@@ -17,7 +18,8 @@ async fn rejects(app: &TestApp, more: &[&str]) -> Result<Vec<Value>> {
     output.stdout.lines().map(|line| Ok(serde_json::from_str(line)?)).collect()
 }
 
-/// Exports the open rejected rows to `path`, and replaces each wrong text by its correction. Returns the path.
+/// Exports the open rejected rows to `path` and corrects them. `mended` has pairs of a wrong text and its correction.
+/// Returns the path.
 async fn mend(app: &TestApp, path: &Path, mended: &[(&str, &str)]) -> Result<String> {
     let name = path.display().to_string();
     app.ingest(&["rejects", "--open", "--source", "test", "--export", &name]).await?.success()?;
@@ -80,9 +82,8 @@ const HEADER: &str = "columns = { symbol = \"Wert\", date = \"Datum\", close = \
 const NO_HEADER: &str =
     "columns = { symbol = 1, date = 2, close = 3 }\nfile.header = 0\nfile.first_line = 2\n";
 
-/// Repairs rejected rows of a file that was loaded with a map of its columns. Fails if the export of the rows does not
-/// name the columns. Also fails if a load of the export skips the lines that the map skips at the start of the original
-/// file.
+/// The corrected export of a rejected row is loaded with the map of the original file. Fails if the load does not find
+/// the columns, or skips rows because the map skips the first lines of the original file.
 #[tokio::test]
 async fn rows_of_a_map_are_mended_under_the_map() -> Result<()> {
     let app = TestApp::start().await?;

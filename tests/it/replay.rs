@@ -28,7 +28,6 @@ pub(crate) async fn digest(app: &TestApp) -> Result<Vec<(String, i64, String)>> 
     Ok(digests)
 }
 
-/// Generates a small synthetic market and returns its folder.
 async fn market(app: &TestApp) -> Result<PathBuf> {
     let folder = app.folder().join("market");
     let out = folder.display().to_string();
@@ -86,7 +85,7 @@ async fn files_in_any_order_give_the_same_tables() -> Result<()> {
     files.reverse();
     for file in &files {
         load(&app, file).await?;
-        // Deriving between the files must leave no trace either.
+        // A derivation after each file must not change the final tables.
         app.catch_up().await?;
     }
     assert_eq!(digest(&app).await?, expected().await?);
@@ -121,7 +120,7 @@ async fn rows_cut_into_other_batches_give_the_same_tables() -> Result<()> {
     let app = TestApp::start().await?;
     let pieces = app.folder().join("pieces");
     let market = market(&app).await?;
-    // Holdings of one date are one snapshot of one load, so they stay together.
+    // All holdings of one date must come from one load, so this file is not split.
     let holdings = market.join("holdings.csv");
     load(&app, &holdings).await?;
     std::fs::remove_file(holdings)?;

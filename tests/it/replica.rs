@@ -1,4 +1,4 @@
-//! Reads from a streaming replica of Postgres: the answers, and the reported lag.
+//! Reads from a streaming replica of Postgres: the answers of the API, and the lag in its health report.
 
 use std::time::Duration;
 
@@ -122,7 +122,7 @@ async fn reads_from_replicas_never_go_back_for_a_client() -> Result<()> {
     for api in [&by_parameter, &by_header, &by_tag, &by_cursor, &by_sync] {
         assert_eq!(ask(api, QUOTE, None).await?.json()?["data"]["price"], 11);
     }
-    // A replica that lacks newer data for too long is left out.
+    // A replica that has lacked newer data for too long is no longer used.
     let impatient = reading(&app, &reads, ("MAX_REPLICA_AGE", "1s")).await?;
     eventually(PATIENCE, async || newest(ask(&impatient, QUOTE, None).await?)).await?;
 

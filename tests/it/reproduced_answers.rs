@@ -18,7 +18,6 @@ const STEPS: usize = 20;
 const ANSWERS_PER_STEP: usize = 20;
 const TODAY: &str = "2026-01-02";
 
-/// Requests of every kind about one symbol.
 const PATHS: [&str; 21] = [
     "/v1/stocks/{symbol}/metrics",
     "/v1/stocks/{symbol}/metrics?explain=true",
@@ -43,7 +42,6 @@ const PATHS: [&str; 21] = [
     "/v1/bulk/dividends?symbols={symbol},S01&per_symbol=2",
 ];
 
-/// Answer as it was served.
 struct ServedAnswer {
     path: String,
     version: String,
@@ -65,7 +63,7 @@ impl Service {
         Ok((reply.status.as_u16(), reply.text()))
     }
 
-    /// Waits until the API serves the data version that Postgres has, and returns it.
+    /// Waits until the API serves the data version that Postgres has, and returns this version.
     async fn served_version(&self) -> Result<String> {
         eventually(PATIENCE, async || {
             let active: i32 = self.app.sql_value("select generation from control.active").await?;

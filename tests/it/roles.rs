@@ -1,4 +1,4 @@
-//! Least privilege. Postgres itself refuses everything that a role may not do.
+//! Least privilege: a database role can do only what its program needs, and Postgres refuses everything else.
 
 use anyhow::{Result, ensure};
 use harness::TestApp;

@@ -1,5 +1,5 @@
-//! Rolling restart behind a load balancer. Every instance and every projector is replaced during calls, and no call
-//! fails.
+//! Rolling restart behind a load balancer. All API instances and the projector are replaced while clients send calls,
+//! and no call fails.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const PACE: Duration = Duration::from_millis(20);
 const CALLERS: usize = 4;
 
-/// Connection that is reused for several calls, until a response announces its end.
+/// HTTP connection that is reused until a response has the header `Connection: close`.
 struct KeptConnection(TcpStream);
 
 struct KeptReply {
@@ -61,14 +61,14 @@ impl KeptConnection {
     }
 }
 
-/// True if the instance answers `/readyz` with 200; `None` if it does not listen.
+/// Returns true if `/readyz` returns the status 200, and `None` if the instance does not answer.
 async fn readiness(address: &str) -> Option<bool> {
     let mut connection = KeptConnection::open(address).await.ok()?;
     let reply = timeout(Duration::from_secs(5), connection.get("/readyz", "")).await.ok()?.ok()?;
     Some(reply.status == 200)
 }
 
-/// Starts a load balancer. It gives each new connection to the next ready instance.
+/// Starts a load balancer and returns its address. Each new connection goes to the next ready instance.
 async fn start_balancer(instances: &[String]) -> Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?.to_string();
@@ -99,7 +99,8 @@ async fn start_balancer(instances: &[String]) -> Result<String> {
     Ok(address)
 }
 
-/// Sends calls until `stopping` is true. Opens a new connection only after a response that ends the old one.
+/// Sends calls until `stopping` is true. Opens a new connection only after the server has announced the end of the old
+/// one.
 async fn call_steadily(address: &str, key: &str, stopping: &AtomicBool, calls: &AtomicUsize) -> Result<()> {
     let mut pace = interval(PACE);
     pace.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -116,7 +117,6 @@ async fn call_steadily(address: &str, key: &str, stopping: &AtomicBool, calls: &
     Ok(())
 }
 
-/// Sends calls over one connection until a response ends it.
 async fn call_until_end(address: &str, key: &str) -> Result<()> {
     let mut pace = interval(PACE);
     let mut connection = KeptConnection::open(address).await?;

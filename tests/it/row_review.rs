@@ -13,7 +13,6 @@ const DIVIDENDS: &str = "symbol,ex_date,amount\nAPX,2018-02-14,0.73\nAPX,2018-05
     APX,2020-02-07,0.1925\nAPX,2020-05-08,0.205\nAPX,2020-08-07,0.205\nAPX,2020-11-06,0.205\n";
 const SPLITS: &str = "symbol,ex_date,from,to\nAPX,2020-08-31,1,4\n";
 
-/// Writes files to a new folder. Returns the path of the folder.
 fn folder(app: &TestApp, name: &str, files: &[(&str, &str)]) -> Result<String> {
     let folder = app.folder().join(name);
     std::fs::create_dir(&folder)?;

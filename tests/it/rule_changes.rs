@@ -9,8 +9,8 @@ use crate::generations::{PATIENCE, answer, load};
 
 const RULE: &str = "streak.tolerated_flat_years=1";
 
-/// Starts an app with a security that raised its dividend every year except 2022. In 2022, its streak of increases was
-/// broken.
+/// Starts an app with a security that raised its dividend every year except 2022. With the default rules, its streak of
+/// increases ends in 2022.
 async fn market() -> Result<TestApp> {
     let app = TestApp::builder().env("SERVICE_DATE", "2024-06-30").start().await?;
     load(&app, "prices.csv", "test", "symbol,date,close\nFLAT,2024-06-27,50\nFLAT,2024-06-28,50\n").await?;
@@ -83,7 +83,7 @@ async fn figures_under_another_rule_are_compared_served_kept_up_and_left_again()
     let formula = told["metrics"][0]["formula"].as_str().context("a formula")?;
     assert!(formula.contains("up to 1 flat years in a row"), "{formula}");
 
-    // New events are derived by each generation's own rules.
+    // Both generations derive new events, each with its own rules.
     let projector = app.spawn(Program::Projector, &["run"]).await?;
     load(
         &app,

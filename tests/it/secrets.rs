@@ -10,7 +10,6 @@ use crate::api_world::World;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Returns the Postgres URL of an app with a role, its password and the mode of TLS.
 fn role_url(app: &TestApp, role: &str, password: &str, tls: &str) -> Result<String> {
     let url = &app.endpoints().database_url;
     let (_, place) = url.split_once('@').context("a user in the address")?;
@@ -41,7 +40,7 @@ async fn programs_reach_servers_that_demand_tls_and_check_their_certificates() -
     let key = app.key("free").await?;
     assert_eq!(api.get("/v1/stocks/AAA/quote", Some(&key)).await?.status, 200);
 
-    // Without TLS, and without the certificate among the roots, the servers are not reached.
+    // Postgres refuses a connection without TLS, and the programs refuse a certificate that they do not trust.
     let plain = role_url(&app, "dds_projector", "projector-1", "disable")?;
     let mut refused = environment;
     refused[2].1 = &plain;

@@ -1,4 +1,4 @@
-//! The test harness itself. Its servers start and answer, and tests that share them are isolated from each other.
+//! The servers of the test harness. They start and answer, and tests that share them are isolated from each other.
 
 use std::time::Duration;
 

@@ -14,8 +14,7 @@ use crate::api_world::World;
 
 const CALL: &str = "/v1/stocks?limit=1";
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/// Number of guessed keys in a flood. It is about four times the number of wrong keys that one address may use in a
-/// burst.
+/// About four times the number of wrong keys that one address may send in a burst.
 const FLOOD: usize = 1_000;
 const TWO_SECONDS: Duration = Duration::from_secs(2);
 /// Timeouts so short that a test can wait for them.
@@ -26,7 +25,7 @@ fn address(api: &Api) -> Result<SocketAddr> {
     Ok(api.base_url.trim_start_matches("http://").parse()?)
 }
 
-/// Connects from the n-th loopback address, with a small receive buffer.
+/// Connects from the n-th address of 127.1.0.0/16, with a small receive buffer.
 pub(crate) async fn connect(api: &Api, n: u16) -> Result<TcpStream> {
     let socket = TcpSocket::new_v4()?;
     socket.set_recv_buffer_size(4096)?;
@@ -45,7 +44,6 @@ pub(crate) async fn others_are_served(api: &Api, key: &str) -> Result<()> {
     Ok(())
 }
 
-/// Returns the number of files that the server has open.
 fn open_files(api: &Api) -> Result<usize> {
     Ok(std::fs::read_dir(format!("/proc/{}/fd", api.process.pid()))?.count())
 }
@@ -207,7 +205,7 @@ async fn a_storm_of_clients_waits_for_a_server_that_stands_still() -> Result<()>
     Ok(())
 }
 
-/// Returns a text with the form and the checksum of a key. No such key exists.
+/// Returns a text with the form and the checksum of a valid key. The key does not exist.
 fn guess(n: usize) -> String {
     let random = format!("{n:030}");
     let mut rest = crc32fast::hash(random.as_bytes());

@@ -1,5 +1,5 @@
-//! A slow NATS server. After some minutes without a read, the server scans the whole log before it delivers the first
-//! message. In a large log, this takes seconds.
+//! Load through a slow NATS server. After some minutes without a read, nats-server scans the whole log before it
+//! delivers the first message. In a large log, this takes seconds.
 
 use std::fs;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use harness::{Program, TestApp};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Delay of the first answer. A client waits less than this before it fetches messages one by one.
+/// Delay of the first answer. It is longer than the time after which `ingest` looks for messages that the server cannot
+/// deliver.
 const SLOW: Duration = Duration::from_millis(2_500);
 
-/// Counts of the requests that clients sent through the relay: requests for a batch of messages, and requests for a
-/// single message. The relay delays the first answer to a request for a batch.
+/// Numbers of requests through the relay: for a batch of messages, and for a single message.
 #[derive(Default)]
 struct Asked {
     batches: AtomicUsize,

@@ -158,7 +158,7 @@ async fn the_numbers_of_a_source_are_those_counted_by_hand() -> Result<()> {
 #[tokio::test]
 async fn agreement_with_adjusted_closes_is_part_of_the_report() -> Result<()> {
     let app = TestApp::start().await?;
-    // One dividend of 1.00 on 50.00: the factor before its ex-date is 0.98.
+    // A dividend of 1.00 at a price of 50.00: the adjustment factor before the ex-date is 0.98.
     let days = sessions("2024-04-01");
     let mut file = String::from("Date,Open,High,Low,Close,Adj Close,Volume\n");
     for day in &days {

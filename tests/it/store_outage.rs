@@ -13,10 +13,10 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::api_world::check;
 
 const CALL: &str = "/v1/stocks?limit=1";
-/// Default admission timeout. The test harness sets a longer one for other tests.
+/// Default admission timeout of the API. The test harness sets a longer timeout for other tests.
 const PATIENCE: [(&str, &str); 1] = [("API_ADMISSION_TIMEOUT_MS", "250")];
 
-/// Sends a call that must be refused within a second. Returns the reply.
+/// Sends a call that must be refused with the status 503 within a second.
 async fn refused_quickly(api: &Api, key: &str) -> Result<Reply> {
     let started = Instant::now();
     let reply = api.get(CALL, Some(key)).await?;
@@ -73,7 +73,7 @@ async fn without_its_store_the_api_answers_503_and_recovers_by_itself() -> Resul
     assert!(started.elapsed() < Duration::from_secs(1), "health waits {:?} for nothing", started.elapsed());
 
     servers.postgres.restart().await?;
-    // Without waiting for a call, every instance opens a new connection for the admission of calls.
+    // Every instance opens a new connection for the admission of calls before the next call arrives.
     let deciding =
         "select count(*) from pg_stat_activity where usename = 'dds_api' and query like '%accounts.limiter%'";
     eventually(Duration::from_secs(30), async || {
@@ -206,7 +206,7 @@ async fn delayed(
     tokio::join!(reading, writing);
 }
 
-/// Starts a relay to Postgres that delays each direction by `delay`. Returns its address.
+/// Starts a relay that delays each direction by `delay`. Returns the address of the relay.
 async fn distant(server: String, delay: Duration) -> Result<String> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let address = listener.local_addr()?.to_string();

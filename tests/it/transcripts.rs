@@ -1,7 +1,8 @@
-//! Transcripts of the commands of the three programs: on an empty service, with data, and in failure.
+//! The test runs commands of `ingest`, `projector` and `api`: on an empty service, with data, and in failure. It fails
+//! if their output differs from the transcripts in `tests/fixtures/transcripts/`.
 //!
-//! `tests/fixtures/transcripts/` contains the output at 80 and 140 columns. Times, ports, secrets and names that differ
-//! between runs are masked.
+//! The transcripts show the output at 80 and at 140 columns. Values that differ between runs, such as times, ports and
+//! secrets, are masked.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +11,7 @@ use anyhow::{Context, Result, bail};
 use futures::future::try_join_all;
 use harness::{Program, TestApp};
 
-/// Temporary placeholder of a character that is removed from the transcript.
+/// Placeholder of a character that `mask_digits` removes.
 const REMOVED: char = '\0';
 const WIDTHS: [&str; 2] = ["80", "140"];
 
@@ -31,7 +32,8 @@ const FILES: &[(&str, &str)] = &[
     ("second/prices.csv", "symbol,date,close\nTGT,2024-06-28,15\n"),
 ];
 
-/// Command lines in order. A line that begins with `#` is a heading. A command after `~` is run but not recorded.
+/// The commands, in the order in which they run. A line that begins with `#` is a heading of the transcript. A command
+/// after `~` runs, but is not in the transcript. `RUN` is replaced by the run id that the latest `ingest load` printed.
 const SCRIPT: &str = "
 # ingest: an empty log
 ingest runs
@@ -200,7 +202,7 @@ async fn commands_print_what_the_transcripts_have() -> Result<()> {
     }
 }
 
-/// Runs the script on a new service. Returns the masked transcript.
+/// Runs the script on a new service, with output of `width` columns. Returns the masked transcript.
 async fn record(width: &str) -> Result<String> {
     let app = TestApp::builder().env("SERVICE_DATE", "2024-06-30").env("COLUMNS", width).start().await?;
     for (name, text) in FILES {
@@ -244,7 +246,6 @@ async fn record(width: &str) -> Result<String> {
     Ok(mask(&app, &transcript))
 }
 
-/// Masks everything that differs between runs.
 fn mask(app: &TestApp, text: &str) -> String {
     let endpoints = app.endpoints();
     let text = text
@@ -258,7 +259,7 @@ fn mask(app: &TestApp, text: &str) -> String {
     masked
 }
 
-/// Masks the value in a line that consists of a name and a secret or date, for example `secret: `.
+/// Replaces the value in a line such as `secret: abc` by `…`. The values of these lines are secrets or dates.
 fn mask_end(line: &str) -> String {
     for start in ["secret: ", "last_four: ", "month: ", "resets_at: "] {
         if line.starts_with(start) {
@@ -268,7 +269,7 @@ fn mask_end(line: &str) -> String {
     line.to_owned()
 }
 
-/// Replaces the digits of times, ports, durations and sizes by `#`.
+/// Replaces the digits of times, ports, durations, sizes and speeds by `#`.
 fn mask_digits(line: &str) -> String {
     let characters: Vec<char> = line.chars().collect();
     let shape: String = characters.iter().map(|c| if c.is_ascii_digit() { '0' } else { *c }).collect();
@@ -292,7 +293,7 @@ fn mask_digits(line: &str) -> String {
             }
             let digits = pattern.chars().enumerate().filter(|(_, c)| *c == '0').map(|(at, _)| start + at);
             digits.for_each(|at| masked[at] = '#');
-            // The remaining digits of a duration, size or speed are removed, because their number varies.
+            // The number of digits of a duration, size or speed varies, so the digits before the pattern are removed.
             if pattern.starts_with('.') || pattern == "0/s" {
                 (0..start).rev().take_while(|at| shape[*at] == '0').for_each(|at| masked[at] = REMOVED);
             }

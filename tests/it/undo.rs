@@ -1,4 +1,5 @@
-//! `ingest undo`: a wrong load leaves no trace in the served data, and later loads remain.
+//! Tests of `ingest undo`. After the undo of a wrong load, the served data are as before this load, and rows that a
+//! later load corrected stay corrected.
 
 use anyhow::{Context, Result};
 use harness::{Program, TestApp};
@@ -7,7 +8,7 @@ use serde_json::{Value, json};
 use crate::log_copies::{market, verify};
 use crate::process_kills::killed_at;
 
-/// Writes feed files to a new folder and loads the folder. Returns the run id.
+/// Writes feed files (pairs of name and text) to a new folder and loads the folder. Returns the run id.
 async fn load(app: &TestApp, name: &str, files: &[(&str, String)]) -> Result<String> {
     let folder = app.folder().join(name);
     std::fs::create_dir(&folder)?;
@@ -23,8 +24,8 @@ async fn undo(app: &TestApp, run: &str, more: &[&str]) -> Result<Value> {
     app.ingest(&[&["undo", run, "--json"], more].concat()).await?.success()?.json()
 }
 
-/// Returns the served rows in a form that an undo restores exactly. Cancelled rows are left out. Change times, flags
-/// and line numbers are removed, because an undo changes them.
+/// Returns the served rows, to compare them before a load and after its undo. Cancelled rows, change times, flags and
+/// line numbers are left out, because they can differ after an undo.
 async fn served(app: &TestApp) -> Result<Vec<String>> {
     let mut rows = Vec::new();
     for table in
@@ -42,14 +43,14 @@ async fn served(app: &TestApp) -> Result<Vec<String>> {
     Ok(rows)
 }
 
-/// Generates, loads and applies a market.
 async fn applied_market(app: &TestApp) -> Result<()> {
     let feed = market(app, "12", "3").await?;
     app.ingest(&["load", &feed, "--source", "test"]).await?.success()?;
     app.catch_up().await
 }
 
-/// Returns feed files with wrong rows. Some rows have the key of a served row, and others have a new key.
+/// Returns names and texts of feed files with wrong rows. Some rows replace or retract a served row. Other rows are
+/// new, such as prices of a Sunday.
 async fn wrong_feed(app: &TestApp) -> Result<Vec<(&'static str, String)>> {
     let rows = app
         .sql("select symbol, ex_date::text, type from read_g1.dividends where ex_date < '2024-03-15' order by 1, 2", &[])
@@ -65,7 +66,7 @@ async fn wrong_feed(app: &TestApp) -> Result<Vec<(&'static str, String)>> {
     let symbols: Vec<&str> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
     let each = |line: &dyn Fn(&str) -> String| symbols.iter().map(|symbol| line(symbol)).collect::<String>();
     let prices = |symbol: &str| {
-        // Known sessions, and a Sunday without any.
+        // Two days that already have prices, and a Sunday without prices.
         ["2024-03-13", "2024-03-14", "2023-06-04"].map(|date| format!("{symbol},{date},1.5,9\n")).concat()
     };
     Ok(vec![
@@ -102,7 +103,7 @@ async fn a_wrong_load_that_is_taken_back_leaves_no_trace() -> Result<()> {
     app.catch_up().await?;
     assert_eq!(served(&app).await?, before, "{undone}");
 
-    // A second undo is refused, the undone files are not loaded again by accident, and the undo can be undone.
+    // A second undo is refused, and so is a second load of the undone files. The undo itself can be undone.
     let again = app.ingest(&["undo", &run]).await?;
     assert!(again.code == 2 && again.stderr.contains("undid it before"), "{}", again.stderr);
     let folder = app.folder().join("wrong").display().to_string();
@@ -187,7 +188,7 @@ async fn a_symbol_that_only_a_load_taken_back_had_is_listed_no_more() -> Result<
     Ok(())
 }
 
-/// Some retractions and undos change nothing. Fails if `ingest` does not report this.
+/// Fails if `ingest` does not report a retraction that matches no row, or an undo that changes no row.
 #[tokio::test]
 async fn what_takes_nothing_back_is_said() -> Result<()> {
     let app = TestApp::start().await?;
@@ -215,8 +216,8 @@ async fn what_takes_nothing_back_is_said() -> Result<()> {
         (&other["untouching_retractions"]["count"], &other["known_sources"]),
         (&json!(1), &json!(["test"]))
     );
-    // The row was retracted since, so an undo of its run changes nothing. For a mistyped run id, a similar one is
-    // suggested.
+    // The only row of `run` has been retracted, so an undo of `run` changes nothing. If a run id is incomplete, the
+    // error message suggests the full id.
     let undone = app.ingest(&["undo", &run, "--dry-run"]).await?.success()?;
     assert!(undone.stdout.contains("warning: no row changes"), "{}", undone.stdout);
     let mistyped = app.ingest(&["undo", &run[..8]]).await?;

@@ -1,15 +1,17 @@
-//! Unknown dividends: securities with prices but without a dividend feed, and the evidence that a security pays none.
+//! Tests of the dividend status of securities for which no dividends are loaded. The status is `unknown` or
+//! `non_payer`, depending on price files and on other dividends of the same source. The last test checks the currencies
+//! that `ingest load --dry-run` assumes for dividends.
 
 use anyhow::Result;
 use harness::TestApp;
 
 const TODAY: &str = "2024-08-09";
-/// A price file without dividends. Its first adjusted close is lower than the close, so the security must have paid
-/// dividends.
+/// A price file without a dividend column. The first adjusted close is lower than the close, so the security must have
+/// paid dividends.
 const PROOF: &str = "Date,Open,High,Low,Close,Adj Close,Volume\n\
     2000-01-03,29.0,29.0,27.625,28.1875,14.549589,10997000\n2024-08-08,68.0,68.86,67.85,68.73,68.73,14416200\n";
 /// A price file whose dividend column has only zeros. The split column has a reverse split as a rounded decimal
-/// (0.033333 for 1 share from 30).
+/// (0.033333 for one new share per 30 old shares).
 const SILENT: &str = "Date,Open,High,Low,Close,Adj Close,Volume,Dividends,Stock Splits\n\
     2024-08-06,3,3,3,3.0,3.0,100,0.0,0.0\n2024-08-08,3,3,3,3.0,3.0,100,0.0,0.033333\n";
 const SECURITIES: &str = "symbol,name,type,currency\nCURX,CURX,stock,GBP\nPENX,PENX,stock,GBX\n";
@@ -17,7 +19,8 @@ const PRICES: &str = "symbol,date,close\nCURX,2024-08-08,10\nPENX,2024-08-08,100
 const DIVIDENDS: &str = "symbol,ex_date,amount\n\
     CURX,2023-06-13,0.20\nCURX,2024-06-13,0.20\nPENX,2023-06-13,20\nPENX,2024-06-13,20\n";
 
-/// Returns `symbol status yield currency flags` of every security.
+/// Returns one line for each security: symbol, dividend status, dividend yield (`-` if null), currency, and the flags
+/// about missing dividends and currencies.
 async fn served(app: &TestApp) -> Result<Vec<String>> {
     let query =
         "select concat_ws(' ', symbol, dividend_status, coalesce(dividend_yield::text, '-'), currency,
@@ -39,7 +42,8 @@ async fn only_a_source_with_dividends_knows_a_non_payer() -> Result<()> {
             "PENX unknown - USD no_dividend_feed",
         ]
     );
-    // Dividends of other securities from the same source and year make a security without dividends a non-payer.
+    // The source now has dividends of CURX and PENX. ABC has prices from this source but no dividends, so ABC is a
+    // non-payer.
     app.feed("securities.csv", SECURITIES).source("desk").today(TODAY).load().await?;
     app.feed("dividends.csv", DIVIDENDS).source("desk").today(TODAY).apply().await?;
     let expected = ["ABC non_payer 0.0000 USD", "CURX active 2.0000 GBP", "PENX active 2.0000 GBP"];
@@ -47,7 +51,7 @@ async fn only_a_source_with_dividends_knows_a_non_payer() -> Result<()> {
         rows.iter().map(|row| row.trim_end().replace(" 0 ", " 0.0000 ").replace(" 2 ", " 2.0000 ")).collect()
     };
     assert_eq!(plain(served(&app).await?), expected);
-    // A build from all facts gives the same.
+    // A rebuild from all facts gives the same statuses and flags.
     app.projector(&["rebuild"]).await?.success()?;
     let differing: i64 = app
         .sql_value(
@@ -83,7 +87,7 @@ async fn a_price_file_is_evidence_of_dividends() -> Result<()> {
     let agreement = serde_json::json!([{ "source": "proof", "ex_dates": 1, "agreeing": 0 }]);
     assert_eq!(audit["adjusted_closes"], agreement);
 
-    // An undo of the load removes its evidence.
+    // After an undo of the load of `SILENT`, the dividends of FRX are unknown.
     let run: String =
         app.sql_value("select run from facts.runs where manifest ->> 'source' = 'silent' limit 1").await?;
     app.ingest(&["undo", &run]).await?.success()?;
@@ -107,7 +111,7 @@ async fn a_dry_run_names_assumed_currencies() -> Result<()> {
     let shown = app.ingest(&load).await?.success()?.stdout;
     let assumed = "currency assumed for 4 dividends, from the prices of the security: ";
     assert!(shown.contains(&format!("{assumed}4 USD")), "{shown}");
-    // The currencies come from the securities in the log.
+    // After a load of the securities, their currencies are assumed for the dividends.
     app.feed("securities.csv", SECURITIES).source("other").today(TODAY).load().await?;
     let shown = app.ingest(&load).await?.success()?.stdout;
     assert!(shown.contains(&format!("{assumed}2 GBP, 2 GBX")), "{shown}");

@@ -2,8 +2,8 @@
 //! nothing is lost.
 //!
 //! `tests/fixtures/0.1.0/` contains the database, log and backup for the market of `api_world.rs`. The programs of that
-//! release wrote them with `cargo test -p tests --test it upgrade::write_fixture -- --ignored`. For a later release, a
-//! second folder is to be added, and these tests are to read both folders.
+//! release wrote them with `cargo test -p tests --test it upgrade::write_fixture -- --ignored`. For each later release,
+//! add a folder and let these tests read all folders.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -25,7 +25,6 @@ const CATALOGUE: &str = include_str!("../fixtures/catalogue.sql");
 const NEXT: &str = "symbol,date,close\nCOLA,2024-06-17,51\nFUND,2024-06-17,51\n";
 const HOLDER: &str = "holder@example.com";
 
-/// Returns the path of a file of the fixture.
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/0.1.0").join(name)
 }
@@ -56,7 +55,7 @@ async fn catalogue(app: &TestApp) -> Result<Vec<String>> {
     app.sql(CATALOGUE, &[]).await?.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
 
-/// Waits until the API serves a generation.
+/// Waits until the API serves the generation.
 async fn serves(api: &Api, generation: i32) -> Result<()> {
     eventually(DEADLINE, async || {
         let health = api.get("/v1/health", None).await?.text();
@@ -66,7 +65,7 @@ async fn serves(api: &Api, generation: i32) -> Result<()> {
     .await
 }
 
-/// Loads the next day, and promotes a generation that is derived from all facts.
+/// Loads the prices `NEXT`, creates generation 2 from all facts, and promotes it.
 async fn advance(app: &TestApp) -> Result<()> {
     app.feed("prices.csv", NEXT).today(TODAY).apply().await?;
     answer(app, &["rebuild"]).await?;
@@ -74,7 +73,7 @@ async fn advance(app: &TestApp) -> Result<()> {
     Ok(())
 }
 
-/// Returns the answers without the times at which their rows were written.
+/// Returns the response bodies by path, without the values of `updated_at`.
 async fn undated_answers(api: &Api, key: &str) -> Result<BTreeMap<&'static str, String>> {
     let answers = answers(api, key).await?;
     Ok(answers.into_iter().map(|(path, (_, body))| (path, undated(&body))).collect())
@@ -88,9 +87,9 @@ fn undated(body: &str) -> String {
 
 #[tokio::test]
 async fn a_released_database_is_served_at_once_and_becomes_what_a_fresh_load_gives() -> Result<()> {
-    // Roles belong to the server. The start of this app creates the roles that the dump names.
+    // The dump names roles of the Postgres server. The start of this app creates these roles.
     let fresh = with_log(false).await?;
-    // A generation gets its indexes with its first rows.
+    // The projector must write rows first, because a generation gets its indexes with its first rows.
     fresh.projector(&["run", "--until-caught-up"]).await?.success()?;
     let released = with_log(true).await?;
     released.projector(&["migrate"]).await?.success()?;
@@ -99,13 +98,14 @@ async fn a_released_database_is_served_at_once_and_becomes_what_a_fresh_load_giv
     let surplus: Vec<_> = upgraded.iter().filter(|line| !expected.contains(line)).collect();
     assert!(missing.is_empty() && surplus.is_empty(), "missing: {missing:#?}\nsurplus: {surplus:#?}");
 
-    // Nothing is applied again, and the key of that release is accepted.
+    // Before a new load, the released database agrees with the log, and the API accepts the key of that release.
     released.projector(&["run", "--until-caught-up"]).await?.success()?;
     ReferenceProjection::check(&released, 1).await?;
     let api = released.api_serve().await?;
     undated_answers(&api, &key()?).await?;
 
-    // After the next day, the database equals one that the current programs created.
+    // After a load of the next day, the facts and the API's responses equal those of a database that the current
+    // programs created.
     advance(&released).await?;
     advance(&fresh).await?;
     ReferenceProjection::check(&released, 2).await?;
@@ -141,8 +141,8 @@ async fn a_released_backup_is_restored_with_its_accounts_and_every_answer() -> R
     Ok(())
 }
 
-/// Writes the fixture with the current programs. It needs `pg_dump` of the server's version, from the folder `PG_BIN`
-/// or from `PATH`.
+/// Writes the fixture with the current programs. The version of `pg_dump` must be that of the Postgres server. The
+/// variable `PG_BIN` names the folder of `pg_dump`; without `PG_BIN`, the folders of `PATH` are searched.
 #[tokio::test]
 #[ignore = "writes tests/fixtures/0.1.0, once a release"]
 async fn write_fixture() -> Result<()> {
@@ -164,8 +164,8 @@ async fn write_fixture() -> Result<()> {
     Ok(())
 }
 
-/// Returns the database as SQL statements. Comments are left out. Statements that make the server's superuser the owner
-/// of an object are left out too.
+/// Returns the database as SQL statements, without comments and `psql` commands. Statements `OWNER TO` are left out
+/// unless the owner is a role of the service (`dds_…`).
 fn dump(url: &str) -> Result<String> {
     #[expect(clippy::disallowed_methods, reason = "only who writes a fixture names the folder of pg_dump")]
     let program =

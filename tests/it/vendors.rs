@@ -1,8 +1,7 @@
-//! Files of real vendors, from `ingest load` to the answers of the API. The answers are compared with the adjusted
-//! closes and figures that the vendors publish.
+//! The tests load files of real vendors, and compare the responses of the API with the adjusted closes and figures that
+//! the vendors publish.
 //!
-//! The files are in a folder next to the workspace. If the folder is missing, the tests are recorded as skipped. Each
-//! test prints its result for each file.
+//! The files are in a folder next to the workspace. If the folder is missing, the tests are recorded as skipped.
 
 mod figures;
 mod wiki;
@@ -17,13 +16,12 @@ use harness::{Api, TestApp};
 use rust_decimal::Decimal;
 use serde_json::Value;
 
-/// Relative difference up to which two adjusted closes count as equal.
+/// Two adjusted closes count as equal if their relative difference is at most this (0.05 %).
 const TOLERANCE: Decimal = Decimal::from_parts(5, 0, 0, false, 4);
 
-/// Closes by session date.
 type Closes = BTreeMap<NaiveDate, Decimal>;
 
-/// An app into which vendors' files are loaded. `served` contains the API and a key, or `None` before the API is
+/// An app into which vendors' files are loaded. `served` contains the API and an API key, or `None` before the API is
 /// started.
 struct Vendors {
     app: TestApp,
@@ -35,7 +33,7 @@ impl Vendors {
         Ok(Self { app: TestApp::start().await?, served: None })
     }
 
-    /// Loads a file. If `symbol` is given, the file is loaded under this symbol.
+    /// Loads a file. If `symbol` is given, all rows of the file are loaded under this symbol.
     async fn load(&self, path: &Path, symbol: Option<&str>) -> Result<()> {
         let path = path.display().to_string();
         let named: Vec<&str> = symbol.map(|symbol| ["--symbol", symbol]).into_iter().flatten().collect();
@@ -77,14 +75,13 @@ impl Vendors {
         Ok((closes, answer["meta"]["total_return"].as_str().map(str::parse).transpose()?))
     }
 
-    /// Returns the flags of a symbol as of a day.
     async fn flags(&self, symbol: &str, as_of: NaiveDate) -> Result<Vec<String>> {
         let metrics = self.get(&format!("/v1/stocks/{symbol}/metrics?as_of={as_of}")).await?;
         let flags = metrics["data"]["flags"].as_array().into_iter().flatten();
         Ok(flags.filter_map(|flag| flag.as_str().map(str::to_owned)).collect())
     }
 
-    /// Returns the reasons of the symbol's quarantined rows as of a day.
+    /// Returns one reason for each quarantined row of the symbol.
     async fn held(&self, symbol: &str, as_of: NaiveDate) -> Result<Vec<String>> {
         let metrics =
             self.get(&format!("/v1/stocks/{symbol}/metrics?as_of={as_of}&fields=quarantined")).await?;
@@ -93,8 +90,8 @@ impl Vendors {
     }
 }
 
-/// Returns the greatest relative difference of two series, and its day. Each series is scaled to 1 on the last common
-/// session.
+/// Returns the greatest relative difference between two series of closes, and the day of this difference. Each series
+/// is first scaled to 1 on the last common session. Fails if `ours` lacks more than two sessions of `theirs`.
 fn worst(ours: &Closes, theirs: &Closes) -> Result<(Decimal, NaiveDate)> {
     let common: Vec<NaiveDate> = ours.keys().filter(|day| theirs.contains_key(day)).copied().collect();
     let last = common.last().context("no session in common")?;
@@ -107,7 +104,7 @@ fn worst(ours: &Closes, theirs: &Closes) -> Result<(Decimal, NaiveDate)> {
 }
 
 /// Parses a CSV file without quotes. Each row is a map from column names to values. Column names are reduced to
-/// lower-case letters and digits (`adjclose`).
+/// lower-case letters and digits: `Adj Close` becomes `adjclose`.
 fn table(text: &str) -> Vec<BTreeMap<String, String>> {
     let mut lines = text.lines();
     let plain = |name: &str| name.chars().filter(|c| c.is_alphanumeric()).collect::<String>().to_lowercase();
@@ -118,7 +115,7 @@ fn table(text: &str) -> Vec<BTreeMap<String, String>> {
         .collect()
 }
 
-/// Returns a column of prices by day. Rows without a positive value are left out.
+/// Returns the prices in a column by day. Rows without a positive value are left out.
 fn column(rows: &[BTreeMap<String, String>], name: &str) -> Result<Closes> {
     let mut closes = Closes::new();
     for row in rows {

@@ -1,4 +1,5 @@
-//! Daily feeds. Files that arrive in a folder are loaded once, and a late feed is reported.
+//! Tests of `ingest watch` and `ingest freshness`. Files that arrive in a watched folder are loaded once, and a late
+//! feed is reported.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -101,7 +102,8 @@ async fn a_feed_is_late_by_sessions_and_not_by_days() -> Result<()> {
     let (code, told) = at("2024-03-18T00:00:00Z").await?;
     assert!(code == 2 && told.contains("the log is empty"), "{code} {told}");
     load("prices.csv", "KO,2024-03-15,60\n").await?;
-    // Friday's close, checked on Sunday, Monday, Tuesday noon and Wednesday noon in New York.
+    // The newest close is of Friday. The checks are on Sunday, late on Monday, at noon on Tuesday and at noon on
+    // Wednesday, in New York's time.
     for (moment, expected) in [
         ("2024-03-17T20:00:00Z", 0),
         ("2024-03-19T03:59:00Z", 0),
@@ -111,7 +113,7 @@ async fn a_feed_is_late_by_sessions_and_not_by_days() -> Result<()> {
         let (code, told) = at(moment).await?;
         assert_eq!(code, expected, "{moment}: {told}");
     }
-    // A newer day makes the feed fresh again, until its run is undone.
+    // A load of Tuesday's close makes the feed fresh (code 0). After an undo, the feed is too late again (code 2).
     let newer = load("prices-new.csv", "KO,2024-03-19,61\n").await?;
     assert_eq!(at("2024-03-20T16:00:00Z").await?.0, 0);
     app.ingest(&["undo", newer["run"].as_str().unwrap_or_default()]).await?.success()?;

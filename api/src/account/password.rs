@@ -36,15 +36,20 @@ const LENGTH: std::ops::RangeInclusive<usize> = 12..=128;
 const COMMON: &str = include_str!("common_passwords.txt");
 /// Maximum wait for a hashing permit. The number of permits limits the number of concurrent hashes.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(15);
-/// Maximum number of passwords that wait for a hashing permit. If the queue is full, a new password usually displaces a
-/// waiting password: the newest one of the network with the most waiting passwords. But the new password is refused if
-/// its own network, including the new password, has at least as many waiting passwords as that network. A password of a
-/// signed-in user or a known device is not refused for this reason.
+/// Maximum number of passwords that wait for a hashing permit.
+///
+/// If the queue is full, a new password can displace a waiting one. The busiest network is the network with the most
+/// waiting passwords. The newest waiting password of the busiest network is displaced if the new password comes from:
+///
+/// - a signed-in user or a known device, or
+/// - another network that would still have fewer waiting passwords than the busiest network.
+///
+/// Otherwise the new password is refused.
 const MAX_WAITERS: usize = 512;
 /// Maximum number of passwords that wait for a hashing permit, per network or account.
 const MAX_WAITERS_PER_KEY: usize = 40;
-/// Placeholder hash for sign-ins with an unknown email address. Its verification takes as long as that of a real hash.
-/// The response time therefore does not reveal whether the account exists.
+/// Placeholder hash for sign-ins with an unknown email address. The verification of this hash takes as long as the
+/// verification of a real hash. The response time therefore does not reveal whether the account exists.
 static PLACEHOLDER: LazyLock<Result<String, PasswordError>> = LazyLock::new(|| hash_now("no one's password"));
 
 /// Errors of password hashing and verification.
@@ -82,7 +87,8 @@ impl QueueKey for HashingQueueKey {
 pub(crate) struct PasswordHashing(Arc<FairQueue<HashingQueueKey>>);
 
 sql_row! {
-    /// Account of a sign-in attempt, with its password hash. Two flags say if the attempt came from a known device.
+    /// Account of a sign-in attempt, with the password hash of the account. Two flags are true if the attempt came from
+    /// a known browser or from a known network.
     #[derive(Debug)]
     pub(crate) struct StoredPassword {
         pub(crate) account_id: AccountId,

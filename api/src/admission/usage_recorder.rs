@@ -4,9 +4,9 @@
 //! and a warning is logged. Limits do not depend on the statistics. A killed process loses the counts of the last
 //! seconds.
 //!
-//! A failed write is repeated. The repetition counts a call twice only if the first write was completed but the network
-//! lost the reply. A slow write is not counted twice: its statement timeout is shorter than the timeout of the reply,
-//! so Postgres rolls it back before the repetition.
+//! A failed write is repeated. The repetition counts a call twice only if Postgres completed the first write but its
+//! reply was lost. A slow write does not count a call twice: the statement timeout is shorter than the timeout of the
+//! reply, so Postgres rolls the slow write back before the repetition.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -37,8 +37,8 @@ const QUEUE: usize = 32_768;
 const ROWS: usize = 16_384;
 /// Interval at which calls are summed up. Polling avoids one wake-up per call.
 const SUMMED_EVERY: Duration = Duration::from_millis(100);
-/// Write intervals: the first for at most [`FEW`] waiting rows, the second for more rows. The longer interval sums up
-/// more calls per row.
+/// Write intervals: the first for at most [`FEW`] waiting rows, the second for more rows. With the longer interval,
+/// more calls are summed up in each row.
 const WRITTEN_EVERY: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(2_500)];
 /// Maximum number of rows for the shorter write interval.
 const FEW: usize = 200;
@@ -65,7 +65,8 @@ pub(crate) struct UsageRecorder {
 }
 
 impl UsageRecorder {
-    /// Starts the worker. The worker ends when the last handle is dropped and all rows are written.
+    /// Starts the worker. After the last handle is dropped, the worker tries once to write the remaining rows, and then
+    /// ends.
     pub(crate) fn start(config: &Config, tls: &MakeRustlsConnect, tasks: &BackgroundTasks) -> Self {
         let mut config = config.clone();
         add_session_options(&mut config, &format!("-c statement_timeout={}", STATEMENT_TIMEOUT.as_millis()));
@@ -109,7 +110,7 @@ fn outcome(status: StatusCode, quota_refused: bool) -> CallOutcome {
     }
 }
 
-/// Sums up calls, and writes the sums.
+/// Worker that sums up calls and writes the sums.
 struct UsageWriter {
     connection: StoreConnection,
     sums: BTreeMap<UsageKey, UsageIncrement>,
@@ -202,7 +203,7 @@ impl UsageWriter {
     }
 }
 
-/// Removes up to `rows` rows from the sums.
+/// Removes the first `rows` rows from `sums`, and returns them. If `sums` has fewer rows, all are removed.
 fn take_rows(
     sums: &mut BTreeMap<UsageKey, UsageIncrement>,
     rows: usize,

@@ -19,11 +19,11 @@ text_enum! {
 text_enum! {
     /// Visitors who may create an account in the dashboard.
     pub enum SignUp {
-        /// Any visitor, with any email address
+        /// Any visitor can create an account, with any email address
         Open = "open",
-        /// Only visitors with an invitation link from the operator
+        /// Only visitors with an invitation link from the operator can create an account
         Invited = "invited",
-        /// No visitor
+        /// Visitors cannot create an account
         Closed = "closed",
     }
 }
@@ -31,9 +31,9 @@ text_enum! {
 text_enum! {
     /// Person who changes the plan of an account.
     pub enum Billing {
-        /// The operator; account holders can request a change
+        /// The operator changes plans; account holders can request a change
         Off = "off",
-        /// Account holders, without a payment
+        /// Account holders change their own plan, without a payment
         SelfService = "self_service",
     }
 }
@@ -41,11 +41,11 @@ text_enum! {
 text_enum! {
     /// Persons who may read the market pages.
     pub enum MarketPages {
-        /// No reader
+        /// The market pages are switched off
         Off = "off",
-        /// Account holders, with the history of their plan
+        /// Only account holders can read the market pages, with the history of their plan
         SignedIn = "signed_in",
-        /// Any reader
+        /// Any visitor can read the market pages, with or without an account
         Public = "public",
     }
 }

@@ -1,7 +1,8 @@
 //! OpenAPI document: introduction, tags, and the parts that most endpoints share.
 //!
-//! These shared parts are response headers, CSV output, status 304 and the parameter `fields`. Invariant: only this
-//! module documents their effect on a response.
+//! Invariant: only this module documents the response headers, the CSV output, status 304, and the effect of the
+//! parameter `fields` on the response schemas. These parts are equal for most endpoints, so the code of the endpoints
+//! does not document them.
 
 use market::row::Flag;
 use serde_json::{Map, Value, json};
@@ -125,9 +126,9 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
     Ok(document)
 }
 
-/// Replaces the schema `Flag` by a list of the known flags, `x-extensible-enum`, in each property with the name
-/// `flags`. The schema `Flag` would allow only the known flags. But other flags exist: a withdrawn record adds a flag
-/// that contains the id of the record.
+/// Removes the schema `Flag`, because it would allow only the known flags. A client must accept other flags too: a
+/// withdrawn record adds a flag that contains the id of the record. The known flags are listed as `x-extensible-enum`
+/// in each property with the name `flags`.
 fn document_flag_words(schemas: &mut Value) {
     let Some(flag) = schemas.as_object_mut().and_then(|schemas| schemas.remove("Flag")) else { return };
     for schema in schemas.as_object_mut().into_iter().flat_map(Map::values_mut) {

@@ -1,5 +1,5 @@
-//! Currencies of securities, and counts of dividends without a currency. Such a dividend gets the currency of its
-//! security (R39).
+//! Currencies of securities, and numbers of dividends without a currency. A dividend without a currency gets the
+//! currency of its security (R39).
 
 use std::collections::BTreeMap;
 
@@ -15,8 +15,8 @@ use crate::log::reader::{Log, LogError};
 /// count, to limit memory.
 const MAX_SYMBOLS: usize = 200_000;
 
-/// Currency and unit of prices by symbol, for example British pounds and pence. They come from the newest security
-/// record of the symbol.
+/// Currency and unit of the prices of each symbol, for example British pounds and pence. Both come from the newest
+/// security record of the symbol.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SecurityCurrencies(BTreeMap<Symbol, (DateTime<Utc>, Currency)>);
 
@@ -58,7 +58,7 @@ impl SecurityCurrencies {
     }
 }
 
-/// Counts of dividends without a currency, by symbol.
+/// Number of dividends without a currency, by symbol.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct MissingCurrencyCounts {
     dividends: BTreeMap<Symbol, u64>,
@@ -93,8 +93,9 @@ impl MissingCurrencyCounts {
         self.dividends.values().sum::<u64>() + self.others
     }
 
-    /// Counts of the dividends without a currency, by the unit of the security's prices, such as GBX. The amounts are
-    /// assumed to be in this unit. Dividends of symbols without a separate count are not included.
+    /// Number of dividends without a currency, by the unit in which the prices of their security are quoted, for
+    /// example GBX (pence). The dividend amounts are assumed to be in the same unit. Dividends of symbols without a
+    /// separate count are not included.
     pub(crate) fn count_by_unit(&self, known: &SecurityCurrencies) -> BTreeMap<String, u64> {
         let mut units = BTreeMap::new();
         for (symbol, count) in &self.dividends {

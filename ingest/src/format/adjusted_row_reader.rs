@@ -14,7 +14,8 @@ use super::trading_day::{SeriesDates, TradingDay, plain_split, regular_dividend}
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
 
-/// Reader of daily rows. It adds the dividends after the last row, because the basis day is not known before.
+/// Reader of daily rows. It collects all dividends, and adds them to the batch only at the end of the file. In a file
+/// of one symbol, the basis day of the dividends is known only then, because it is the day of the newest row.
 pub(super) struct AdjustedRowReader<'a> {
     one_symbol: bool,
     basis: ShareBasis,
@@ -28,8 +29,9 @@ impl<'a> AdjustedRowReader<'a> {
         Self { one_symbol, basis, options, dividends: Vec::new(), days: SeriesDates::default() }
     }
 
-    /// Adds the dividends, the split and the price of a day. If the price is rejected, the dividends and the split are
-    /// added anyway, because the values of other rows may be adjusted for this split.
+    /// Adds the split and the price of a day, and collects its dividends for [`Self::finish`]. A day with a price is
+    /// rejected completely if its date is in the future. If only the price is invalid, the split and the dividends are
+    /// still used, because the values of other rows may be adjusted for this split.
     pub(super) fn add(&mut self, day: &TradingDay<'_>, rows: &mut RowAccumulator) -> Result<(), RowError> {
         let Self { basis, options, .. } = *self;
         let symbol = day.symbol;
@@ -68,8 +70,8 @@ impl<'a> AdjustedRowReader<'a> {
         Ok(())
     }
 
-    /// Checks that the rows are daily. If the file has one symbol and adjusted values, sets the newest day as the basis
-    /// day of all rows.
+    /// Checks that the rows are daily, and adds the collected dividends. If the file has one symbol and adjusted
+    /// values, the newest day becomes the basis day of all rows.
     pub(super) fn finish(mut self, rows: &mut RowAccumulator) -> Result<(), FeedReadError> {
         let sets_basis_date = self.one_symbol && self.basis == ShareBasis::SplitAdjusted;
         let newest = self.days.check_daily()?.filter(|_| sets_basis_date);

@@ -1,4 +1,4 @@
-//! Reader of tables with a header, for all formats.
+//! Reader of tables with a header row. All formats with such tables use this reader.
 
 use std::io::Read;
 
@@ -8,7 +8,8 @@ use crate::normalize::RowError;
 use crate::price::bar_parser::{PriceCells, PriceFields};
 use crate::source::csv_reader::{CsvReader, CsvRecord};
 
-/// Position of a column that the table does not have. The field at this position is empty in every record.
+/// Placeholder for the position of a column that the table does not have. No record has a field at this position, so a
+/// reader gets an empty field.
 pub(super) const NONE: usize = usize::MAX;
 
 /// Table after its header was read.
@@ -20,7 +21,7 @@ pub(super) struct HeaderedTable<R> {
 }
 
 impl<R: Read> HeaderedTable<R> {
-    /// Reads the header and normalizes each name with `spelling`. A trailing comma does not add a column.
+    /// Reads the header, and normalizes each column name with `spelling`. A trailing comma does not add a column.
     pub(super) fn open(reader: R, spelling: fn(&str) -> String) -> Result<Self, FeedReadError> {
         let mut records = CsvReader::new(reader)?;
         let header = records.next_record()?.map(|header| {
@@ -69,8 +70,8 @@ impl<R: Read> HeaderedTable<R> {
     }
 }
 
-/// Fails if the record does not have `width` fields. Empty fields at the end are ignored. `expected` returns the end of
-/// the error message.
+/// Fails if the record has an unclosed quote, fewer than `width` fields, or a non-empty field after the first `width`
+/// fields. If the number of fields is wrong, `expected` returns the end of the error message.
 pub(super) fn check_shape(
     width: usize,
     record: &CsvRecord<'_>,

@@ -46,12 +46,13 @@ pub struct ProjectorMetrics {
     lagging_replicas: Mutex<Vec<String>>,
 }
 
-/// Progress of the served generation's fact set, and the time of the last answer from Postgres.
+/// Progress of the fact set from which the served tables are derived, and the time of the last answer from Postgres.
+/// The health check uses both. A fact set is a set of tables with all rows that were loaded from the log.
 #[derive(Debug)]
 struct ServedProgress {
     fact_set: String,
     checkpoint: i64,
-    /// Number of log messages that are not applied to the fact set.
+    /// Number of log messages that are not yet applied to the fact set.
     pending: i64,
     /// Start of the stall timeout. It is set to the current time when the checkpoint changes, when a batch was written,
     /// when no message is pending, and while the fact set is paused.
@@ -118,7 +119,7 @@ impl ProjectorMetrics {
         })
     }
 
-    /// Stores the replicas of the log that lack messages or are offline.
+    /// Sets the warnings about replicas of the log. `replicas` are the replicas that lack messages or are offline.
     pub(crate) fn set_lagging_replicas(&self, replicas: &[LaggingReplica]) {
         *lock(&self.lagging_replicas) = replicas.iter().map(ToString::to_string).collect();
     }
@@ -167,7 +168,7 @@ impl ProjectorMetrics {
         }
     }
 
-    /// Records that a batch is being written, until the returned guard is dropped.
+    /// Records the start of the write of a batch. The write ends when the returned guard is dropped.
     pub(crate) fn begin_write(&self, fact_set: &str) -> WriteInProgress<'_> {
         let mut progress = lock(&self.progress);
         let counts = progress.fact_set == fact_set;

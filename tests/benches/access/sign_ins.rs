@@ -5,10 +5,9 @@ use futures::future::try_join_all;
 use harness::Api;
 use reqwest::Client;
 
-/// Number of connections of the flood.
 const CONNECTIONS: usize = 64;
 
-/// Sends sign-ins until the future is dropped. Returns only on an error.
+/// Sends sign-ins until the caller drops the future. Returns only if a request or a check fails.
 pub(crate) async fn flood(api: &Api) -> Result<()> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     try_join_all((0..CONNECTIONS).map(|number| guesses(api, number))).await?;

@@ -11,13 +11,11 @@ use tokio::net::TcpStream;
 use crate::load::Load;
 use crate::seed::Seeded;
 
-/// Growth of memory that does not count as a leak, in kilobytes. It allows for buffers of the allocator and of
-/// connections.
+/// Limit of the growth of memory, in kilobytes. Buffers of the allocator and of connections can grow by less than this
+/// without a leak.
 const SLACK_KB: u64 = 32 * 1024;
-/// Increase of open files that does not count as a leak.
 const SLACK_FILES: usize = 8;
 
-/// Memory, open files and threads of a process.
 #[derive(Debug, Clone, Copy)]
 struct Held {
     memory_kb: u64,
@@ -34,9 +32,9 @@ impl Held {
     }
 }
 
-/// Sends requests to the server in two rounds: for a tenth of `duration`, then for `duration`. Measures the resources
-/// of the server after each round. Returns an error if the number of threads has grown, or if memory or open files have
-/// grown by more than the slack.
+/// Sends requests to the server in two rounds: for a tenth of `duration`, and then for `duration`. Measures the
+/// resources of the server after each round. Returns an error if the number of threads has grown, or if memory or open
+/// files have grown by more than `SLACK_KB` or `SLACK_FILES`.
 pub(crate) async fn soak(api: &Api, seeded: &Seeded, duration: Duration) -> Result<String> {
     round(api, seeded, duration / 10).await?;
     let before = settled(api).await?;
@@ -48,8 +46,8 @@ pub(crate) async fn soak(api: &Api, seeded: &Seeded, duration: Duration) -> Resu
     Ok(format!("{before:?} before, {after:?} after"))
 }
 
-/// Sends requests for small responses, lists and bulk responses. Other clients disconnect in the middle of requests and
-/// responses.
+/// Sends requests for small responses, lists and bulk responses. At the same time, other clients disconnect in the
+/// middle of requests and responses.
 async fn round(api: &Api, seeded: &Seeded, duration: Duration) -> Result<()> {
     let small = Load::new(&[&api.base_url], 26, seeded.requests("quote"));
     let lists = Load::new(&[&api.base_url], 4, seeded.lists());
@@ -68,8 +66,8 @@ async fn round(api: &Api, seeded: &Seeded, duration: Duration) -> Result<()> {
     Ok(())
 }
 
-/// Opens 16 connections. Half of them send part of a bulk request. The others send a whole one and do not read the
-/// response. All disconnect after 200 ms.
+/// Opens 16 connections. Half of them send the first half of a bulk request. The others send a complete request, but do
+/// not read the response. All of them disconnect after 200 ms.
 async fn break_off(api: &Api, seeded: &Seeded) -> Result<()> {
     let requests = seeded.bulk();
     let address = api.base_url.trim_start_matches("http://");
@@ -85,8 +83,8 @@ async fn break_off(api: &Api, seeded: &Seeded) -> Result<()> {
     Ok(())
 }
 
-/// Waits until two successive checks find the same numbers of open files and threads. The server has then closed old
-/// connections and ended idle threads. Returns the resources of the server.
+/// Returns the resources of the server after two successive checks found the same numbers of open files and threads. By
+/// then, the server has closed old connections and ended idle threads.
 async fn settled(api: &Api) -> Result<Held> {
     let mut last = Held::by(api)?;
     eventually(Duration::from_secs(60), async || {

@@ -1,5 +1,5 @@
-//! Benchmark of open change streams: memory per stream, and the time from the end of a data load (`ingest load`) to the
-//! arrival of its event.
+//! Benchmark of open change streams (`GET /v1/changes`, server-sent events). It measures the memory per stream, and the
+//! time from the end of a data load (`ingest load`) to the arrival of the event at each stream.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -13,16 +13,13 @@ use tokio::time::timeout;
 
 use crate::seed::Seeded;
 
-/// Number of data loads. Each load adds one dividend.
 const LOADS: u32 = 30;
-/// Longest wait for the events of a load.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Results of one run.
 pub(crate) struct StreamFigures {
     streams: usize,
-    /// Times from the end of a data load to the arrival of its first event at each stream, ascending. The time is 0 if
-    /// the event arrived before the end of the load.
+    /// Ascending times from the end of a data load to the arrival of its first event, with one value per load and
+    /// stream. The time is 0 if the event arrived before the end of the load.
     times: Vec<Duration>,
     kilobytes: f64,
 }
@@ -45,8 +42,8 @@ impl fmt::Display for StreamFigures {
     }
 }
 
-/// Opens `streams` change streams and loads one dividend at a time. After each load, waits until every stream has
-/// received the event.
+/// Opens `streams` change streams, and then loads one dividend at a time. After each load, waits until every stream has
+/// received an event.
 pub(crate) async fn measure(
     app: &TestApp,
     api: &Api,
@@ -56,7 +53,8 @@ pub(crate) async fn measure(
     let _projector = app.spawn(Program::Projector, &["run"]).await?;
     let keys = seeded.keys.iter().skip(3).step_by(4).cycle().take(streams);
     let (arrived, mut arrivals) = mpsc::unbounded_channel();
-    // For its first stream, the API starts a reader with buffers. They must not count as memory of a stream.
+    // For the first stream, the API starts a reader with buffers that all streams share. This extra stream is opened
+    // before the measurement, so that these buffers do not count as memory of the measured streams.
     let mut open =
         vec![tokio::spawn(follow(connect(api, &seeded.keys[3]).await?, usize::MAX, arrived.clone()))];
     load(app, seeded, 0).await?;
@@ -97,7 +95,7 @@ async fn load(app: &TestApp, seeded: &Seeded, number: u32) -> Result<()> {
     app.feed(&format!("dividends-{number}.csv"), row).source("bench").today("2024-07-01").load().await
 }
 
-/// Opens a change stream and reads its first event.
+/// Opens a change stream, and reads until the `retry` field, which the server sends with its first event.
 async fn connect(api: &Api, key: &str) -> Result<TcpStream> {
     let mut stream = TcpStream::connect(api.base_url.trim_start_matches("http://")).await?;
     let head = format!("GET /v1/changes?kinds=dividends HTTP/1.1\r\nhost: bench\r\nx-api-key: {key}\r\n\r\n");
@@ -109,8 +107,8 @@ async fn connect(api: &Api, key: &str) -> Result<TcpStream> {
     Ok(stream)
 }
 
-/// Reads a change stream. Each time changes arrive, sends the pair of `number` and the current time to the channel
-/// `arrived`.
+/// Reads a change stream until it ends. Each time `upsert` events arrive, sends the pair of `number` and the current
+/// time to the channel `arrived`.
 async fn follow(
     mut stream: TcpStream,
     number: usize,

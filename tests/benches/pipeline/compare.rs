@@ -1,5 +1,5 @@
-//! Benchmark of `projector diff` and of an export. Their times are also printed as multiples of the time for reading
-//! two generations once.
+//! Benchmark of `projector diff`, which compares two generations (complete sets of read tables), and of the export to
+//! Parquet. The times are also printed as multiples of the time for reading two generations once.
 
 use std::time::Instant;
 
@@ -9,7 +9,6 @@ use harness::{Program, TestApp};
 
 use super::{Timed, timed};
 
-/// Names of a generation's read tables. The benchmark reads all of them with COPY.
 const TABLES: [&str; 13] = [
     "stocks",
     "quotes",
@@ -26,8 +25,9 @@ const TABLES: [&str; 13] = [
     "sectors",
 ];
 
-/// Compares the served generation with an equal one (`equal`), first by digests and then completely (`--whole`). Then
-/// compares the served generation with a generation that is derived as of the day before.
+/// Measures comparisons of the served generation with two others. The first is the generation `equal`, which has the
+/// same rows. One measurement skips rows with equal checksums, and another compares all rows (`--whole`). The second
+/// generation is rebuilt here as of `day_before`.
 pub(crate) async fn compare(app: &TestApp, equal: &str, day_before: &str) -> Result<()> {
     let other = timed(app, Program::Projector, &["rebuild", "--as-of", day_before]).await?;
     println!("{:32} {:>8.1} s", "rebuild of the day before", other.seconds);
@@ -49,8 +49,8 @@ pub(crate) async fn compare(app: &TestApp, equal: &str, day_before: &str) -> Res
     export(app, read).await
 }
 
-/// Measures the export of the served generation to Parquet. Prints only a note if the projector was built without the
-/// feature `parquet`. `read` is the time for reading two generations, in seconds.
+/// Measures the export of the served generation to Parquet, or prints a note if the projector was built without the
+/// feature `parquet`. `read` is the number of seconds for reading two generations.
 async fn export(app: &TestApp, read: f64) -> Result<()> {
     let folder = app.folder().join("export").display().to_string();
     if app.projector(&["export", "--help"]).await?.success().is_err() {
@@ -64,7 +64,7 @@ async fn export(app: &TestApp, read: f64) -> Result<()> {
     Ok(std::fs::remove_dir_all(folder)?)
 }
 
-/// Seconds for reading the served generation and another generation at the same time, on two connections.
+/// Returns the seconds for reading the served generation and another generation at the same time, on two connections.
 async fn read_both(app: &TestApp, other: &str) -> Result<f64> {
     let started = Instant::now();
     tokio::try_join!(read(app, "1"), read(app, other))?;

@@ -1,5 +1,5 @@
-//! Benchmark of updates after the first load: daily bars, a split, corrections and a second source. Each update is
-//! timed from its file to the served response.
+//! Benchmark of updates after the first load: daily bars, a split, corrections, a second source, and a day after a
+//! restart of the projector. The measured time of an update ends when the API serves the new data.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -13,13 +13,10 @@ use crate::yardstick::Yardstick;
 use crate::{Arguments, Market, database_bytes, peak_memory};
 
 const PATIENCE: Duration = Duration::from_secs(600);
-/// Interval between two requests for the served date or dividend.
 const PAUSE: Duration = Duration::from_millis(5);
-/// Number of days between two measurements of the database size.
+/// Number of added days between two measurements of the database size.
 const DISK_EVERY: usize = 50;
 
-/// Running service with its market. `least` is a lower bound of the time for deriving and writing one more day of
-/// prices.
 struct Live<'a> {
     app: &'a TestApp,
     api: &'a Api,
@@ -28,7 +25,6 @@ struct Live<'a> {
     day: NaiveDate,
 }
 
-/// Measures the updates after the first load, and the first day after a restart of the projector.
 pub(crate) async fn live(
     app: &TestApp,
     arguments: &Arguments,
@@ -56,7 +52,7 @@ pub(crate) async fn live(
         live.day(name, "second", "").await?;
     }
     memory(&projector);
-    // A projector that ends normally releases its lease.
+    // A projector that ends normally releases its lease, so that the next projector can start at once.
     projector.signal(Signal::TERM)?;
     projector.wait(PATIENCE).await?;
     let _projector = app.spawn(Program::Projector, &["run"]).await?;
@@ -70,8 +66,8 @@ fn memory(projector: &Daemon) {
 }
 
 impl Live<'_> {
-    /// Adds `count` days, one after the other, and prints the median and 99th percentile of their times. If `nights` is
-    /// true, the database is vacuumed after each day.
+    /// Adds `count` days one after the other, and prints the median and 99th percentile of their times. If `nights` is
+    /// true, vacuums the database after each day.
     async fn days(&mut self, count: u32, nights: bool) -> Result<()> {
         let (mut seconds, before) = (Vec::new(), database_bytes(self.app).await?);
         for number in 1..=count as usize {
@@ -105,8 +101,8 @@ impl Live<'_> {
         Ok(())
     }
 
-    /// Adds the next session. Returns the seconds from the start of the load of the session's file until the API serves
-    /// the session's date. `split` is a symbol with a 2:1 split on this day, or empty.
+    /// Adds the next trading day. Returns the seconds from the start of the load until the API serves the date of this
+    /// day. If `split` is not empty, it is a symbol that has a 2:1 split on this day.
     async fn day(&mut self, name: &str, source: &str, split: &str) -> Result<f64> {
         let next = self.day.iter_days().skip(1).find(|day| is_session(*day));
         self.day = next.context("a next session")?;
@@ -136,9 +132,9 @@ impl Live<'_> {
         Ok(seconds)
     }
 
-    /// Adds `count` days. The file of each day has the bars of the day, and repeats the bars of up to four added days
-    /// before it. One in 200 repeated bars has a corrected volume, which supersedes the earlier bar. Then prints the
-    /// share of superseded facts, which are needed only for past data versions.
+    /// Adds `count` days. The file of each day also repeats the bars of up to four days that this function added
+    /// before. One in 200 repeated bars has another volume than before, and supersedes the earlier bar. At the end,
+    /// prints the size of the superseded facts as a share of all facts.
     async fn repeated_sessions(&mut self, count: u32) -> Result<()> {
         let mut recent: Vec<NaiveDate> = Vec::new();
         for number in 0..count as usize {
@@ -197,8 +193,8 @@ impl Live<'_> {
         Ok(())
     }
 
-    /// Loads corrections of dividends. Prints the milliseconds from the end of a load until a response has the new
-    /// amount.
+    /// Loads `count` corrections of dividends. Prints the milliseconds from the end of a load until a response has the
+    /// new amount.
     async fn corrections(&self, count: u32, key: &str) -> Result<()> {
         let symbols: Vec<&String> = self.market.last.keys().collect();
         let mut delays = Vec::new();
@@ -230,20 +226,17 @@ impl Live<'_> {
     }
 }
 
-/// Copy of a price line with another date.
 fn on_day(line: &str, day: &str) -> String {
     let mut fields: Vec<&str> = line.split(',').collect();
     fields[1] = day;
     fields.join(",")
 }
 
-/// Copy of a price line with another volume.
 fn with_other_volume(line: &str, number: usize) -> String {
     let (rest, _) = line.rsplit_once(',').unwrap_or((line, ""));
     format!("{rest},{}", 1_000 + number)
 }
 
-/// Percentile of the values. For example, `share` 0.99 gives the 99th percentile. The result is 0 without values.
 fn percentile(values: &mut [f64], share: f64) -> f64 {
     values.sort_by(f64::total_cmp);
     values.get(((values.len() as f64 - 1.0) * share) as usize).copied().unwrap_or_default()

@@ -56,7 +56,6 @@ struct Arguments {
     bench: bool,
 }
 
-/// Price bar as a row of the table into which bars are copied for the yardstick.
 struct BarRow {
     symbol: String,
     date: NaiveDate,
@@ -64,16 +63,14 @@ struct BarRow {
     volume: i64,
 }
 
-/// Price bars that were read from the price files.
 #[derive(Default)]
 struct Market {
     bars: u64,
     rows: Vec<BarRow>,
-    /// Last line of each symbol in the price files.
+    /// Last line of each symbol in the price files. The key is the symbol.
     last: BTreeMap<String, String>,
 }
 
-/// Duration and peak memory of one run of a program.
 struct Timed {
     seconds: f64,
     peak_megabytes: u64,
@@ -137,7 +134,8 @@ async fn generate(app: &TestApp, arguments: &Arguments, folder: &Path, until: Na
     timed(app, Program::Ingest, &arguments).await
 }
 
-/// Reads the price files. Counts the bars, and returns the first `rows` bars and the last line of each symbol.
+/// Reads the price files and counts their bars. Of all bars, the result contains only the first `rows` bars and the
+/// last line of each symbol.
 fn read(folder: &Path, rows: usize) -> Result<Market> {
     let mut market = Market::default();
     for path in price_files(folder)? {
@@ -194,7 +192,6 @@ async fn copy_as_rows(app: &TestApp, rows: &[BarRow]) -> Result<f64> {
     Ok(rows.len() as f64 / started.elapsed().as_secs_f64())
 }
 
-/// Runs a program and measures its duration and peak memory. Fails if the program fails.
 async fn timed(app: &TestApp, program: Program, arguments: &[&str]) -> Result<Timed> {
     let started = Instant::now();
     let mut process = app.spawn(program, arguments).await?;
@@ -217,7 +214,6 @@ fn peak_memory(status: &str) -> u64 {
     line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok()).unwrap_or_default() / 1024
 }
 
-/// Prints the largest tables with their disk usage, including indexes.
 async fn largest_tables(app: &TestApp, bars: u64) -> Result<()> {
     let tables = "select schemaname || '.' || relname as name, pg_total_relation_size(relid) as bytes, \
                   pg_indexes_size(relid) as indexes from pg_stat_user_tables where relname <> 'bar_rows' \
@@ -230,7 +226,7 @@ async fn largest_tables(app: &TestApp, bars: u64) -> Result<()> {
     Ok(())
 }
 
-/// Disk size of the database in bytes, without the table of the yardstick.
+/// The size does not include the table of the yardstick.
 async fn database_bytes(app: &TestApp) -> Result<u64> {
     let size: i64 = app
         .sql_value("select pg_database_size(current_database()) - pg_total_relation_size('bar_rows')")

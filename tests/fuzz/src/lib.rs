@@ -1,5 +1,5 @@
-//! Fuzz targets: one function for each parser of untrusted bytes. Both cargo-fuzz and `cargo test` call them; `cargo
-//! test` uses the corpus and random bytes. No input may cause a panic.
+//! Fuzz targets: one function for each parser of untrusted bytes. No input may cause a panic. cargo-fuzz calls the
+//! functions with generated inputs, and `cargo test` calls them with the corpus and with random bytes.
 
 use async_nats::HeaderMap;
 use codec::bars::{PackedBars, unpack_closes};
@@ -7,7 +7,8 @@ use codec::records::{self, RecordSet};
 use event_log::record_batch::{Envelope, RecordBatch};
 use market::event::{Dividend, HoldingSnapshot, Kind, Security};
 
-/// Parses a file of any format. The first byte selects the format and the file name. The other bytes are the content.
+/// Parses a feed file of any format. The first byte selects the format and the file name. The other bytes are the
+/// content.
 pub fn formats(bytes: &[u8]) {
     if let Some((choice, content)) = bytes.split_first() {
         ingest::fuzz_targets::parse_file(*choice, content);

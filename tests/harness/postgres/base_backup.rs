@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use tokio_postgres::Client;
 
-/// Folders with contents that are valid only for the running server. They are empty in a copy.
+/// Folders whose contents are valid only for the running server. They are empty in a copy.
 const EMPTY: [&str; 8] = [
     "pg_dynshmem",
     "pg_notify",
@@ -21,11 +21,10 @@ const EMPTY: [&str; 8] = [
     "pg_subtrans",
     "pg_wal",
 ];
-/// Files of the running server that are not copied.
 const LEFT_OUT: [&str; 2] = ["postmaster.pid", "postmaster.opts"];
 
-/// Copies the cluster in `from` to `to` while its server runs. Returns the text of `backup_label`. The write-ahead log
-/// is not copied, because a replica fetches it from the server.
+/// Copies the database cluster in the folder `from` to the folder `to` while its server runs. Returns the text of
+/// `backup_label`. The write-ahead log is not copied, because a replica fetches it from the server.
 pub(super) async fn base_backup(client: &Client, from: &Path, to: &Path) -> Result<String> {
     client.execute("select pg_backup_start('replica', true)", &[]).await.context("starting a base backup")?;
     let (source, target) = (from.to_owned(), to.to_owned());
@@ -60,7 +59,7 @@ fn copy_folder(from: &Path, to: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Creates a folder that only this user can enter. Postgres refuses any other data folder.
+/// Creates a folder that only this user can enter. Postgres refuses a data folder that every user can enter.
 fn create_folder(path: &Path) -> Result<(), Error> {
     DirBuilder::new().recursive(true).mode(0o700).create(path)
 }

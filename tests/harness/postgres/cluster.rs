@@ -29,14 +29,14 @@ pub(super) struct Cluster {
     durability: Durability,
 }
 
-/// Minimum of `shared_buffers` in MB. It is also the value if the machine's memory is unknown.
+/// Smallest value of `shared_buffers` in MB. It is also used if the size of the machine's memory is unknown.
 const LEAST_BUFFERS: u64 = 128;
-/// Maximum of `shared_buffers` in MB. Benchmarks of ten thousand securities run with this value.
+/// Largest value of `shared_buffers` in MB. Benchmarks of ten thousand securities run with this value.
 const MOST_BUFFERS: u64 = 1024;
 
-/// Setting `shared_buffers`: a quarter of the machine's memory, limited to the range from `LEAST_BUFFERS` to
-/// `MOST_BUFFERS`. The Postgres manual recommends a quarter
-/// (<https://www.postgresql.org/docs/current/runtime-config-resource.html>).
+/// Returns the setting `shared_buffers`. The value is a quarter of the machine's memory, as the Postgres manual
+/// recommends (<https://www.postgresql.org/docs/current/runtime-config-resource.html>), but at least `LEAST_BUFFERS`
+/// and at most `MOST_BUFFERS`.
 fn shared_buffers() -> String {
     let told = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = told.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next());
@@ -47,7 +47,7 @@ fn shared_buffers() -> String {
 }
 
 impl Cluster {
-    /// Opens the cluster in `folder`, or creates it there.
+    /// Uses the existing cluster in `folder`, or creates a new cluster there. Does not start the server.
     pub(super) fn prepare(programs: Programs, folder: &Path, durability: Durability) -> Result<Cluster> {
         let user = ServerUser::find_if_root()?;
         fs::create_dir_all(folder)?;
@@ -86,7 +86,7 @@ impl Cluster {
             durability: self.durability,
         };
         let slot = format!("replica_{}", replica.port);
-        // From here on, the slot keeps the write-ahead log until the replica has received it.
+        // Because of the slot, the server does not delete any write-ahead log that the replica has not yet received.
         client.execute("select pg_create_physical_replication_slot($1, true)", &[&slot]).await?;
         let label = base_backup(client, &self.data, &replica.data).await?;
         replica.write("backup_label", &label)?;
@@ -119,9 +119,9 @@ impl Cluster {
         &self.log
     }
 
-    /// Command that starts the server of the cluster. When this process dies, the kernel sends SIGQUIT to the server.
-    /// The server then ends its sessions, and itself. SIGKILL would end only the server's main process, and its
-    /// sessions would continue to run.
+    /// Command that starts the server. When the harness process dies, the kernel sends SIGQUIT to the server. The
+    /// server then ends its sessions and exits. SIGKILL would end only the server's main process, and the sessions
+    /// would continue to run.
     pub(super) fn command(&self) -> Command {
         let mut command = self.as_user("postgres", "QUIT");
         command.arg("-D").arg(&self.data);
@@ -149,7 +149,6 @@ impl Cluster {
         settings
     }
 
-    /// Configures the server so that the roles of the API and of the projector need TLS and a password.
     pub(super) fn demand_tls(&self, certificate: &Certificate) -> Result<()> {
         for (from, to) in [(&certificate.certificate, "server.crt"), (&certificate.key, "server.key")] {
             let to = self.data.join(to);

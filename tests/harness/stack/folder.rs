@@ -1,7 +1,7 @@
 //! The stack's data folder.
 //!
 //! Invariants: only the process with the lock on the lock file uses the folder. The kernel releases the lock when the
-//! process ends, also after a crash. Only the owner of the folder can read secrets.
+//! process ends, also after a crash. Only the owner of the folder can read the secrets in it.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
@@ -21,13 +21,14 @@ use crate::server_user;
 
 const LOCK: &str = "lock";
 const ENVIRONMENT: &str = "environment.json";
-/// File with the environment variables of the last run that became ready. The next start renames `environment.json` to
-/// this name. If that start fails, the file remains unchanged.
+/// File with the environment variables of the last run that became ready. Every start renames an existing
+/// `environment.json` to this name. If that start fails, it writes no new `environment.json`, so this file remains
+/// valid.
 const LAST_ENVIRONMENT: &str = "last-environment.json";
 const CURSOR_SECRET: &str = "cursor-secret";
 
-/// Files and folders in the data folder that `--fresh` deletes. All others remain, because the user may have chosen a
-/// folder with other files.
+/// Files and folders that `--fresh` deletes from the data folder. Other files remain, because the user may have chosen
+/// a folder that contains other files.
 const DATA: [&str; 9] = [
     "postgres",
     "nats",
@@ -48,7 +49,6 @@ pub(super) struct StackFolder {
 }
 
 impl StackFolder {
-    /// Opens the folder, and locks it for this process.
     pub(super) fn open(fresh: bool) -> Result<StackFolder> {
         let path = location()?;
         folder::create(&path)?;
@@ -77,7 +77,6 @@ impl StackFolder {
         short_hash(&self.path)
     }
 
-    /// True if a variable of the previous run has this value.
     pub(super) fn last_environment_has(&self, value: &str) -> bool {
         self.last_environment.iter().any(|(_, said)| said == value)
     }
@@ -115,7 +114,6 @@ impl StackFolder {
     }
 }
 
-/// Environment variables of the running stack, for shells. Fails if no stack runs, or if the stack is still starting.
 pub(super) fn environment_of_running_stack() -> Result<Vec<(String, String)>> {
     let path = location()?;
     let Ok(lock) = File::open(path.join(LOCK)) else {
@@ -129,9 +127,9 @@ pub(super) fn environment_of_running_stack() -> Result<Vec<(String, String)>> {
     }
 }
 
-/// Data folder. If `$STACK_DIR` is set, it is this folder. For root, it is a folder in /var/tmp, because the user that
-/// runs Postgres may not be able to enter the workspace. Otherwise it is `.stack` in the workspace, or a folder in
-/// `~/.local/state` if the workspace does not exist.
+/// Path of the data folder: `$STACK_DIR` if it is set. Without `$STACK_DIR`, root uses a folder in /var/tmp, because
+/// the user that runs Postgres may not be able to enter the workspace. Other users use `.stack` in the workspace, or a
+/// folder in `~/.local/state` if the workspace does not exist.
 fn location() -> Result<PathBuf> {
     match environment::read_variable("STACK_DIR") {
         Some(folder) => std::path::absolute(folder).context("STACK_DIR"),
@@ -174,7 +172,8 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
-/// Writes a file under a temporary name and renames it, so that a reader never sees an incomplete file.
+/// Writes a file that only its owner can read. The file is written under a temporary name and then renamed, so that a
+/// reader never sees an incomplete file.
 fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     let staging = path.with_extension("new");
     let mut file = File::options().create(true).write(true).truncate(true).mode(0o600).open(&staging)?;

@@ -1,4 +1,4 @@
-//! One account and one API key per tier. The keys stay the same at every start.
+//! One account with one API key for each tier. Later starts use the same keys.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +12,13 @@ use crate::folder::random_suffix;
 
 const FILE: &str = "keys.json";
 
-/// Tiers, lowest first.
 pub(super) const TIERS: [&str; 4] = ["free", "starter", "premium", "professional"];
 
-/// Secrets of the keys, by tier.
+/// Map from the name of a tier to the secret of its API key.
 pub(super) type Keys = BTreeMap<String, String>;
 
-/// One key per tier. Keys of an earlier start are used again if they are valid; the other keys are new.
+/// Returns one key for each tier. This is the key of an earlier start if that key is still valid, and otherwise a new
+/// key.
 pub(super) async fn obtain_keys(services: &Services<'_>, api: &Api, folder: &StackFolder) -> Result<Keys> {
     let mut keys: Keys = folder.read_json(FILE).unwrap_or_default();
     for tier in TIERS {

@@ -12,7 +12,7 @@ use crate::Servers;
 const POLL: Duration = Duration::from_millis(200);
 
 /// Starts Postgres and NATS, unless the environment names existing servers. Prints the environment variables with which
-/// other test processes use the servers. Returns when the process with the id `run` ends.
+/// test processes use the servers. Returns when the process with the id `run` ends.
 pub async fn lend_servers(run: i32) -> Result<()> {
     let run = Pid::from_raw(run).context("0 is no process")?;
     let servers = Servers::shared().await?;

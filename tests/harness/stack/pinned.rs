@@ -1,5 +1,5 @@
-//! Download of the pinned servers in advance. It is for a machine that will be offline, or on which the user does not
-//! want to use the installed releases of the servers.
+//! Download of the pinned Postgres and NATS in advance. It is useful if the machine will be offline, or if the user
+//! does not want to use the servers that are installed on the machine.
 
 #![expect(clippy::print_stdout, reason = "a shell evaluates the output")]
 

@@ -28,14 +28,15 @@ impl Progress {
         announce(format_args!("[{:6.1} s] {what}", self.started.elapsed().as_secs_f64()));
     }
 
-    /// Runs one step to its end. Shows the last line of its output from time to time.
+    /// Prints `what`, and runs `command`, whose output goes to `log`. Every few seconds, prints the last line of the
+    /// output. Fails if the exit code is not 0.
     pub(super) async fn step(&self, what: &str, command: Command, log: &Path) -> Result<()> {
         self.step_with_findings(what, command, log, &[]).await?;
         Ok(())
     }
 
-    /// Runs one step. Returns `None` if its exit code is 0. If `findings` contains the exit code, returns the code and
-    /// the output of the step. Every other exit code is an error.
+    /// Like [`Progress::step`], but an exit code in `findings` is not an error. For such a code, returns the pair of
+    /// the code and the output of the command. Returns `None` if the exit code is 0.
     pub(super) async fn step_with_findings(
         &self,
         what: &str,

@@ -17,12 +17,13 @@ use crate::endpoints::Endpoints;
 use crate::environment;
 use crate::port;
 
-/// Maximum number of symbols that are tried in the search for a dividend payer.
+/// Maximum number of symbols that the search for a dividend payer tries.
 const CANDIDATES: usize = 10;
-/// Variable of `stack env` with the folder of the service's programs. Shells add this folder to their PATH.
+/// Name of the variable that contains the folder of the service's programs. For this variable, `stack env` prints a
+/// shell command that adds the folder to PATH.
 const PROGRAMS: &str = "STACK_PROGRAMS";
 
-/// Prints shell lines that export the running stack's addresses and keys.
+/// Prints shell commands that export the running stack's addresses and keys, and that add its programs to PATH.
 pub fn print_environment() -> Result<()> {
     for (name, value) in environment_of_running_stack()? {
         let value = quoted(&value);
@@ -36,23 +37,20 @@ pub fn print_environment() -> Result<()> {
     Ok(())
 }
 
-/// Quotes a value, so that a shell reads it as one word and expands nothing in it.
 fn quoted(value: &str) -> String {
     format!("'{}'", value.replace('\'', r"'\''"))
 }
 
-/// Name by which this program was called: `cargo stack`, or `stack`.
 pub(super) fn program_name() -> &'static str {
     if environment::read_variable("CARGO").is_some() { "cargo stack" } else { "stack" }
 }
 
-/// Ports on which the programs serve their metrics.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MetricsPorts {
     pub(super) api: u16,
     pub(super) projector: u16,
-    /// Free port for the metrics of `ingest watch` or `ingest pull`. The user may start these commands later. The stack
-    /// does not start them.
+    /// Port for the metrics of `ingest watch` or `ingest pull`. The stack does not start these commands, but the user
+    /// may start them later.
     pub(super) ingest: u16,
 }
 
@@ -96,7 +94,7 @@ pub(super) fn environment(
     Ok(environment)
 }
 
-/// Prints the report. Its last line states that the stack is ready.
+/// Prints the report. Its last line begins with `ready:`.
 pub(super) async fn print(api: &Api, keys: &Keys) -> Result<()> {
     let key = keys.get("professional").map(String::as_str).unwrap_or_default();
     let calls = calls_to_try(api, key).await?;
@@ -116,9 +114,8 @@ pub(super) async fn print(api: &Api, keys: &Keys) -> Result<()> {
     Ok(())
 }
 
-/// Example calls for the report. The function tries the calls for several symbols. It returns the calls for the first
-/// symbol for which all calls succeed and which pays dividends. If there is none, it returns the calls for the first
-/// symbol for which all calls succeed. Without any such symbol, it returns calls that need no symbol.
+/// Example calls for the report. They request data of a symbol for which every call succeeds, preferably a symbol that
+/// pays dividends. If the calls succeed for none of the tried symbols, the returned calls need no symbol.
 async fn calls_to_try(api: &Api, key: &str) -> Result<Vec<String>> {
     let listed = api.get(&format!("/v1/stocks?limit={CANDIDATES}"), Some(key)).await?;
     let mut found = Vec::new();
@@ -137,7 +134,7 @@ async fn calls_to_try(api: &Api, key: &str) -> Result<Vec<String>> {
     Ok(answering.unwrap_or_else(|| vec!["/v1/health".to_owned(), "/v1/stocks".to_owned()]))
 }
 
-/// Sends these calls. Returns `Some(true)` if the last response contains a dividend amount, and `Some(false)` if it
+/// Sends `calls`. Returns `Some(true)` if the last response contains a dividend amount, and `Some(false)` if it
 /// contains none. Returns `None` if a call fails.
 async fn pays_dividends(api: &Api, key: &str, calls: &[String]) -> Result<Option<bool>> {
     let mut last = String::new();

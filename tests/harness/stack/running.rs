@@ -48,7 +48,6 @@ impl Running {
         }
     }
 
-    /// Stops all processes that the stack started: the API and the projector first, then the servers.
     pub(super) async fn stop(&mut self, progress: &Progress) {
         if let Some(mut api) = self.api.take() {
             tell(progress, "the API", api.process.stop(Signal::TERM, PATIENCE).await.map(drop));

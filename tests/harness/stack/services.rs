@@ -1,4 +1,4 @@
-//! The service's programs as the stack runs them.
+//! Programs of the service (ingest, projector and API), with the commands and settings that the stack uses.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,14 +18,14 @@ use crate::environment;
 use crate::process::{Daemon, Output, command_bound_to_parent, output};
 use crate::servers::Servers;
 
-/// Options with which the demo market is generated. It has a realistic size, and is ready within a minute.
+/// Options of `ingest generate` for the demo market. The market has a realistic size, and is ready within a minute.
 const DEMO: [&str; 7] = ["--symbols", "300", "--years", "30", "--seed", "7", "--familiar-tickers"];
 
-/// Exit code of a load that refused some files or rows.
+/// Exit code of `ingest load` if it refused some files or rows, but loaded others.
 const SOME_REFUSED: i32 = 1;
-/// Exit code of a load that loaded no row.
+/// Exit code of `ingest load` if it loaded no row.
 const NOTHING_LOADED: i32 = 2;
-/// First words of the summary lines about rows that are not loaded.
+/// Beginnings of the lines in the summary of `ingest load` that report refused files and rejected rows.
 const REFUSALS: [&str; 3] = ["refused ", "rejected: ", "open rejects "];
 
 #[derive(Debug)]
@@ -57,7 +57,6 @@ impl<'a> Services<'a> {
         self.step("migrating the database", "migrate", Program::Projector, &["migrate"]).await
     }
 
-    /// Loads the feeds of the plan, and records which feeds are loaded.
     pub(super) async fn load(&self, plan: &LoadPlan) -> Result<()> {
         let (paths, source) = match plan {
             LoadPlan::Nothing => return Ok(()),
@@ -88,7 +87,6 @@ impl<'a> Services<'a> {
         plan.done(self.folder)
     }
 
-    /// Prints which files and rows of the feeds are not loaded.
     fn say_refusals(&self, title: &str, summary: &str) {
         self.progress.say(format_args!("{title}"));
         for line in summary.lines().filter(|line| REFUSALS.iter().any(|start| line.starts_with(start))) {
@@ -96,7 +94,6 @@ impl<'a> Services<'a> {
         }
     }
 
-    /// Prints how to load the refused files.
     fn say_next_load(&self, source: &str, log: &Path) {
         self.progress.say(format_args!(
             "the rest is loaded; correct the files, then run `ingest load FILE --source {source}` with the variables of `{} env` ({} has the whole report)",
@@ -105,8 +102,8 @@ impl<'a> Services<'a> {
         ));
     }
 
-    /// If this start loaded the user's own feeds, prints their effect on the served data, as `projector audit --since`
-    /// reports it.
+    /// Prints how the user's own feeds changed the served data, as `projector audit --since` reports it. Prints nothing
+    /// if this start loaded no feeds of the user.
     pub(super) async fn report_effect(&self, plan: &LoadPlan) -> Result<()> {
         let LoadPlan::Feeds { .. } = plan else { return Ok(()) };
         let log = fs::read_to_string(self.folder.log("load"))?;
@@ -139,8 +136,8 @@ impl<'a> Services<'a> {
         command.args(["serve", "--listen", &address, "--sign-up", "open", "--billing", "self_service"]);
         command.args(["--pages", "public", "--pages-tier", "professional"]);
         command.env("METRICS_LISTEN", figures.api.to_string());
-        // A shell may still have the address that `stack env` printed for the previous run. Its port may have been
-        // different.
+        // A shell may still have the address that `stack env` printed for the previous run. That run may have used
+        // another port.
         if environment::read_text("PUBLIC_URL").is_some_and(|url| self.folder.last_environment_has(&url)) {
             command.env_remove("PUBLIC_URL");
         }
@@ -148,14 +145,13 @@ impl<'a> Services<'a> {
         Api::wait_until_ready(format!("http://{address}"), process).await
     }
 
-    /// Runs a command of the API's program to its end.
     pub(super) async fn api(&self, arguments: &[&str]) -> Result<Output> {
         let mut command = self.command(Program::Api);
         command.args(arguments);
         output(command).await
     }
 
-    /// Generates the files of the demo market, unless an earlier start did.
+    /// Returns the folder of the demo market. Generates the market if no earlier start did.
     async fn generate(&self) -> Result<PathBuf> {
         let folder = self.folder.path().join("demo");
         if folder.exists() {

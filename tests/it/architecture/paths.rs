@@ -6,7 +6,6 @@ use std::path::Path;
 /// Path as a list of names from the crate's root, for example `a`, `b` and `C` for `a::b::C`.
 type Names = Vec<String>;
 
-/// Text with which the test module of a source file begins.
 const TESTS: &str = "#[cfg(test)]\nmod tests {";
 
 /// Modules of a crate, by their paths. The path of the root module is empty.
@@ -19,7 +18,7 @@ struct Module {
     /// Paths that occur in the module's code, each converted to a path from the crate's root. Paths into other crates
     /// are not included.
     used: Vec<Names>,
-    /// Names that this module re-exports, with the paths of the original items.
+    /// Re-exports of this module: each re-exported name with the path of the original item.
     exported: BTreeMap<String, Names>,
 }
 
@@ -31,12 +30,13 @@ impl Modules {
         Self::of(files.into_iter().filter(|(path, _)| path != "main.rs"))
     }
 
-    /// Parses source files. Each element of `files` is a path below the crate's `src` and the text of the file.
+    /// Parses source files. The elements of `files` are pairs of a path below the crate's `src` and the text of the
+    /// file.
     pub(super) fn of(files: impl Iterator<Item = (String, String)>) -> Self {
         Self(files.map(|(path, text)| (place(&path), Module::parse(path, &text))).collect())
     }
 
-    /// For each file, the other files of the crate that it uses.
+    /// Maps each file to the other files of the crate that it uses.
     pub(super) fn uses(&self) -> BTreeMap<String, Vec<String>> {
         let files_used = |module: &Module| {
             let files: BTreeSet<&str> = module
@@ -72,8 +72,8 @@ impl Module {
         module
     }
 
-    /// Adds the paths that occur in `code` to `used`, and its re-exports to `exported`. `place` is the path of the
-    /// module that contains `code`.
+    /// Adds the paths that occur in `code` to `used`, and the re-exports in `code` to `exported`. `place` is the path
+    /// of the module that contains `code`.
     fn read_code(&mut self, code: &str, place: &[String]) {
         let children: Vec<&str> =
             code.split("mod ").skip(1).filter_map(|rest| Some(rest.split_once(';')?.0.trim())).collect();
@@ -107,8 +107,8 @@ fn root_of(word: &str, place: &[String], children: &[&str]) -> Option<Names> {
     }
 }
 
-/// Adds the paths of an import to `paths`, each with `path` as its prefix. For example, `::a::{b, c::D}` adds `a::b`
-/// and `a::c::D`. Returns the text after the import.
+/// Parses an import after its first word, and adds the imported paths to `paths`, each with the prefix `path`. For
+/// example, `::a::{b, c::D}` adds `a::b` and `a::c::D` if `path` is empty. Returns the text after the import.
 fn expand<'t>(text: &'t str, mut path: Names, paths: &mut Vec<Names>) -> &'t str {
     let mut rest = text;
     while let Some(after) = rest.strip_prefix("::") {
@@ -142,7 +142,7 @@ fn word_at(text: &str) -> Option<&str> {
     (end > 0).then(|| &text[..end])
 }
 
-/// Words of a text, each with its byte offset.
+/// Words of a text, as pairs of byte offset and word.
 fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let is_edge = |c: char| !c.is_alphanumeric() && c != '_';
     text.split(is_edge)

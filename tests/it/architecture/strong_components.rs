@@ -16,16 +16,17 @@ pub(super) fn circles(edges: &BTreeMap<String, Vec<String>>) -> Vec<Vec<String>>
 
 struct Search<'a> {
     edges: &'a BTreeMap<String, Vec<String>>,
-    /// Visited nodes. The value is the number of the node in the order of the visits. It becomes `None` when the
-    /// strongly connected component of the node is complete.
+    /// Visited nodes. Each node has a number, which is its position in the order of the visits. When the strongly
+    /// connected component of a node is complete, the number is replaced by `None`.
     seen: BTreeMap<&'a str, Option<usize>>,
     open: Vec<&'a str>,
     found: Vec<Vec<String>>,
 }
 
 impl<'a> Search<'a> {
-    /// Visits a node and all unvisited nodes that it reaches. Returns the lowest number that the visit found at a node
-    /// with an incomplete component (Tarjan's low link).
+    /// Visits `node`, and then all unvisited nodes that can be reached from it. Returns Tarjan's low link of `node`:
+    /// the lowest number of the nodes that this visit found. Nodes whose component was already complete are not
+    /// considered.
     fn visit(&mut self, node: &'a str) -> usize {
         let order = self.seen.len();
         self.seen.insert(node, Some(order));

@@ -1,4 +1,4 @@
-//! Steps of a user through the dashboard, in the usual order.
+//! Tests of what a user does in the dashboard, from the first visit to the deletion of the account.
 
 use std::process::Command;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ const WHO: &str = "person@example.com";
 async fn a_person_sees_what_the_service_is_and_lands_on_the_next_step() -> Result<()> {
     let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
     let browser = &stage.browser;
-    // The landing page does not wait until its example is ready.
+    // The landing page is served even before its example is ready, so the test repeats the request.
     harness::eventually(Duration::from_secs(20), async || {
         stage.open("/").await?;
         ensure!(browser.has(".example .answer").await?, "no example yet");
@@ -208,7 +208,8 @@ async fn a_person_ends_another_session_reads_the_log_and_leaves() -> Result<()> 
     Ok(())
 }
 
-/// Without scripts, everything except the copy buttons works.
+/// The browser runs no scripts. A user must still be able to create, replace and delete keys, upgrade, and sign out and
+/// in.
 #[tokio::test]
 async fn a_person_without_scripts_does_the_same() -> Result<()> {
     let Some(stage) = Stage::set(BrowserOptions { without_scripts: true }).await? else { return Ok(()) };

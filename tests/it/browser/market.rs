@@ -1,4 +1,4 @@
-//! Steps of a user through the market pages, with and without scripts.
+//! Tests of what a user does on the market pages, with and without scripts.
 
 use std::time::Duration;
 
@@ -9,7 +9,8 @@ use super::Stage;
 
 const ENTER: char = '\u{e007}';
 
-/// Searches for a security, opens its page and the explanation of its yield, and calculates the income of two holdings.
+/// Searches for a security, opens the security's page and the explanation of the yield, and enters two holdings on the
+/// income page.
 async fn look_around(stage: &Stage) -> Result<()> {
     let browser = &stage.browser;
     stage.open("/").await?;
@@ -42,7 +43,8 @@ async fn look_around(stage: &Stage) -> Result<()> {
 async fn a_person_looks_around() -> Result<()> {
     let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
     look_around(&stage).await?;
-    // The slash key moves the focus to the search field on every page. Enter opens the typed symbol.
+    // The slash key moves the focus to the search field on every page. The Enter key opens the page of the typed
+    // symbol.
     stage.open("/s/FUND").await?;
     stage.browser.press(&format!("/brk.b{ENTER}")).await?;
     harness::eventually(Duration::from_secs(10), async || {
@@ -55,6 +57,6 @@ async fn a_person_looks_around() -> Result<()> {
 #[tokio::test]
 async fn a_person_without_scripts_looks_around() -> Result<()> {
     let Some(stage) = Stage::set(BrowserOptions { without_scripts: true }).await? else { return Ok(()) };
-    // The driver runs the script that measures the chart, even if scripts of pages do not run.
+    // Scripts of the pages are disabled, but the driver still runs the script that measures the chart.
     look_around(&stage).await
 }

@@ -1,5 +1,5 @@
-//! Checks of every page: accessibility, width on each screen, and use by keyboard. The API reference is also checked
-//! after a call.
+//! Tests of every page on a desktop and a phone screen: accessibility, and no page wider than the screen. Another test
+//! signs up with the keyboard alone.
 
 use anyhow::{Result, ensure};
 use chrono::{TimeDelta, Utc};
@@ -8,7 +8,6 @@ use harness::{BrowserOptions, Screen, accessibility_rules};
 use super::{PASSWORD, Stage};
 
 const WHO: &str = "person@example.com";
-/// Names and paths of the pages that need no sign-in. The pages of a signed-in user are in `OWN`.
 const PUBLIC: [(&str, &str); 21] = [
     ("landing", "/"),
     ("plans", "/plans"),
@@ -46,8 +45,9 @@ const OWN: [(&str, &str); 9] = [
 const DESKTOP: (u32, u32) = (1440, 900);
 const PHONE: (u32, u32) = (360, 740);
 
-/// Shows the current page on every screen. Returns the violations of the accessibility rules, and an entry for each
-/// screen on which the page is too wide. If `SCREENSHOTS` names a folder, images of the page are stored there.
+/// Shows the current page on a desktop and a phone screen, in light and dark colors. Returns the violations of the
+/// accessibility rules, and an entry for each screen on which the page is too wide. If the environment variable
+/// `SCREENSHOTS` names a folder, images of the page are stored there.
 async fn look(stage: &Stage, rules: &str, name: &str) -> Result<Vec<String>> {
     let mut found = vec![];
     for (size, (width, height)) in [("desktop", DESKTOP), ("phone", PHONE)] {
@@ -68,7 +68,7 @@ async fn look(stage: &Stage, rules: &str, name: &str) -> Result<Vec<String>> {
     Ok(found)
 }
 
-/// Inserts call statistics of 14 days, with every outcome of a call.
+/// Inserts usage statistics of the last 14 days, with calls of five different outcomes.
 async fn fill(stage: &Stage) -> Result<()> {
     let today = Utc::now().date_naive();
     for (outcome, base) in [("answered", 180i64), ("not_found", 9), ("rate", 14), ("plan", 3), ("failed", 1)]
@@ -137,7 +137,7 @@ async fn the_keyboard_is_enough() -> Result<()> {
     let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
     let (tab, enter) = ('\u{e004}', '\u{e007}');
     stage.open("/sign-up").await?;
-    // The first Tab key selects the link that skips the menu.
+    // The first press of the Tab key selects the link that skips the menu.
     stage.browser.press(&format!("{tab}{enter}")).await?;
     stage.browser.press(&format!("{tab}{WHO}{tab}{PASSWORD}{enter}")).await?;
     harness::eventually(std::time::Duration::from_secs(10), async || {
@@ -153,7 +153,6 @@ async fn the_keyboard_is_enough() -> Result<()> {
     Ok(())
 }
 
-/// Saves the holdings of the income page as a portfolio.
 async fn save_portfolio(stage: &Stage) -> Result<()> {
     stage.open("/income?holdings=COLA:120:6000,BRK.B:10").await?;
     stage.browser.fill("#name", "Shares of a rather long name for a portfolio").await?;
@@ -162,7 +161,6 @@ async fn save_portfolio(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
-/// Enters a key on the API reference page, and calls the quote endpoint.
 async fn try_quote(stage: &Stage) -> Result<()> {
     stage.browser.fill("#key", &stage.world.professional).await?;
     super::reference::press(stage, "stocks_by_symbol_quote").await?;

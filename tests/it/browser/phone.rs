@@ -1,5 +1,5 @@
-//! Pages at a phone's width: the selected tab and every error are in view, and each table row is shown as a card, so
-//! that no table scrolls sideways.
+//! Tests of the pages on a phone screen: the selected tab and error messages are in view, and no table scrolls
+//! sideways.
 
 use anyhow::{Result, ensure};
 use harness::{BrowserOptions, Screen};
@@ -9,7 +9,6 @@ use super::Stage;
 const WHO: &str = "phone@example.com";
 const PHONE: Screen = Screen { width: 360, height: 740, dark: false };
 
-/// True if the whole element is on the screen.
 async fn is_in_view(stage: &Stage, selector: &str) -> Result<bool> {
     let script = format!(
         "const box = document.querySelector(\"{selector}\").getBoundingClientRect();
@@ -54,7 +53,7 @@ async fn a_wrong_password_is_said_where_it_was_typed() -> Result<()> {
         ensure!(is_in_view(&stage, "[role=alert]").await?, "{form}: the error is out of view");
         ensure!(is_in_view(&stage, field).await?, "{form}: the field is out of view");
     }
-    // The error about a name that another key already has is shown at the form, below the table of keys.
+    // If a key's name is taken, the error is shown at the form, which is below the table of keys.
     stage.open("/dashboard/keys").await?;
     stage.create_key("laptop").await?;
     stage.open("/dashboard/keys").await?;

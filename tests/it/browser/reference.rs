@@ -1,5 +1,5 @@
-//! API reference page. The user enters or creates a key once. With this key, each endpoint responds when its button is
-//! pressed for the first time.
+//! Tests of the API reference page. Every endpoint must respond when its button is pressed, and the browser tab must
+//! store the key until the user signs out.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use super::Stage;
 const WHO: &str = "reader@example.com";
 const QUOTE: &str = "stocks_by_symbol_quote";
 
-/// Opens an endpoint on the API reference page, and presses its button.
+/// Opens the section of an endpoint on the API reference page, and presses the button that sends the request.
 pub(super) async fn press(stage: &Stage, endpoint: &str) -> Result<()> {
     stage.browser.click(&format!("#{endpoint} > summary")).await?;
     let script = format!("document.querySelector('#{endpoint} form.call > button').click()");
@@ -35,7 +35,7 @@ pub(super) async fn answered(stage: &Stage, endpoint: &str) -> Result<()> {
 #[tokio::test]
 async fn every_endpoint_answers_at_the_first_press() -> Result<()> {
     let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
-    // The page uses the symbol of the example response, which is loaded in the background.
+    // The page uses the symbol of the example response, which the service loads in the background.
     harness::eventually(Duration::from_secs(20), async || {
         stage.open("/docs").await?;
         ensure!(stage.browser.has("#reference[data-symbol]").await?, "no example yet");
@@ -93,18 +93,18 @@ async fn the_holders_key_is_offered_and_kept_for_the_session() -> Result<()> {
     let first = key().await?;
     assert!(first.starts_with("dds_live_"), "{first}");
     assert_eq!(stage.status(&first).await?, 200);
-    // The page does not contain the key again. The browser tab stores it.
+    // The HTML of the reloaded page does not contain the key. The browser tab has stored the key.
     stage.open("/docs").await?;
     assert_eq!(key().await?, first);
     assert!(!browser.run("return document.documentElement.outerHTML").await?.to_string().contains(&first));
     press(&stage, "stocks").await?;
     answered(&stage, "stocks").await?;
-    // A newer key replaces it.
+    // A newer key replaces the first one.
     stage.open("/docs").await?;
     browser.click("form[action='/dashboard/keys/reference'] button").await?;
     let second = key().await?;
     assert_eq!((stage.status(&first).await?, stage.status(&second).await?), (401, 200));
-    // Signing out ends the key and clears the tab.
+    // Signing out deletes the key and removes it from the browser tab.
     browser.click("form[action='/sign-out'] button").await?;
     stage.open("/docs").await?;
     assert_eq!(key().await?, "");

@@ -15,7 +15,6 @@ const LISTS: [&str; 4] = ["high-yield", "dividend-growth", "dividend-aristocrats
 /// Rows by id.
 type Rows = BTreeMap<String, Value>;
 
-/// A client's copy of the market or of some symbols, built only from the events of the change stream.
 pub(crate) struct StreamCopy {
     /// Symbols that the client follows. Empty means the whole market.
     symbols: Vec<String>,
@@ -26,14 +25,13 @@ pub(crate) struct StreamCopy {
 }
 
 impl StreamCopy {
-    /// Empty copy of these symbols. Without symbols, it is a copy of the whole market. The stream starts after the
-    /// event with the id `last`.
+    /// Creates an empty copy. The client follows `symbols`, or the whole market if `symbols` is empty. The stream
+    /// starts after the event with the id `last`.
     pub(crate) fn starting_at(last: &str, symbols: &[&str]) -> Self {
         let symbols = symbols.iter().map(|symbol| (*symbol).to_owned()).collect();
         Self { symbols, last: last.to_owned(), rows: BTreeMap::new(), seen: BTreeSet::new() }
     }
 
-    /// Number of changes that the client has received.
     pub(crate) fn events(&self) -> usize {
         self.seen.len()
     }
@@ -43,7 +41,7 @@ impl StreamCopy {
         self.follow_for(service, position, usize::MAX).await
     }
 
-    /// Like [`StreamCopy::follow`], but disconnects after this number of events.
+    /// Like [`StreamCopy::follow`], but disconnects after at most `events` events.
     pub(crate) async fn follow_for(&mut self, service: &Service, position: i64, events: usize) -> Result<()> {
         let last = self.last.clone();
         let query = if self.symbols.is_empty() {
@@ -82,8 +80,8 @@ impl StreamCopy {
         self.rows.get(kind).cloned().unwrap_or_default()
     }
 
-    /// Compares the copy with full downloads of its symbols. A copy of the whole market is compared for the symbols in
-    /// `market`.
+    /// Fails if the copy differs from full downloads of its symbols. A copy of the whole market is compared for the
+    /// symbols in `market`.
     pub(crate) async fn is_complete(&self, service: &Service, market: &BTreeSet<String>) -> Result<()> {
         let symbols: BTreeSet<String> =
             if self.symbols.is_empty() { market.clone() } else { self.symbols.iter().cloned().collect() };
@@ -133,7 +131,8 @@ impl StreamCopy {
             let mut served: BTreeSet<String> =
                 rows.iter().filter_map(|row| Some(row["symbol"].as_str()?.to_owned())).collect();
             if !self.symbols.is_empty() {
-                // The statuses contain every security that the client follows.
+                // The copied statuses contain every security that the client follows. Other securities are not
+                // compared.
                 served.retain(|symbol| self.rows("statuses").contains_key(symbol));
             }
             let copied: BTreeSet<String> = self
@@ -163,8 +162,8 @@ impl StreamCopy {
         Ok(())
     }
 
-    /// Checks the copied split and dividend factors of a symbol. For every served price, the product of the factors
-    /// with a later ex-date must equal the adjustment factor of the price.
+    /// For every served price, the product of the copied factors with a later ex-date must equal the adjustment factor
+    /// of the price. The split factor and the total factor are checked.
     async fn has_factors(&self, service: &Service, symbol: &str) -> Result<()> {
         let body = service.json(&format!("/v1/prices/{symbol}?range=max&limit=5000")).await?;
         let as_of = body["meta"]["as_of"].as_str().context("an as-of date")?.to_owned();

@@ -1,4 +1,4 @@
-//! Client of server-sent events.
+//! A client for server-sent events.
 
 use std::time::Duration;
 
@@ -6,16 +6,14 @@ use anyhow::{Context, Result, ensure};
 use harness::Api;
 use serde_json::Value;
 
-/// Maximum wait for an event.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Open stream of events.
 pub(crate) struct EventStream {
     response: reqwest::Response,
     received: Vec<u8>,
 }
 
-/// Event of the stream, or a heartbeat. A heartbeat is a comment with an id.
+/// An event of the change stream, or a heartbeat. A heartbeat has an id, but no name and no data.
 #[derive(Debug, Clone)]
 pub(crate) struct StreamEvent {
     pub(crate) id: String,
@@ -25,19 +23,18 @@ pub(crate) struct StreamEvent {
 }
 
 impl StreamEvent {
-    /// True if the event changes or deletes a row.
     pub(crate) fn is_change(&self) -> bool {
         self.name == "upsert" || self.name == "delete"
     }
 
-    /// Kind and id of the changed row.
+    /// Returns the kind and the id of the changed row.
     pub(crate) fn key(&self) -> (String, String) {
         let text = |name: &str| self.data[name].as_str().unwrap_or_default().to_owned();
         (text("kind"), text("id"))
     }
 
-    /// Position in the change journal up to which all changes have arrived. `None` if more changes of the same commit
-    /// follow.
+    /// Returns the position in the change journal up to which all changes have arrived. Returns `None` if more changes
+    /// of the same commit follow.
     pub(crate) fn position(&self) -> Option<i64> {
         let mut parts = self.id.split('.');
         let position = parts.nth(1)?.parse().ok();
@@ -45,7 +42,7 @@ impl StreamEvent {
     }
 }
 
-/// Requests a stream. Returns the response, which may be an error.
+/// Requests a stream. `last` is the value of the header `Last-Event-ID`. The response may have an error status.
 pub(crate) async fn request(
     api: &Api,
     query: &str,
@@ -68,7 +65,6 @@ impl EventStream {
         Ok(Self { response, received: Vec::new() })
     }
 
-    /// Waits for the next event. Returns `None` at the end of the stream.
     pub(crate) async fn next(&mut self) -> Result<Option<StreamEvent>> {
         tokio::time::timeout(PATIENCE, self.read()).await.context("no event came")?
     }
@@ -87,7 +83,7 @@ impl EventStream {
         tokio::time::timeout(PATIENCE, change).await.context("no change came")?
     }
 
-    /// Reads the stream to its end. Returns the changes, and the last event, which must be `end`.
+    /// Reads the stream to its end. Returns all changes and the last event. Fails if the last event is not `end`.
     pub(crate) async fn read_to_end(&mut self) -> Result<(Vec<StreamEvent>, StreamEvent)> {
         let mut events = Vec::new();
         while let Some(event) = self.next().await? {
@@ -112,7 +108,6 @@ impl EventStream {
     }
 }
 
-/// Parses one event.
 pub(super) fn parse(block: &str) -> Result<StreamEvent> {
     let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
     let data = field("data").map(serde_json::from_str).transpose()?.unwrap_or_default();

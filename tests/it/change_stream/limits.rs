@@ -1,5 +1,5 @@
-//! Limits of change streams. A stream is refused or ended because of its plan, its quota, a deleted key, a slow client,
-//! or the stop of its instance.
+//! Tests of the limits of change streams. The API refuses or ends a stream because of the account's plan or quota, a
+//! deleted key, a slow client, or an instance that stops.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -22,7 +22,7 @@ fn dividend(amount: &str) -> Value {
     json!({ "kind": "dividend", "symbol": "COLA", "id": "d", "ex_date": "2024-05-20", "amount": amount, "type": "special" })
 }
 
-/// Requests a stream that the API refuses. Returns the status and the body of the refusal.
+/// Requests a stream. Returns the status and the body of the response.
 async fn refused(world: &World, query: &str, key: &str) -> Result<(u16, Value)> {
     let response = request(&world.api, query, key, None).await?;
     Ok((response.status().as_u16(), response.json().await?))
@@ -60,7 +60,7 @@ async fn a_plan_has_a_number_of_open_streams_and_a_depth() -> Result<()> {
     assert_eq!((status, &body["code"]), (429, &json!("TOO_MANY_STREAMS")), "{body}");
     drop(second);
     let _third = eventually(PATIENCE, async || free().await).await?;
-    // The history of this plan begins a year ago.
+    // The history of the free plan begins a year ago, so the stream skips the dividend of 2010.
     let old = json!({ "kind": "dividend", "symbol": "COLA", "id": "c20103", "ex_date": "2010-03-13",
         "amount": "0.91", "frequency": "quarterly", "revision": 2 });
     load(&world, "news.ndjson", &[old, dividend("0.10")]).await?;
@@ -88,7 +88,7 @@ async fn all_instances_share_the_limit_of_open_streams() -> Result<()> {
     };
     let (first, mut other) = (open(&world.api).await?, open(&second).await?);
     assert!(is_refused(&world.api).await? && is_refused(&second).await?);
-    // The leases are renewed.
+    // Each open stream has a lease in `accounts.stream_slots`, which its instance renews.
     let expiry = "select min(expires_at) from accounts.stream_slots";
     let before: DateTime<Utc> = world.app.sql_value(expiry).await?;
     eventually(PATIENCE, async || {
@@ -99,7 +99,7 @@ async fn all_instances_share_the_limit_of_open_streams() -> Result<()> {
     .await?;
     drop(first);
     let mut again = eventually(PATIENCE, async || open(&second).await).await?;
-    // A stream ends if another instance takes its slot.
+    // A stream ends if its row in `accounts.stream_slots` belongs to another instance.
     let slot = "(select max(slot) from accounts.stream_slots)";
     world.app.sql(&format!("update accounts.stream_slots set instance = 0 where slot = {slot}"), &[]).await?;
     let (_, end) = tokio::select! {
@@ -107,7 +107,7 @@ async fn all_instances_share_the_limit_of_open_streams() -> Result<()> {
         ended = again.read_to_end() => ended?,
     };
     check(&end.data, json!({ "code": "SERVICE_UNAVAILABLE" }));
-    // The streams of a killed instance count until their leases end.
+    // The streams of a killed instance count against the limit until their leases end.
     second.process.kill9()?;
     assert!(is_refused(&world.api).await?);
     world.app.sql("update accounts.stream_slots set expires_at = now()", &[]).await?;
@@ -136,7 +136,7 @@ async fn deliveries_are_charged_and_a_used_quota_ends_the_stream() -> Result<()>
     check(&end.data, json!({ "code": "QUOTA_EXCEEDED" }));
     let position = |id: &str| id.split('.').nth(1).and_then(|number| number.parse::<i64>().ok());
     assert!(position(&end.id) >= position(&first.id), "{end:?}");
-    // With a new quota, the stream continues with the change that was not delivered.
+    // After the quota is reset, the stream continues with the change that was not delivered.
     world.app.sql(&format!("update accounts.limiter set used = 0, plan_version = plan_version + 1 where account_id = ({account})"), &[]).await?;
     let mut stream =
         EventStream::open(&world.api, "symbols=COLA&kinds=dividends", &key, Some(&end.id)).await?;
@@ -191,8 +191,7 @@ async fn a_client_that_reads_too_slowly_is_cut_off_and_can_continue() -> Result<
     slow.write_all(head.as_bytes()).await?;
     let mut received = vec![0; 64];
     slow.read_exact(&mut received).await?;
-    // The load has so many changes that neither the instance's memory nor the kernel's buffers of a connection can
-    // contain all of them.
+    // The changes of this load are too large for the instance's memory and the kernel's buffers of a connection.
     let day = |number: u32| chrono::NaiveDate::from_num_days_from_ce_opt(720_000 + number as i32);
     let rows: Vec<Value> = (0..20)
         .flat_map(|symbol| (0..1_500).map(move |number| (symbol, number)))
@@ -217,7 +216,7 @@ async fn a_client_that_reads_too_slowly_is_cut_off_and_can_continue() -> Result<
     let last = text.rsplit("id: ").next().and_then(|rest| rest.lines().next()).context("an id")?.to_owned();
     let (rest, end) = open(&world, "kinds=dividends&follow=false", Some(&last)).await?.read_to_end().await?;
     assert_eq!(end.data["code"], "CAUGHT_UP");
-    // A row that changed twice has two events with different ids.
+    // A row that changed twice has two events with different ids, so events and rows are counted separately.
     let events = text.split("\n\n").filter(|event| event.contains("event: upsert"));
     let first = events.map(event_stream::parse).collect::<Result<Vec<_>>>()?;
     let all = || first.iter().chain(&rest);

@@ -1,4 +1,5 @@
-//! Account pages: sessions, password, email address and log. The operator's commands for the same tasks are tested too.
+//! Tests of the account pages (sessions, password, email address and log), and of the operator's commands for the same
+//! tasks.
 
 use anyhow::{Context, Result};
 use harness::TestApp;

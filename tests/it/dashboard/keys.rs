@@ -1,4 +1,4 @@
-//! API keys that an account holder creates, replaces and deletes in the dashboard.
+//! Tests of API keys that an account holder creates, replaces and deletes in the dashboard.
 
 use std::time::Duration;
 
@@ -53,7 +53,8 @@ async fn a_key_is_replaced_with_an_overlap_and_deleted() -> Result<()> {
     for secret in [&old, &new] {
         assert_eq!(api.get(CALL, Some(secret)).await?.status, 200);
     }
-    // Sending the form again makes no second key. The old key has no button any more.
+    // Sending the form again creates no second replacement. The list of keys has no replace button for the old key any
+    // more.
     let again = person.fill("/dashboard/keys", &path, &[("overlap", "1h")]).await?;
     assert!(again.status == 422 && again.has("replaced already"), "{}", again.text);
     assert!(!person.get("/dashboard/keys").await?.has(&path));
@@ -135,8 +136,8 @@ async fn a_day_has_so_many_keys_and_those_long_deleted_are_not_listed() -> Resul
     Ok(())
 }
 
-/// Fails if the statement that waits for the account's lock also counts the keys. Each waiter would then count the keys
-/// as they were before its wait.
+/// Fails if the keys are counted in the statement that waits for the lock of the account. The snapshot of this
+/// statement is older than the wait, so concurrent requests could create more than ten active keys.
 #[tokio::test]
 async fn keys_made_at_once_are_no_more_than_keys_made_one_by_one() -> Result<()> {
     let (app, api) = open().await?;
@@ -195,7 +196,7 @@ async fn a_name_has_something_to_see_and_one_spelling() -> Result<()> {
         let page = person.fill("/dashboard/keys", "/dashboard/keys", &fields).await?;
         assert_eq!(page.status, 422, "{name:?}: {}", page.text);
     }
-    // The command also finds the key by the refused spelling, which has a separate accent character.
+    // The command also accepts the refused spelling, in which the accent is a separate character.
     app.api(&["key", "delete", WHO, "cafe\u{301}"]).await?.success()?;
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Plans of an account: upgrades, cancellations, requests to the operator, and the used quota of a deleted account.
+//! Tests of an account's plan: upgrades, cancellations, requests to the operator, and the used quota of a deleted
+//! account.
 
 use anyhow::{Result, ensure};
 use serde_json::{Value, json};
@@ -41,7 +42,7 @@ async fn the_free_limit_is_explained_and_an_upgrade_holds_at_once() -> Result<()
     assert_eq!((page.status, page.location()), (303, "/dashboard/plan?done=upgraded"));
     let next = api.get(CALL, Some(&key)).await?;
     assert_eq!((next.status.as_u16(), next.header("x-ratelimit-limit")), (200, Some("30")));
-    // Calls made before the upgrade still count against the new quota.
+    // Calls made before the upgrade also count against the quota of the new plan.
     assert_eq!(next.header("x-quota-remaining"), Some("49996"));
     Ok(())
 }
@@ -81,8 +82,8 @@ async fn less_holds_when_the_paid_month_ends() -> Result<()> {
     Ok(())
 }
 
-/// A paid month ends on the day of the month on which the subscription began. If the month has no such day, it ends on
-/// the last day of the month. Fails if it ends on another day.
+/// Fails if a paid month does not end on the day of the month on which the subscription began, or on the last day of a
+/// month that has no such day.
 #[tokio::test]
 async fn a_paid_month_ends_on_the_day_it_began() -> Result<()> {
     let app = TestApp::start().await?;
@@ -114,7 +115,7 @@ async fn where_the_operator_changes_plans_one_asks() -> Result<()> {
     check(&shown(&app).await?, json!({ "tier": "free", "effective_tier": "free", "wanted_tier": "premium" }));
     app.api(&["account", "set-tier", WHO, "premium"]).await?.success()?;
     check(&shown(&app).await?, json!({ "effective_tier": "premium", "wanted_tier": null }));
-    // A cancellation is a request to the operator too.
+    // A cancellation is a request to the operator, as an upgrade is.
     let page = person.fill(PLAN, "/dashboard/plan/cancel", &[]).await?;
     assert_eq!(page.location(), "/dashboard/plan?done=asked");
     let asked = json!({ "effective_tier": "premium", "paid_until": null, "wanted_tier": "free" });
@@ -176,9 +177,10 @@ async fn changes_of_a_plan_are_few_a_day_and_no_change_is_no_entry() -> Result<(
         ensure!([303, 422].contains(&status), "{status}");
         refused += i32::from(status == 422);
     }
-    // The limit is fifty changes a day. Of the last ten requests, five change nothing and are not refused.
+    // The limit is fifty changes a day. Of the last ten requests, five are refused, and five ask for the plan that is
+    // already chosen.
     assert_eq!((entries(&app, "account.next_tier").await?, refused), (50, 5));
-    // The limit does not apply to the operator. A repeated command adds no entry.
+    // The limit does not apply to the operator. A repeated command adds no entry to the audit log.
     for _ in 0..3 {
         app.api(&["account", "set-tier", WHO, "free"]).await?.success()?;
         app.api(&["account", "disable", WHO]).await?.success()?;
@@ -215,7 +217,7 @@ async fn a_deleted_account_gets_no_minute_back() -> Result<()> {
     while api.get(CALL, Some(&key)).await?.status == 200 {
         passed += 1;
     }
-    // The account gains one call every six seconds.
+    // The rate limit of the account permits one more call every six seconds.
     let flowed = started.elapsed().as_secs() / 6 + 1;
     assert!(passed <= flowed, "{passed} calls passed in {:?}", started.elapsed());
     Ok(())

@@ -1,4 +1,4 @@
-//! Attacks on the dashboard. `tests/asvs.md` lists the requirement of each test.
+//! Tests of attacks on the dashboard. `tests/asvs.md` lists the security requirement of each test.
 
 use std::time::{Duration, Instant};
 
@@ -92,7 +92,7 @@ async fn forms_from_elsewhere_change_nothing() -> Result<()> {
     let fields = [("token", token.as_str()), ("name", "forged"), ("life", "90")];
     for headers in [
         vec![("sec-fetch-site", "cross-site")],
-        // A page on another name of the same site.
+        // A page on another host of the same site.
         vec![("sec-fetch-site", "same-site"), ("origin", "http://other.localhost")],
         vec![("origin", "https://evil.example")],
         vec![("origin", "null")],
@@ -169,8 +169,8 @@ async fn cookies_stay_with_this_host_and_away_from_scripts() -> Result<()> {
     Ok(())
 }
 
-/// Sends sign-in attempts that should be refused. Fails if their statuses or pages differ. Returns the median duration,
-/// the status and the page.
+/// Sends sign-in attempts. Fails if the statuses or the pages of the responses differ. Returns the median duration, the
+/// status and the page.
 async fn refused(api: &Api, attempts: &[(String, &str)]) -> Result<(Duration, u16, String)> {
     let (mut took, mut told) = (vec![], vec![]);
     for (email, password) in attempts {
@@ -216,7 +216,8 @@ async fn guessing_is_slowed_down_and_locks_nobody_out() -> Result<()> {
         assert_eq!(Person::at(&api)?.post("/sign-in", &wrong).await?.status, 422);
     }
     let started = Instant::now();
-    // Of two simultaneous guesses, one is delayed. The other would wait too long, so it is refused.
+    // Of two simultaneous guesses, one is answered after a delay. The other would have to wait too long, so it is
+    // refused.
     let guess = async || Person::at(&api)?.post("/sign-in", &wrong).await;
     let (one, two) = futures::future::try_join(guess(), guess()).await?;
     let (heard, refused) = if one.status == 422 { (one, two) } else { (two, one) };
@@ -224,7 +225,7 @@ async fn guessing_is_slowed_down_and_locks_nobody_out() -> Result<()> {
     assert!(started.elapsed() > Duration::from_secs(8), "{:?}", started.elapsed());
     let wait: u64 = refused.header("retry-after").parse()?;
     assert!((1..=60).contains(&wait) && refused.has("Too many attempts"), "{wait}");
-    // Existing sessions stay open, and the right password is checked after its delay.
+    // Existing sessions stay open, and the right password is accepted after a delay.
     assert_eq!(holder.get("/dashboard").await?.status, 200);
     let right = [("email", WHO), ("password", PASSWORD)];
     assert_eq!(Person::at(&api)?.post("/sign-in", &right).await?.status, 303);
@@ -343,7 +344,7 @@ async fn signing_in_and_calls_do_not_wait_for_each_other() -> Result<()> {
     Ok(())
 }
 
-/// Fails if calls wait while the API checks the passwords of many sign-ins.
+/// Fails if API calls become much slower during many sign-ins. The password check of a sign-in is expensive.
 #[tokio::test]
 async fn a_flood_of_sign_ins_does_not_hold_up_calls() -> Result<()> {
     // The limits admit as many calls as the machine can make.

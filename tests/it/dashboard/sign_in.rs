@@ -1,4 +1,4 @@
-//! Sign-up, sign-in, one-time links, and the lifetime of a session.
+//! Tests of sign-up, sign-in, one-time links, and the lifetime of a session.
 
 use anyhow::{Context, Result, ensure};
 use harness::TestApp;
@@ -72,7 +72,7 @@ async fn where_sign_up_is_closed_the_operator_invites() -> Result<()> {
     let invited = app.api_serve_with(&[("SIGN_UP", "invited")]).await?;
     let mut person = Person::at(&invited)?;
     assert_eq!(person.post("/sign-up", &fields).await?.status, 422);
-    // Programs that open a mail's links before its reader do not use up the link.
+    // A mail program may open the link before the reader does. This must not use up the link.
     for _ in 0..3 {
         assert!(person.get(&path).await?.has("You are invited"));
     }
@@ -186,7 +186,7 @@ async fn signing_up_with_an_existing_address_gets_the_response_of_a_new_one() ->
         answers.push((page.status, page.location().to_owned(), page.text.clone(), names, cookies));
     }
     assert_eq!(answers[0], answers[1]);
-    // The second sign-up opened no session and changed nothing.
+    // The sign-up with the existing address opened no session and changed nothing.
     let asked = second.get("/dashboard").await?;
     assert!(asked.location().starts_with("/sign-in"), "{}", asked.location());
     assert!(second.get(asked.location()).await?.has("The address had an account before"));

@@ -1,5 +1,5 @@
-//! Floods of sign-ins from many new addresses. All instances share the limits, and a flood does not lock out the
-//! account holder.
+//! Tests of floods of sign-ins from many IP addresses. All instances share the limits, and a flood does not lock out
+//! the account holder.
 
 use std::time::{Duration, Instant};
 
@@ -12,23 +12,21 @@ use super::visitor::{PASSWORD, Page, Person};
 const WHO: &str = "who@example.com";
 const WRONG: [(&str, &str); 2] = [("email", WHO), ("password", "wrong horse battery")];
 const RIGHT: [(&str, &str); 2] = [("email", WHO), ("password", PASSWORD)];
-/// Settings of an API behind a proxy. Client addresses come from the header that the proxy sets.
+/// Settings of an API behind a trusted proxy. The tests choose client addresses with the header `x-forwarded-for`.
 const PROXIED: [(&str, &str); 4] = [
     ("SIGN_UP", "open"),
     ("TRUSTED_PROXIES", "127.0.0.1/32"),
-    // With this address, cookies have the names that a local service uses (for example `device`).
+    // With this URL, the names of cookies have no `__Host-` prefix.
     ("PUBLIC_URL", "http://127.0.0.1"),
     ("ADDRESS_CALLS_PER_MINUTE", "1000000"),
 ];
 
-/// Sends a sign-in attempt from the client address `address`. `fields` are the form's fields, and `cookie` is the
-/// cookie header.
 async fn sign_in(api: &Api, address: &str, fields: &[(&str, &str)], cookie: &str) -> Result<Page> {
     let headers = [("x-forwarded-for", address), ("cookie", cookie)];
     Person::at(api)?.post_with("/sign-in", fields, &headers).await
 }
 
-/// Returns the device cookie that a sign-in set.
+/// Returns the device cookie of a response as `name=value`.
 fn device(page: &Page) -> Result<String> {
     let cookies = page.headers.get_all("set-cookie").iter().filter_map(|cookie| cookie.to_str().ok());
     let cookie =
@@ -64,7 +62,8 @@ async fn an_attempt_is_charged_to_all_its_limits_or_to_none() -> Result<()> {
     assert!(refused_by == 0 && (5.0..=12.0).contains(&delay), "the sixth waits {delay} s");
     let (refused_by, wait) = charge(&app, &[both]).await?;
     assert!(refused_by == 1 && wait <= 4.0, "{refused_by} {wait}");
-    // Twenty attempts use up the account's limit. Attempts that the account refuses cost the address nothing.
+    // Twenty attempts use up the account's limit. Attempts that this limit refuses are not charged to the limit of the
+    // address.
     for number in 0..20 {
         let address = format!("address {number}");
         assert_eq!(charge(&app, &[(&address, 5, 20.0), ("account", 20, 0.0)]).await?.0, 0);
@@ -138,7 +137,8 @@ async fn a_flood_from_new_addresses_keeps_no_holder_out() -> Result<()> {
         Ok(())
     })
     .await?;
-    // The holder signs in without the cookie from the known network, then with the cookie from an unknown network.
+    // The holder signs in twice from a known network without the device cookie, and once from an unknown network with
+    // the cookie.
     for (instance, address, cookie) in
         [(&api, "198.51.100.1", ""), (&other, "198.51.100.1", ""), (&api, "192.0.2.77", device.as_str())]
     {
@@ -173,7 +173,7 @@ async fn refused_sign_ins_are_in_the_holders_log() -> Result<()> {
         Ok(())
     })
     .await?;
-    // A day has at most fifty such entries.
+    // The log of an account gets at most fifty such entries a day.
     let entries = "insert into accounts.audit (account_id, action, actor)
                    select id, 'session.refuse', 'visitor' from accounts.accounts, generate_series(1, 49)";
     app.sql(entries, &[]).await?;

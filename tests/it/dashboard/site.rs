@@ -1,4 +1,4 @@
-//! Public pages around the dashboard. Their statements are true, and no page waits for a database that does not reply.
+//! Tests of the public pages: their statements match the API, and no page waits for a database that does not reply.
 
 use std::time::{Duration, Instant};
 
@@ -14,7 +14,7 @@ use crate::api_world::{World, day, sessions};
 
 const WHO: &str = "site@example.com";
 const OPEN: [(&str, &str); 2] = [("SIGN_UP", "open"), ("BILLING", "self_service")];
-/// Pages that need no database.
+/// Pages that must load even if the database does not reply.
 const PUBLIC: [&str; 5] = ["/", "/docs", "/plans", "/status", "/nowhere"];
 const OWN: [&str; 6] = [
     "/dashboard",
@@ -25,7 +25,7 @@ const OWN: [&str; 6] = [
     "/dashboard/log",
 ];
 
-/// Waits until the landing page shows the answer of a live call. Returns the page.
+/// Loads the landing page until it shows the response of the example call. Returns the page.
 async fn with_example(person: &mut Person) -> Result<Page> {
     let mut page = person.get("/").await?;
     for _ in 0..200 {
@@ -53,7 +53,7 @@ async fn no_page_waits_for_a_frozen_database() -> Result<()> {
     let mut person = Person::signed_up(&world.api, WHO).await?;
     let mut stranger = Person::at(&world.api)?;
     let token = person.get("/dashboard/keys").await?.token()?;
-    // The first service has shown an example that it can repeat. The second service has none yet.
+    // The first API process has an example response, which it can show again. The second process has none yet.
     with_example(&mut stranger).await?;
     let fresh = world.app.api_serve_with(&OPEN).await?;
     let mut first_visitor = Person::at(&fresh)?;
@@ -67,7 +67,7 @@ async fn no_page_waits_for_a_frozen_database() -> Result<()> {
             [("stranger", &mut stranger), ("holder", &mut person), ("first visitor", &mut first_visitor)]
         {
             let page = within(second, &format!("{path} for a {who}"), visitor.get(path)).await?;
-            // The status page may report the outage by now.
+            // The status page may already report the outage, with another status.
             ensure!(page.status == status || path == "/status", "{path}: {}", page.status);
             ensure!(page.text.starts_with("<!doctype html>"), "{path}: {}", page.text);
         }
@@ -99,8 +99,8 @@ async fn no_page_waits_for_a_frozen_database() -> Result<()> {
     Ok(())
 }
 
-/// Returns the records of a security with some years of prices and quarterly dividends. The test uses them for a stock
-/// whose yield of 66 % is a finding of the audit, and for a well-known fund.
+/// Returns the records of a security with prices and quarterly dividends since 2021. The test uses them for a stock
+/// with a yield of 66 %, which `projector audit` reports, and for the fund SPY.
 fn more_records(symbol: &str, kind: &str, close: &str, amount: &str) -> Vec<Value> {
     let mut records = vec![
         json!({ "kind": "security", "symbol": symbol, "name": symbol, "type": kind, "exchange": "XNYS", "currency": "USD" }),
@@ -154,7 +154,7 @@ async fn the_example_is_a_security_without_a_finding_of_the_audit() -> Result<()
     Ok(())
 }
 
-/// Fails if the plans page names another lowest plan for an endpoint than the API requires.
+/// Fails if the plans page and the API disagree about the lowest plan that an endpoint requires.
 #[tokio::test]
 async fn the_plans_page_is_true() -> Result<()> {
     let world = World::start_with(&OPEN).await?;
@@ -223,7 +223,7 @@ async fn crawlers_and_browsers_find_what_they_look_for() -> Result<()> {
         let program = service.get(path, None).await?;
         assert!(program.status == 404 && program.json()?["error"].is_string(), "{path}: {}", program.text());
     }
-    // Under /v1 programs and browsers get JSON, and need a key.
+    // Under /v1, programs and browsers need a key, and both get JSON.
     let data = api.send(Method::GET, "/v1/nowhere", std::slice::from_ref(&accept)).await?;
     assert_eq!((data.status.as_u16(), &data.json()?["code"]), (401, &json!("INVALID_API_KEY")));
     let key = ("authorization", format!("Bearer {}", app.key("free").await?));
@@ -252,7 +252,7 @@ async fn the_status_page_says_what_health_says() -> Result<()> {
         let page = Person::at(&without)?.get(path).await?;
         assert!(page.status == 200 && !page.has("/sign-in"), "{path}: {}", page.text);
     }
-    // An empty service is down, and the page says so.
+    // For a service without data, the status page has the same status code as `/v1/health`.
     let (_app, empty) = open().await?;
     let page = Person::at(&empty)?.get("/status").await?;
     let health = empty.get("/v1/health", None).await?;

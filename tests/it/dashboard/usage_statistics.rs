@@ -1,5 +1,5 @@
-//! Usage statistics of the dashboard. The counts equal the number of calls that were sent, even if several processes
-//! answered. If a process is killed, at most its last second is not counted.
+//! Tests of the usage statistics. The counts equal the number of calls that were sent to several processes. A killed
+//! process may lose the counts of its last second.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +12,7 @@ use super::visitor::Person;
 
 type Rows = BTreeMap<(String, String, String), i64>;
 
-/// Returns the number of today's counted calls by endpoint, key and outcome.
+/// Returns today's counts of calls by endpoint, key name and outcome.
 async fn counted(app: &TestApp) -> Result<Rows> {
     let rows = app
         .sql(
@@ -69,8 +69,8 @@ async fn calls_over_three_processes_are_counted_as_they_were_sent() -> Result<()
     })
     .await?;
 
-    // One process is killed. The counts of the others are complete, and at most one second of its own counts is
-    // missing.
+    // The second process is killed, so its last ten calls may be missing from the counts. The counts of the other
+    // processes are complete.
     send(&[&apis[1]], &one, "/v1/stocks?limit=1", 10, 200).await?;
     apis[1].process.kill9()?;
     send(&[&apis[0], &apis[2]], &one, "/v1/stocks?limit=1", 20, 200).await?;
@@ -87,7 +87,7 @@ async fn calls_over_three_processes_are_counted_as_they_were_sent() -> Result<()
         Ok(())
     })
     .await?;
-    // The quota is exact. It includes calls about unknown symbols, and the calls of the killed process.
+    // The used quota is exact. It includes calls about unknown symbols, and the calls of the killed process.
     assert_eq!(app.sql_value::<i64>("select used from accounts.limiter").await?, 30 + 12 + 9 + 10 + 20 + 10);
 
     let told =

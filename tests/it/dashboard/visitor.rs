@@ -1,4 +1,4 @@
-//! A simulated person with a browser that keeps the session cookie, follows no redirect, and runs no script.
+//! A simulated person with a browser that stores the session cookie, follows no redirect, and runs no script.
 
 use std::time::Duration;
 
@@ -10,7 +10,6 @@ use reqwest::{Client, RequestBuilder};
 
 pub(crate) const PASSWORD: &str = "correct horse battery";
 
-/// A person who visits one API process.
 #[derive(Debug, Clone)]
 pub(crate) struct Person {
     client: Client,
@@ -19,7 +18,6 @@ pub(crate) struct Person {
     pub(crate) cookie: Option<String>,
 }
 
-/// A response: a page or a redirect.
 #[derive(Debug, Clone)]
 pub(crate) struct Page {
     pub(crate) status: u16,
@@ -32,18 +30,16 @@ impl Page {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
 
-    /// Returns the target of a redirect.
     pub(crate) fn location(&self) -> &str {
         self.header(LOCATION.as_str())
     }
 
-    /// Returns the text between the first `before` and the next `after`.
     pub(crate) fn between(&self, before: &str, after: &str) -> Result<&str> {
         let found = self.text.split_once(before).and_then(|(_, rest)| rest.split_once(after));
         Ok(found.with_context(|| format!("no {before:?} in {}", self.text))?.0)
     }
 
-    /// Returns the anti-forgery token of the page's forms.
+    /// Returns the CSRF token of the page's forms.
     pub(crate) fn token(&self) -> Result<String> {
         Ok(self.between("name=\"token\" value=\"", "\"")?.to_owned())
     }
@@ -60,7 +56,6 @@ impl Person {
         Ok(Self { client, base: api.base_url.clone(), cookie: None })
     }
 
-    /// Signs up a new person.
     pub(crate) async fn signed_up(api: &Api, email: &str) -> Result<Self> {
         let mut person = Self::at(api)?;
         let page = person.post("/sign-up", &[("email", email), ("password", PASSWORD)]).await?;
@@ -73,7 +68,7 @@ impl Person {
         self.send(request.header("accept", "text/html,application/xhtml+xml")).await
     }
 
-    /// Posts a form without adding a token.
+    /// Posts a form. Unlike [`Person::fill`], this function adds no CSRF token.
     pub(crate) async fn post(&mut self, path: &str, fields: &[(&str, &str)]) -> Result<Page> {
         self.post_with(path, fields, &[]).await
     }
@@ -97,13 +92,12 @@ impl Person {
         self.send(request).await
     }
 
-    /// Posts a body of any media type.
     pub(crate) async fn send_body(&mut self, path: &str, media_type: &str, body: String) -> Result<Page> {
         let request = self.client.post(format!("{}{path}", self.base)).body(body);
         self.send(request.header("content-type", media_type)).await
     }
 
-    /// Loads `page`, adds its anti-forgery token to `fields`, and posts them to `path`.
+    /// Loads `page`, and posts `fields` with the page's CSRF token to `path`.
     pub(crate) async fn fill(&mut self, page: &str, path: &str, fields: &[(&str, &str)]) -> Result<Page> {
         let token = self.get(page).await?.token()?;
         let with_token: Vec<(&str, &str)> =
@@ -111,7 +105,6 @@ impl Person {
         self.post(path, &with_token).await
     }
 
-    /// Creates an API key and returns its secret.
     pub(crate) async fn create_key(&mut self, name: &str) -> Result<String> {
         let fields = [("name", name), ("life", "90")];
         let page = self.fill("/dashboard/keys", "/dashboard/keys", &fields).await?;

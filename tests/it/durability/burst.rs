@@ -1,4 +1,4 @@
-//! Memory of loading and applying a feed. A feed ten times as large must not take ten times the memory.
+//! Tests of the memory for loading and applying a feed. A feed ten times as large must not take ten times the memory.
 
 use std::time::Duration;
 
@@ -19,7 +19,6 @@ fn peak(program: &Daemon) -> Option<u64> {
     Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? / 1024)
 }
 
-/// Runs a program to its end and returns its peak memory in MiB.
 async fn peak_of(app: &TestApp, program: Program, arguments: &[&str]) -> Result<u64> {
     let mut running = app.spawn(program, arguments).await?;
     let mut highest = 0;

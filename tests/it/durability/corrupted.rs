@@ -1,8 +1,8 @@
-//! Corrupted block files of the log. `ingest verify` reports the loss, and a repair or an exported copy restores the
-//! messages.
+//! Tests with corrupted block files of the log. `ingest verify` reports the loss, and a repair or an exported copy
+//! restores the messages.
 //!
-//! The NATS server may skip a message, cut a file off at the damage, or forget the stream. The programs must not
-//! mistake any of these logs for a complete one.
+//! The NATS server may skip a message, cut a file off at the damage, or lose the whole stream. The programs must not
+//! mistake such a log for a complete one.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -22,21 +22,18 @@ fn rot(file: &Path) -> Result<()> {
     Ok(std::fs::write(file, bytes)?)
 }
 
-/// The way in which the server ends before a file is corrupted.
 #[derive(Debug, Clone, Copy)]
 enum Ending {
     Stopped,
     Killed,
 }
 
-/// Corrupts the oldest block file of an app's log while the server is down.
 async fn rot_oldest_block(servers: &Servers, app: &TestApp, ending: Ending) -> Result<()> {
     let blocks = servers.nats.block_files(&app.endpoints().stream).await?;
     rot_while_down(servers, blocks.first().context("a block file")?, ending).await
 }
 
-/// Corrupts the configuration of an app's stream while the server is down. The restarted server cannot restore the
-/// stream.
+/// Corrupts the configuration file of an app's stream, so that the restarted server cannot restore the stream.
 async fn rot_configuration(servers: &Servers, app: &TestApp, ending: Ending) -> Result<()> {
     let blocks = servers.nats.block_files(&app.endpoints().stream).await?;
     let messages = blocks.first().and_then(|block| block.parent()).context("a folder of blocks")?;
@@ -64,8 +61,8 @@ async fn ids(app: &TestApp) -> Result<BTreeSet<String>> {
     Ok(ids)
 }
 
-/// Makes a log of several block files. The first run in the log is small. Returns the path of an exported copy of the
-/// log.
+/// Loads a small run and then a large one, so that the log has several block files. Returns the path of an exported
+/// copy of the log.
 async fn large_log(app: &TestApp) -> Result<String> {
     let small = app.folder().join("prices.csv");
     std::fs::write(&small, "symbol,date,close\nKEPT,2024-06-28,7\n")?;
@@ -91,7 +88,8 @@ async fn messages_lost_from_the_newest_file_are_found_and_published_again() -> R
         rot_oldest_block(&servers, &app, ending).await?;
         let (code, found) = verify(&app, &["--check-only"]).await?;
         assert_eq!((code, &found["whole"]), (1, &false.into()), "{ending:?}: {found}");
-        // A run that lost its end is resumed; one that lost a batch in its middle is repaired.
+        // `ingest resume` completes a run whose last messages are lost. `ingest verify` repairs a run with a lost batch
+        // in the middle.
         app.ingest(&["resume"]).await?.success()?;
         let (code, found) = verify(&app, &[]).await?;
         assert_eq!(code, 0, "{ending:?}: {found}");
@@ -175,7 +173,7 @@ async fn a_log_its_server_gave_up_is_not_taken_for_an_empty_one_and_comes_back_f
     app.ingest(&["import", &copy]).await?.success()?;
     assert_eq!(verify(&app, &["--check-only"]).await?.0, 0);
     assert_eq!(ids(&app).await?, before);
-    // The imported log is the one from which the facts were derived.
+    // The projector accepts the imported log as the one from which the facts were derived.
     let status = app.projector(&["status", "--json"]).await?.success()?.json()?;
     assert_eq!(status["log_last_sequence"].as_u64(), Some(before.len() as u64), "{status}");
     Ok(())

@@ -1,4 +1,5 @@
-//! Full disks. The error is clear, no acknowledged message is lost, and the programs continue after space is freed.
+//! Tests with full disks. The error asks for free disk space, no acknowledged message is lost, and the programs
+//! continue after space is freed.
 
 use std::time::Duration;
 
@@ -24,7 +25,6 @@ async fn undisturbed() -> Result<Vec<(String, i64, String)>> {
     digest(&app).await
 }
 
-/// Returns the bodies of the log's messages in order.
 async fn bodies(app: &TestApp) -> Result<Vec<Vec<u8>>> {
     Ok(messages(app).await?.into_iter().map(|(.., body)| body).collect())
 }
@@ -42,8 +42,8 @@ async fn fails_for_room(app: &TestApp, feed: &str, said: &str) -> Result<Vec<Vec
     Ok(stored)
 }
 
-/// Fails if an acknowledged message is gone. Then resumes and applies the load, and compares the tables with those of
-/// an undisturbed load.
+/// Resumes and applies the load. Fails if a message in `before` is gone from the log, or if the tables differ from
+/// those of an undisturbed load.
 async fn goes_on_from(app: &TestApp, before: Vec<Vec<u8>>) -> Result<()> {
     assert!(bodies(app).await?.starts_with(&before), "acknowledged messages are gone");
     app.ingest(&["resume"]).await?.success()?;
@@ -80,7 +80,7 @@ async fn a_load_beyond_the_room_nats_allows_itself_says_so_and_is_resumed() -> R
     goes_on_from(&app, before).await
 }
 
-/// Returns the checkpoint. Fails if the facts do not come from exactly the messages up to the checkpoint.
+/// Returns the projector's checkpoint. Fails if the facts do not come from exactly the messages up to the checkpoint.
 async fn position(app: &TestApp) -> Result<i64> {
     let query = "select checkpoint, checkpoint = (select count(*) from (select sequence from facts.frames \
                  union select sequence from facts.runs) as applied) and checkpoint = (select coalesce(max(sequence), 0) \
@@ -117,7 +117,6 @@ async fn a_rebuild_is_not_begun_where_its_generation_has_no_room() -> Result<()>
     Ok(())
 }
 
-/// The kind of disk space that Postgres lacks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Lacking {
     /// Postgres has no space for another segment of the write-ahead log. It soon needs one, because the current segment
@@ -129,7 +128,6 @@ enum Lacking {
 }
 
 impl Lacking {
-    /// Fills the disk so that Postgres lacks this kind of space.
     async fn arrange(self, app: &TestApp, disk: &SmallDisk) -> Result<()> {
         const SPARE: &str = "select exists (select from pg_ls_waldir() where name > pg_walfile_name(pg_current_wal_insert_lsn()))";
         const NEXT: &str = "select pg_logical_emit_message(false, 'room', 'x'), pg_switch_wal()";
@@ -143,7 +141,7 @@ impl Lacking {
             }
             Lacking::Pages => {
                 app.sql(NEXT, &[]).await?;
-                // Postgres creates the segment file at the first write to it.
+                // This write creates the file of the new segment before the disk is full.
                 app.sql("select pg_logical_emit_message(true, 'room', 'x')", &[]).await?;
                 disk.fill_except(1 << 20)
             }
@@ -151,8 +149,8 @@ impl Lacking {
     }
 }
 
-/// Applies a market while Postgres lacks disk space, then frees space. Returns the projector's log, or `None` if the
-/// test is skipped.
+/// Applies a market while Postgres lacks disk space, then frees space. Fails if the tables differ from those of an
+/// undisturbed load. Returns the projector's log, or `None` if the test is skipped.
 async fn applied_in_spite_of_a_full_disk(lacking: Lacking) -> Result<Option<String>> {
     let Some(disk) = SmallDisk::mount(512)? else { return Ok(None) };
     let servers = Servers::private_with_postgres_on(&disk).await?;
@@ -164,7 +162,7 @@ async fn applied_in_spite_of_a_full_disk(lacking: Lacking) -> Result<Option<Stri
     load(&app, &feed).await?.success()?;
     lacking.arrange(&app, &disk).await?;
     let projector = app.spawn(Program::Projector, &["run"]).await?;
-    // Postgres reports the full disk, or ends before it can.
+    // Without space for a segment, Postgres may end before it can report the full disk.
     let told = match lacking {
         Lacking::Segment => "transient failure",
         Lacking::Pages => "disk of Postgres is full; free space on it",

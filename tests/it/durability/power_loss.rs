@@ -1,5 +1,5 @@
-//! Power loss: every acknowledged batch is on disk. The tests record the system calls of the NATS server during a load
-//! and check them.
+//! Tests that every acknowledged batch is on disk, so that it survives a power loss. The tests record the system calls
+//! of the NATS server during a load, and check the recording.
 
 use anyhow::{Context, Result};
 use harness::{Servers, SystemCalls, TestApp};
@@ -9,7 +9,8 @@ use crate::log_copies::market;
 
 const CALLS: &str = "write,writev,pwrite64,pwritev,sendto,sendmsg,fsync,fdatasync,rename,renameat,renameat2";
 
-/// Loads a feed and records the system calls of the server. Returns `None` if they cannot be recorded.
+/// Loads a feed, records the system calls of the NATS server, and checks the recording. Returns `None` if this machine
+/// cannot record system calls.
 async fn recorded_load(app: &TestApp, symbols: &str, years: &str) -> Result<Option<Verdict>> {
     let feed = market(app, symbols, years).await?;
     let (server, record) = (app.servers().nats.pid().await?, app.folder().join("nats.calls"));

@@ -1,40 +1,39 @@
-//! Check of the NATS server's recorded system calls: each message must be on disk before it is acknowledged.
+//! Check of the NATS server's recorded system calls: each message must be on disk before the server acknowledges it.
 //!
-//! A line of the recording is usually a whole call. If calls of two threads overlap, a call has two lines, one for its
-//! beginning and one for its end. A message survives a power loss if its block file was synced by an fsync that began
-//! after the message was written. A file that replaces a block file must be on disk before the replacement.
+//! A line of the recording is usually a whole system call. If calls of two threads overlap, a call has two lines, one
+//! for its beginning and one for its end. A message survives a power loss if its block file was synced by an fsync that
+//! began after the message was written. A file that replaces a block file must be on disk before the replacement.
 
 use std::collections::{HashMap, HashSet};
 
-/// Result of checking a recording.
 #[derive(Debug, Default)]
 pub(super) struct Verdict {
-    /// Sequences of the acknowledged messages.
     pub(super) acknowledged: HashSet<u64>,
-    /// Sequences of messages that were not on disk when they were acknowledged. A power loss could have destroyed them.
+    /// Sequence numbers of the messages that were not on disk when they were acknowledged. A power loss could have
+    /// destroyed them.
     pub(super) uncertain: HashSet<u64>,
     /// Block files that were replaced by a file that was not on disk yet.
     pub(super) replaced_early: Vec<String>,
 }
 
-/// Checks the acknowledgements of one stream.
+/// Checks a recording, for the messages of one stream.
 pub(super) fn judge(recording: &str, stream: &str) -> Verdict {
     let mut replay = Replay { stream, ..Replay::default() };
     recording.lines().for_each(|line| replay.line(line));
     replay.verdict
 }
 
-/// End of a line that contains only the beginning of a call. A later line contains the end of the call.
+/// End of a line that contains only the beginning of a system call. A later line contains the end of the call.
 const UNFINISHED: &str = "<unfinished ...>";
-/// Bits of a sequence number that mark a deleted message.
+/// Bits that NATS sets in a sequence number to mark a deleted message.
 const MARKS: u64 = 0b11 << 62;
 
 #[derive(Default)]
 struct Replay<'a> {
     stream: &'a str,
-    /// Calls that have begun but not ended, by thread.
+    /// System calls that have begun but not ended, by thread.
     begun: HashMap<&'a str, Call>,
-    /// Sequences of the messages written to each file since its last fsync.
+    /// Sequence numbers of the messages that were written to each file, but not synced yet.
     written: HashMap<String, HashSet<u64>>,
     certain: HashSet<u64>,
     verdict: Verdict,
@@ -107,7 +106,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Notes every acknowledgement in a text sent to a client.
+    /// Records every acknowledgement in `sent`, a text that the server sent to a client.
     fn acknowledge(&mut self, sent: &str) {
         for told in sent.split(&format!("{{\"stream\":\"{}\",", self.stream)).skip(1) {
             let digits = told.trim_start().strip_prefix("\"seq\":").unwrap_or_default();
@@ -122,7 +121,8 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Returns the file or socket that is the first argument of a call, for example `9<\x2f\x74>` or `8<TCP:[...]>`.
+/// Returns the name of the file or socket in the first argument of a system call, for example `9<\x2f\x74>` or
+/// `8<TCP:[...]>`.
 fn file_of(arguments: &str) -> String {
     let named = arguments.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
     let name = named.map_or("", |(name, _)| name);
@@ -133,7 +133,6 @@ fn file_of(arguments: &str) -> String {
     }
 }
 
-/// Decodes the quoted strings among the arguments of a call.
 fn quoted(arguments: &str) -> impl Iterator<Item = Vec<u8>> + '_ {
     arguments.split('"').skip(1).step_by(2).map(bytes)
 }
@@ -143,8 +142,8 @@ fn bytes(hexadecimal: &str) -> Vec<u8> {
     hexadecimal.split("\\x").skip(1).filter_map(|digits| u8::from_str_radix(digits, 16).ok()).collect()
 }
 
-/// Returns the sequences of the messages in a part of a block file. Each message begins with its length and its
-/// sequence.
+/// Returns the sequence numbers of the messages in a piece of a block file. Each message begins with its length and its
+/// sequence number.
 fn messages(mut piece: &[u8]) -> HashSet<u64> {
     let mut found = HashSet::new();
     while let Some((head, _)) = piece.split_first_chunk::<12>() {

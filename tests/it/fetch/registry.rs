@@ -1,4 +1,4 @@
-//! Local registry that serves one file, with the faults that a test requests.
+//! A local registry that serves one file, with the faults that a test requests.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -30,7 +30,6 @@ struct State {
     running: Arc<RwLock<()>>,
 }
 
-/// Faults of the next responses.
 #[derive(Debug, Default)]
 struct Faults {
     closing_after: Option<usize>,
@@ -87,7 +86,7 @@ impl Registry {
         Ok(Source::IndexPage(self.url.join("/simple/server/")?))
     }
 
-    /// Returns the first byte that each request asked for.
+    /// Returns the first byte that each request asked for, or `None` for a request without a range.
     pub(super) fn ranges(&self) -> Vec<Option<usize>> {
         locked(&self.state.requests).iter().map(|(_, range)| *range).collect()
     }

@@ -7,7 +7,7 @@ use tokio::sync::OnceCell;
 
 use super::feed::Case;
 
-/// Names of metrics in the cases, each with the API's name.
+/// Names of metrics in the cases, each with the name of the field in the API.
 const METRICS: [(&str, &str); 22] = [
     ("ttm_dividend", "dps_ttm"),
     ("ttm_dividend_total", "dps_ttm_total"),
@@ -113,8 +113,8 @@ impl<'a> Answers<'a> {
         })
     }
 
-    /// Returns the flags. Some flags contain an id, to which the feed added the id of the case as a prefix (`case:id`).
-    /// The prefix is removed.
+    /// Returns the flags. Some flags contain an id, and the feed put the id of the case in front of this id
+    /// (`case:id`). The id of the case is removed.
     fn flags(&self, metrics: &Value) -> Value {
         let own = self.case.own_id("");
         metrics["flags"]
@@ -235,8 +235,8 @@ impl<'a> Answers<'a> {
     }
 }
 
-/// Converts rows to one object. Each row gives one member of the object: the row's field `name` is the key, and its
-/// field `value` is the value.
+/// Converts rows to one JSON object with one member per row. `name` is the field of a row that contains the key of the
+/// member, and `value` is the field that contains its value.
 fn by(rows: &Value, name: &str, value: &str) -> Value {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     rows.as_array().into_iter().flatten().map(|row| (text(&row[name]), row[value].clone())).collect()

@@ -1,4 +1,4 @@
-//! A case as lines of the canonical feed, under its own symbols.
+//! Conversion of a case to lines of the canonical feed. Each case has its own symbols.
 
 use rust_decimal::{Decimal, MathematicalOps};
 use serde_json::{Map, Value, json};
@@ -6,7 +6,8 @@ use serde_json::{Map, Value, json};
 /// Date of a case that has no date of its own. It is after every record date in such cases.
 const UNDATED: &str = "2025-06-30";
 
-/// Converts a case to records. The input of such a case is one special table, for example a list of record dates.
+/// Function that converts a case to records, if the input of the case is a special table (for example a list of record
+/// dates).
 type Records = fn(&Case) -> Vec<Value>;
 
 pub(crate) struct Case {
@@ -175,9 +176,9 @@ impl Case {
         rows.flat_map(records).collect()
     }
 
-    /// Returns the records of one security for each row of the case's table. The security pays one dividend a year. In
-    /// five years, the dividend grows from 1 to (1 + g)^5, where g is the yearly growth in the row. The price is chosen
-    /// so that the yield is the yield in the row.
+    /// Returns the records of one security for each row of the case's table. The security pays one dividend a year: 1
+    /// until 2023, and (1 + g)^5 in 2024, where g is the yearly growth in the row. The price is chosen so that the
+    /// yield is the yield in the row.
     fn chowder_rows(&self) -> Vec<Value> {
         let rows = self.profile("rows").as_array().into_iter().flatten().enumerate();
         rows.flat_map(|(index, row)| self.chowder_row(index, row)).collect()
@@ -211,7 +212,6 @@ impl Case {
     }
 }
 
-/// Adds a kind and a symbol to a row of the case.
 fn with(row: &Value, kind: &str, symbol: &str) -> Value {
     let mut record = row.clone();
     record["kind"] = json!(kind);

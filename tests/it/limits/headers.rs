@@ -1,4 +1,4 @@
-//! Limits in the responses' headers.
+//! Response headers that report the rate limit and the quota.
 
 use super::*;
 

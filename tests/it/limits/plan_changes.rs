@@ -1,8 +1,8 @@
-//! Changes of the limits by a new month, a changed clock, another tier or another key.
+//! Limits after a new month, a change of the clock, another tier or another key.
 
 use super::*;
 
-/// Fails if a refused call does not store its time. The stored time shows later that the clock was set back.
+/// A new month restores the quota. A clock that was set back restores neither the quota nor the rate limit.
 #[tokio::test]
 async fn months_and_clocks_only_move_forward() -> Result<()> {
     let cluster = Cluster::start(2).await?;
@@ -20,7 +20,8 @@ async fn months_and_clocks_only_move_forward() -> Result<()> {
     let seen = remaining(&format!("{full}, used = 0, month = date_trunc('month', now() at time zone 'utc')"))
         .await?;
     assert_eq!(seen.0, 200);
-    // The clock was set back an hour. This refills nothing, and afterwards the bucket refills at its usual rate.
+    // The clock was set back by an hour. This refills no tokens. The refused call stores the new time, so the bucket
+    // then refills at its usual rate.
     assert_eq!(remaining("tokens = 0, at = clock_timestamp() + interval '1 hour'").await?.0, 429);
     assert_eq!(remaining("at = at - interval '7 seconds'").await?.0, 200);
     // A clock that jumps ahead fills the bucket, but not beyond its size.

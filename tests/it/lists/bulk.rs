@@ -1,4 +1,4 @@
-//! Bulk answers compared with the tables, for random lists of symbols.
+//! Answers of the bulk endpoints, compared with the read tables for random lists of symbols.
 
 use anyhow::{Context, Result};
 use proptest::prelude::*;
@@ -9,7 +9,8 @@ use super::symbols;
 use super::table::{self, Row};
 use crate::generated::Generated;
 
-/// Generates lists of requested symbols: known ones in any spelling, unknown ones, and repetitions.
+/// Generates lists of symbols to request: known symbols in several spellings (for example `brk.b` and `BRK-B`), unknown
+/// symbols, and repetitions.
 fn asked(known: Vec<String>) -> impl Strategy<Value = Vec<String>> {
     let known = proptest::sample::select(known);
     let spelled = (known, 0u8..3).prop_map(|(symbol, spelling)| match spelling {
@@ -23,7 +24,7 @@ fn asked(known: Vec<String>) -> impl Strategy<Value = Vec<String>> {
     )
 }
 
-/// Returns each requested symbol once, by its canonical name, or `None` if it is unknown.
+/// Returns one entry for each different symbol in `asked`: its canonical spelling, or `None` if the symbol is unknown.
 fn wanted(asked: &[String], known: &[String]) -> Vec<Option<String>> {
     let mut wanted: Vec<(String, Option<String>)> = Vec::new();
     for symbol in asked {
@@ -89,7 +90,8 @@ async fn bulk_answers_keep_the_order_and_account_for_every_symbol() -> Result<()
     Ok(())
 }
 
-/// A client requests more dividends until `has_more` is false. Fails if the client misses a dividend.
+/// A client repeats its request with the returned date range until `has_more` is false. Fails if the client misses a
+/// dividend or gets one twice.
 #[tokio::test]
 async fn bulk_dividends_say_where_to_go_on() -> Result<()> {
     let world = Generated::start().await?;

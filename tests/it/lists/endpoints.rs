@@ -119,8 +119,8 @@ fn calendar(path: &str, day: &str, event: &str, last: &str) -> List {
     }
 }
 
-/// Returns the models of all list endpoints. Endpoints of one security or one fund are included for the first few of
-/// `symbols` and `funds`.
+/// Returns the models of all list endpoints. Paths with a symbol, for example `/v1/stocks/{symbol}/splits`, are
+/// included for the first few of `symbols` or `funds`.
 pub(super) fn lists(symbols: &[String], funds: &[String]) -> Vec<List> {
     let live = || vec![("status", "declared,paid".to_owned())];
     let mut all = vec![
@@ -208,8 +208,6 @@ fn of_symbol(symbol: &str, live: Vec<(&'static str, String)>) -> [List; 2] {
     [dividends, splits]
 }
 
-/// Returns the model of the list of funds that hold a security. A fund is listed if it is active and its newest
-/// holdings contain the security under any of the security's symbols.
 fn etf_holders(symbol: &str) -> List {
     let sql = format!(
         "select '{symbol}' as symbol, h.etf_symbol, e.name as etf_name, h.rank, h.weight, h.shares, h.market_value, h.currency, h.as_of

@@ -18,7 +18,8 @@ use crate::generated::Generated;
 use model::{Ask, List, Rule};
 use table::{Answer, Cell, Row};
 
-/// Random numbers for one request. Their meaning depends on the list.
+/// Random choices for one request, independent of a list. Each `Index` selects a filter, a row or a sort key of the
+/// tested list.
 #[derive(Debug, Clone)]
 struct Choices {
     filters: Vec<(Index, Index, i8)>,
@@ -33,7 +34,8 @@ fn choices() -> impl Strategy<Value = Choices> {
 }
 
 impl Choices {
-    /// Converts the random numbers to a request of a list. The request is valid and likely to match rows.
+    /// Converts the choices to a valid request of `list`. The filter values come from `rows`, so some rows are likely
+    /// to match.
     fn ask(&self, list: &List, rows: &[Row]) -> Ask {
         let mut ask = Ask { parameters: list.always.clone(), sort: vec![] };
         for (filter, value, shift) in
@@ -59,8 +61,8 @@ impl Choices {
     }
 }
 
-/// Returns a value for a filter parameter. The value is equal or close to `cell`, the value of a row, so the filter is
-/// likely to match. Returns `None` if the parameter does not accept such a value.
+/// Returns a filter value that is equal or close to `cell`, so that the filter is likely to match a row. Returns `None`
+/// if the parameter does not accept such a value.
 fn value_of(rule: Rule, cell: &Cell, parameter: &str, shift: i8) -> Option<String> {
     match (rule, cell) {
         (Rule::WithProjected, _) => Some((shift > 0).to_string()),
@@ -83,7 +85,7 @@ fn value_of(rule: Rule, cell: &Cell, parameter: &str, shift: i8) -> Option<Strin
     }
 }
 
-/// Returns another valid value for a parameter that accepts a list of values.
+/// Returns a second value for a parameter that accepts a comma-separated list.
 fn another(parameter: &str) -> Option<&'static str> {
     match parameter {
         "frequency" => Some("monthly"),
@@ -95,7 +97,8 @@ fn another(parameter: &str) -> Option<&'static str> {
     }
 }
 
-/// Removes parameters that contradict others, and limits date ranges to the maximum length.
+/// Makes the parameters consistent: removes a maximum that is below its minimum, and limits the date range of a
+/// calendar.
 fn keep_relations(list: &List, ask: &mut Ask) {
     for (low, high) in [("min_", "max_"), ("start_date", "end_date"), ("ex_date_from", "ex_date_to")] {
         let lows: Vec<_> = ask.parameters.iter().filter(|(name, _)| name.starts_with(low)).cloned().collect();
@@ -138,7 +141,7 @@ fn url(list: &List, ask: &Ask, limit: usize, cursor: Option<&str>) -> String {
     format!("{}?{}", url.path(), url.query().unwrap_or_default())
 }
 
-/// Reads the whole list, divided into `pages` pages. Compares each row with the row that the model expects.
+/// Requests the whole list in `pages` pages. Compares each row with the row that the model expects.
 async fn compare(world: &Generated, list: &List, rows: &[Row], ask: &Ask, pages: usize) -> Result<()> {
     let expected = list.expected(rows, ask);
     let limit = expected.len().div_ceil(pages).clamp(1, list.most);
@@ -175,7 +178,8 @@ async fn symbols(world: &Generated, sql: &str) -> Result<Vec<String>> {
     Ok(rows.iter().map(|row| row.get(0)).collect())
 }
 
-/// Fails if the order of rows with equal sort keys is undefined.
+/// Each random request must return the rows of the model in the order of the model. Rows with equal sort keys must have
+/// a defined order too.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_list_is_what_brute_force_says() -> Result<()> {
     let world = Generated::start().await?;

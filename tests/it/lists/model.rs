@@ -6,29 +6,26 @@ use rust_decimal::Decimal;
 
 use super::table::{Cell, Row};
 
-/// Condition that a parameter puts on a column.
+/// Condition that a request parameter puts on a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Rule {
-    /// The column equals the parameter, or one of its comma-separated values. Case is ignored.
+    /// The column equals the parameter or one of the parameter's comma-separated values, in upper or lower case.
     Is,
     AtLeast,
     AtMost,
-    /// The column is at least the parameter, which is an amount of cash. Distributions of shares never match, because
-    /// they pay no cash.
+    /// Like `AtLeast`, but distributions of shares never match, because they pay no cash.
     CashAtLeast,
-    /// The column is one of the comma-separated values.
+    /// The column is one of the parameter's comma-separated values.
     Among,
-    /// The column is none of the comma-separated values.
     NoneOf,
     /// The text in the column contains the parameter, or the row's symbol begins with the parameter.
     Named,
     /// The list in the column contains the parameter.
     Has,
-    /// If the parameter is `false`, projected rows are excluded.
+    /// Rows with the status `projected` match only if the parameter is `true`.
     WithProjected,
 }
 
-/// A parameter, its column and its condition.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Filter {
     pub(super) parameter: &'static str,
@@ -36,26 +33,24 @@ pub(super) struct Filter {
     pub(super) rule: Rule,
 }
 
-/// A list endpoint. `sql` selects all rows that the list can contain. The other fields describe the parameters and the
-/// order of the list.
+/// Model of a list endpoint. `sql` selects all rows that a request of the list can return.
 #[derive(Debug, Clone)]
 pub(super) struct List {
     pub(super) path: String,
     pub(super) sql: String,
     pub(super) filters: &'static [Filter],
-    /// Default values of parameters. The API uses them for parameters that a request omits.
+    /// Values that the API uses for parameters that a request omits.
     pub(super) defaults: Vec<(&'static str, String)>,
     /// Parameters that every request must contain.
     pub(super) always: Vec<(&'static str, String)>,
-    /// Permitted sort keys. Each is a column.
+    /// Columns by which a request may sort.
     pub(super) keys: &'static [&'static str],
-    /// Order of the rows if a request has no `sort`. Each entry is a column, and `true` for descending order.
+    /// Order for a request without `sort`: pairs of a column, and `true` for descending order.
     pub(super) order: &'static [(&'static str, bool)],
     pub(super) ties: &'static [&'static str],
     pub(super) most: usize,
 }
 
-/// Parameters and order of one request.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Ask {
     pub(super) parameters: Vec<(&'static str, String)>,
@@ -71,7 +66,7 @@ impl Rule {
         match self {
             Rule::Is => *cell != Cell::Null && (text == value.to_lowercase() || named()),
             Rule::AtLeast | Rule::AtMost if matches!(cell, Cell::Text(_)) => {
-                // Days compare like their text.
+                // ISO dates sort like their text.
                 if self == Rule::AtLeast { text.as_str() >= value } else { text.as_str() <= value }
             }
             Rule::AtLeast => matches!(cell, Cell::Number(held) if *held >= number()),
@@ -97,7 +92,6 @@ impl List {
         self.filters.iter().find(|filter| filter.parameter == parameter).expect("a parameter of the list")
     }
 
-    /// Returns the expected rows of all pages together.
     pub(super) fn expected<'r>(&self, rows: &'r [Row], ask: &Ask) -> Vec<&'r Row> {
         let given = |name: &str| ask.parameters.iter().any(|(other, _)| *other == name);
         let silent = self.defaults.iter().filter(|(name, _)| !given(name));
@@ -125,7 +119,7 @@ fn unknown_first(cell: &Cell) -> Cell {
     if *cell == Cell::Null { Cell::Text(String::new()) } else { cell.clone() }
 }
 
-/// Compares two values of a sort key. Nulls are last in both directions, and the case of names is ignored.
+/// Nulls are last in both directions. Names are compared without regard to upper and lower case.
 fn by_key(a: &Cell, b: &Cell, key: &str, descending: bool) -> Ordering {
     let folded = |cell: &Cell| match cell {
         Cell::Text(text) if matches!(key, "name" | "sector") => Cell::Text(text.to_lowercase()),

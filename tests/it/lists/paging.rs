@@ -1,4 +1,5 @@
-//! Cursors of lists. A cursor is valid only for its own request, and pages stay consistent while rows are added.
+//! Cursors of lists. A cursor is refused for another list or another order. While rows are added, no existing row is
+//! shown twice or missed.
 
 use anyhow::Result;
 use harness::Reply;

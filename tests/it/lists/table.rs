@@ -1,4 +1,4 @@
-//! Rows with exact values by column name, read from a table by plain SQL or from an answer.
+//! Rows of a table or of an API answer, as maps from column name to exact value.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,6 @@ use rust_decimal::Decimal;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// A value of a row. Numbers are exact decimals.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Cell {
     Null,
@@ -21,7 +20,6 @@ pub(super) enum Cell {
 
 pub(super) type Row = BTreeMap<String, Cell>;
 
-/// One page of an answer.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) rows: Vec<Row>,
@@ -55,7 +53,7 @@ impl Cell {
         })
     }
 
-    /// Converts a text. Times are converted to UTC, so that all notations of the same time are equal.
+    /// Converts times to UTC, so that all notations of the same time are equal. Other texts stay unchanged.
     fn text(text: String) -> Cell {
         let instant = DateTime::parse_from_rfc3339(&text);
         Cell::Text(instant.map_or(text, |instant| instant.with_timezone(&Utc).to_rfc3339()))
@@ -76,13 +74,11 @@ fn row(cells: BTreeMap<String, &RawValue>) -> Result<Row> {
     cells.into_iter().map(|(name, raw)| Ok((name, Cell::of(raw)?))).collect()
 }
 
-/// Returns the rows of a query on the read tables.
 pub(super) async fn table(app: &TestApp, sql: &str) -> Result<Vec<Row>> {
     let found = app.sql(&format!("select row_to_json(t)::text from ({sql}) t"), &[]).await?;
     found.iter().map(|line| row(serde_json::from_str(line.try_get::<_, &str>(0)?)?)).collect()
 }
 
-/// Parses one page of an answer.
 pub(super) fn answer(body: &[u8]) -> Result<Answer> {
     let body: Body<'_> = serde_json::from_slice(body)?;
     let rows = body.data.into_iter().map(row).collect::<Result<_>>()?;

@@ -47,7 +47,7 @@ async fn a_reader_sees_the_history_of_the_plan() -> Result<()> {
     let world =
         World::start_with(&[("PAGES", "public"), ("SIGN_UP", "open"), ("BILLING", "self_service")]).await?;
     let free = page(&world, "/s/COLA").await?;
-    // The free plan shows one year: its dividends and one range of prices, and nothing older.
+    // The free plan shows one year: the dividends of that year, one range of prices, and nothing older.
     assert!(free.has("datetime=\"2023-09-13\"") && !free.has("datetime=\"2023-06-13\""), "{}", free.text);
     assert!(!free.has("range=10y"), "{}", free.text);
     assert!(!page(&world, "/s/COLA?range=10y").await?.has("range=10y"));
@@ -122,7 +122,7 @@ async fn pages_are_as_safe_as_the_dashboard() -> Result<()> {
         );
         assert!(!page.has("style=\"") && !page.has("<b>") && !page.has("onclick"), "{path}: {}", page.text);
     }
-    // A `Host` header that a client sends appears only in the pages for that host.
+    // The page for a forged `Host` header is not returned to other clients.
     let hosted = [("host", "evil.example".to_owned())];
     let other = world.api.send(reqwest::Method::GET, "/s/COLA", &hosted).await?;
     assert!(other.text().contains("http://evil.example/s/COLA"));

@@ -71,7 +71,7 @@ async fn a_calendar_program_follows_corrections_and_withdrawals() -> Result<()> 
         |event: &[String]| event.iter().find_map(|line| line.strip_prefix("SEQUENCE:")?.parse::<i64>().ok());
     let feed = world.app.folder().join("more.ndjson");
     let mut last = sequence(&declared).context("a sequence")?;
-    // Both corrections may be of the same second.
+    // `SEQUENCE` must increase even if both corrections are loaded within the same second.
     for (revision, day) in [(1, "2024-09-16"), (2, "2024-09-17")] {
         let record = json!({ "kind": "dividend", "symbol": "COLA", "id": "c20249", "ex_date": day, "amount": "1.1", "frequency": "quarterly", "revision": revision });
         std::fs::write(&feed, record.to_string())?;

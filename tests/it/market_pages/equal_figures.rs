@@ -1,4 +1,4 @@
-//! Figures on the pages of two hundred securities. Every number equals the API's, digit by digit.
+//! Every number on the pages of two hundred securities equals the number of the API, digit by digit.
 
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
@@ -9,7 +9,7 @@ use crate::generated::Generated;
 
 const SECURITIES: usize = 200;
 
-/// Formats a value as a page shows it. The value comes from an API answer with `decimals=string`.
+/// Formats a value of an API answer as a page shows it.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,

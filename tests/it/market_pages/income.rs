@@ -12,7 +12,7 @@ const BROKER: &str = "\"Positions for account XXXX-1234 as of 06/17/2024\"\n\n\
     \"NOPE\",\"UNKNOWN\",\"3\",\"$1.00\",\"$3.00\",\"--\"\n\
     \"Account Total\",\"--\",\"--\",\"--\",\"$62,658.00\",\"$40,000.50\"\n";
 
-/// Posts the form with a file, as a browser does.
+/// Posts the form as `multipart/form-data`, as a browser does for a file.
 async fn upload(person: &mut Person, text: &str, file: &str) -> Result<Page> {
     let part = |name: &str, more: &str, content: &str| {
         format!("--frontier\r\nContent-Disposition: form-data; name=\"{name}\"{more}\r\n\r\n{content}\r\n")
@@ -62,7 +62,7 @@ async fn a_person_pastes_or_uploads_and_reads_the_sums() -> Result<()> {
     let sheet = person.post("/income.csv", &[("holdings", "COLA:120")]).await?;
     assert!(sheet.status == 200 && sheet.text.starts_with("symbol,id,ex_date"), "{}", sheet.text);
     assert!(person.post("/income.csv", &[("holdings", "x")]).await?.status == 422);
-    // What was entered is nowhere in the log.
+    // The entered holdings do not appear in the log of the API.
     assert!(!world.api.process.log().contains("1120"), "{}", world.api.process.log());
     Ok(())
 }

@@ -9,7 +9,7 @@ use crate::dashboard::visitor::Person;
 
 const PATH: &str = "/dashboard/portfolios";
 
-/// Returns the value of the first line named `name` after the line that begins with `uid`.
+/// Returns the first value of `name` after the line that begins with `uid` in an iCalendar file.
 fn value_after(file: &str, uid: &str, name: &str) -> Result<String> {
     let all = lines(file);
     let mut rest = all.iter().skip_while(|line| !line.starts_with(uid));

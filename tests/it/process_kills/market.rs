@@ -1,6 +1,5 @@
-//! A small market of two feeds. The feeds also change their past: they contain corrections, retractions and repeated
-//! rows. A retraction may come before or after the row that it withdraws. The market is loaded in pieces. Each piece
-//! has newer sessions than the previous piece of the same feed, and also changes of older sessions.
+//! Generator of a small market with two feeds, which is loaded in pieces. A piece has newer sessions than the previous
+//! piece of its feed, and corrections, retractions and repetitions of rows of any session.
 
 use std::path::PathBuf;
 
@@ -14,18 +13,16 @@ use serde_json::{Value, json};
 
 use crate::faults::{headers, publish};
 
-/// Number of securities. The projector derives them in more than one chunk.
+/// More securities than the projector derives in one chunk.
 const SYMBOLS: usize = 200;
 const SESSIONS: usize = 24;
 const SOURCES: [&str; 2] = ["left", "right"];
 
-/// The rows of the market. They are divided into pieces, which are in the order of loading.
 pub(crate) struct Market {
     pieces: Vec<Vec<Value>>,
 }
 
 impl Market {
-    /// Generates a market. The same seed gives the same market.
     pub(crate) fn new(seed: u64, pieces: usize) -> Self {
         let mut writer =
             Writer { random: StdRng::seed_from_u64(seed), pieces: vec![Vec::new(); pieces], told: 0 };
@@ -38,7 +35,7 @@ impl Market {
         self.pieces.len()
     }
 
-    /// Writes a piece to a file. Returns the arguments of `ingest` that load it.
+    /// Writes a piece to a file and returns the arguments of `ingest` that load the file.
     pub(crate) fn load(&self, app: &TestApp, piece: usize) -> Result<[String; 6]> {
         let path: PathBuf = app.folder().join(format!("piece-{piece:02}.ndjson"));
         let rows: String = self.pieces[piece].iter().map(|row| format!("{row}\n")).collect();
@@ -47,7 +44,7 @@ impl Market {
         Ok(["load", &path, "--source", source, "--today", "2024-12-31"].map(str::to_owned))
     }
 
-    /// Loads some pieces without a fault. Publishes the messages of [`poison`] after each piece.
+    /// Loads the pieces without kills. Publishes the messages of [`poison`] after each piece.
     pub(crate) async fn load_all(&self, app: &TestApp, pieces: std::ops::Range<usize>) -> Result<()> {
         for piece in pieces {
             let arguments = self.load(app, piece)?;

@@ -1,4 +1,5 @@
-//! Answers that lead a pull into the operator's network, or never end.
+//! Hostile answers of a vendor: redirects and next-page addresses into the operator's network, and answers that never
+//! end. Answers are also never written through a symbolic link.
 
 use std::time::Duration;
 
@@ -45,7 +46,7 @@ async fn an_answer_leads_to_no_address_of_the_operator_s_network() -> Result<()>
         }
     }
     assert!(inner.asked().is_empty(), "{:?}", inner.asked());
-    // A host that the manifest names may be a private one.
+    // A host that the manifest lists may have a private address.
     let to = format!("http://localhost:{port}/prices.csv");
     let vendor = Vendor::start(move |_, _| Redirect::temporary(&to).into_response()).await?;
     let path = manifest(&app, &vendor, "hosts = [\"localhost\"]\n", FILE)?;
@@ -82,7 +83,7 @@ async fn answers_are_written_through_no_link() -> Result<()> {
     let path = manifest(&app, &vendor, "", FILE)?;
     let elsewhere = app.folder().join("elsewhere");
     std::fs::create_dir_all(&elsewhere)?;
-    // The folder of the connector, or a folder in it, is a link.
+    // The folder of the connector, or a folder in it, is a symbolic link.
     for name in ["vendor", "vendor/refused"] {
         let linked = app.folder().join("pulled").join(name);
         let _ = std::fs::remove_file(&linked);
@@ -93,7 +94,7 @@ async fn answers_are_written_through_no_link() -> Result<()> {
         assert_eq!(std::fs::read_dir(&elsewhere)?.count(), 0, "{name}");
         std::fs::remove_file(&linked)?;
     }
-    // A link in the place of a file is replaced.
+    // A symbolic link in the place of a file is replaced, and its target stays unchanged.
     let (refused, victim) = (app.folder().join("pulled/vendor/refused"), app.folder().join("victim"));
     std::fs::create_dir_all(&refused)?;
     std::fs::write(&victim, "kept")?;

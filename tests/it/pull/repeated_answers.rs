@@ -18,13 +18,14 @@ fn closing(close: &str) -> Response {
     format!("symbol,date,close\nKO,2024-03-14,{close}\n").into_response()
 }
 
-/// Fails if a file is skipped because its content was loaded before, although another content was loaded in between.
+/// A vendor's file changes and then changes back. Fails if the last change is not loaded because the same content was
+/// loaded before.
 #[tokio::test]
 async fn a_file_that_becomes_what_it_was_is_a_correction_too() -> Result<()> {
-    // The query of a date range differs in each round.
+    // With `{since}` in its query, the URL of the file can change between rounds.
     for query in ["", "query = { from = \"{since}\" }\n"] {
         let app = TestApp::start().await?;
-        // The vendor sends no validators, so only the content shows a change.
+        // The vendor sends no `ETag` and no `Last-Modified`, so only the content shows a change.
         let vendor =
             Vendor::start(|_, before| closing(["60", "61", "61", "60", "60"][before.min(4)])).await?;
         let path = manifest(&app, &vendor, "", &format!("{FILE}{query}"))?;
@@ -42,12 +43,12 @@ async fn a_file_that_becomes_what_it_was_is_a_correction_too() -> Result<()> {
     Ok(())
 }
 
-/// A vendor's file is missing for one round, and then has the content of the first round again. Another content was
-/// loaded in between. Fails if the file is skipped because its content was already loaded in the first round.
+/// A vendor's files have one content, then another, are missing for one round, and then have the first content again.
+/// Fails if they are not loaded again because the first round already loaded this content.
 #[tokio::test]
 async fn a_day_that_was_gone_for_a_while_is_compared_with_what_was_loaded_last() -> Result<()> {
     let app = TestApp::start().await?;
-    // Five days are asked for in each round.
+    // Each round requests the files of five days.
     let vendor = Vendor::start(|asked, before| {
         let date = asked.path.trim_start_matches('/').trim_end_matches(".csv");
         let close = ["60", "61", "", "60", "60"][(before / 5).min(4)];

@@ -1,4 +1,4 @@
-//! A local object store with the protocol of S3: moto, if it is installed.
+//! A local object store with the S3 protocol, served by the program moto if it is installed.
 
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
@@ -9,7 +9,6 @@ use harness::{Requirement, eventually, optional_program};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The object store. Its process ends when this value is dropped.
 pub(super) struct Store {
     pub address: String,
     process: Child,
@@ -17,7 +16,7 @@ pub(super) struct Store {
 }
 
 impl Store {
-    /// Starts an empty store with a bucket. Without moto, the test is recorded as skipped.
+    /// Starts a store with an empty bucket. Returns `None` if moto is not installed, and records the test as skipped.
     pub(super) async fn start(bucket: &str) -> Result<Option<Store>> {
         let Some(moto) = optional_program("moto_server", Requirement::ObjectStore) else { return Ok(None) };
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port().to_string();

@@ -1,4 +1,4 @@
-//! A local vendor server. A test determines its answers, and the server records the requests.
+//! A local vendor server. Each test supplies the answers, and the server records the requests.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,7 +17,6 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    /// Returns the text of a header, or an empty text if the header is absent.
     pub(super) fn header(&self, name: &str) -> &str {
         self.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default()
     }
@@ -25,7 +24,7 @@ impl Asked {
 
 type Answer = Arc<dyn Fn(&Asked, usize) -> Response + Send + Sync>;
 
-/// The server. It ends with the runtime of the test.
+/// The server. Its task ends with the async runtime of the test.
 pub(super) struct Vendor {
     pub address: String,
     asked: Arc<Mutex<Vec<Asked>>>,
@@ -51,7 +50,6 @@ impl Vendor {
         Ok(Self { address, asked })
     }
 
-    /// Returns all requests so far.
     pub(super) fn asked(&self) -> Vec<Asked> {
         self.asked.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }

@@ -1,4 +1,4 @@
-//! Tables to compare with the reference projection. They are read in one snapshot.
+//! Tables of the service that are compared with the reference projection. They are read in one snapshot.
 
 use anyhow::Result;
 use harness::TestApp;
@@ -18,7 +18,7 @@ const CLOSES: &str = "select s.symbol, b.date, b.close::text from stocks s, pric
 const AMOUNTS: &str =
     "select symbol, ex_date, amount::text from dividends where status in ('paid', 'declared')";
 
-/// Tables of one generation, and the facts from which it is derived.
+/// Rows of one generation, and of the facts from which this generation is derived.
 pub(super) struct Tables {
     pub checkpoint: i64,
     pub version: i64,

@@ -14,14 +14,14 @@ fn read(path: &Path) -> Result<Value> {
     Ok(serde_json::from_str(&std::fs::read_to_string(path)?)?)
 }
 
-/// Returns a number from a vendor's answer, with all digits that the vendor wrote. The number may be in an object, as
-/// its member `raw`.
+/// Returns a number from a vendor's JSON. The vendor writes a number either directly or as the member `raw` of an
+/// object.
 fn number(value: &Value) -> Option<Decimal> {
     let value = value.get("raw").unwrap_or(value);
     value.as_number().and_then(|number| number.to_string().parse().ok())
 }
 
-/// Returns the object that has a member `name`, at any depth.
+/// Searches a vendor's JSON, at any depth, for an object with a member `name`.
 fn holding<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
     match value {
         Value::Object(members) if members.contains_key(name) => Some(value),
@@ -87,7 +87,7 @@ async fn apples_declared_dividends_come_back_from_adjusted_ones() -> Result<()> 
         assert_eq!(metrics[field], json!(value), "{field}");
     }
     assert_eq!((&metrics["frequency"], &metrics["growth_3y"]), (&json!("quarterly"), &json!("5.5667")));
-    // The feed has no declaration dates; the raise of 2022-05-06 was not known on 31 March.
+    // The feed has no declaration dates, so the dividend increase of 2022-05-06 is unknown on 2022-03-31.
     let past = vendors.get("/v1/stocks/AAPL/metrics?as_of=2022-03-31&decimals=string").await?["data"].clone();
     for (field, value) in [
         ("dps_ttm", "0.88"),
@@ -101,7 +101,8 @@ async fn apples_declared_dividends_come_back_from_adjusted_ones() -> Result<()> 
     Ok(())
 }
 
-/// Fails if the trailing yields differ from Yahoo's. Yahoo divides its trailing rate by its previous close.
+/// Yahoo publishes the dividends of the last year, the previous close, and the yield that follows from them. Fails if
+/// the service derives another yield from these dividends and this close.
 #[tokio::test]
 async fn trailing_yields_are_those_yahoo_publishes() -> Result<()> {
     let Some(samples) = samples() else { return Ok(()) };

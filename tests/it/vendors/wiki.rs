@@ -1,7 +1,9 @@
-//! Files of the data set WIKI. Their adjusted close assumes that a dividend is reinvested at the close of its ex-date.
-//! The service's total return (rule R12) assumes the same, so it equals the return of the WIKI adjusted close. The
-//! service's adjusted close (rule R11) uses the close before the ex-date instead. It therefore differs by the price
-//! movement on the ex-date.
+//! Comparison with the adjusted closes in files of the data set WIKI.
+//!
+//! WIKI computes adjusted closes as if dividends were reinvested at the close of the ex-date. The service computes
+//! total returns in the same way (rule R12). The test fails if a total return differs from the return of WIKI's
+//! adjusted closes. The service's adjusted closes use the close before the ex-date (rule R11). They differ from WIKI's
+//! adjusted closes if a large dividend and a large price change have the same date.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -13,14 +15,14 @@ use rust_decimal::Decimal;
 
 use super::{Closes, TOLERANCE, Vendors, column, table, worst};
 
-/// Files whose adjusted closes differ from the service's adjusted closes by more than the tolerance. Each entry has the
-/// cause.
+/// Files whose adjusted closes differ from the service's adjusted closes by more than the tolerance. Each entry is the
+/// name of a file and the cause of the difference.
 const DIFFERENT: [(&str, &str); 2] = [
     ("WIKI-AES-2009-quandl", "0.84375 on a price of 6.45, on a day the price rose by 5 %"),
     ("WIKI-AIG-2011-quandl", "warrants worth 8.275 on a price of 54, on a day the price moved"),
 ];
 
-/// Adjusted closes of one symbol in one file.
+/// The adjusted closes of one symbol in the file `name`.
 struct Series {
     name: String,
     symbol: String,

@@ -1,4 +1,5 @@
-//! Yahoo's daily files: good ones, faulty ones, and repaired copies of the faulty ones.
+//! Tests with Yahoo's files of daily prices: files without faults, files with faults, and copies of the faulty files in
+//! which the fault is repaired.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,22 +9,21 @@ use harness::samples;
 
 use super::{TOLERANCE, Vendors, column, table, worst};
 
-/// Expected treatment of a faulty file.
+/// Expected result of a load of a faulty file.
 enum Fate {
-    /// The fault is in the vendor's column `Adj Close`. The service does not read this column. The adjusted closes that
-    /// it computes equal those of the repaired copy.
+    /// The service's adjusted closes equal the column `Adj Close` of the repaired copy. The service computes adjusted
+    /// closes itself, so a fault in this column has no effect.
     Recomputed,
-    /// Some bars contradict the bars around them. They are quarantined, with the reason in this text.
+    /// Some bars contradict the bars around them. These bars are quarantined with this reason.
     Held(&'static str),
-    /// The rows contradict each other. The security has the flag in this text.
+    /// The rows contradict each other. The security has this flag.
     Flagged(&'static str),
-    /// The fault cannot be detected from the file. The text says why.
+    /// The fault cannot be detected from the file, for this reason.
     Hidden(&'static str),
 }
 
 use Fate::{Flagged, Held, Hidden, Recomputed};
 
-/// Every faulty file, with its expected treatment.
 const FAULTY: [(&str, Fate); 20] = [
     ("1398-HK-1d-bad-div", Recomputed),
     ("3988-HK-1d-bad-div", Recomputed),
@@ -37,7 +37,7 @@ const FAULTY: [(&str, Fate); 20] = [
     ("ADIG-L-1d-bad-div", Recomputed),
     ("AET-L-1d-100x-error", Held("price_unit_error")),
     ("ALPHA-PA-1d-bad-stock-split", Flagged("price_jump_without_split")),
-    // Six sessions are in pounds, and the others in pence.
+    // In the next two files, the prices of six sessions are too low by a factor of 100.
     ("CLC-L-1d-bad-div", Held("price_unit_error")),
     ("CLC-L-1d-bad-div-fixed", Held("price_unit_error")),
     ("CNE-L-1d-bad-stock-split", Flagged("price_jump_without_split")),
@@ -46,7 +46,7 @@ const FAULTY: [(&str, Fate); 20] = [
     ("ELCO-L-1d-bad-div", Flagged("yield_suspect")),
     ("JENYX-1d-cg-double-count", Recomputed),
     ("KAP-IL-1d-bad-div", Hidden("a dividend that was never paid, of a likely size")),
-    // A dividend is repeated on the next day.
+    // The file repeats a dividend on the next day. The service uses this dividend once.
     ("KEN-TA-1d-bad-div", Recomputed),
     (
         "KME-MI-1d-bad-div",
@@ -59,8 +59,8 @@ const FAULTY: [(&str, Fate); 20] = [
 const ALARMS: [&str; 4] =
     ["price_jump_without_split", "split_not_in_price", "yield_suspect", "factor_skipped"];
 
-/// Returns the daily files of a folder, by name without extension. Files with other intervals are left out, because
-/// `ingest` refuses them.
+/// Returns the files of daily prices in a folder, by name without extension. Hourly and weekly files, for example, are
+/// left out, because `ingest` refuses them. Returns `None` if the sample data are missing.
 fn daily(folder: &str) -> Result<Option<BTreeMap<String, PathBuf>>> {
     let Some(samples) = samples() else { return Ok(None) };
     let mut files = BTreeMap::new();
@@ -144,8 +144,8 @@ async fn older_files_are_raw_and_a_split_they_leave_out_is_flagged() -> Result<(
         assert_eq!(worst(&ours, &raw)?.0, rust_decimal::Decimal::ZERO, "{name}");
         let flagged = vendors.flags(name, *last).await?.contains(&"price_jump_without_split".to_owned());
         eprintln!("{name}: {} raw closes as in the file; price_jump_without_split {flagged}", ours.len());
-        // Only Apple's 2:1 split of 2005 is flagged. The other securities had no split, or their price moved by more
-        // than 3 % in addition to the split.
+        // Only Apple's 2:1 split of 2005 is flagged. The other securities had no split, or their price changed by more
+        // than 3 % on the day of the split, so that the split cannot be recognized.
         assert_eq!(flagged, name == "AAPL", "{name}");
     }
     Ok(())

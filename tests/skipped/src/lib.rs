@@ -21,7 +21,6 @@ pub use requirement::Requirement;
 const FOLDER: &str = "skipped-tests";
 const SEPARATOR: char = '\t';
 
-/// One skipped test.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Skip {
     pub(crate) requirement: Requirement,
@@ -30,7 +29,8 @@ pub(crate) struct Skip {
     pub(crate) cause: String,
 }
 
-/// Records that the calling test is skipped, and prints it on standard error. `cause` is the system's message, or empty.
+/// Records that the calling test is skipped, and prints this on standard error. `cause` is an error message about the
+/// missing requirement, or empty.
 #[track_caller]
 pub fn record(requirement: Requirement, cause: &str) {
     let skip = Skip { requirement, program: program_name(), test: test_name(), cause: one_line(cause) };
@@ -106,7 +106,7 @@ fn identify(process: u32) -> String {
     format!("{process}-{}", start_time(process).unwrap_or_default())
 }
 
-/// Start time in clock ticks since boot: field 22 of `/proc/<pid>/stat`, the twentieth after the program's name.
+/// Start time in clock ticks since boot: field 22 of `/proc/<pid>/stat`, the twentieth field after the program's name.
 fn start_time(process: u32) -> Option<String> {
     let stat = fs::read_to_string(format!("/proc/{process}/stat")).ok()?;
     let (_, fields) = stat.rsplit_once(')')?;

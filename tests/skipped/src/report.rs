@@ -9,9 +9,10 @@ use crate::{Requirement, Skip, take};
 const BOLD_YELLOW: &str = "\x1b[1;33m";
 const PLAIN: &str = "\x1b[0m";
 
-/// The skipped tests of one run, grouped by requirement. Its `Display` text is the end of the output of `cargo test`.
-/// It has three parts: a line for each skipped test, in the format of an ignored test; a table with a row for each
-/// requirement; and the total, in the format of the standard test harness.
+/// The skipped tests of one run, printed at the end of the output of `cargo test`.
+///
+/// The printed text has a line for each skipped test, a table with a row for each missing requirement, and a total. The
+/// lines and the total have the format of the standard test harness for ignored tests.
 #[derive(Debug)]
 pub struct Report {
     skips: BTreeSet<Skip>,
@@ -28,7 +29,6 @@ impl Report {
         Ok(Report { skips: take()?, colored })
     }
 
-    /// Counts the skipped tests that lack `requirement`.
     fn count(&self, requirement: Requirement) -> usize {
         self.skips.iter().filter(|skip| skip.requirement == requirement).count()
     }
@@ -50,7 +50,7 @@ impl Report {
         Ok(())
     }
 
-    /// Counts the skipped tests. A test that lacks two requirements counts once.
+    /// Number of skipped tests. A test that lacks two requirements counts once.
     fn total(&self) -> usize {
         self.skips.iter().map(|skip| (&skip.program, &skip.test)).collect::<BTreeSet<_>>().len()
     }

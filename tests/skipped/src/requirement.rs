@@ -1,27 +1,27 @@
-//! Optional requirements of tests.
+//! Requirements of tests that a machine may lack, such as a browser. A test without its requirement is skipped.
 
 /// Something that some tests need and a machine may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Requirement {
-    /// Files of real vendors, next to the workspace.
+    /// Sample files of real vendors, in a folder next to the workspace.
     SampleData,
-    /// Published worked cases of the domain rules, next to the workspace.
+    /// A file with examples of the domain rules (input and correct result), next to the workspace.
     WorkedCases,
     /// Chromium and its WebDriver.
     Browser,
     /// npm, which fetches the accessibility rules of the browser tests.
     Npm,
-    /// The command-line HTTP client, which runs the calls that the dashboard shows.
+    /// curl, the command-line HTTP client. It runs the example calls that the dashboard shows.
     Curl,
-    /// The command-line client of Postgres, which runs the statements of the documentation.
+    /// psql, the command-line client of Postgres. It runs the SQL statements in the documentation.
     Psql,
-    /// The command-line tool that makes certificates.
+    /// openssl, the command-line tool that creates certificates.
     OpenSsl,
     /// The right to mount a file system of some megabytes.
     SmallFileSystem,
     /// strace and the right to trace processes.
     Strace,
-    /// moto, an object store with the protocol of S3.
+    /// moto, a local server that emulates the object store S3.
     ObjectStore,
 }
 
@@ -40,7 +40,7 @@ impl Requirement {
         Requirement::ObjectStore,
     ];
 
-    /// The requirement as a noun phrase that follows "without".
+    /// Returns the words that follow "without" in the report, for example `sample data`.
     pub fn missing(self) -> &'static str {
         match self {
             Requirement::SampleData => "sample data",
@@ -56,7 +56,7 @@ impl Requirement {
         }
     }
 
-    /// The action that lets the tests run.
+    /// Returns the action that provides the requirement, for example `apt-get install npm`.
     pub fn remedy(self) -> &'static str {
         match self {
             Requirement::SampleData => "place the vendors' files at ../shared/samples",

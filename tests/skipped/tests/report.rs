@@ -1,11 +1,11 @@
-//! Prints the skipped tests of this run. It runs after all other test programs and has no test of its own.
+//! Program that prints the skipped tests of this run. Cargo runs this program after all other test programs.
 
 use std::io::{self, IsTerminal, Write};
 
 use skipped::Report;
 
 fn main() -> io::Result<()> {
-    // nextest and `cargo test -- --list` ask for the names of tests.
+    // nextest and `cargo test -- --list` ask for the names of tests. This program has no tests.
     if std::env::args_os().any(|argument| argument == "--list") {
         return Ok(());
     }

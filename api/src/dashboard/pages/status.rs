@@ -1,4 +1,4 @@
-//! `/status`: health of the service for people. Programs call `/v1/health`.
+//! Page `/status`: health of the service. The page is for people; programs call `/v1/health`.
 
 use axum::extract::State;
 use axum::http::StatusCode;
@@ -12,13 +12,14 @@ use crate::routes::health::{ComponentStatus, Health, Status};
 
 const TITLE: &str = "Status";
 
-/// Shows the page if the dashboard is switched on.
+/// Shows the status page. This handler is used while the dashboard is switched on.
 pub(crate) async fn show_status(visitor: Visitor) -> Response {
     let health = Health::from_app(&visitor.app);
     (code(&health), visitor.render_page(TITLE, Section::Other, &body(&health))).into_response()
 }
 
-/// Shows the page if the dashboard is switched off.
+/// Shows the status page. This handler is used instead of [`show_status`] while the dashboard is switched off. Visitors
+/// cannot sign in then, so the page does not need a session.
 pub(crate) async fn show_status_without_dashboard(State(app): State<App>) -> Response {
     let health = Health::from_app(&app);
     (code(&health), layout::render_page(TITLE, Viewer::Reader, Section::Other, &body(&health)))

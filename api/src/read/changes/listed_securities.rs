@@ -23,14 +23,14 @@ pub(crate) struct ListedSecurities {
 }
 
 impl ListedSecurities {
-    /// Finds the securities of a list in the generation.
+    /// Finds the securities of the symbols in `list`, in the tables of `generation`.
     pub(crate) async fn find(generation: &ServedGeneration, list: &SymbolList) -> Result<Self, QueryError> {
         let (places, spellings) = list.to_columns();
         let rows = lookup::run_query(generation, SECURITIES, &[&places, &spellings]).await?;
         Self::from_rows(list, &rows)
     }
 
-    /// Finds the securities of a list in the snapshot of a transaction.
+    /// Finds the securities of the symbols in `list`, in the snapshot of a transaction.
     pub(super) async fn find_in(
         transaction: &Transaction<'_>,
         list: &SymbolList,
@@ -53,7 +53,7 @@ impl ListedSecurities {
         Ok(Self { named, former })
     }
 
-    /// Symbols in `named` and `former`.
+    /// Returns one list with all symbols in `named`, followed by all symbols in `former`.
     pub(crate) fn all(&self) -> Vec<String> {
         self.named.iter().chain(&self.former).cloned().collect()
     }

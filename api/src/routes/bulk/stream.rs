@@ -87,7 +87,7 @@ struct BulkProgress<'a> {
     /// Securities to return, without duplicates and in request order. An entry has two parts: the index of the symbol
     /// in the request, and the canonical symbol of the security.
     known: Vec<(usize, &'a str)>,
-    /// Symbols without a row. Each number is the index of a symbol in the request.
+    /// Indexes of the missing symbols in the request. A symbol is missing if the response has no row for it.
     missing: Vec<usize>,
     returned: usize,
 }
@@ -106,7 +106,8 @@ impl<'a> BulkProgress<'a> {
         Self { output, known, missing, returned: 0 }
     }
 
-    /// Renders the rows of a batch, in the order of the batch. Symbols without a row are added to `missing`.
+    /// Renders the rows of a batch, in the order of the batch. If `rows` has no row for a symbol of the batch, the
+    /// index of the symbol is added to `missing`.
     fn render_batch<T: Serialize>(
         &mut self,
         batch: &[(usize, &str)],
@@ -162,7 +163,8 @@ impl<'a> BulkProgress<'a> {
     }
 }
 
-/// Streams the response for the earlier data version `past`. Its rows are derived from facts.
+/// Streams the response for the earlier data version `past`. The database does not store the rows of earlier versions,
+/// so the rows are derived from the facts (the tables with the loaded rows).
 async fn stream_past<T: Serialize>(
     generation: &ServedGeneration,
     outlet: ResponseWriter,
@@ -215,9 +217,12 @@ pub(super) struct BulkQuery<'a> {
     pub(super) known_at: Option<DateTime<Utc>>,
 }
 
-/// Streams the response. For the current version, all rows come from one snapshot of the database. `by_symbol` then
-/// converts the database rows of a batch to one row per symbol. For an earlier version, the securities are derived from
-/// facts. `of_past` then converts the derived securities of a batch to one row each.
+/// Streams the response.
+///
+/// - If the current version is requested, all rows come from one snapshot of the database. `by_symbol` converts the
+///   database rows of a batch to one row per symbol.
+/// - If an earlier version is requested, the securities are derived from the facts (the tables with the loaded rows).
+///   `of_past` converts the derived securities of a batch to one row per security.
 pub(super) async fn stream_bulk<T: Serialize>(
     generation: &ServedGeneration,
     outlet: ResponseWriter,

@@ -177,7 +177,8 @@ pub(crate) struct PricesAnswer {
     meta: PricesMeta,
 }
 
-/// Data version, adjustment and total return of the requested prices.
+/// Metadata of a page of prices: the data version, the adjustment of the prices, and the total return over the
+/// requested range.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct PricesMeta {
     #[serde(flatten)]
@@ -240,8 +241,8 @@ async fn find_served(
     Ok((series.version, (series, row.try_get("factors_changed_at")?)))
 }
 
-/// Finds the time at which the adjustment factors last changed before or at the version `past`. Returns `None` if they
-/// did not change in the 400 days before that version.
+/// Finds the time of the last change of the adjustment factors, up to and including the version `past`. Returns `None`
+/// if the factors did not change in the 400 days before that version.
 async fn find_factor_change(
     generation: &ServedGeneration,
     past: &PastVersion,

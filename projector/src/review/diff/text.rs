@@ -105,8 +105,9 @@ pub(crate) fn shorten_values(a: &CellValue, b: &CellValue) -> [String; 2] {
     }
 }
 
-/// Texts of the elements of a JSON list, or of the fields of a JSON object; `None` for other values. A space after each
-/// comma lets the text wrap.
+/// Splits a JSON list into one text per element, or a JSON object into one text per field. Returns `None` for other
+/// values. In the texts, a space is inserted after each comma that precedes a quotation mark, so that a browser can
+/// break the line there.
 fn list_elements(cell: &CellValue) -> Option<Vec<String>> {
     let CellValue::Json(text) = cell else { return None };
     let wrappable = |value: &RawValue| value.get().replace(",\"", ", \"");
@@ -117,7 +118,7 @@ fn list_elements(cell: &CellValue) -> Option<Vec<String>> {
     Some(members.iter().map(|(name, value)| format!("{name}: {}", wrappable(value))).collect())
 }
 
-/// Text of the elements of `own` that are missing in `other`. Long elements and long lists are shortened.
+/// Joins the elements of `own` that are missing in `other` to one text. Long elements and long lists are shortened.
 fn shorten_list(own: &[String], other: &[String]) -> String {
     let differing: Vec<String> =
         own.iter().filter(|element| !other.contains(element)).cloned().map(shorten_text).collect();

@@ -36,51 +36,57 @@ pub struct RunEffect {
     pub(super) found: FoundEffect,
 }
 
-/// Effect of a run. Contains the numbers of affected and changed securities, the differences, and some of their causes.
+/// Effect of a run: the number of securities that the run affected, the number of securities whose rows changed, the
+/// differences between the rows, and some causes of the differences. A security is affected if an input of its
+/// derivation changed. Its rows may nevertheless be equal.
 #[derive(Debug, Serialize)]
 pub(super) struct FoundEffect {
-    /// Market date before the run and now; null if no session is known.
+    /// Market date before the run, and current market date. Each is null if no session is known.
     pub(super) as_of: [Option<NaiveDate>; 2],
     /// Number of affected securities that were listed before the run or are listed now.
     pub(super) compared: u64,
     /// Number of affected securities with at least one differing row.
     pub(super) changed: u64,
-    /// Replacements of a source by another source in the figures.
+    /// Sources that were replaced by another source. The figures use fewer rows of a replaced source than before the
+    /// run, and more rows of the other source.
     pub(super) replaced: Vec<SourceReplacement>,
     pub(super) quarantined: QuarantineChange,
-    /// Flags that some securities gained or lost.
+    /// Changed flags of securities. Each entry contains one flag, for example `payment_gap`, the number of securities
+    /// that gained the flag, and the number of securities that lost it.
     pub(super) flags: Vec<FlagChange>,
-    /// Differences between the rows before the run and now.
+    /// Differences between the rows before the run and the current rows.
     #[serde(flatten)]
     pub(super) differences: Differences,
 }
 
-/// Difference between the quarantined rows before the run and now.
+/// Difference between the rows that were quarantined before the run and the rows that are quarantined now.
 #[derive(Debug, Default, Serialize)]
 pub struct QuarantineChange {
-    /// Number of rows that are quarantined only now.
+    /// Number of rows that are quarantined now, but were not quarantined before the run.
     pub added: u64,
-    /// Number of rows that were quarantined only before the run.
+    /// Number of rows that were quarantined before the run, but are not quarantined now.
     pub released: u64,
-    /// First rows that are quarantined only now.
+    /// Rows that are quarantined now, but were not quarantined before the run. The list contains only the first ones.
     pub first: Vec<Quarantined>,
 }
 
-/// Number of securities that gained or lost one flag through the run.
+/// Change of one flag by the run: the number of securities that gained the flag, and the number of securities that lost
+/// it.
 #[derive(Debug, Default, Serialize)]
 pub struct FlagChange {
     /// Code of the flag, for example `payment_gap`. The column `flags` of table `metrics` contains these codes.
     pub flag: String,
-    /// Number of securities that have the flag only after the run.
+    /// Number of securities that gained the flag: they did not have it before the run, but have it now.
     pub added: u64,
-    /// Number of securities that had the flag only before the run.
+    /// Number of securities that lost the flag: they had it before the run, but do not have it now.
     pub removed: u64,
-    /// Symbols of the first securities that have the flag only after the run, at most 10.
+    /// Symbols of the first 10 securities that gained the flag.
     pub first: Vec<String>,
 }
 
 impl RunEffect {
-    /// Keeps only the first `limit` rows of each table and of each topic.
+    /// Shortens the lists of the effect to `limit` rows: the rows of each table, the rows of each topic, and the
+    /// quarantined rows.
     pub(super) fn truncated(mut self, limit: usize) -> Self {
         self.found.differences = self.found.differences.truncated(limit);
         self.found.quarantined.first.truncate(limit);
@@ -88,7 +94,7 @@ impl RunEffect {
     }
 
     /// Returns a sentence with the number of changed securities and the number of affected securities. If the market
-    /// date changed, the sentence says so.
+    /// date changed, the sentence also contains the old and the new market date.
     pub(super) fn scope(&self) -> String {
         let later = match self.later_runs {
             0 => String::new(),
@@ -150,7 +156,7 @@ impl FlagChanges {
         self.0.entry(flag.to_owned()).or_insert_with(named)
     }
 
-    /// Returns the flags. Those with the most changed securities come first.
+    /// Returns the changes of all flags. The flag that most securities gained or lost is the first one.
     pub(super) fn finish(self) -> Vec<FlagChange> {
         let mut changes: Vec<FlagChange> = self.0.into_values().collect();
         changes.sort_by_key(|change| std::cmp::Reverse(change.added + change.removed));

@@ -172,29 +172,29 @@ rules! {
         slot_share: i64 = 60, 0..=90, "percent";
         /// An amount can contain a special part if it is at least this multiple of both neighbouring amounts.
         combined_factor: Decimal = 1.3, 1.01..=1000, "times";
-        /// An amount can contain a special part only if the annual rate after it is at least this multiple of the
-        /// annual rate before it.
+        /// An amount can contain a special part only if the next annual rate is at least this multiple of the previous
+        /// annual rate. An annual rate is an amount, multiplied by the number of payments a year.
         return_least: Decimal = 0.8, 0..=1, "times";
-        /// An amount can contain a special part only if the annual rate after it is at most this multiple of the annual
-        /// rate before it.
+        /// An amount can contain a special part only if the next annual rate is at most this multiple of the previous
+        /// annual rate. An annual rate is an amount, multiplied by the number of payments a year.
         return_most: Decimal = 1.5, 1..=10, "times";
         /// An amount is a dip if it is below this multiple of both neighbouring amounts. Growth and streak replace a
         /// dip with the smaller neighbouring amount. 0: no amount is a dip.
         dip_share: Decimal = 0.98, 0..=1, "times";
-        /// A payer is steady if its amounts seldom fall: in at least this share of the steps from one nearby payment to
-        /// the next, the amount rises or stays equal. Special parts and dips are detected only for steady payers, by
-        /// comparison of an amount with its neighbours.
+        /// A payer is steady if its amounts seldom fall. At least this share of the nearest payments must have an
+        /// amount that is equal to or higher than the amount of the payment before. A special part or a dip can be
+        /// detected by comparison with the neighbouring amounts only if the payer is steady.
         steady_share: Decimal = 80, 0..=100, "percent";
-        /// If at most this number of consecutive payments is missing, their amounts are assumed for growth and streak.
-        /// If more payments are missing, no amount is assumed.
+        /// If at most this number of consecutive payments is missing, growth and streak are computed with assumed
+        /// amounts for these payments. If more payments are missing, no amount is assumed.
         assumed_slots: i64 = 1, 0..=2, "slots";
     }
     /// Parameters of increase streaks.
     streak: StreakRules, "R14" {
         /// Two annual totals are equal if they differ by at most this. Also used to compare amounts per payment (R13).
         tolerance: Decimal = 0.05, 0..=10, "percent";
-        /// A streak continues over at most this number of consecutive years without a change of the total. Such years
-        /// do not extend the streak. One more such year ends the streak.
+        /// Maximum number of consecutive years with an unchanged total that do not end a streak. These years do not
+        /// count as years of the streak. If one more year has an unchanged total, the streak ends.
         tolerated_flat_years: i64 = 0, 0..=10, "years";
     }
     /// Parameters of the lists of dividend growers.
@@ -259,12 +259,14 @@ rules! {
         agreement: Decimal = 50, 0..=200, "percent";
         /// A price move is a change of unit if its factor deviates from 100 or 1,000 by at most this.
         unit_tolerance: Decimal = 15, 0..=50, "percent";
-        /// Maximum number of consecutive newest bars in a wrong unit. A longer series of such bars is a lasting move of
-        /// the price.
+        /// If the price moves by a factor of about 100 or 1,000 and does not move back, the bars since the move can be
+        /// in a wrong unit. They are in a wrong unit only if there are at most this number of them. If there are more,
+        /// the move is a lasting move of the price.
         unit_run_sessions: i64 = 60, 1..=1000, "sessions";
-        /// The unexplained factor of a split is the close after the split, divided by the close expected from the
-        /// ratio. The price denies the split if the logarithm of this factor is above this share of the logarithm of
-        /// the ratio. The logarithm of the ratio counts as at most 1.
+        /// A split should move the price by its ratio. The unexplained factor of the split is the close after the
+        /// split, divided by the close that the ratio predicts. The price denies the split if the logarithm of the
+        /// unexplained factor is above this share of the logarithm of the ratio. A ratio above e (logarithm 1) is
+        /// treated as if it were e.
         denied_share: i64 = 40, 5..=60, "percent";
         /// A denied split is excluded if the logarithm of its unexplained factor (see `level.denied_share`) is above
         /// this share of the logarithm of its ratio.
@@ -275,8 +277,8 @@ rules! {
     }
     /// Parameters of the share basis of amounts before a split.
     share_basis: ShareBasisRules, "R37" {
-        /// The share basis of amounts before a split is suspect if the split-adjusted amount changes by the split ratio
-        /// at the split. The change may deviate from the ratio by at most this.
+        /// The share basis (raw or split-adjusted) of amounts before a split is suspect if the split-adjusted amount
+        /// changes by about the split ratio at the split. The change may deviate from the ratio by at most this.
         tolerance: Decimal = 2, 0..=20, "percent";
         /// The share basis of amounts before a split is checked only if the ratio of the split, new to old shares or
         /// old to new shares, is at least this.
@@ -314,8 +316,8 @@ rules! {
     /// Parameters of the completeness of a security's dividends. A security without dividends in the data is a
     /// non-payer only if its dividends are complete.
     absence: AbsenceRules, "R38" {
-        /// A source with prices of a security carries dividends if it has a dividend of any security in the years of
-        /// these prices, or at most this number of years before or after them.
+        /// A source with prices of a security is expected to contain the security's dividends too if it has a dividend
+        /// of any security in the years of these prices, or at most this number of years before or after these years.
         feed_years: i64 = 1, 0..=100, "years";
         /// A change in the ratio of a feed's adjusted closes to its raw closes shows a payment only if the change is
         /// more than this. Also used by R40.

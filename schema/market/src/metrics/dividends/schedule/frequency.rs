@@ -7,9 +7,10 @@
 //! gaps, and more than one longer gap. Uneven halves (an interim and a final dividend) are semi-annual if two gaps sum
 //! to a year, as in R5.
 //!
-//! A frequency that differs from a vendor's tag has a cost too. With four or more gaps, this cost is lower than the
-//! cost of an irregular gap, so that gaps overrule tags, as in R5. With fewer gaps, this cost is higher than the cost
-//! of an irregular gap, so that a payer whose gaps contradict the tags is irregular.
+//! A frequency that differs from a vendor's tag (the frequency that the vendor states for the row) has a cost too. With
+//! four or more gaps, this cost is lower than the cost of an irregular gap, so that gaps overrule tags, as in R5. With
+//! fewer gaps, this cost is higher than the cost of an irregular gap, so that a payer whose gaps contradict the tags is
+//! irregular.
 
 use rust_decimal::Decimal;
 
@@ -29,7 +30,7 @@ const STATES: [State; 8] = [
     State::PerYear(3),
     State::Frequent,
 ];
-/// Longest gap of weekly and biweekly payers, days. A longer gap does not fit these payers and has a cost.
+/// Longest gap of weekly and biweekly payers, in days. A longer gap does not fit these payers and has a cost.
 const FREQUENT_DAYS: i64 = 17;
 /// Maximum mean gap of a four-weekly payer, in hundredths of a day. With a larger mean gap, the payer is monthly. The
 /// mean does not include gaps around extra and missing rows.
@@ -90,7 +91,7 @@ pub(crate) fn local_frequencies(rows: &[ScheduleRow], rules: &Rules) -> Vec<Opti
     frequencies
 }
 
-/// Frequency of each gap between consecutive rows. The rows contain no pause.
+/// Finds the frequency of each gap between consecutive rows. No gap may be so long that the payments have restarted.
 fn gap_states(rows: &[ScheduleRow], rules: &Rules) -> Vec<State> {
     let gaps: Vec<i64> = rows.windows(2).map(|pair| (pair[1].ex_date - pair[0].ex_date).num_days()).collect();
     // Most payers keep one frequency. If a frequency has no cost at all, the search is not needed.
@@ -106,7 +107,7 @@ fn gap_states(rows: &[ScheduleRow], rules: &Rules) -> Vec<State> {
     states
 }
 
-/// Frequency of each gap in the cheapest sequence of frequencies.
+/// Finds the sequence of frequencies with the lowest total cost. Returns the frequency of each gap in this sequence.
 fn cheapest_states(rows: &[ScheduleRow], gaps: &[i64], rules: &Rules) -> Vec<State> {
     let year = rules.frequency.year_least_days..=rules.frequency.year_most_days;
     let is_overruled =
@@ -149,7 +150,8 @@ fn gap_cost(state: State, days: i64, halves: bool, rules: &Rules) -> u32 {
         State::PerYear(per_year) => {
             let periods = PeriodThousandths::in_days(days, per_year);
             let least = rules.schedule.slot_share * 10;
-            // Three and six payments a year need a tag: without a tag they cost more than other frequencies.
+            // Three and six payments a year have a cost even if the gap fits. Without a tag, a more usual frequency
+            // that also fits the gap is therefore preferred.
             let untagged = if matches!(per_year, 3 | 6) { 1 } else { 0 };
             if periods.is_one(least) {
                 untagged
@@ -194,7 +196,7 @@ fn drop_four_weekly(states: &mut [State], gaps: &[i64], rules: &Rules) {
 }
 
 /// Number of payments a year around a row, from the gap before and the gap after the row. If the two gaps have
-/// different frequencies, the side with the most similar amount decides.
+/// different frequencies, the frequency of the side with the most similar amount is returned.
 ///
 /// The amount of the row is compared with the amounts of the two nearest rows on each side, because a single row may
 /// have a wrong amount.

@@ -23,8 +23,8 @@ pub struct ScheduleRow {
 /// Reason to doubt an amount (R28): it is far above the amounts of the rows before it, and no later row confirms it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AmountDoubt {
-    /// The amount is below a quarter of the price, or the price is unknown. The row is combined: its regular part is
-    /// the larger amount of the two neighbouring rows, and the rest is special.
+    /// The amount is below a quarter of the price, or the price is unknown. The row is treated as a combined payment:
+    /// the larger of the two neighbouring amounts is its regular part, and the rest is special.
     Unconfirmed,
     /// The amount is at least a quarter of the price (the limit of R2). It is a distribution of capital, without a
     /// regular part. There is one exception: if another row with a doubtful amount is about a year earlier, the amount
@@ -38,8 +38,8 @@ impl From<RegularDividend> for ScheduleRow {
     }
 }
 
-/// Interpretation of one row of a payment schedule: its regular part, its amount for growth and streak, and its
-/// dividend year.
+/// Interpretation of one row of a payment schedule: the regular part of the amount, the amount that is used to compute
+/// dividend growth and increase streaks, and the dividend year of the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
     /// Ex-date.
@@ -48,24 +48,26 @@ pub struct Reading {
     pub amount: Decimal,
     /// Regular part of the amount per share.
     pub regular: Decimal,
-    /// Amount per share that growth and streak use.
+    /// Amount per share from which dividend growth and increase streaks are computed.
     pub sustained: Decimal,
     /// Kind of the row: regular, special, combined or dip.
     pub kind: AmountReading,
     /// Payments per year at the time of the row. `None` for irregular payers, and for payers with 13 or more payments a
-    /// year. Their schedules have no slots.
+    /// year. The schedules of both kinds of payers have no slots.
     pub per_year: Option<i32>,
     /// Dividend year to which the row belongs.
     pub year: i32,
 }
 
-/// Missing payment: a slot (date range of one regular payment) without a row, between two rows.
+/// Missing payment: a slot without a row, with rows before and after the slot. A slot is the date range of one regular
+/// payment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MissingSlot {
     /// Dividend year to which the slot belongs.
     pub year: i32,
     /// Number of payments a year around the slot.
     pub per_year: i32,
-    /// Amount that growth and streak assume for the slot; `None` if the amount is unknown.
+    /// Amount that is assumed for the slot when dividend growth and increase streaks are computed; `None` if the amount
+    /// is unknown.
     pub assumed: Option<Decimal>,
 }

@@ -1,8 +1,10 @@
-//! Tests of the quarantine of dividends, through the rows that are derived from the merge.
+//! Tests of the quarantine of dividends, bars and splits. Each test merges a history, and checks the rows that are
+//! derived from it.
 
 use super::*;
 
-/// Rows derived from quarterly dividends and closes. The last amount has the ex-date 2024-12-02.
+/// Rows that are derived from a history with quarterly dividends of these amounts, and with these closes. The last
+/// dividend has the ex-date 2024-12-02.
 fn quarterly(amounts: &[&str], closes: &[(&str, i64)]) -> DerivedRows {
     let last = date("2024-12-02");
     let count = i64::try_from(amounts.len()).unwrap();
@@ -47,7 +49,7 @@ fn a_special_without_its_type_is_known_by_the_price() {
     check("5", &[before, ("2024-12-02", 93)], true);
     check("5", &[before, ("2024-12-02", 92)], false);
     check("4.99", &[before, ("2024-12-02", 95)], false);
-    // The first close within five sessions decides. A later close has no effect.
+    // The first close on or after the ex-date is used only if it is at most five sessions after the ex-date.
     check("5", &[before, ("2024-12-09", 95)], true);
     check("5", &[before, ("2024-12-10", 95)], false);
     check("5", &[("2024-12-02", 95)], false);
