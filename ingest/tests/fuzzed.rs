@@ -19,7 +19,6 @@ const TARGETS: [(&str, Target); 5] = [
     ("columns", fuzz::columns),
 ];
 
-/// Contents of all corpus files of a fuzz target.
 fn corpus(target: &str) -> Vec<Vec<u8>> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/fuzz/corpus").join(target);
     let files = std::fs::read_dir(folder).expect("a corpus lies beside its target");

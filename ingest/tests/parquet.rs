@@ -1,4 +1,4 @@
-//! Tests of loading Parquet files, for builds with the feature `parquet`.
+//! Test that loads a Parquet file. The test needs the feature `parquet`.
 #![cfg(feature = "parquet")]
 
 use std::fs::File;
@@ -65,7 +65,7 @@ async fn decimals_are_exact_and_doubles_are_their_shortest() -> Result<()> {
     let cli = Cli::parse_from(load_it.into_iter().chain(["--max-reject-percent", "60"]));
     let summary = load(&cli.load, &cli.stream, &Shutdown::listen()?).await?;
     std::fs::remove_dir_all(folder)?;
-    // The rejected row contains the digits from the Parquet file.
+    // The report shows the rejected row with the numbers that were read from the Parquet file.
     let refused: Vec<&str> = summary.examples.iter().map(|reject| reject.row.as_str()).collect();
     assert_eq!(refused, ["KO,2024-03-15,900719925474.0993,0.30000000000000004,-1"], "{summary}");
     assert_eq!((summary.rows_total, summary.files[0].doubles.join(" ")), (1, "open".to_owned()));

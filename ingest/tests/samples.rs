@@ -57,7 +57,6 @@ async fn refuses(path: &Path, expected: &str) -> Result<()> {
     Ok(())
 }
 
-/// All CSV files in a folder and its subfolders, in name order.
 fn csv_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let entries = std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
     let mut entries = entries.collect::<Result<Vec<PathBuf>>>()?;
@@ -126,7 +125,8 @@ async fn newer_yahoo_files_are_daily_or_refused() -> Result<()> {
         let name = path.file_name().context("a file has a name")?.to_string_lossy().into_owned();
         if ["-1h-", "-15m-", "-1wk-"].iter().any(|interval| name.contains(interval)) {
             refuses(&path, "only daily rows are loaded").await?;
-            // The file name of the copy does not contain the interval. The rows are refused even then.
+            // The file name of the copy does not contain the interval. The loader must detect from the rows that they
+            // are not daily.
             let copy = std::env::temp_dir().join(format!("{}-unnamed.csv", std::process::id()));
             std::fs::copy(&path, &copy)?;
             let summary = try_out(&copy, &["--symbol", "X"]).await?;
@@ -167,7 +167,6 @@ async fn broken_yahoo_files_are_refused_whole_or_lose_their_bad_rows_only() -> R
     Ok(())
 }
 
-/// One line about a loaded file: its format, rows and rejects, or the beginning of the reason for refusing it.
 fn outcome(file: &FileReport) -> String {
     let FileReport { file: name, rows, rejects, reason, .. } = file;
     let format = file.format.as_deref().unwrap_or("-");
@@ -217,7 +216,6 @@ fn recorded_body(recording: &str) -> Option<String> {
     Some(body)
 }
 
-/// Stores the body of a recorded HTTP response in a file called `name`, and loads this file.
 async fn loads_recorded(recording: &Path, name: &str, expected: &[(&str, u64)]) -> Result<()> {
     let body = recorded_body(&std::fs::read_to_string(recording)?).context("a recorded body")?;
     let folder = std::env::temp_dir().join(format!("recorded-{}-{name}", std::process::id()));

@@ -1,4 +1,4 @@
-//! Tests that write a market to files, and parse these files again.
+//! Tests that write a synthetic market to files and check the rows of these files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -7,7 +7,6 @@ use market::symbol::Symbol;
 
 use super::*;
 
-/// Temporary folder of one test, removed on drop.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -29,7 +28,6 @@ impl Drop for Folder {
     }
 }
 
-/// Rows of all files of one kind. A row is a map from column name to cell.
 type Rows = Vec<BTreeMap<String, String>>;
 
 fn rows(files: &BTreeMap<String, Vec<u8>>, kind: &str) -> Rows {
@@ -281,12 +279,12 @@ fn faults_are_listed_and_change_no_other_security() {
         };
         assert!(others(&sound) == others(&written), "{kind}");
     }
-    // With 10 % faults, only a few securities have a fault.
+    // With a fault percentage of 10, only a few of the 180 securities have a fault.
     let few = Folder::new("faulty-few");
     let planted =
         market_writer::write_market(&with_faults(10), &few.0, 2, &ProgressBar::hidden()).unwrap().planted;
     assert!((8..=24).contains(&planted), "{planted}");
-    // A later market replaces all files.
+    // Writing a market to the folder of an earlier market deletes the earlier files.
     write(&one, 10, 1, 1, 1);
     assert!(!one.0.join("adjusted").exists() && !one.0.join("planted.list").exists());
 }

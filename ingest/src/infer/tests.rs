@@ -3,7 +3,6 @@ use crate::source::feed_files::FeedFile;
 
 mod real_tables;
 
-/// Map proposed for a file.
 fn propose(name: &str, bytes: &[u8]) -> Result<String, String> {
     let folder =
         std::env::temp_dir().join(format!("propose-{}-{:x}", std::process::id(), folder_id(name, bytes)));
@@ -16,13 +15,11 @@ fn propose(name: &str, bytes: &[u8]) -> Result<String, String> {
     text
 }
 
-/// Number for the name of a test's folder. It is different for each file.
 fn folder_id(name: &str, bytes: &[u8]) -> u64 {
     let hash = blake3::Hasher::new().update(name.as_bytes()).update(bytes).finalize();
     hash.as_bytes()[..8].iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte))
 }
 
-/// Checks that the map proposed for a file contains all `parts`.
 fn check(name: &str, bytes: &[u8], parts: &[&str]) {
     let text = propose(name, bytes).unwrap();
     for part in parts {

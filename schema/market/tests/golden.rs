@@ -40,7 +40,6 @@ fn hold(cases: &[Value]) {
     assert!(failures.is_empty(), "{} of {} cases:\n{}", failures.len(), cases.len(), failures.join("\n"));
 }
 
-/// Returns one message for each expected figure of the case that differs from the derived figure.
 fn check(case: &Value) -> Vec<String> {
     let id = case["id"].as_str().unwrap_or("?");
     let tolerance = case["tolerance"].as_str().unwrap_or("0");

@@ -42,7 +42,7 @@ fn a_corrected_ex_date_cancels_the_id_it_had() {
             "TEST/test/dividend@2024-06-07.regular.USD 0.5 paid"
         ]
     );
-    // If both rows have the vendor's id, they are versions of one record.
+    // Two rows with the same vendor id are versions of one record.
     let derived = on("2024-06-28", &history("stock", &["2024-06-06 - 0.5 q2", "2024-06-07 - 0.5 q2"], &[]));
     assert_eq!(ids(&derived), ["TEST/test/dividend/q2 0.5 paid"]);
 }
@@ -51,7 +51,6 @@ fn symbol(text: &str) -> Symbol {
     Symbol::parse(text).expect("a symbol")
 }
 
-/// Dividend with ex-date 2024-06-06. The vendor gives it under the ticker `ticker`.
 fn filed_under(ticker: &str) -> Observation<Dividend> {
     let mut row = dividend(1, "2024-06-06 - 0.5");
     row.record.symbol = symbol(ticker);
@@ -86,7 +85,7 @@ fn a_new_ticker_renames_no_payment() {
     check(&["MID"], &former[..1], "MID");
 }
 
-/// Payments of one day from one file, in file order. Each row lists the amounts of the sibling payments above it.
+/// Rows of one file with several payments of one day. Each row lists the amounts of the rows above it as siblings.
 fn file(seen: NaiveDate, amounts: &[Decimal]) -> Vec<Observation<Dividend>> {
     let mut same_day = SiblingDetector::default();
     let row = |(line, amount): (u64, &Decimal)| {

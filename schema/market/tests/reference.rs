@@ -127,7 +127,7 @@ proptest! {
     }
 }
 
-/// The history with bars as they are read from the store. Each year is stored with the smallest price scale that
+/// Converts the bars as if they were stored and loaded again. Each year is stored with the smallest price scale that
 /// represents its prices exactly. `stretch` multiplies the age of each bar, so that the bars cover more years.
 fn as_stored(mut history: History, stretch: i32) -> History {
     for prices in &mut history.prices {
@@ -142,8 +142,6 @@ fn as_stored(mut history: History, stretch: i32) -> History {
     history
 }
 
-/// Bars of each calendar year, without versions. Each year has the smallest price scale that represents its prices
-/// exactly.
 fn years_of(bars: &Bars) -> BTreeMap<i32, Bars> {
     let years = bars.by_year().into_iter().map(|(year, mut bars)| {
         bars.canonicalize();
@@ -181,7 +179,6 @@ fn of_whole_closes(mut case: Case) -> Case {
     case
 }
 
-/// All derived rows except the bars, as debug text.
 fn told(derived: &DerivedRows) -> String {
     format!("{:?}", DerivedRows { bars: Bars::default(), ..derived.clone() })
 }
@@ -204,7 +201,7 @@ proptest! {
         let history = as_stored(history, stretch);
         let policy = SourcePolicy::default();
         let market = DerivationContext { as_of: today, newest: today, benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
-        // Bars that were served on another date, when other dividends and splits were known.
+        // `served` are the bars that were served on another date, when other dividends and splits were known.
         let known = History { dividends: before.dividends, splits: before.splits, ..history.clone() };
         let earlier = DerivationContext { as_of: today - TimeDelta::days(moved), ..market };
         let served = years_of(&derive(&known, &earlier).bars);
@@ -222,7 +219,6 @@ proptest! {
     }
 }
 
-/// Dividend rows of each year, as debug text.
 fn dividends_told(derived: &DerivedRows) -> BTreeMap<i32, String> {
     let years = derived.dividends.chunk_by(|row, next| row.ex_date.year() == next.ex_date.year());
     years.map(|rows| (rows[0].ex_date.year(), format!("{rows:?}"))).collect()

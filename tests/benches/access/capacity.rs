@@ -41,7 +41,7 @@ impl Bench {
         let mut of_postgres = 0;
         for row in self.app.sql("select pid from pg_stat_activity", &[]).await? {
             let pid: i32 = row.try_get(0)?;
-            // A session may have ended since the query.
+            // A database session may have ended since the query.
             of_postgres += ticks_of(pid.unsigned_abs()).unwrap_or_default();
         }
         Ok([ticks_of(api.process.pid())?, of_postgres])

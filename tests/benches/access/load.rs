@@ -23,7 +23,6 @@ pub(crate) struct Load {
     pace: Option<u32>,
 }
 
-/// Measured throughput and latency of a load.
 pub(crate) struct Figures {
     /// Latencies of the successful requests in microseconds, ascending.
     times: Vec<u32>,
@@ -34,7 +33,6 @@ pub(crate) struct Figures {
     pub(crate) failed: usize,
 }
 
-/// Results of some requests.
 #[derive(Default)]
 struct Outcome {
     /// Latencies of the successful requests, in microseconds.
@@ -74,7 +72,6 @@ impl Load {
         Load { pace: Some(pace), ..self }
     }
 
-    /// Load for a server that does not count calls against quotas.
     pub(crate) fn uncounted(address: &String, connections: usize, requests: Arc<Vec<Vec<u8>>>) -> Load {
         Load { is_counted: false, ..Load::new(&[address], connections, requests) }
     }
@@ -191,9 +188,9 @@ async fn answer(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Result<bool> {
     Ok(buffer.starts_with(b"HTTP/1.1 2"))
 }
 
-/// End of a response in the received bytes.
+/// Way to recognize the end of a response.
 enum End {
-    /// The response ends at this length in bytes, including the head.
+    /// The response has this length in bytes, including the head.
     Length(usize),
     /// The response is chunked and ends with the mark of the last chunk. The bytes of this mark do not occur in any
     /// other chunk.

@@ -85,7 +85,6 @@ struct Arguments {
     bench: bool,
 }
 
-/// Service and settings shared by all measurements.
 struct Bench {
     arguments: Arguments,
     app: TestApp,
@@ -94,7 +93,6 @@ struct Bench {
     limits: Vec<(usize, f64)>,
 }
 
-/// Number of connections for counting instructions or system calls.
 const COUNTED_CONNECTIONS: usize = 64;
 const COUNTED_CALLS: usize = 8_192;
 
@@ -351,7 +349,6 @@ impl Bench {
         Ok(())
     }
 
-    /// Number of calls that are counted against the quotas of all accounts.
     async fn used(&self) -> Result<i64> {
         self.app.sql_value("select coalesce(sum(used), 0)::bigint from accounts.limiter").await
     }

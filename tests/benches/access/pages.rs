@@ -5,14 +5,13 @@ use anyhow::Result;
 use super::load::Load;
 use super::{Bench, UNLIMITED};
 
-/// Settings that make the pages public, without a limit per client address.
 const PUBLIC: [(&str, &str); 3] =
     [("PAGES", "public"), ("PAGES_PER_MINUTE", "60000000"), ("PAGES_BURST", "60000000")];
 /// API calls per second during the flood of page views.
 const PACE: u32 = 500;
 /// Number of connections of the flood.
 const FLOOD: usize = 64;
-/// Query parameters of the page that a visitor sees first. It has five years of prices.
+/// Query parameters of the default page, which has five years of prices.
 const FIVE_YEARS: &str = "?range=5y&prices=split";
 
 impl Bench {
@@ -26,7 +25,6 @@ impl Bench {
         self.flood_of_pages("cached pages", "512", None).await
     }
 
-    /// Measures uncached pages one after another, then cached pages on 1 and on 64 connections.
     async fn single_pages(&mut self) -> Result<()> {
         let settings = [&UNLIMITED[..], &PUBLIC].concat();
         let deep = [("PAGES_TIER", "professional"), ("API_CACHE_MIB", "0")];

@@ -14,7 +14,6 @@ use tokio::process::{Child, Command};
 
 const INSTALL: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/benches/peers/install");
 
-/// Running peer. When the value is dropped, the peer and all processes that it started are killed.
 pub(crate) struct Peer {
     pub(crate) name: &'static str,
     pub(crate) address: String,

@@ -40,7 +40,6 @@ impl RivalArguments {
     }
 }
 
-/// Running rival. When the value is dropped, the process is killed.
 pub(crate) struct Rival {
     pub(crate) address: String,
     process: Child,
@@ -51,8 +50,8 @@ impl Rival {
         Rival::start_under(&[], app, arguments).await
     }
 
-    /// Starts a rival as [`Rival::start`] does, but under another program such as callgrind. `runner` is the command
-    /// line of the other program. If it is empty, the rival runs directly.
+    /// Starts a rival under another program such as callgrind. `runner` is the command line of the other program. With
+    /// an empty `runner`, the rival runs directly.
     pub(crate) async fn start_under(runner: &[String], app: &TestApp, arguments: &[&str]) -> Result<Rival> {
         let port_file = app.folder().join("rival-port");
         let _ = std::fs::remove_file(&port_file);

@@ -12,7 +12,6 @@ const TIERS: [&str; 4] = ["free", "starter", "premium", "professional"];
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const UNTIL: &str = "2024-06-28";
 
-/// Symbols and keys of the seeded service.
 pub(crate) struct Seeded {
     pub(crate) symbols: Vec<String>,
     /// API key of each account. The tiers of the accounts alternate, and `keys[3]` is the first key of the highest
@@ -36,7 +35,6 @@ impl Seeded {
         Arc::new(self.keys.iter().skip(3).step_by(4).map(|key| request(path, key)).collect())
     }
 
-    /// Requests for the public pages of all securities. `parameters` is the query string.
     pub(crate) fn pages(&self, parameters: &str) -> Arc<Vec<Vec<u8>>> {
         let page = |symbol: &String| {
             format!("GET /s/{symbol}{parameters} HTTP/1.1\r\nhost: bench\r\naccept: text/html\r\n\r\n")

@@ -13,7 +13,8 @@ export interface paths {
         };
         /**
          * Bulk dividends (Professional)
-         * @description Newest records of each symbol, in request order. The request counts as one call for any number of symbols.
+         * @description Newest dividends of each symbol. The symbols are in request order. The request counts as one call for any number
+         *     of symbols.
          */
         get: operations["bulk_dividends"];
         put?: never;
@@ -55,8 +56,8 @@ export interface paths {
         };
         /**
          * The market's prices of a day (Professional)
-         * @description Bars of all securities on one day, or in a range of at most 31 days, ordered by symbol and day. Each page counts as
-         *     one call.
+         * @description Bars of all securities on one day, or in a range of at most 31 days, ordered by symbol and day. Each page counts
+         *     as one call.
          */
         get: operations["bulk_prices"];
         put?: never;
@@ -96,19 +97,19 @@ export interface paths {
         };
         /**
          * Change stream
-         * @description Server-sent events in commit order. The event `upsert` adds or replaces a row; the event `delete` removes a row.
-         *     Their data is a `ChangeEvent`. The id of an event is a synchronization point. A client that reconnects with this id
-         *     in `Last-Event-ID` gets exactly the changes after the event. A client that applies all events has the rows of a full
-         *     download. Several changes of a row may arrive as one.
+         * @description Server-sent events in the order of the changes. The event `upsert` adds or replaces a row; the event `delete`
+         *     removes a row. The data of each of these events is a `ChangeEvent`. A client that reconnects with the id of an event
+         *     in `Last-Event-ID` gets exactly the changes after this event. A client that applies all events has the same rows as
+         *     after a full download. Several changes of a row may arrive as one event.
          *
-         *     The event `end` is the last one. Its data is an error body with a `code`: `STREAM_LAGGED` (the client reads too
-         *     slowly), `SERVICE_UNAVAILABLE` (the instance stops), `QUOTA_EXCEEDED`, `INVALID_API_KEY`, `FEATURE_NOT_AVAILABLE`,
-         *     or
-         *     `CAUGHT_UP` (with `follow=false`). Every 15 seconds without an event, a comment and a new id keep the connection
-         *     open.
+         *     The last event is `end`. Its data is an error body with a `code`: `STREAM_LAGGED` (the client reads too slowly),
+         *     `SERVICE_UNAVAILABLE` (the instance stops), `QUOTA_EXCEEDED`, `INVALID_API_KEY`, `FEATURE_NOT_AVAILABLE`, or
+         *     `CAUGHT_UP` (with `follow=false`). After every 15 seconds without an event, a comment with a new id keeps the
+         *     connection open.
          *
-         *     Opening a stream counts as one request. Each delivered batch of up to 100 changes counts as another request. At the
-         *     rate limit, deliveries wait. An account may have 2, 5, 10 or 50 open streams on all instances, by tier.
+         *     Opening a stream counts as one request. Each delivered batch of up to 100 changes counts as another request. If the
+         *     rate limit is reached, the next batch waits. An account may have 2, 5, 10 or 50 open streams on all instances
+         *     together. The number depends on the tier.
          */
         get: operations["changes"];
         put?: never;
@@ -250,7 +251,7 @@ export interface paths {
         };
         /**
          * ETF details
-         * @description Fields of the stock list, then fund data and totals of the holdings.
+         * @description Returns the fields of a row of `/v1/stocks`, followed by fund data and totals of the holdings.
          */
         get: operations["etfs_by_symbol"];
         put?: never;
@@ -290,7 +291,7 @@ export interface paths {
         };
         /**
          * Service health
-         * @description The status is 200 if reads are served, else 503.
+         * @description The HTTP status is 200 if reads are served, else 503.
          */
         get: operations["health"];
         put?: never;
@@ -310,8 +311,8 @@ export interface paths {
         };
         /**
          * Income of holdings
-         * @description Dividends of the current month and the next eleven months. The income is confirmed for declared and paid dividends,
-         *     and otherwise estimated from earlier payments. CSV has one row for each payment.
+         * @description Dividends of the current month and the next eleven months. Income from declared or paid dividends is confirmed.
+         *     All other income is estimated from earlier payments. CSV has one row for each payment.
          */
         get: operations["portfolio_income"];
         put?: never;
@@ -331,8 +332,8 @@ export interface paths {
         };
         /**
          * Historical prices
-         * @description Bars with the requested adjustment, newest first. Each bar also has the raw close, the fully adjusted close, and the
-         *     factors between them.
+         * @description Bars with the requested adjustment, newest first. Each bar also has the raw close, the fully adjusted close, and
+         *     the adjustment factors.
          */
         get: operations["prices_by_symbol"];
         put?: never;
@@ -372,7 +373,7 @@ export interface paths {
         };
         /**
          * Dividend screener
-         * @description All active securities that match the filters, ordered by headline yield.
+         * @description Active securities that match the filters, by default with the highest headline yield first.
          */
         get: operations["screener"];
         put?: never;
@@ -392,7 +393,8 @@ export interface paths {
         };
         /**
          * Dividend Aristocrats
-         * @description Members by rule R15. `min_streak` must be at least 25 years, unless the served rules set another minimum.
+         * @description Members of the S&P 500 with at least 25 consecutive years of increases, and further conditions (R15). A lower
+         *     `min_streak` is refused. The operator can change the minimum of 25 years.
          */
         get: operations["screener_dividend_aristocrats"];
         put?: never;
@@ -412,7 +414,7 @@ export interface paths {
         };
         /**
          * Dividend growth
-         * @description Defaults: `min_growth_5y` 10 and `min_yield` 2.
+         * @description Dividend screener with the defaults `min_growth_5y` 10 and `min_yield` 2.
          */
         get: operations["screener_dividend_growth"];
         put?: never;
@@ -432,7 +434,8 @@ export interface paths {
         };
         /**
          * Dividend Kings
-         * @description Members by rule R15. `min_streak` must be at least 50 years, unless the served rules set another minimum.
+         * @description Securities with at least 50 consecutive years of increases (R15). A lower `min_streak` is refused. The operator
+         *     can change the minimum of 50 years.
          */
         get: operations["screener_dividend_kings"];
         put?: never;
@@ -452,8 +455,8 @@ export interface paths {
         };
         /**
          * High yield
-         * @description Stocks, ADRs, REITs and MLPs with a price that is at most 5 sessions old. Securities with a suspect yield (above 25
-         *     %) are left out. Default: `min_yield` 4.
+         * @description Stocks, ADRs, REITs and MLPs with a price that is at most 5 sessions old. Securities with a suspect yield (above
+         *     25 %) are left out. Default: `min_yield` 4.
          */
         get: operations["screener_high_yield"];
         put?: never;
@@ -473,7 +476,8 @@ export interface paths {
         };
         /**
          * Search by symbol or company
-         * @description Best matches first: symbols, ISINs and former symbols, then beginnings of symbols and names, then similar names.
+         * @description Best matches first. Exact symbols, ISINs and former symbols come first, then beginnings of symbols, then names
+         *     that contain the search text, then similar names.
          */
         get: operations["search"];
         put?: never;
@@ -513,7 +517,7 @@ export interface paths {
         };
         /**
          * Sector details and top payers
-         * @description The sector is given by name or slug, in any case.
+         * @description The sector is given by name or slug, in upper or lower case.
          */
         get: operations["sectors_by_sector"];
         put?: never;
@@ -573,8 +577,8 @@ export interface paths {
         };
         /**
          * Dividend records (Starter and higher)
-         * @description Newest first, with amounts as declared and on today's share basis. Cancelled records are returned only with
-         *     `status=cancelled`.
+         * @description Newest first. Each record has two amounts: the declared amount, and the amount adjusted for later splits.
+         *     Cancelled records are returned only with `status=cancelled`.
          */
         get: operations["stocks_by_symbol_dividends"];
         put?: never;
@@ -594,8 +598,8 @@ export interface paths {
         };
         /**
          * Funds that hold a security
-         * @description Active funds whose newest snapshot contains the security, largest weight first. Only funds with loaded holdings
-         *     are known.
+         * @description Active funds that hold the security according to their newest holdings, largest weight first. Funds without
+         *     known holdings are left out.
          */
         get: operations["stocks_by_symbol_etf_holders"];
         put?: never;
@@ -615,8 +619,9 @@ export interface paths {
         };
         /**
          * Security events
-         * @description Renames, mergers, delistings, splits, spin-offs and special dividends in one list, newest first. A spin-off has a
-         *     `ratio` if the feed reports a split. It has an `amount` if the feed reports a value.
+         * @description Renames, mergers, delistings, splits, spin-offs, rights, class distributions and special dividends in one list,
+         *     newest first. A spin-off has a `ratio` if the feed reports it as a split, or an `amount` if the feed reports its
+         *     value.
          */
         get: operations["stocks_by_symbol_events"];
         put?: never;
@@ -656,9 +661,9 @@ export interface paths {
         };
         /**
          * Dividend metrics
-         * @description Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is measured against the projector's
-         *     benchmark. If `fields` of a CSV request contains `annual_totals`, the CSV has one row per year. The columns `year`,
-         *     `amount` and `complete` replace `annual_totals`. The other fields are repeated in each row.
+         * @description Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is measured against a benchmark that
+         *     the operator chooses. If `fields` of a CSV request contains `annual_totals`, the CSV has one row per year. The
+         *     columns `year`, `amount` and `complete` replace `annual_totals`. The other fields are repeated in each row.
          */
         get: operations["stocks_by_symbol_metrics"];
         put?: never;
@@ -678,7 +683,8 @@ export interface paths {
         };
         /**
          * Comprehensive quote
-         * @description End-of-day quote: the latest close with its session, the 52-week range, averages and the headline dividend figures.
+         * @description End-of-day quote: the latest close with its session, the 52-week range, averages and the headline dividend
+         *     figures.
          */
         get: operations["stocks_by_symbol_quote"];
         put?: never;
@@ -698,10 +704,10 @@ export interface paths {
         };
         /**
          * Revisions
-         * @description Served values that later facts changed, newest first. Each row has the time of the change, the value before and
-         *     after, the reason, and the first and the latest served value. Both values of a change are computed for the same
-         *     market date. The passage of time alone therefore causes no revision. The tier's history limits the time and the
-         *     ex-date of revisions.
+         * @description Changes of values in responses, newest first. Each row has the time and the reason of a change, and the value
+         *     before and after the change. It also has the first and the latest value of the changed field. The values before
+         *     and after a change are computed for the same market date. The passage of time alone therefore causes no
+         *     revision. A revision is left out if its time or its ex-date is before the tier's history.
          */
         get: operations["stocks_by_symbol_revisions"];
         put?: never;
@@ -757,11 +763,11 @@ export interface components {
             minimum: string;
         } | string;
         /**
-         * @description Reading of a regular row by the payment schedule (R34). The served amount of the row does not change.
+         * @description Interpretation of the amount of a dividend that is declared as regular: regular, wholly or partly special, or a dip. For this, the amount is compared with the dividends before and after it. The declared amount itself does not change (R34).
          *     - `regular`: The whole amount is regular.
-         *     - `special`: The whole amount is special: another row is the regular payment of the period, or the row is a distribution of capital.
+         *     - `special`: The whole amount is special. Either the same payment period has another dividend, which is the regular one, or the amount is a large one-time distribution of capital.
          *     - `combined`: The amount has a regular part and a special part, `special_amount`.
-         *     - `dip`: The amount is below both neighbouring amounts. Growth and streak use the smaller of the neighbouring amounts.
+         *     - `dip`: The amount is below both the previous and the next amount. Growth and streak are computed as if the amount were the smaller of the previous and the next amount.
          * @enum {string}
          */
         AmountReading: "regular" | "special" | "combined" | "dip";
@@ -770,14 +776,16 @@ export interface components {
          * @enum {string}
          */
         AmountStatus: "declared" | "estimated";
-        /** @description Split-adjusted regular dividends of one calendar year, by ex-date. */
+        /**
+         * @description Regular dividends of one year, adjusted for splits. A payment near the turn of the year may be added to the year
+         *     before or after the year of its ex-date (R34).
+         */
         AnnualTotal: {
-            /** @description Total per share, on today's share basis, in the row's currency. */
+            /** @description Total per share in the row's currency, adjusted for splits up to the as-of date. */
             amount: components["schemas"]["Exact"];
             /**
-             * @description True if the year is over and no amount of the year is unknown. False for the running year and for a year with
-             *     several missing payments. False for a first year that begins late, because payments before the first row may be
-             *     missing.
+             * @description False for the running year, for a year with several missing payments, and for the first year if the data may
+             *     begin in the middle of it. True for all other years.
              */
             complete: boolean;
             /**
@@ -807,7 +815,7 @@ export interface components {
             /** @description Data version, counts and missing symbols. */
             meta: components["schemas"]["BulkMeta"];
         };
-        /** @description A symbol without a row. */
+        /** @description A requested symbol without a row. */
         BulkError: {
             /** @description Always NOT_FOUND. */
             code: string;
@@ -820,26 +828,26 @@ export interface components {
         BulkMeta: {
             /**
              * Format: date
-             * @description As-of date of the market.
+             * @description As-of date of the market: the newest session in the data.
              */
             as_of?: string | null;
             /** @description Number of rows. */
             count: number;
-            /** @description Generation and log sequence of the data. */
+            /** @description Version of the data, for example g3.184467. The parameter `data_version` accepts this value. */
             data_version: string;
             /**
              * @description Start of the returned history, set by the tier. Omitted if the request names a start date, and for responses
              *     without a history.
              */
             depth?: components["schemas"]["Depth"] | null;
-            /** @description Symbols without a row. */
+            /** @description Requested symbols without a row, each with a code and a message. */
             errors: components["schemas"]["BulkError"][];
             /**
              * Format: date-time
-             * @description Instant of the parameter `known_at`. Omitted without the parameter.
+             * @description Instant in the parameter `known_at`. Omitted if the request does not have this parameter.
              */
             known_at?: string | null;
-            /** @description Unknown symbols. */
+            /** @description Requested symbols without a row. */
             missing: string[];
             /** @description Counts of symbols. */
             summary: components["schemas"]["Summary"];
@@ -860,7 +868,7 @@ export interface components {
             event_type: components["schemas"]["EventType"];
         };
         /**
-         * @description Effect of a change on a client's copy. An upsert adds the row, or replaces the row with the same id.
+         * @description Effect of a change on a client's copy of the data. An upsert adds the row, or replaces the row with the same id. A delete removes the row with the same id.
          * @enum {string}
          */
         ChangeAction: "upsert" | "delete";
@@ -875,15 +883,15 @@ export interface components {
             /** @description Kind of the row. */
             kind: components["schemas"]["ChangeKind"];
             /**
-             * @description New row. For a removed dividend or split, it is the last row with the status `cancelled`. Null if a row of
-             *     another kind was removed.
+             * @description New row of an upsert. A delete has null, with one exception: if a dividend or split was removed from the data,
+             *     the delete has the last version of its row, with the status `cancelled`.
              */
             row?: components["schemas"]["ChangedRow"] | null;
             /** @description Canonical ticker. */
             symbol: string;
         };
         /**
-         * @description Kind of changed data. Dividends and splits are journaled record by record. Ticker events, adjustment factors, dividend status and dividend lists are journaled as one value per security.
+         * @description Kind of changed data. A change of the kind `dividends` or `splits` has one record. A change of another kind has the complete new value of one security, for example all its ticker events.
          * @enum {string}
          */
         ChangeKind: "events" | "dividends" | "splits" | "factors" | "statuses" | "lists";
@@ -913,9 +921,9 @@ export interface components {
             /** @description Data version of the comparison, and the best symbol for each figure. */
             meta: components["schemas"]["CompareMeta"];
         };
-        /** @description Security of a comparison. */
+        /** @description One of the compared securities. */
         CompareItem: {
-            /** @description Fundamentals; null below the Starter tier, with a warning. */
+            /** @description Fundamentals. Null below the Starter tier; the response then has a warning. */
             fundamentals?: components["schemas"]["FundamentalsRow"] | null;
             /** @description Dividend metrics, as in the metrics endpoint. */
             metrics?: components["schemas"]["Metrics"] | null;
@@ -927,8 +935,8 @@ export interface components {
         /** @description Data version of a comparison, and the best symbol for each figure. */
         CompareMeta: components["schemas"]["ListMeta"] & {
             /**
-             * @description Symbol with the best value of each figure. If several symbols have this value, it is the first of them in the
-             *     request.
+             * @description For each figure, the symbol with the best value. If several symbols have the best value, it is the symbol that
+             *     the request lists first.
              */
             best: {
                 [key: string]: string;
@@ -936,11 +944,14 @@ export interface components {
         };
         /** @description Health of the components. */
         Components: {
-            /** @description Log server. It is used only to measure the lag. */
+            /**
+             * @description NATS server with the log. The service uses this server only to measure the lag. `not_configured` if the service
+             *     has no address of a NATS server.
+             */
             nats: components["schemas"]["ComponentStatus"];
-            /** @description Database of the served data, and database of the keys and limits. */
+            /** @description `ok` if both the served data and the keys with their limits can be read from Postgres. */
             postgres: components["schemas"]["ComponentStatus"];
-            /** @description Lag of the served data behind the log. */
+            /** @description Lag of the served data behind the log, which contains all loaded data. */
             projection: components["schemas"]["ProjectionHealth"];
         };
         /**
@@ -978,7 +989,7 @@ export interface components {
              */
             prices_to: string | null;
         };
-        /** @description Applied value of a filter. */
+        /** @description Value of an applied filter. */
         Criterion: components["schemas"]["Exact"] | string | string[];
         /** @description Start of the returned history, set by the tier. */
         Depth: {
@@ -991,13 +1002,13 @@ export interface components {
             tier: components["schemas"]["Tier"];
         };
         /**
-         * @description Dividend list. It contains the rows of the screener with the list's name, without further filters.
+         * @description Dividend list. It contains the securities that the screener of the same name finds without further filters.
          * @enum {string}
          */
         DividendList: "high-yield" | "dividend-growth" | "dividend-aristocrats" | "dividend-kings";
         /** @description A dividend record. */
         DividendRow: {
-            /** @description Amount per share on today's share basis. */
+            /** @description Amount per share, adjusted for the splits after ex_date, up to the as-of date. */
             adjusted_amount: components["schemas"]["Exact"];
             /** @description Amount per share as declared; an estimate for projected records. */
             amount: components["schemas"]["Exact"];
@@ -1005,7 +1016,7 @@ export interface components {
             amount_status: components["schemas"]["AmountStatus"];
             /**
              * Format: decimal
-             * @description Change of the regular part against the previous regular payment, split-adjusted, percent.
+             * @description Change of the regular part since the previous regular payment, adjusted for splits, percent.
              */
             change_percent: Decimal | null;
             /** @description ISO 4217 currency of the amounts. */
@@ -1021,11 +1032,14 @@ export interface components {
              */
             ex_date: string;
             /**
-             * @description Payment frequency: the vendor's tag of the row, or else that of the security. Without a tag, a row that is
-             *     not regular is irregular.
+             * @description Payment frequency that the vendor states for this dividend. If the vendor states none, a regular dividend
+             *     has the frequency of the security, and any other dividend is `irregular`.
              */
             frequency: components["schemas"]["Frequency"];
-            /** @description Id of the record, unique in the whole service and stable over rebuilds; null for projected records. */
+            /**
+             * @description Id of the record. It is unique in the whole service and stays the same when the data are rebuilt. Null for
+             *     projected records.
+             */
             id: string | null;
             /**
              * Format: date
@@ -1034,17 +1048,19 @@ export interface components {
             payment_date: string | null;
             /**
              * Format: int32
-             * @description Payments a year by `frequency`; null if irregular, none or unknown.
+             * @description Number of payments a year at this `frequency`; null if irregular, none or unknown.
              */
             payments_per_year: number | null;
             /**
              * Format: decimal
-             * @description Multiplier of prices before ex_date; null if the dividend does not adjust prices.
+             * @description Multiplier of prices before ex_date, for all distributions of this ex-date together; null if the dividend
+             *     does not adjust prices.
              */
             price_factor: Decimal | null;
             /**
-             * @description Reading by the payment schedule; null for dividends that are not regular, and for cancelled and projected
-             *     records.
+             * @description Interpretation of `amount`: regular, wholly or partly special, or a dip. Null if the dividend is not
+             *     declared as regular, is not in the currency of the security's dividend metrics, is cancelled, or is
+             *     projected.
              */
             reading: components["schemas"]["AmountReading"] | null;
             /**
@@ -1057,14 +1073,14 @@ export interface components {
              * @description Vendor's revision of the record.
              */
             revision: number;
-            /** @description Feed of the record. */
+            /** @description Name of the feed that reported the record. */
             source: string;
             /**
              * Format: decimal
              * @description Special part of `amount`, per share; null without a special part.
              */
             special_amount: Decimal | null;
-            /** @description adjusted_amount / amount. */
+            /** @description adjusted_amount / amount, for example 0.25 if a 4:1 split followed. */
             split_factor: components["schemas"]["Exact"];
             /** @description Status on the market's as-of date. */
             status: components["schemas"]["DividendStatus"];
@@ -1074,18 +1090,19 @@ export interface components {
             type: components["schemas"]["DividendType"];
             /**
              * Format: date-time
-             * @description Observation time of the record.
+             * @description Time at which the feed reported the record.
              */
             updated_at: string;
             /**
              * Format: decimal
-             * @description Regular part of amount x payments_per_year / close before the ex-date, percent.
+             * @description Annual yield at the ex-date, percent: regular part of `amount` x payments_per_year / close before the
+             *     ex-date.
              */
             yield_at_ex: Decimal | null;
         };
         /**
-         * @description Dividend status of a payer (R6).
-         *     - `unknown`: No source that covers the security carries dividends, or adjusted closes show that dividend rows are missing (R38).
+         * @description Dividend status of a security. A payer that stopped paying is `suspended` if a suspension was reported, and otherwise `lapsed` (R6).
+         *     - `unknown`: No regular dividend is known, but the data may be incomplete: no data source of the security includes dividends, or adjusted closes show dividends that are missing from the data (R38).
          * @enum {string}
          */
         DividendState: "active" | "non_payer" | "suspended" | "lapsed" | "unknown";
@@ -1095,7 +1112,7 @@ export interface components {
          */
         DividendStatus: "declared" | "paid" | "cancelled" | "projected";
         /**
-         * @description Type of a distribution as declared. Rule R3 derives the class (regular, special, spin-off, stock) from it.
+         * @description Declared type of a distribution. Rule R3 derives the class of the distribution from this type. The classes are regular, special, spin-off and stock.
          * @enum {string}
          */
         DividendType: "regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown";
@@ -1106,11 +1123,11 @@ export interface components {
             /** @description Error message for people. */
             error: string;
         };
-        /** @description Holding of one fund in the security. */
+        /** @description A fund's holding of the security. */
         EtfHolder: {
             /**
              * Format: date
-             * @description Day of the snapshot.
+             * @description Day of the snapshot of the fund's holdings.
              */
             as_of: string;
             /** @description ISO 4217 currency of the market value. */
@@ -1126,7 +1143,7 @@ export interface components {
             market_value: Decimal | null;
             /**
              * Format: int32
-             * @description Rank by weight in the fund, from 1.
+             * @description Rank of this holding among the fund's holdings, by weight; the largest has rank 1.
              */
             rank: number;
             /**
@@ -1136,7 +1153,7 @@ export interface components {
             shares: Decimal | null;
             /** @description Canonical ticker of the security. */
             symbol: string;
-            /** @description Weight in the fund, percent. */
+            /** @description Weight of this holding in the fund, percent. */
             weight: components["schemas"]["Exact"];
         };
         /** @description ETF details: the stock row, followed by fund data. Percentages are numbers of percent: 4.5 means 4.5 %. */
@@ -1154,7 +1171,7 @@ export interface components {
             country_weights?: components["schemas"]["CountryWeight"][];
             /**
              * Format: decimal
-             * @description Regular distributions of 12 months / price, percent.
+             * @description Regular distributions of the last 12 months, divided by the price, percent.
              */
             distribution_yield_ttm: Decimal | null;
             /** @description Country of the fund's domicile. */
@@ -1166,12 +1183,12 @@ export interface components {
             expense_ratio: Decimal | null;
             /**
              * Format: date
-             * @description Date of the newest snapshot.
+             * @description Date of the newest snapshot of the fund's holdings.
              */
             holdings_as_of: string | null;
             /**
              * Format: int32
-             * @description Number of holdings in the newest snapshot.
+             * @description Number of holdings in the newest snapshot of the fund's holdings.
              */
             holdings_count: number | null;
             /**
@@ -1204,10 +1221,13 @@ export interface components {
             nav_date: string | null;
             /**
              * Format: decimal
-             * @description Close / net asset value of the same day - 1, percent.
+             * @description Premium (positive) or discount (negative) of the close to the net asset value of the same day, percent.
              */
             premium_discount: Decimal | null;
-            /** @description Underlying security of a single-stock fund, or unleveraged fund of the same index. */
+            /**
+             * @description Ticker of a related security. For a single-stock fund, this is the underlying stock. For other funds, it is
+             *     an unleveraged fund on the same index.
+             */
             related_symbol: string | null;
             /**
              * Format: decimal
@@ -1220,17 +1240,17 @@ export interface components {
             strategy: string | null;
             /**
              * Format: decimal
-             * @description Weight of the ten largest holdings, percent.
+             * @description Total weight of the ten largest holdings in the fund, percent.
              */
             top_10_weight: Decimal | null;
             /**
              * Format: decimal
-             * @description Turnover, percent a year.
+             * @description Portfolio turnover, percent a year.
              */
             turnover: Decimal | null;
         };
         /**
-         * @description Kind of event on the event date.
+         * @description Kind of calendar event: ex-date or payment.
          * @enum {string}
          */
         EventType: "ex_dividend" | "payment";
@@ -1239,11 +1259,14 @@ export interface components {
          * @description Exact decimal: a JSON number, or a string with decimals=string.
          */
         Exact: Decimal;
-        /** @description Review decision about one row, with the values that the row had at the time. */
+        /**
+         * @description Decision of an operator about one quarantined row. The fields that describe the row have the values from the time of
+         *     the decision.
+         */
         ExplainedDecision: {
             /**
              * Format: date
-             * @description Ex-date or session of the row.
+             * @description Session of a price, or ex-date of a dividend or split. For a dividend without an ex-date, its record date.
              */
             date?: string | null;
             /**
@@ -1251,73 +1274,90 @@ export interface components {
              * @description Time of the decision, or of its revocation if `revoked` is true.
              */
             decided_at: string;
-            /** @description Vendor's id of the row. */
+            /** @description Vendor's id of the row; null if the vendor gives none. */
             id?: string | null;
             /** @description Kind of the row that the decision is about: price, dividend or split. */
             kind: string;
             /** @description Reason that the operator gave for the decision. */
             note: string;
-            /** @description Reason code of the quarantine. */
+            /** @description Code of the reason for the quarantine, for example `amount_outlier`. */
             reason: string;
             /** @description True if the decision was revoked. */
             revoked: boolean;
-            /** @description Feed of the row. */
+            /** @description Name of the feed that reported the row. */
             source: string;
             /**
              * @description Value of the row when the decision was made: amount per share, closing price, or number of new shares of a
              *     split.
              */
             value: components["schemas"]["Exact"];
-            /** @description Verdict: release or confirm. */
+            /** @description Verdict: `release` (the row is correct and is used) or `confirm` (the row is wrong and stays quarantined). */
             verdict: components["schemas"]["Verdict"];
         };
         /** @description Explanation of one metric: its value, its formula and the observations from which it is computed. */
         ExplainedMetric: {
-            /** @description Formula with its values and its result. */
+            /**
+             * @description Formula as text, with the numbers filled in. If the metric is an amount, a price, a percentage or a ratio, the
+             *     formula ends with the value, unless the value is null.
+             */
             formula: string;
-            /** @description Name of the metric, as in the metrics row. */
+            /** @description Name of the metric: its field name in `Metrics`, for example `payout_ratio`. */
             metric: string;
             /** @description Observations from which the value is computed. */
             observations: components["schemas"]["ExplainedObservation"][];
-            /** @description Number of older observations that the explanation does not list. */
+            /**
+             * @description Number of observations that are not listed, because they are older than the data that the caller's plan
+             *     includes.
+             */
             older_observations: number;
-            /** @description Rounding of the value. */
+            /** @description Rounding of the value, for example `4 places, half away from zero`; `none` if the value is not rounded. */
             rounding: string;
             /** @description Number of the rule that defines the metric, for example R7. */
             rule: string;
             /** @description Value of the metric in responses, as text; null if unknown. */
             value?: string | null;
         };
-        /** @description One observation in an explanation, used or unused. */
+        /**
+         * @description One record of a feed in an explanation. The field `outcome` is `used` if the metrics use the record. With any other
+         *     value, the metrics do not use the record.
+         */
         ExplainedObservation: {
             /**
              * Format: decimal
-             * @description Amount per share as declared, or closing price.
+             * @description Declared amount per share of a dividend, implied amount per share of evidence, or closing price. Null for other
+             *     kinds of record, and for a withdrawn price.
              */
             amount?: Decimal | null;
-            /** @description ISO 4217 currency of the amount. */
+            /** @description ISO 4217 currency of the amount; null for kinds of record without an amount. */
             currency?: string | null;
             /**
              * Format: date
-             * @description Ex-date of a dividend or split, session of a price, or date of company figures.
+             * @description Ex-date of a dividend or split, session of a price, or date of company figures; null for a security. For a
+             *     dividend without an ex-date, its record date.
              */
             date?: string | null;
             /** @description Name of the feed's file; omitted if unknown. */
             file?: string | null;
-            /** @description Vendor's id of the record; null without an id. */
+            /** @description Vendor's id of the record; null if the vendor gives none. */
             id?: string | null;
-            /** @description Kind of record: dividend, split, price, fundamentals, security or evidence. */
+            /**
+             * @description Kind of record: dividend, split, price, fundamentals, security or evidence. Evidence is a payment that only a
+             *     feed's adjusted closes show.
+             */
             kind: string;
             /**
              * Format: int64
-             * @description Line in the feed's file; for a price, the first line of its batch. 0 if unknown.
+             * @description Line in the feed's file; 0 if unknown. Prices are stored in batches, so for a price it is the first line of the
+             *     batch.
              */
             line: number;
             /**
-             * @description Status of the observation: used, superseded, cancelled, duplicate, translation, other_source, overridden,
-             *     not_yet_known, moved, missing, or the reason code of its quarantine.
+             * @description Status of the record: `used`, `superseded` by a newer version, `cancelled` by the feed, `duplicate` of another
+             *     record, `translation` (the same payment in another currency), `other_source` (another source is used),
+             *     `overridden` by a manual record, `not_yet_known` on the as-of date, `moved` to another symbol, `missing`, or the
+             *     reason code of its quarantine.
              *
-             *     missing: adjusted closes imply the payment, but no row contains it.
+             *     `missing`: a feed's adjusted closes show a payment, but the data have no dividend for it.
              */
             outcome: string;
             /** @description Reason for the status, as a sentence. */
@@ -1327,7 +1367,7 @@ export interface components {
              * @description Vendor's revision of the record.
              */
             revision: number;
-            /** @description Feed of the observation. */
+            /** @description Name of the feed that reported the record. */
             source: string;
         };
         /** @description Explanation of one security's metrics. */
@@ -1337,79 +1377,92 @@ export interface components {
              * @description Market date of the metrics.
              */
             as_of: string;
-            /** @description Review decisions about quarantined rows. */
+            /** @description Decisions of operators about quarantined rows: the newest decision about each row. */
             decisions: components["schemas"]["ExplainedDecision"][];
             /**
-             * @description Flags of a security's metrics. Each withdrawn record adds the flag `cancelled:` with the id of the record.
-             *     - `amount_basis_suspect`: The amounts before a split are probably already per new share. Growth and streak across the split are null (R37).
+             * @description Warning about the data behind a security's metrics. The metrics can also have flags that are not in this list: each withdrawn record adds a flag of the form `cancelled:` followed by the id of the record.
+             *     - `amount_basis_suspect`: The amounts before a split were probably adjusted for the split twice. Growth across the split is null, and the streak starts after the split (R37).
              *     - `amount_held`: The newest regular amount is quarantined until the next amount confirms or refutes it (R28).
-             *     - `amount_dip`: An amount is below both neighbouring amounts. Growth and streak use the smaller neighbouring amount instead (R34).
-             *     - `boundary_shift`: A payment belongs to the year before or after the year of its ex-date (R34).
-             *     - `conflicting_duplicate`: Rows of one payment or split had different amounts or ratios; the newer row is used (R29).
+             *     - `amount_dip`: A regular amount is below both the previous and the next amount. Growth and streak are computed as if the amount were the smaller of the previous and the next amount (R34).
+             *     - `boundary_shift`: A payment near the turn of the year is added to the annual total of the year before or after the calendar year of its ex-date (R34).
+             *     - `conflicting_duplicate`: Rows of the same payment or split have different amounts or ratios. The amount or ratio of the newest row is used (R29).
              *     - `currency_mismatch`: Dividends and prices are in different currencies, so that yields are null (R4).
-             *     - `declared_after_ex`: A dividend was declared after its ex-date. It is used from its ex-date on (R39).
-             *     - `dividends_missing`: Adjusted closes of a price file show dividends for which no dividend row exists (R38).
-             *     - `duplicate_collapsed`: Rows of one payment or split were merged into one row. `explain` lists the dropped rows (R29).
-             *     - `ex_date_derived`: An ex-date was derived from its record date (R1).
+             *     - `declared_after_ex`: A dividend was declared after its ex-date. Figures include the dividend from the ex-date on, not only from the declaration date on (R39).
+             *     - `dividends_missing`: The adjusted closes of a price file show dividends that are missing from the data (R38).
+             *     - `duplicate_collapsed`: Rows of the same payment or split were merged into one row. The response with `explain=true` lists the dropped rows (R29).
+             *     - `ex_date_derived`: A dividend has no ex-date in the feed. The ex-date was derived from the record date (R1).
              *     - `ex_date_unexpected`: The vendor's ex-date differs from the ex-date that follows from the record date (R1).
-             *     - `factor_skipped`: A distribution does not adjust prices. It is at least as large as the close before its ex-date, or in another currency (R11).
-             *     - `frequency_conflict`: The frequency inferred from ex-dates replaced a different vendor's frequency (R5).
-             *     - `inferred_special`: The payment schedule reads a row, or a part of its amount, as special (R34).
-             *     - `latest_amount_unusual`: The latest amount is at least 3 times the median of the amounts before it, and not confirmed. The forward dividend uses the previous payment (R8).
+             *     - `factor_skipped`: Prices are not adjusted for a distribution, because its amount is at least as large as the close before its ex-date, or because it is in another currency (R11).
+             *     - `frequency_conflict`: The vendor states a payment frequency that does not fit the ex-dates. The frequency inferred from the ex-dates is used instead (R5).
+             *     - `inferred_special`: A dividend declared as regular is treated as special, wholly or in part (R34).
+             *     - `latest_amount_unusual`: The latest regular amount is at least 3 times the median of the amounts before it. The forward dividend uses the previous payment until the next payment confirms the latest amount (R8).
              *     - `near_duplicate`: Two rows with ex-dates a few days apart are one payment, so one row was dropped (R34).
-             *     - `no_dividend_feed`: No source that covers the security carries dividends. Its dividends are therefore unknown (R38).
-             *     - `no_prev_close`: A distribution does not adjust prices, because no close before its ex-date is known (R11).
+             *     - `no_dividend_feed`: No data source of the security includes dividends, so the security's dividends are unknown (R38).
+             *     - `no_prev_close`: Prices are not adjusted for a distribution, because no close before its ex-date is known (R11).
              *     - `overdue`: The expected ex-date passed without a declaration (R19).
-             *     - `payment_gap`: A payment is missing in a year of growth or streak (R34).
+             *     - `payment_gap`: A payment is missing in a year that growth or streak figures use (R34).
              *     - `payment_translated`: A payment has rows in two currencies; the row in the currency of the prices is used (R39).
-             *     - `price_jump_without_split`: A price moved by a usual split ratio, but no row of a split explains it (R30).
+             *     - `price_jump_without_split`: The price moved by a usual split ratio, for example 2, but no known split or distribution explains the move (R30).
              *     - `price_level_break`: A price rose or fell by a factor of more than 3 and did not return. No known event explains it (R36).
-             *     - `provisional`: The security has no reference record. Only rows with its symbol are known.
-             *     - `special_by_price`: A large regular amount contains a special part; the price or adjusted closes prove the amount (R28).
+             *     - `provisional`: The security has no reference record, so its name and type are unknown. Only its symbol is known, from other data.
+             *     - `special_by_price`: A regular amount is far above the usual one, but a price fall or adjusted closes confirm it. The amount is treated as special, wholly or in part (R28).
              *     - `spin_off_review`: The increase streak spans a spin-off, which neither extends nor ends the streak (R14, R35).
-             *     - `split_not_in_price`: The price contradicts a split: the price did not move, or moved on another session or by another factor (R36).
-             *     - `streak_seeded`: The increase streak contains years of an operator's seed. The payment streak contains only years of the data (R14).
+             *     - `split_not_in_price`: The price contradicts a split: the price did not move, or moved in another session or by another factor (R36).
+             *     - `streak_seeded`: The increase streak includes years entered by an operator. The payment streak includes only years in the data (R14).
              *     - `ttm_incomplete`: The data cover only a part of the trailing year (R7).
              *     - `ttm_payment_count_unusual`: The number of payments in the trailing year does not fit the payment frequency (R7).
              *     - `unknown_type`: A distribution of unknown type is treated as regular (R3).
              *     - `yield_suspect`: The headline yield is above 25 % (R18).
              */
             flags: string[];
-            /** @description Origin of the frequency: `inferred` or `vendor`; null without regular dividends. */
+            /**
+             * @description Origin of the payment frequency: `inferred` from the ex-dates, or stated by the `vendor`; null if the frequency
+             *     is unknown or there are no regular dividends.
+             */
             frequency_source?: string | null;
             /** @description Version of the rules, followed by the parameters that differ from their defaults. */
             method_version: string;
-            /** @description Explanation of each metric, in the order of the metrics row. */
+            /** @description Explanation of each metric, in the order of the fields of `Metrics`. */
             metrics: components["schemas"]["ExplainedMetric"][];
             /**
              * @description Number of unused observations that are not listed, because they are too old or not related to the requested
              *     metrics.
              */
             older_unused: number;
-            /** @description Denominator of the payout ratio: `eps` or `ffo`; null for funds. */
+            /**
+             * @description Denominator of the payout ratio: `eps` (earnings per share) or `ffo` (funds from operations per share); null for
+             *     funds.
+             */
             payout_basis?: string | null;
             /**
-             * @description Status of the payout ratio: `ok`, `not_applicable`, `negative_earnings`, `currency_mismatch`,
-             *     `missing`.
+             * @description Reason for a missing payout ratio: `not_applicable` (a fund), `negative_earnings` (0 or less),
+             *     `currency_mismatch` (earnings and dividends in different currencies) or `missing` (earnings or dividends
+             *     unknown). `ok` if the ratio exists.
              */
             payout_status: string;
             /** @description Quarantined rows, which no figure uses, each with the reason. */
             quarantined: components["schemas"]["Quarantined"][];
             /** @description Canonical ticker of the security. */
             symbol: string;
-            /** @description Observations that no metric uses, each with the reason. */
+            /**
+             * @description Dividends and splits that no metric uses, each with the reason. Also listed: payments that no row reports, but
+             *     that a feed's adjusted closes show.
+             */
             unused: components["schemas"]["ExplainedObservation"][];
         };
         /** @description Adjustment factors of one ex-date. Prices before the ex-date are multiplied by these factors. */
         Factor: {
-            /** @description Multiplier for dividends; 1 without them. */
+            /** @description Multiplier for dividends; 1 if there are none. */
             dividend_factor: components["schemas"]["Exact"];
             /**
              * Format: date
-             * @description First session that trades without the distribution.
+             * @description Ex-date: first session in which the security trades after the split or without the dividend.
              */
             ex_date: string;
-            /** @description Multiplier for splits and price-only actions; 1 without them. */
+            /**
+             * @description Multiplier for splits, spin-offs, rights issues and distributions of shares of another class; 1 if there are
+             *     none.
+             */
             split_factor: components["schemas"]["Exact"];
         };
         /** @description Error response for a feature of a higher tier. */
@@ -1419,7 +1472,7 @@ export interface components {
              * @example FEATURE_NOT_AVAILABLE
              */
             code: string;
-            /** @description Tier of the account to which the key belongs. */
+            /** @description Tier of the key's account. */
             current_tier: components["schemas"]["Tier"];
             /**
              * Format: date
@@ -1434,16 +1487,19 @@ export interface components {
             upgrade_url: string;
         };
         /**
-         * @description Method behind the forward dividend (R8).
+         * @description Payment from which the forward dividend is computed. `declared`: a payment with an ex-date on or after the as-of date. `last_times_frequency`: a payment with an ex-date before the as-of date. `none`: no payment is used (R8).
          * @enum {string}
          */
         ForwardBasis: "declared" | "last_times_frequency" | "none";
         /**
-         * @description Payment frequency. `none`: the security pays nothing. `unknown`: the frequency cannot be determined.
+         * @description Payment frequency. `biweekly`: every two weeks. `semi_monthly`: twice a month. `bimonthly`: every two months. `triannual`: three times a year. `none`: the security pays nothing. `unknown`: the frequency cannot be determined.
          * @enum {string}
          */
         Frequency: "weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown";
-        /** @description Fundamentals. Money is in `reported_currency`, ratios are plain numbers, margins and payouts are in percent. */
+        /**
+         * @description Fundamentals. Money is in `reported_currency`, except that `market_cap` is in the currency of the prices.
+         *     Margins, payout ratios, and the returns on equity and assets are in percent. All other ratios are plain numbers.
+         */
         FundamentalsRow: {
             /**
              * Format: date
@@ -1464,12 +1520,12 @@ export interface components {
             country: string | null;
             /**
              * Format: decimal
-             * @description Current assets over current liabilities.
+             * @description Current assets divided by current liabilities.
              */
             current_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description Total debt over total equity.
+             * @description Total debt divided by total equity.
              */
             debt_to_equity: Decimal | null;
             /**
@@ -1494,7 +1550,7 @@ export interface components {
             ev_to_ebitda: Decimal | null;
             /**
              * Format: decimal
-             * @description Dividends paid over free cash flow, percent (R17).
+             * @description Dividends paid, divided by free cash flow, percent (R17).
              */
             fcf_payout_ratio: Decimal | null;
             /**
@@ -1531,7 +1587,7 @@ export interface components {
             industry: string | null;
             /**
              * Format: decimal
-             * @description Operating income over interest.
+             * @description Operating income divided by interest expense.
              */
             interest_coverage: Decimal | null;
             /**
@@ -1541,7 +1597,7 @@ export interface components {
             ipo_date: string | null;
             /**
              * Format: int64
-             * @description Market capitalisation, whole currency units (R24).
+             * @description Market capitalisation, whole units of the currency of the prices (R24).
              */
             market_cap: number | null;
             /** @description Name of the company or fund. */
@@ -1578,7 +1634,7 @@ export interface components {
             pe_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description P/E ratio over the growth of earnings.
+             * @description P/E ratio divided by the growth of earnings in percent (PEG).
              */
             peg_ratio: Decimal | null;
             /**
@@ -1614,7 +1670,7 @@ export interface components {
             symbol: string;
             /**
              * Format: date-time
-             * @description Observation time of the newest fact from which the row is computed.
+             * @description Time at which a feed reported the newest data used for the row.
              */
             updated_at: string;
             /** @description Website. */
@@ -1623,8 +1679,8 @@ export interface components {
         /**
          * @description Reason for missing income or a missing figure.
          *     - `unknown_symbol`: No security has the symbol.
-         *     - `dividends_unknown`: No source of the security provides dividends (R38).
-         *     - `not_estimated`: The security pays dividends, but none is declared and no pattern supports an estimate.
+         *     - `dividends_unknown`: It is unknown whether the security pays dividends, because the data may be incomplete (R38).
+         *     - `not_estimated`: The security pays dividends, but none has a declared payment date in the twelve months, and none can be estimated.
          *     - `no_payment_date`: A declared dividend has no payment date.
          *     - `delisted`: The security no longer trades.
          *     - `no_price`: The security has no price, so it has no value and no yield.
@@ -1650,7 +1706,7 @@ export interface components {
         Holding: {
             /**
              * Format: date
-             * @description Day of the snapshot.
+             * @description Day of the snapshot of the fund's holdings.
              */
             as_of: string;
             /** @description Asset type in the words of the issuer. */
@@ -1697,17 +1753,18 @@ export interface components {
             weight: components["schemas"]["Exact"];
             /**
              * Format: decimal
-             * @description weight x dividend_yield / 100, percentage points.
+             * @description Contribution to the yield of the fund, percentage points: weight x dividend_yield / 100.
              */
             yield_contribution: Decimal | null;
         };
         /** @description Holding with its income over the twelve months. */
         HoldingIncome: {
-            /** @description Income from declared and paid dividends. */
+            /** @description Income from declared or paid dividends. */
             confirmed: components["schemas"]["Exact"];
             /**
              * Format: decimal
-             * @description Purchase cost of all shares, as given in the request; null if not given.
+             * @description Purchase cost of all shares, as given in the request. Null if the request lists some of the shares without a
+             *     cost.
              */
             cost?: Decimal | null;
             /** @description ISO 4217 currency of the income. */
@@ -1759,7 +1816,7 @@ export interface components {
             /** @description Data version and warnings of the page. */
             meta: components["schemas"]["HoldingsMeta"];
         };
-        /** @description Data version and totals of a page of holdings. `as_of` is the day of the snapshot. */
+        /** @description Data version of a page of holdings, and totals of the whole snapshot. `as_of` is the day of the snapshot. */
         HoldingsMeta: components["schemas"]["ListMeta"] & {
             /** @description True if the snapshot is more than 100 days older than the market's as-of date. */
             stale: boolean;
@@ -1770,22 +1827,22 @@ export interface components {
             weight_total?: Decimal | null;
         };
         /**
-         * @description Reason for the exclusion (quarantine) of a row from all figures (R28, R30).
-         *     - `amount_exceeds_price`: Cash that is at least the close before its ex-date.
-         *     - `amount_outlier`: Regular amount that differs from the surrounding rate by a factor of about 10, 100 or 1,000, up or down.
-         *     - `confirmed`: Row that a review decision confirmed as wrong. It stays excluded even if its neighbouring rows change.
+         * @description Reason for the quarantine of a row. A quarantined row is excluded from all figures (R28, R30).
+         *     - `amount_exceeds_price`: Cash amount per share that is at least as large as the close before its ex-date.
+         *     - `amount_outlier`: Regular amount that is about 10, 100 or 1,000 times larger or smaller than the amounts around it. Its unit is probably wrong.
+         *     - `confirmed`: Row that a person reviewed and confirmed as wrong. It stays excluded even if its neighbouring rows change.
          *     - `far_future_ex_date`: Ex-date more than 400 days after the as-of date.
-         *     - `high_below_low`: High that is below the low of the bar.
-         *     - `isolated_price`: Close that differs by a factor of more than 3 from the closes before and after it. These two closes agree.
+         *     - `high_below_low`: Price bar with a high below its low.
+         *     - `isolated_price`: Close that differs by a factor of more than 3 from both the previous and the next close, although these two are similar.
          *     - `negative_price`: Negative open, high, low or average price.
          *     - `negative_volume`: Negative volume.
          *     - `no_ex_date`: Dividend without an ex-date and without a record date.
          *     - `no_share_change`: Split with equal numbers of old and new shares.
          *     - `non_positive_amount`: Amount of 0 or less.
          *     - `non_positive_close`: Close of 0 or less.
-         *     - `non_positive_ratio`: Split with 0 or fewer old or new shares.
-         *     - `price_unit_error`: Close that differs from the surrounding closes by a factor of about 100 or 1,000, up or down.
-         *     - `split_denied`: Split that the price contradicts.
+         *     - `non_positive_ratio`: Split in which the number of old shares or of new shares is 0 or negative.
+         *     - `price_unit_error`: Close that is about 100 or 1,000 times higher or lower than the closes around it. Its unit is probably wrong.
+         *     - `split_denied`: Split that the price contradicts: the price did not move by the split ratio on the ex-date.
          *     - `unconfirmed_price`: Newest close that differs by a factor of more than 3 from the previous close. The next session or another source may confirm it.
          * @enum {string}
          */
@@ -1803,7 +1860,7 @@ export interface components {
             /** @description International Securities Identification Number. */
             isin?: string | null;
         };
-        /** @description Gap in the income or the figures of a symbol. */
+        /** @description One reason why income or a figure of a symbol is missing. */
         IncomeGap: {
             /** @description Reason for the gap. */
             reason: components["schemas"]["GapReason"];
@@ -1812,7 +1869,7 @@ export interface components {
         };
         /** @description Income of one month in one currency. */
         IncomeMonth: {
-            /** @description Income from declared and paid dividends. */
+            /** @description Income from declared or paid dividends. */
             confirmed: components["schemas"]["Exact"];
             /** @description ISO 4217 currency. */
             currency: string;
@@ -1830,7 +1887,7 @@ export interface components {
         };
         /** @description Payment of one dividend to one holding. */
         IncomePayment: {
-            /** @description Amount per share, on today's share basis. */
+            /** @description Amount per share, adjusted for splits after the ex-date. */
             amount: components["schemas"]["Exact"];
             /** @description Origin of the amount: declared or estimated. */
             amount_status: components["schemas"]["AmountStatus"];
@@ -1843,27 +1900,27 @@ export interface components {
             ex_date: string;
             /** @description Id of the dividend record; null for an estimate. */
             id?: string | null;
-            /** @description amount x shares. */
+            /** @description Income from the payment: amount x shares. */
             income: components["schemas"]["Exact"];
             /**
              * Format: date
-             * @description Payment date; an estimate for an estimated payment.
+             * @description Payment date. If the payment is estimated, this date is an estimate too.
              */
             payment_date: string;
             /** @description Shares of the holding. */
             shares: components["schemas"]["Exact"];
             /** @description Canonical ticker. */
             symbol: string;
-            /** @description Type as declared. */
+            /** @description Dividend type as declared. */
             type: components["schemas"]["DividendType"];
         };
-        /** @description Income of one currency. */
+        /** @description Income in one currency. */
         IncomeTotal: {
-            /** @description Income from declared and paid dividends. */
+            /** @description Income from declared or paid dividends. */
             confirmed: components["schemas"]["Exact"];
             /**
              * Format: decimal
-             * @description Sum of the given purchase costs; null if none is given.
+             * @description Sum of the purchase costs of holdings with a price in this currency; null if the request gives no such cost.
              */
             cost?: Decimal | null;
             /** @description ISO 4217 currency. */
@@ -1884,14 +1941,14 @@ export interface components {
             value: components["schemas"]["Exact"];
             /**
              * Format: decimal
-             * @description Income as percent of value, for holdings whose price and dividends are in this currency. Null without such
-             *     holdings.
+             * @description Income as percent of value. Only holdings with price and dividends in this currency count; null if there is no
+             *     such holding.
              */
             yield?: Decimal | null;
             /**
              * Format: decimal
-             * @description Income as percent of cost, for holdings with a cost whose price and dividends are in this currency. Null without
-             *     such holdings.
+             * @description Income as percent of cost. A holding counts if the request gives its cost, and if its price and dividends are in
+             *     this currency. Null if there is no such holding.
              */
             yield_on_cost?: Decimal | null;
         };
@@ -1906,7 +1963,7 @@ export interface components {
             median_yield?: Decimal | null;
             /**
              * Format: int32
-             * @description Number of active stocks of the industry, without stocks of suspect yield.
+             * @description Number of active stocks of the industry. Stocks with a suspect yield are not counted.
              */
             stock_count: number;
         };
@@ -1924,7 +1981,10 @@ export interface components {
         };
         /** @description Error response that lists all invalid parameters. */
         InvalidParameterBody: {
-            /** @description Accepted values of the first invalid parameter: words or bounds. */
+            /**
+             * @description Accepted values of the first invalid parameter, for example words or bounds; null if the error does not list
+             *     accepted values.
+             */
             allowed?: components["schemas"]["Allowed"] | null;
             /**
              * @description INVALID_PARAMETER, or INVALID_CURSOR for a damaged cursor or a cursor of another request.
@@ -1938,7 +1998,7 @@ export interface components {
             /** @description Name of the first invalid parameter. */
             param?: string | null;
         };
-        /** @description The newest regular or special distribution with an ex-date up to the as-of date. */
+        /** @description The newest cash distribution, regular or special, with an ex-date on or before the as-of date. */
         LastDividend: {
             /** @description Amount per share as declared. */
             amount: components["schemas"]["Exact"];
@@ -1955,29 +2015,30 @@ export interface components {
             /** @description Type of the distribution, as declared. */
             type: components["schemas"]["DividendType"];
         };
-        /** @description The newest bar, on today's share basis. */
+        /** @description The newest bar. It is adjusted for later splits and spin-offs, but not for dividends. */
         LatestPrice: components["schemas"]["PricePoint"] & {
             /**
              * Format: int32
-             * @description Number of sessions since this bar; 0 for the newest session.
+             * @description Number of sessions since this bar; 0 if the bar is of the market's newest session.
              */
             age_sessions: number;
             /** @description ISO 4217 currency of every price. */
             currency: string | null;
-            /** @description Market identifier code. */
+            /** @description Market identifier code of the primary listing. */
             exchange: string | null;
             /**
              * Format: decimal
-             * @description Close of the session before this bar, on today's share basis.
+             * @description Close of the session before this bar. It is adjusted for splits and spin-offs after that session.
              */
             previous_close: Decimal | null;
             /** @description Canonical ticker. */
             symbol: string;
         };
-        /** @description Error response for a used-up rate limit or quota. */
+        /** @description Error response for a used-up rate limit or quota, or for too many open change streams. */
         LimitedBody: {
             /**
-             * @description RATE_LIMITED, QUOTA_EXCEEDED, or TOO_MANY_STREAMS for a change stream beyond the limit of the tier.
+             * @description RATE_LIMITED, QUOTA_EXCEEDED or TOO_MANY_STREAMS. TOO_MANY_STREAMS means that the tier does not allow a further
+             *     open change stream.
              * @example RATE_LIMITED
              */
             code: string;
@@ -2073,8 +2134,9 @@ export interface components {
             /** @description Number of rows on this page. */
             count: number;
             /**
-             * @description Generation and log sequence of the data, for example g3.184467. A third number distinguishes versions with the
-             *     same sequence. The parameter `data_version` accepts this value.
+             * @description Version of the data, for example g3.184467: generation 3 of the tables, with the log up to message 184467. If an
+             *     earlier version with other data has the same two numbers, the version has a third number, for example
+             *     g3.184467.92. The parameter `data_version` accepts this value.
              */
             data_version: string;
             /**
@@ -2086,7 +2148,7 @@ export interface components {
             has_more: boolean;
             /**
              * Format: date-time
-             * @description Instant of the parameter `known_at`. Omitted without the parameter.
+             * @description Instant in the parameter `known_at`. Omitted if the request does not have this parameter.
              */
             known_at?: string | null;
             /**
@@ -2099,9 +2161,9 @@ export interface components {
             /** @description Cursor of the next page; null on the last page. */
             next_cursor?: string | null;
             /**
-             * @description Value for `updated_since`. A later request with it returns the changes since this response. All pages of a list
-             *     have the same value. Omitted if the endpoint does not support `updated_since`, and while the served generation
-             *     changes.
+             * @description Value for the parameter `updated_since`. A later request with this value returns the changes since this
+             *     response. All pages of a list have the same value. Omitted if the endpoint does not support `updated_since`, and
+             *     for a short time while the service switches to rebuilt data.
              */
             sync_from?: string | null;
             /**
@@ -2113,7 +2175,7 @@ export interface components {
             warnings: components["schemas"]["Warning"][];
         };
         /**
-         * @description Tier of a dividend grower (R15).
+         * @description Tier of a security by the length of its increase streak (R15).
          * @enum {string}
          */
         ListTier: "champion" | "contender" | "challenger";
@@ -2124,23 +2186,23 @@ export interface components {
             /** @description Data version and warnings of the page. */
             meta: components["schemas"]["MarketPricesMeta"];
         };
-        /** @description Data version, range and basis of a page of the market's bars. */
+        /** @description Data version, range and adjustment of a page of the market's bars. */
         MarketPricesMeta: components["schemas"]["ListMeta"] & {
             /** @description Adjustment of the prices: raw, split, spin_off, dividend, all, or the list `spin_off,dividend`. */
             adjustment: string;
             /**
              * Format: date
-             * @description Last day; null without data.
+             * @description Last day of the range; without dates in the request, the newest session. Null if there is no data.
              */
             end_date?: string | null;
             /**
              * Format: date
-             * @description First day; null without data.
+             * @description First day of the range; without dates in the request, the newest session. Null if there is no data.
              */
             start_date?: string | null;
         };
         /**
-         * @description Kind of match.
+         * @description Kind of match. `name_fuzzy`: the name is only similar to the search text.
          * @enum {string}
          */
         Match: "symbol" | "former_symbol" | "symbol_prefix" | "isin" | "name" | "name_fuzzy";
@@ -2152,13 +2214,14 @@ export interface components {
              */
             as_of?: string | null;
             /**
-             * @description Generation and log sequence of the data, for example g3.184467. A third number distinguishes versions with the
-             *     same sequence. The parameter `data_version` accepts this value.
+             * @description Version of the data, for example g3.184467: generation 3 of the tables, with the log up to message 184467. If an
+             *     earlier version with other data has the same two numbers, the version has a third number, for example
+             *     g3.184467.92. The parameter `data_version` accepts this value.
              */
             data_version: string;
             /**
              * Format: date-time
-             * @description Instant of the parameter `known_at`. Omitted without the parameter.
+             * @description Instant in the parameter `known_at`. Omitted if the request does not have this parameter.
              */
             known_at?: string | null;
             /** @description Warnings about the response; omitted if empty. */
@@ -2170,8 +2233,8 @@ export interface components {
          */
         Metrics: {
             /**
-             * @description Split-adjusted regular dividends by calendar year. Years that begin before the history of the caller's tier
-             *     are left out.
+             * @description Regular dividends of each year, adjusted for splits. The caller's subscription tier limits how far back the
+             *     history goes. Years that begin before this limit are left out.
              */
             annual_totals?: components["schemas"]["AnnualTotal"][];
             /**
@@ -2189,13 +2252,13 @@ export interface components {
              * @description Chowder number: forward yield plus five-year growth, percentage points (R16).
              */
             chowder_number: Decimal | null;
-            /** @description True if the Chowder number reaches the threshold of the yield and sector. */
+            /** @description True if the Chowder number reaches the threshold for the security's yield and sector. */
             chowder_pass: boolean | null;
             /** @description ISO 4217 currency of the dividends and of all figures computed from them. */
             currency: string;
             /**
              * Format: int32
-             * @description Number of cuts of the regular rate in ten years.
+             * @description Number of cuts of the regular amount per payment in the last ten years.
              */
             cuts_10y: number;
             /**
@@ -2203,11 +2266,11 @@ export interface components {
              * @description Dividend cover: earnings over dividends, a ratio.
              */
             dividend_cover: Decimal | null;
-            /** @description Dividend status of the payer (R6). */
+            /** @description Dividend status of the security (R6). */
             dividend_status: components["schemas"]["DividendState"];
             /**
              * Format: decimal
-             * @description Headline yield, percent (R9).
+             * @description Headline yield, percent: the forward yield if a forward dividend exists, otherwise the trailing yield (R9).
              */
             dividend_yield: Decimal | null;
             /**
@@ -2218,17 +2281,18 @@ export interface components {
             dps_forward: Decimal | null;
             /**
              * Format: decimal
-             * @description Regular dividends with an ex-date in the last 12 months (R7).
+             * @description Sum of the regular dividends per share with an ex-date in the last 12 months (R7).
              */
             dps_ttm: Decimal | null;
             /**
              * Format: decimal
-             * @description Regular and special dividends per share with an ex-date in the last 12 months. Capital gains are included.
+             * @description Sum of the regular and special dividends per share with an ex-date in the last 12 months. Distributions of
+             *     capital gains are included.
              */
             dps_ttm_total: Decimal | null;
             /**
              * Format: decimal
-             * @description Dividends paid over free cash flow, percent (R17).
+             * @description Dividends paid, divided by free cash flow, percent (R17).
              */
             fcf_payout_ratio: Decimal | null;
             /**
@@ -2237,42 +2301,42 @@ export interface components {
              */
             first_payment_date: string | null;
             /**
-             * @description Flags of a security's metrics. Each withdrawn record adds the flag `cancelled:` with the id of the record.
-             *     - `amount_basis_suspect`: The amounts before a split are probably already per new share. Growth and streak across the split are null (R37).
+             * @description Warning about the data behind a security's metrics. The metrics can also have flags that are not in this list: each withdrawn record adds a flag of the form `cancelled:` followed by the id of the record.
+             *     - `amount_basis_suspect`: The amounts before a split were probably adjusted for the split twice. Growth across the split is null, and the streak starts after the split (R37).
              *     - `amount_held`: The newest regular amount is quarantined until the next amount confirms or refutes it (R28).
-             *     - `amount_dip`: An amount is below both neighbouring amounts. Growth and streak use the smaller neighbouring amount instead (R34).
-             *     - `boundary_shift`: A payment belongs to the year before or after the year of its ex-date (R34).
-             *     - `conflicting_duplicate`: Rows of one payment or split had different amounts or ratios; the newer row is used (R29).
+             *     - `amount_dip`: A regular amount is below both the previous and the next amount. Growth and streak are computed as if the amount were the smaller of the previous and the next amount (R34).
+             *     - `boundary_shift`: A payment near the turn of the year is added to the annual total of the year before or after the calendar year of its ex-date (R34).
+             *     - `conflicting_duplicate`: Rows of the same payment or split have different amounts or ratios. The amount or ratio of the newest row is used (R29).
              *     - `currency_mismatch`: Dividends and prices are in different currencies, so that yields are null (R4).
-             *     - `declared_after_ex`: A dividend was declared after its ex-date. It is used from its ex-date on (R39).
-             *     - `dividends_missing`: Adjusted closes of a price file show dividends for which no dividend row exists (R38).
-             *     - `duplicate_collapsed`: Rows of one payment or split were merged into one row. `explain` lists the dropped rows (R29).
-             *     - `ex_date_derived`: An ex-date was derived from its record date (R1).
+             *     - `declared_after_ex`: A dividend was declared after its ex-date. Figures include the dividend from the ex-date on, not only from the declaration date on (R39).
+             *     - `dividends_missing`: The adjusted closes of a price file show dividends that are missing from the data (R38).
+             *     - `duplicate_collapsed`: Rows of the same payment or split were merged into one row. The response with `explain=true` lists the dropped rows (R29).
+             *     - `ex_date_derived`: A dividend has no ex-date in the feed. The ex-date was derived from the record date (R1).
              *     - `ex_date_unexpected`: The vendor's ex-date differs from the ex-date that follows from the record date (R1).
-             *     - `factor_skipped`: A distribution does not adjust prices. It is at least as large as the close before its ex-date, or in another currency (R11).
-             *     - `frequency_conflict`: The frequency inferred from ex-dates replaced a different vendor's frequency (R5).
-             *     - `inferred_special`: The payment schedule reads a row, or a part of its amount, as special (R34).
-             *     - `latest_amount_unusual`: The latest amount is at least 3 times the median of the amounts before it, and not confirmed. The forward dividend uses the previous payment (R8).
+             *     - `factor_skipped`: Prices are not adjusted for a distribution, because its amount is at least as large as the close before its ex-date, or because it is in another currency (R11).
+             *     - `frequency_conflict`: The vendor states a payment frequency that does not fit the ex-dates. The frequency inferred from the ex-dates is used instead (R5).
+             *     - `inferred_special`: A dividend declared as regular is treated as special, wholly or in part (R34).
+             *     - `latest_amount_unusual`: The latest regular amount is at least 3 times the median of the amounts before it. The forward dividend uses the previous payment until the next payment confirms the latest amount (R8).
              *     - `near_duplicate`: Two rows with ex-dates a few days apart are one payment, so one row was dropped (R34).
-             *     - `no_dividend_feed`: No source that covers the security carries dividends. Its dividends are therefore unknown (R38).
-             *     - `no_prev_close`: A distribution does not adjust prices, because no close before its ex-date is known (R11).
+             *     - `no_dividend_feed`: No data source of the security includes dividends, so the security's dividends are unknown (R38).
+             *     - `no_prev_close`: Prices are not adjusted for a distribution, because no close before its ex-date is known (R11).
              *     - `overdue`: The expected ex-date passed without a declaration (R19).
-             *     - `payment_gap`: A payment is missing in a year of growth or streak (R34).
+             *     - `payment_gap`: A payment is missing in a year that growth or streak figures use (R34).
              *     - `payment_translated`: A payment has rows in two currencies; the row in the currency of the prices is used (R39).
-             *     - `price_jump_without_split`: A price moved by a usual split ratio, but no row of a split explains it (R30).
+             *     - `price_jump_without_split`: The price moved by a usual split ratio, for example 2, but no known split or distribution explains the move (R30).
              *     - `price_level_break`: A price rose or fell by a factor of more than 3 and did not return. No known event explains it (R36).
-             *     - `provisional`: The security has no reference record. Only rows with its symbol are known.
-             *     - `special_by_price`: A large regular amount contains a special part; the price or adjusted closes prove the amount (R28).
+             *     - `provisional`: The security has no reference record, so its name and type are unknown. Only its symbol is known, from other data.
+             *     - `special_by_price`: A regular amount is far above the usual one, but a price fall or adjusted closes confirm it. The amount is treated as special, wholly or in part (R28).
              *     - `spin_off_review`: The increase streak spans a spin-off, which neither extends nor ends the streak (R14, R35).
-             *     - `split_not_in_price`: The price contradicts a split: the price did not move, or moved on another session or by another factor (R36).
-             *     - `streak_seeded`: The increase streak contains years of an operator's seed. The payment streak contains only years of the data (R14).
+             *     - `split_not_in_price`: The price contradicts a split: the price did not move, or moved in another session or by another factor (R36).
+             *     - `streak_seeded`: The increase streak includes years entered by an operator. The payment streak includes only years in the data (R14).
              *     - `ttm_incomplete`: The data cover only a part of the trailing year (R7).
              *     - `ttm_payment_count_unusual`: The number of payments in the trailing year does not fit the payment frequency (R7).
              *     - `unknown_type`: A distribution of unknown type is treated as regular (R3).
              *     - `yield_suspect`: The headline yield is above 25 % (R18).
              */
             flags?: string[];
-            /** @description Method by which dps_forward was computed. */
+            /** @description Payment from which `dps_forward` is computed; `none` if no payment is used. */
             forward_basis: components["schemas"]["ForwardBasis"];
             /** @description Payment frequency (R5). */
             frequency: components["schemas"]["Frequency"];
@@ -2307,17 +2371,17 @@ export interface components {
             is_dividend_king: boolean;
             /**
              * Format: date
-             * @description Ex-date of the newest cut of the regular rate.
+             * @description Ex-date of the newest cut of the regular amount per payment.
              */
             last_cut_date: string | null;
             /**
              * Format: date
-             * @description Ex-date of the newest increase of the regular rate.
+             * @description Ex-date of the newest increase of the regular amount per payment.
              */
             latest_increase_date: string | null;
             /**
              * Format: decimal
-             * @description Size of the newest increase of the regular rate, percent.
+             * @description Size of the newest increase of the regular amount per payment, percent.
              */
             latest_increase_percent: Decimal | null;
             /** @description Version of the rules, followed by the parameters that differ from their defaults. */
@@ -2331,8 +2395,8 @@ export interface components {
             payment_count: number;
             /**
              * Format: int32
-             * @description Payment streak: consecutive years with a regular payment in the data. It can be shorter than a seeded
-             *     increase streak (`streak_seeded`).
+             * @description Payment streak: consecutive years with a regular payment in the data. It can be shorter than an increase
+             *     streak that includes years entered by an operator (`streak_seeded`).
              */
             payment_streak_years: number;
             /**
@@ -2348,7 +2412,7 @@ export interface components {
             payout_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description Latest raw close in `price_currency`, adjusted for the splits after its session.
+             * @description Latest close in `price_currency`, adjusted for splits after its session, but not for dividends.
              */
             price: Decimal | null;
             /**
@@ -2362,8 +2426,8 @@ export interface components {
              */
             price_date: string | null;
             /**
-             * @description Rows excluded from the figures (quarantined), with the reason. Rows before the history of the caller's tier
-             *     are left out.
+             * @description Rows excluded from the figures (quarantined), with the reason. The caller's subscription tier limits how far
+             *     back the history goes. Rows from before this limit are left out.
              */
             quarantined?: components["schemas"]["Quarantined"][];
             /** @description Safety label (R18). */
@@ -2392,8 +2456,8 @@ export interface components {
              */
             total_return_5y: Decimal | null;
             /**
-             * @description True if the data cover the last 12 months. False if the listing or the data began later. Incomplete figures
-             *     are not annualised.
+             * @description True if the data cover the last 12 months. False if the listing or the data began within these months;
+             *     trailing figures are then not scaled up to a full year.
              */
             ttm_complete: boolean;
             /**
@@ -2408,17 +2472,17 @@ export interface components {
             volatility_1y: Decimal | null;
             /**
              * Format: decimal
-             * @description Mean trailing (TTM) yield over the month ends of five years, percent.
+             * @description Mean of the trailing (TTM) yields at the month ends of the last five years, percent.
              */
             yield_5y_avg: Decimal | null;
             /**
              * Format: decimal
-             * @description Highest trailing (TTM) yield at a month end of five years, percent.
+             * @description Highest trailing (TTM) yield at a month end of the last five years, percent.
              */
             yield_5y_high: Decimal | null;
             /**
              * Format: decimal
-             * @description Lowest trailing (TTM) yield at a month end of five years, percent.
+             * @description Lowest trailing (TTM) yield at a month end of the last five years, percent.
              */
             yield_5y_low: Decimal | null;
             /** @description Basis of the headline yield: forward or trailing dividends. */
@@ -2443,7 +2507,7 @@ export interface components {
         };
         /** @description Metrics; with `explain=true`, also their explanation. */
         MetricsAnswer: components["schemas"]["Metrics"] & {
-            /** @description Observations, choices and formulas behind the figures. Omitted without `explain=true`. */
+            /** @description Formulas of the figures, and the records from which the figures are computed. Omitted without `explain=true`. */
             explanation?: components["schemas"]["Explanation"] | null;
         };
         /** @description The next ex-dividend date. */
@@ -2483,7 +2547,7 @@ export interface components {
              * @description Headline dividend yield, percent.
              */
             dividend_yield: Decimal | null;
-            /** @description Market identifier code. */
+            /** @description Market identifier code of the primary listing. */
             exchange: string | null;
             /** @description Name of the company or fund. */
             name: string;
@@ -2507,7 +2571,7 @@ export interface components {
              * @description First day of the current month.
              */
             from: string;
-            /** @description Reasons for missing income and figures. */
+            /** @description Reasons why income or a figure is missing, by symbol. */
             gaps?: components["schemas"]["IncomeGap"][];
             /** @description Holdings in request order. Several symbols of one security are merged into one holding. */
             holdings?: components["schemas"]["HoldingIncome"][];
@@ -2524,8 +2588,8 @@ export interface components {
             until: string;
         };
         /**
-         * @description A price bar of one session or period. Open, high, low, close, volume, vwap and change are on the requested
-         *     basis.
+         * @description A price bar of one session, or of a longer period such as a week. Open, high, low, close, volume, vwap and
+         *     change have the requested adjustment.
          */
         PricePoint: {
             /** @description Last price of the period, adjusted for splits and dividends (R11). */
@@ -2544,12 +2608,13 @@ export interface components {
             close: components["schemas"]["Exact"];
             /**
              * Format: date
-             * @description Session, or last session of the period.
+             * @description Day of the session. For a longer period, the day of its last session.
              */
             date: string;
             /**
              * Format: decimal
-             * @description Cash per share with an ex-date in the period, as declared.
+             * @description Cash per share, as declared: the sum of the dividends with an ex-date in the period. Null without such a
+             *     dividend.
              */
             dividend: Decimal | null;
             /**
@@ -2569,11 +2634,15 @@ export interface components {
             open: Decimal | null;
             /** @description Last price of the period as traded. */
             raw_close: components["schemas"]["Exact"];
-            /** @description Multiplier of the raw price for later splits and spin-offs. */
+            /**
+             * @description Multiplier that adjusts raw_close for later splits and for later price-only actions, such as a spin-off
+             *     reported as a ratio. Dividends are left out.
+             */
             split_factor: components["schemas"]["Exact"];
             /**
              * Format: decimal
-             * @description New shares per old share for the splits of the period.
+             * @description New shares per old share: the product of the ratios of all splits with an ex-date in the period. Null
+             *     without a split.
              */
             split_ratio: Decimal | null;
             /** @description Multiplier that converts raw_close to adj_close. */
@@ -2608,7 +2677,10 @@ export interface components {
             /** @description Data version and warnings of the page. */
             meta: components["schemas"]["PricesMeta"];
         };
-        /** @description Data version, basis and total return of a page of price points. */
+        /**
+         * @description Metadata of a page of prices: the data version, the adjustment of the prices, and the total return over the
+         *     requested range.
+         */
         PricesMeta: components["schemas"]["ListMeta"] & {
             /** @description Adjustment of the prices: raw, split, spin_off, dividend, all, or the list `spin_off,dividend`. */
             adjustment: string;
@@ -2626,12 +2698,13 @@ export interface components {
             symbol: string;
             /**
              * Format: decimal
-             * @description Total return from the first to the last bar of the whole range, percent. Dividends are reinvested at the close
-             *     of their ex-date. Null if there is no bar, or if a distribution was paid in another currency.
+             * @description Total return from the first to the last bar of the requested range, percent. The range may be longer than this
+             *     page. Dividends are reinvested at the close of their ex-date. Null if there is no bar, or if a distribution was
+             *     paid in another currency.
              */
             total_return?: Decimal | null;
         };
-        /** @description Prices in a snapshot: the price fields of the quote, in the row's currency. */
+        /** @description Prices in the snapshot of a security. They equal the price fields of its quote, in the currency of its stock row. */
         Pricing: {
             /**
              * Format: int64
@@ -2665,12 +2738,12 @@ export interface components {
             open: Decimal | null;
             /**
              * Format: decimal
-             * @description Close of the previous session, on the share basis of the latest session.
+             * @description Close of the previous session, adjusted for splits after it.
              */
             previous_close: Decimal | null;
             /**
              * Format: decimal
-             * @description Latest raw close, adjusted for the splits after its session, in the row's currency.
+             * @description Latest close in the row's currency, adjusted for splits after its session, but not for dividends.
              */
             price: Decimal | null;
             /**
@@ -2714,37 +2787,39 @@ export interface components {
              */
             year_low_date: string | null;
         };
-        /** @description Lag of the served data behind the log. */
+        /** @description Lag of the served data behind the log, which contains all loaded data. */
         ProjectionHealth: {
             /**
              * Format: date
-             * @description Newest session in the data.
+             * @description As-of date of the market: the newest session in the data.
              */
             as_of: string | null;
-            /** @description Generation and log sequence of the served data. */
+            /** @description Version of the served data, for example g3.184467; null if no data is served. */
             data_version: string | null;
             /**
              * Format: int64
-             * @description Number of log messages that are not applied yet; null if the log is unreachable.
+             * @description Number of log messages that the served data does not contain yet; null if the log is unreachable or not
+             *     configured.
              */
             lag_events: number | null;
             /**
              * Format: int64
-             * @description Time since the served data last contained all messages of the log, in seconds; null if the log is unreachable.
+             * @description Time since the served data last contained all messages of the log, in seconds; null if the log is unreachable or
+             *     not configured.
              */
             lag_seconds: number | null;
         };
         /**
-         * @description A quarantined row, which no figure uses. It is used again if a decision releases it or its neighbouring rows no
-         *     longer contradict it.
+         * @description A quarantined row: no figure uses it, because it is invalid or contradicts other data. It is used again if a
+         *     person reviews and releases it, or if its neighbouring rows no longer contradict it.
          */
         Quarantined: {
             /**
              * Format: date
-             * @description Ex-date or session of the row.
+             * @description Session of a price, or ex-date of a dividend or split. For a dividend without an ex-date, its record date.
              */
             date?: string | null;
-            /** @description Vendor's id of the row. */
+            /** @description Vendor's id of the row; null if the vendor gives none. */
             id?: string | null;
             /** @description Kind of the row: price, dividend or split. */
             kind: string;
@@ -2753,11 +2828,11 @@ export interface components {
              * @description Line in the feed's file; 0 if unknown.
              */
             line: number;
-            /** @description Fault of the row, as a sentence. */
+            /** @description Description of the row's fault, as a sentence. */
             message: string;
             /** @description Stable code of the reason for the quarantine. */
             reason: components["schemas"]["HoldReason"];
-            /** @description Feed of the row. */
+            /** @description Name of the feed that reported the row. */
             source: string;
             /** @description Canonical ticker. */
             symbol: string;
@@ -2777,11 +2852,12 @@ export interface components {
             /** @description Used share of the quota, percent: 100 x current / limit. */
             percentage: components["schemas"]["Exact"];
         };
-        /** @description End-of-day quote. Prices are raw, in `currency`; averages and ranges are split-adjusted. */
+        /** @description End-of-day quote. Prices, averages and ranges are in `currency`, adjusted for splits, but not for dividends. */
         Quote: {
             /**
              * Format: decimal
-             * @description Annual dividend per share from which the headline yield is computed, in `dividend_currency`.
+             * @description Annual dividend per share from which the headline yield is computed, in `dividend_currency`: the forward
+             *     dividend, or else the trailing dividend.
              */
             annual_dividend: Decimal | null;
             /**
@@ -2844,7 +2920,7 @@ export interface components {
             pe_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description Close of the previous session, on the share basis of the latest session.
+             * @description Close of the previous session, adjusted for splits after it.
              */
             previous_close: Decimal | null;
             /**
@@ -2874,13 +2950,16 @@ export interface components {
              * @description Mean split-adjusted close of the newest 200 sessions; null with fewer sessions.
              */
             sma_200: Decimal | null;
-            /** @description Kind of the quote, always `eod` (end of day). It is not a feed, unlike the `source` of a dividend. */
+            /**
+             * @description Kind of the quote, always `eod` (end of day). Unlike the `source` of a dividend, this field does not name a
+             *     feed.
+             */
             source: components["schemas"]["QuoteSource"];
             /** @description Canonical ticker. */
             symbol: string;
             /**
              * Format: date-time
-             * @description Observation time of the newest fact from which the row is computed.
+             * @description Time at which a feed reported the newest data used for the row.
              */
             updated_at: string;
             /**
@@ -2918,11 +2997,14 @@ export interface components {
          * @description Kind of the revised value.
          *     - `dividend`: Dividend record.
          *     - `split`: Split record.
-         *     - `figure`: Figure among the dividend metrics.
+         *     - `figure`: Figure of the dividend metrics, for example `dps_ttm`.
          * @enum {string}
          */
         RevisedKind: "dividend" | "split" | "figure";
-        /** @description Change of a served value after new facts, a new rule or a new policy. */
+        /**
+         * @description Change of a value that was already published in responses. It is caused by new data, a changed rule parameter
+         *     or a changed source policy.
+         */
         Revision: {
             /** @description Value after the revision, as text; null if it is unknown. */
             after: string | null;
@@ -2932,12 +3014,13 @@ export interface components {
             data_version: string;
             /**
              * Format: date
-             * @description Ex-date of the record; for a figure, the market date of `before` and `after`.
+             * @description Ex-date of the record. For a figure, the market date for which the values before and after the revision were
+             *     both computed.
              */
             date: string;
             /** @description Name of the revised field. */
             field: string;
-            /** @description First served value of the field, as text. */
+            /** @description First value of the field in responses, as text; null if it was unknown. */
             first_reported: string | null;
             /** @description Id of the dividend or split record; null for a figure. */
             id: string | null;
@@ -2945,14 +3028,17 @@ export interface components {
             kind: components["schemas"]["RevisedKind"];
             /**
              * Format: date-time
-             * @description Time since which the new value is served.
+             * @description Time at which the first data version with the new value became current.
              */
             known_at: string;
-            /** @description Value after the newest revision of the field, as text. */
+            /** @description Value after the newest revision of the field, as text; null if it is unknown. */
             latest: string | null;
             /** @description Reason for the revision. */
             reason: components["schemas"]["RevisionReason"];
-            /** @description Feed of the record after the revision; null for a figure and for a withdrawn record. */
+            /**
+             * @description Feed of the dividend record after the revision; null for a figure, for a split, and for a dividend that no
+             *     longer exists.
+             */
             source: string | null;
             /** @description Canonical ticker. */
             symbol: string;
@@ -2962,7 +3048,7 @@ export interface components {
          *     - `correction`: The source corrected the record.
          *     - `retraction`: The source withdrew the record.
          *     - `new_source`: The record now comes from another source.
-         *     - `new_record`: A record that arrived later changed the figure.
+         *     - `new_record`: A new record changed the figure.
          *     - `policy`: The source policy changed.
          *     - `rule`: A rule parameter changed.
          * @enum {string}
@@ -2980,7 +3066,7 @@ export interface components {
             /** @description Data version and warnings of the page. */
             meta: components["schemas"]["ScreenerMeta"];
         };
-        /** @description Figures of a screener that the stock row does not have. */
+        /** @description Figures that a screener row has in addition to the stock row. */
         ScreenerFigures: {
             /**
              * Format: decimal
@@ -3068,7 +3154,7 @@ export interface components {
             exchange: string | null;
             /** @description True if the security still trades. */
             is_active: boolean;
-            /** @description Kind of match. */
+            /** @description Kind of match. `name_fuzzy`: the name is only similar to the search text. */
             match: components["schemas"]["Match"];
             /** @description Name of the company or fund. */
             name: string;
@@ -3084,14 +3170,14 @@ export interface components {
         /** @description A sector with its industries and top payers. */
         SectorDetail: components["schemas"]["SectorRow"] & {
             /**
-             * @description Active dividend payers, ordered by yield, market capitalisation and symbol. Stocks with a suspect yield are left
-             *     out.
+             * @description Active stocks that pay dividends, highest yield first. Stocks with equal yield are ordered by market
+             *     capitalisation (largest first), then by symbol. Stocks with a suspect yield (above 25 %) are left out.
              */
             top_payers?: components["schemas"]["ScreenerRow"][];
         };
         /**
-         * @description A sector and its statistics. Yields and growth are in percent; ETFs and stocks with a suspect yield are
-         *     excluded.
+         * @description A sector and its statistics. Yields and growth are in percent. Stocks with a suspect yield (above 25 %) are left
+         *     out. ETFs are counted in `etf_count`, and are left out of all other statistics.
          */
         SectorRow: {
             /**
@@ -3111,12 +3197,12 @@ export interface components {
             avg_yield: Decimal | null;
             /**
              * Format: decimal
-             * @description Change in the latest session, weighted by market capitalisation, percent.
+             * @description Mean price change in the latest session, weighted by market capitalisation, percent.
              */
             change_percent_1d: Decimal | null;
             /**
              * Format: decimal
-             * @description Change since the last session of the previous year, weighted by market capitalisation, percent.
+             * @description Mean price change since the last session of the previous year, weighted by market capitalisation, percent.
              */
             change_percent_ytd: Decimal | null;
             /**
@@ -3126,7 +3212,7 @@ export interface components {
             etf_count: number;
             /**
              * Format: int32
-             * @description Number of stocks with a declared next ex-date from the as-of date to 30 days later.
+             * @description Number of stocks with a declared next ex-date on the as-of date or in the 30 days after it.
              */
             ex_dates_next_30d: number;
             /** @description Statistics of the industries of the sector. */
@@ -3168,7 +3254,7 @@ export interface components {
             median_yield: Decimal | null;
             /**
              * Format: int32
-             * @description Number of stocks with a headline yield above zero.
+             * @description Number of dividend payers: stocks that pay dividends at present and have a headline yield above zero.
              */
             payer_count: number;
             /** @description Name of the sector. */
@@ -3177,12 +3263,13 @@ export interface components {
             slug: string;
             /**
              * Format: int32
-             * @description Number of active stocks, without stocks of suspect yield.
+             * @description Number of active stocks. Stocks with a suspect yield are not counted.
              */
             stock_count: number;
             /**
              * Format: decimal
-             * @description Headline yield of all stocks, weighted by market capitalisation, percent. The yield of a non-payer is 0.
+             * @description Mean headline yield of all stocks, weighted by market capitalisation, percent. Non-payers count with a yield
+             *     of 0.
              */
             weighted_yield: Decimal | null;
         };
@@ -3197,14 +3284,15 @@ export interface components {
         SecurityEvent: {
             /**
              * Format: decimal
-             * @description Cash or spin-off value per share, as declared.
+             * @description Amount per share, as declared: the cash of a special dividend, or the value of the spun-off shares.
              */
             amount: Decimal | null;
             /** @description ISO 4217 currency of the amount. */
             currency: string | null;
             /**
              * Format: date
-             * @description First session after a change of the ticker, or ex-date. For a delisting or merger, the last trading day.
+             * @description Ex-date of the event. For a rename, the first session with the new ticker; for a delisting or merger, the
+             *     last trading day.
              */
             date: string;
             /** @description Ticker before a rename; null for other events. */
@@ -3218,14 +3306,14 @@ export interface components {
             price_factor: Decimal | null;
             /**
              * Format: decimal
-             * @description New shares per old share of a split. For a merger, shares of the successor per share.
+             * @description New shares per old share. For a merger, shares of the successor per share of this security.
              */
             ratio: Decimal | null;
             /** @description Status on the market's as-of date. */
             status: components["schemas"]["SplitStatus"];
             /** @description Canonical ticker. */
             symbol: string;
-            /** @description Ticker after a rename, or ticker of the successor after a merger. */
+            /** @description Ticker after a rename, or ticker of the successor after a merger; null for other events. */
             to_symbol: string | null;
             /** @description Type of the event. */
             type: components["schemas"]["SecurityEventType"];
@@ -3243,7 +3331,7 @@ export interface components {
          *     - `merger`: Merger into another security, the successor.
          *     - `delisting`: End of trading without a known successor.
          *     - `split`: Change of the share count: split, reverse split or stock dividend.
-         *     - `spin_off`: Distribution of a subsidiary's shares, as a ratio or as a value per share.
+         *     - `spin_off`: Distribution of a subsidiary's shares. The event has either a ratio or a value per share.
          *     - `rights`: Distribution of subscription rights.
          *     - `class_distribution`: Distribution of shares of another class.
          *     - `special_dividend`: Special, supplemental or liquidating dividend.
@@ -3266,13 +3354,13 @@ export interface components {
         };
         /** @description Dividend status of a security. */
         SecurityStatus: {
-            /** @description Dividend status, as in the metrics. */
+            /** @description Dividend status, equal to `dividend_status` in the metrics of the security. */
             dividend_status: components["schemas"]["DividendState"];
             /** @description Canonical ticker. */
             symbol: string;
         };
         /**
-         * @description Security types.
+         * @description Type of a security.
          * @enum {string}
          */
         SecurityType: "stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust";
@@ -3285,14 +3373,17 @@ export interface components {
         };
         /** @description Response with one resource. */
         Single_FundamentalsRow: {
-            /** @description Fundamentals. Money is in `reported_currency`, ratios are plain numbers, margins and payouts are in percent. */
+            /**
+             * @description Fundamentals. Money is in `reported_currency`, except that `market_cap` is in the currency of the prices.
+             *     Margins, payout ratios, and the returns on equity and assets are in percent. All other ratios are plain numbers.
+             */
             data: components["schemas"]["FundamentalsRow"];
             /** @description Data version and warnings of the response. */
             meta: components["schemas"]["Meta"];
         };
         /** @description Response with one resource. */
         Single_LatestPrice: {
-            /** @description The newest bar, on today's share basis. */
+            /** @description The newest bar. It is adjusted for later splits and spin-offs, but not for dividends. */
             data: components["schemas"]["LatestPrice"];
             /** @description Data version and warnings of the response. */
             meta: components["schemas"]["Meta"];
@@ -3316,7 +3407,7 @@ export interface components {
         };
         /** @description Response with one resource. */
         Single_Quote: {
-            /** @description End-of-day quote. Prices are raw, in `currency`; averages and ranges are split-adjusted. */
+            /** @description End-of-day quote. Prices, averages and ranges are in `currency`, adjusted for splits, but not for dividends. */
             data: components["schemas"]["Quote"];
             /** @description Data version and warnings of the response. */
             meta: components["schemas"]["Meta"];
@@ -3339,7 +3430,7 @@ export interface components {
         Snapshot: components["schemas"]["StockRow"] & {
             /** @description Company profile. */
             company?: components["schemas"]["Company"];
-            /** @description First and last days of the data. */
+            /** @description First and last days of the security's prices and dividends. */
             coverage?: components["schemas"]["Coverage"];
             /** @description Dividend figures. */
             dividends?: components["schemas"]["StockDividends"];
@@ -3350,7 +3441,7 @@ export interface components {
         };
         /** @description A split record. */
         SplitRow: {
-            /** @description Product of the price factors of this split and all later effective splits. */
+            /** @description Product of the price factors of this split and of all later splits. Only effective splits are included. */
             cumulative_price_factor: components["schemas"]["Exact"];
             /**
              * Format: date
@@ -3359,12 +3450,12 @@ export interface components {
             declaration_date: string | null;
             /**
              * Format: date
-             * @description Ex-date as declared: first day on the new share basis.
+             * @description Ex-date as declared: first day of trading after the split.
              */
             ex_date: string;
             /** @description Number of old shares. For a price-only action, the denominator of its ratio. */
             from_shares: components["schemas"]["Exact"];
-            /** @description Id of the record, unique in the whole service and stable over rebuilds. */
+            /** @description Id of the record. It is unique in the whole service and stays the same when the data are rebuilt. */
             id: string;
             /**
              * Format: date
@@ -3388,11 +3479,14 @@ export interface components {
             text: string;
             /** @description Number of new shares. For a price-only action, the numerator of its ratio. */
             to_shares: components["schemas"]["Exact"];
-            /** @description Type of the split. Price-only types change earlier prices, but no share counts, volumes or amounts. */
+            /**
+             * @description Type of the split. For price-only types, earlier prices are adjusted, but share counts, volumes and amounts
+             *     are not.
+             */
             type: components["schemas"]["SplitType"];
             /**
              * Format: date-time
-             * @description Observation time of the record.
+             * @description Time at which the feed reported the record.
              */
             updated_at: string;
         };
@@ -3402,7 +3496,7 @@ export interface components {
          */
         SplitStatus: "announced" | "effective" | "cancelled";
         /**
-         * @description Type of a split: a change of the share count, or a price-only action (R35).
+         * @description Type of a split: a change of the share count, or a price-only action, which changes prices but not the share count (R35).
          *     - `forward`: Split into more shares.
          *     - `reverse`: Reverse split into fewer shares.
          *     - `stock_dividend`: Shares of the company paid as a dividend.
@@ -3413,15 +3507,16 @@ export interface components {
          */
         SplitType: "forward" | "reverse" | "stock_dividend" | "spin_off" | "rights" | "class_distribution";
         /**
-         * @description ok: all components work. degraded: reads are served, but a component is down or the served data lags behind the log without progress. down: reads are not served.
+         * @description ok: all configured components work. degraded: reads are served, but a component is down, or the served data lags behind the log and has made no progress for 30 seconds. down: reads are not served.
          * @enum {string}
          */
         Status: "ok" | "degraded" | "down";
-        /** @description Dividend figures in a snapshot. */
+        /** @description Dividend figures in the snapshot of a security. */
         StockDividends: {
             /**
              * Format: decimal
-             * @description Annual dividend per share from which the headline yield is computed, in `currency`.
+             * @description Annual dividend per share from which the headline yield is computed, in `currency`: the forward dividend, or
+             *     else the trailing dividend.
              */
             annual_amount: Decimal | null;
             /** @description ISO 4217 currency of the amounts; null for non-payers. */
@@ -3433,7 +3528,7 @@ export interface components {
              * @description Five-year growth, percent a year.
              */
             growth_5y: Decimal | null;
-            /** @description The newest distribution with an ex-date up to the as-of date. */
+            /** @description The newest cash distribution, regular or special, with an ex-date on or before the as-of date. */
             last?: components["schemas"]["LastDividend"] | null;
             /** @description The next ex-dividend date (R19). */
             next?: components["schemas"]["NextDividend"] | null;
@@ -3457,7 +3552,8 @@ export interface components {
         StockRow: {
             /**
              * Format: decimal
-             * @description Annual dividend per share from which the headline yield is computed, in `dividend_currency`.
+             * @description Annual dividend per share from which the headline yield is computed, in `dividend_currency`: the forward
+             *     dividend, or else the trailing dividend.
              */
             annual_dividend: Decimal | null;
             /** @description Country of domicile. */
@@ -3482,7 +3578,7 @@ export interface components {
             frequency: components["schemas"]["Frequency"] | null;
             /**
              * Format: int32
-             * @description Number of quarantined rows, which no figure uses. `metrics` lists these rows.
+             * @description Number of quarantined rows, which no figure uses. The field `quarantined` of the metrics lists these rows.
              */
             held_rows: number;
             /**
@@ -3510,7 +3606,7 @@ export interface components {
             pays_dividend: boolean | null;
             /**
              * Format: decimal
-             * @description Latest raw close, adjusted for the splits after its session.
+             * @description Latest close, adjusted for splits after its session, but not for dividends.
              */
             price: Decimal | null;
             /**
@@ -3526,7 +3622,7 @@ export interface components {
             type: components["schemas"]["SecurityType"];
             /**
              * Format: date-time
-             * @description Observation time of the newest fact from which the row is computed.
+             * @description Time at which a feed reported the newest data used for the row.
              */
             updated_at: string;
             /** @description Basis of the headline yield: forward or trailing dividends. */
@@ -3543,30 +3639,30 @@ export interface components {
         };
         /** @description The dividends of one symbol. */
         SymbolDividends: {
-            /** @description Dividends, newest first. Dividends of one day are never separated, so the list may be longer than `per_symbol`. */
+            /** @description Dividends, newest first. The list has all dividends of its oldest day, so it may be longer than `per_symbol`. */
             dividends?: components["schemas"]["DividendRow"][];
             /**
              * Format: date
-             * @description `end_date` of the follow-up request; null if none is needed.
+             * @description `end_date` of a request for the older dividends; null if there are none.
              */
             end_date: string | null;
-            /** @description True if there are older dividends in the range. */
+            /** @description True if there are older dividends in the requested date range. */
             has_more: boolean;
             /**
              * Format: date
-             * @description `start_date` of the follow-up request; null if none is needed.
+             * @description `start_date` of a request for the older dividends; null if there are none.
              */
             start_date: string | null;
             /** @description Canonical ticker. */
             symbol: string;
         };
         /**
-         * @description Subscription tier, lowest first.
+         * @description Subscription tier. The values are listed from the lowest tier to the highest.
          * @enum {string}
          */
         Tier: "free" | "starter" | "premium" | "professional";
         /**
-         * @description Decision about a quarantined row.
+         * @description Decision of an operator about a quarantined row.
          *     - `release`: The row is correct and is used in the figures.
          *     - `confirm`: The row is wrong. It stays quarantined, even if its neighbouring rows change.
          * @enum {string}
@@ -3615,7 +3711,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description The tier does not include the feature or the history depth. */
+        /** @description The tier does not include the requested feature, or the tier's history does not reach back far enough. */
         403: {
             headers: {
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
@@ -3690,7 +3786,7 @@ export interface components {
                 "application/json": components["schemas"]["ErrorBody"];
             };
         };
-        /** @description The rate limit or the monthly quota is used up. */
+        /** @description The rate limit or the monthly quota is used up, or the account has too many open change streams. */
         429: {
             headers: {
                 "Retry-After": components["headers"]["Retry-After"];
@@ -3783,8 +3879,9 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
-                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
+                 *     if this program cannot derive it any more.
                  * @example g1.1
                  */
                 data_version?: string;
@@ -3800,26 +3897,27 @@ export interface operations {
                  */
                 include_projected?: boolean;
                 /**
-                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
-                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
-                 *     response is a 403. Conflicts with `data_version`.
+                 * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
+                 *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
+                 *     a day before the tier's history. Conflicts with `data_version`.
                  * @example 2024-06-28T20:30:00Z
                  */
                 known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
                 /**
-                 * @description Maximum number of records per symbol, newest first. All records of the oldest returned day are included.
-                 *     `has_more` is true if there are more records.
+                 * @description Number of newest records to return per symbol. Further records of the oldest returned day are included too.
+                 *     `has_more` is true if there are older records.
                  * @example 20
                  */
                 per_symbol?: number;
                 /**
-                 * @description First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
+                 * @description First ex-date. Default: first day of the tier's history. A request for an earlier day gets a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
@@ -3889,21 +3987,23 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
-                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
+                 *     if this program cannot derive it any more.
                  * @example g1.1
                  */
                 data_version?: string;
                 /**
-                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
-                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
-                 *     response is a 403. Conflicts with `data_version`.
+                 * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
+                 *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
+                 *     a day before the tier's history. Conflicts with `data_version`.
                  * @example 2024-06-28T20:30:00Z
                  */
                 known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -3973,8 +4073,8 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything.
-                 *     Default: split.
+                 * @description Adjustments of the prices, comma-separated. `split` includes `spin_off`, and `all` includes every
+                 *     adjustment. Default: split.
                  * @example [
                  *       "raw"
                  *     ]
@@ -3986,8 +4086,9 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
-                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
-                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
+                 *     if this program cannot derive it any more.
                  * @example g1.1
                  */
                 data_version?: string;
@@ -4002,9 +4103,9 @@ export interface operations {
                  */
                 end_date?: string;
                 /**
-                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
-                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
-                 *     response is a 403. Conflicts with `data_version`.
+                 * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
+                 *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
+                 *     a day before the tier's history. Conflicts with `data_version`.
                  * @example 2024-06-28T20:30:00Z
                  */
                 known_at?: string;
@@ -4015,7 +4116,8 @@ export interface operations {
                 limit?: number;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -4026,8 +4128,7 @@ export interface operations {
                 start_date?: string;
                 /**
                  * @description Comma-separated symbols (at most 1000). Unknown symbols are listed in `meta.missing`. Default: the whole
-                 *     market. With
-                 *     `data_version` or `known_at`, the list is required and has at most 100 symbols.
+                 *     market. With `data_version` or `known_at`, the list is required and has at most 100 symbols.
                  * @example [
                  *       "SPY"
                  *     ]
@@ -4092,21 +4193,23 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
-                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
+                 *     if this program cannot derive it any more.
                  * @example g1.1
                  */
                 data_version?: string;
                 /**
-                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
-                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
-                 *     response is a 403. Conflicts with `data_version`.
+                 * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
+                 *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
+                 *     a day before the tier's history. Conflicts with `data_version`.
                  * @example 2024-06-28T20:30:00Z
                  */
                 known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -4176,7 +4279,8 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description If false, the stream ends after the changes that already exist. Default: true.
+                 * @description If true, the stream waits for new changes. If false, the stream ends after the changes that already exist.
+                 *     Default: true.
                  * @example false
                  */
                 follow?: boolean;
@@ -4188,14 +4292,15 @@ export interface operations {
                  */
                 kinds?: ("events" | "dividends" | "splits" | "factors" | "statuses" | "lists")[];
                 /**
-                 * @description `meta.sync_from` of a response, the id of an event, or an instant. The stream begins with the first change
-                 *     after this point. Default: the next change. The header `Last-Event-ID` has precedence.
+                 * @description Start of the stream. Three forms are accepted: `meta.sync_from` of a response, the id of a stream event, and
+                 *     an instant in RFC 3339 form. Only changes after this point are sent. Default: now. The header
+                 *     `Last-Event-ID` has precedence.
                  * @example 7f3a9c1d.812
                  */
                 since?: string;
                 /**
-                 * @description Comma-separated symbols (at most 50). Only Professional may omit the list. The stream then has the changes
-                 *     of the whole market.
+                 * @description Comma-separated symbols (at most 50). Without the list, the stream has the changes of the whole market
+                 *     (Professional only).
                  * @example [
                  *       "SPY"
                  *     ]
@@ -4239,21 +4344,23 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
-                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
+                 *     if this program cannot derive it any more.
                  * @example g1.1
                  */
                 data_version?: string;
                 /**
-                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
-                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
-                 *     response is a 403. Conflicts with `data_version`.
+                 * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
+                 *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
+                 *     a day before the tier's history. Conflicts with `data_version`.
                  * @example 2024-06-28T20:30:00Z
                  */
                 known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -4375,7 +4482,8 @@ export interface operations {
                 min_amount?: Decimal;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -4419,7 +4527,7 @@ export interface operations {
                  */
                 symbols?: string[];
                 /**
-                 * @description Types as declared, comma-separated.
+                 * @description Dividend types as declared, comma-separated.
                  * @example [
                  *       "regular"
                  *     ]
@@ -4528,7 +4636,8 @@ export interface operations {
                 min_amount?: Decimal;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -4572,7 +4681,7 @@ export interface operations {
                  */
                 symbols?: string[];
                 /**
-                 * @description Types as declared, comma-separated.
+                 * @description Dividend types as declared, comma-separated.
                  * @example [
                  *       "regular"
                  *     ]
@@ -4641,8 +4750,9 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
-                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
-                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
+                 *     if this program cannot derive it any more.
                  * @example g1.1
                  */
                 data_version?: string;
@@ -4668,9 +4778,9 @@ export interface operations {
                  */
                 include_projected?: boolean;
                 /**
-                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
-                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
-                 *     response is a 403. Conflicts with `data_version`.
+                 * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
+                 *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
+                 *     a day before the tier's history. Conflicts with `data_version`.
                  * @example 2024-06-28T20:30:00Z
                  */
                 known_at?: string;
@@ -4681,7 +4791,8 @@ export interface operations {
                 limit?: number;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -4703,35 +4814,36 @@ export interface operations {
                  */
                 sort?: ("ex_date.asc" | "ex_date.desc")[];
                 /**
-                 * @description First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
+                 * @description First ex-date. Default: first day of the tier's history. A request for an earlier day gets a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
                 /**
-                 * @description Statuses declared, paid or cancelled, comma-separated. Default: declared and paid.
+                 * @description Statuses, comma-separated: declared, paid, cancelled. Default: declared and paid.
                  * @example [
                  *       "declared"
                  *     ]
                  */
                 status?: ("declared" | "paid" | "cancelled")[];
                 /**
-                 * @description Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. Only Professional may
-                 *     omit the list, together with `updated_since`. The response then has the changes of the whole market.
+                 * @description Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. The list may be omitted
+                 *     only with `updated_since`: the response then has the changes of the whole market (Professional only).
                  * @example [
                  *       "SPY"
                  *     ]
                  */
                 symbols?: string[];
                 /**
-                 * @description Types as declared, comma-separated.
+                 * @description Dividend types as declared, comma-separated.
                  * @example [
                  *       "regular"
                  *     ]
                  */
                 type?: ("regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown")[];
                 /**
-                 * @description `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
-                 *     order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
+                 * @description `meta.sync_from` of an earlier response, or an instant. Returns only the rows that changed since then, in
+                 *     the order of the changes. Deleted rows have the status `cancelled`. Cannot be combined with date, type or
+                 *     status filters, `include_projected` or `sort`.
                  * @example 7f3a9c1d.812
                  */
                 updated_since?: string;
@@ -4839,7 +4951,8 @@ export interface operations {
                 min_amount?: Decimal;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -4883,7 +4996,7 @@ export interface operations {
                  */
                 symbols?: string[];
                 /**
-                 * @description Types as declared, comma-separated.
+                 * @description Dividend types as declared, comma-separated.
                  * @example [
                  *       "regular"
                  *     ]
@@ -4969,12 +5082,14 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description True for inverse funds, false for all other funds.
+                 * @description True for inverse funds, false for funds that are not inverse. With either value, funds without this
+                 *     information are left out.
                  * @example true
                  */
                 is_inverse?: boolean;
                 /**
-                 * @description True for leveraged funds, false for all other funds.
+                 * @description True for leveraged funds, false for unleveraged funds. With either value, funds without this information are
+                 *     left out.
                  * @example true
                  */
                 is_leveraged?: boolean;
@@ -4989,7 +5104,7 @@ export interface operations {
                  */
                 limit?: number;
                 /**
-                 * @description Maximum expense ratio, percent.
+                 * @description Maximum expense ratio, percent a year.
                  * @example 0.5
                  */
                 max_expense_ratio?: Decimal;
@@ -4999,13 +5114,14 @@ export interface operations {
                  */
                 max_yield?: Decimal;
                 /**
-                 * @description Minimum assets under management.
+                 * @description Minimum assets under management, in the fund's currency.
                  * @example 1000000
                  */
                 min_aum?: Decimal;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -5015,12 +5131,13 @@ export interface operations {
                  */
                 min_yield?: Decimal;
                 /**
-                 * @description Part of the name, or beginning of the symbol, in any case.
+                 * @description Part of the name, or beginning of the symbol. Letter case does not matter.
                  * @example fund
                  */
                 q?: string;
                 /**
-                 * @description Underlying security of single-stock funds.
+                 * @description Returns only funds with this `related_symbol`. For a single-stock fund, `related_symbol` is the ticker of
+                 *     the underlying stock. For other funds, it is the ticker of an unleveraged fund on the same index.
                  * @example SPY
                  */
                 related_symbol?: string;
@@ -5095,7 +5212,8 @@ export interface operations {
             query?: {
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -5168,7 +5286,8 @@ export interface operations {
                  */
                 as_of?: string;
                 /**
-                 * @description Asset types of the fund's holdings, comma-separated, any case.
+                 * @description Asset types of the fund's holdings, in the words of the issuer, comma-separated. Letter case does not
+                 *     matter.
                  * @example equity
                  */
                 asset_type?: string;
@@ -5184,7 +5303,8 @@ export interface operations {
                 limit?: number;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -5308,7 +5428,7 @@ export interface operations {
             query: {
                 /**
                  * @description Holdings, comma-separated, at most 100: `SYMBOL:SHARES`, or `SYMBOL:SHARES:COST` with the purchase cost of
-                 *     all shares. Several lots of a symbol are added.
+                 *     all shares. If a symbol is listed more than once, its shares and its costs are added up.
                  * @example [
                  *       "SPY:10"
                  *     ]
@@ -5316,7 +5436,8 @@ export interface operations {
                 holdings: string[];
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -5378,8 +5499,8 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes everything.
-                 *     Default: split.
+                 * @description Adjustments of the prices, comma-separated. `split` includes `spin_off`, and `all` includes every
+                 *     adjustment. Default: split.
                  * @example [
                  *       "raw"
                  *     ]
@@ -5391,25 +5512,26 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
-                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
-                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
+                 *     if this program cannot derive it any more.
                  * @example g1.1
                  */
                 data_version?: string;
                 /**
-                 * @description Last session.
+                 * @description Last session. Default: the newest session.
                  * @example 2019-12-31
                  */
                 end_date?: string;
                 /**
-                 * @description Length of the period of a price point. Default: daily.
+                 * @description Length of the period that one price point covers. Default: daily.
                  * @example daily
                  */
                 interval?: "daily" | "weekly" | "monthly" | "quarterly" | "yearly";
                 /**
-                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
-                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
-                 *     response is a 403. Conflicts with `data_version`.
+                 * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
+                 *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
+                 *     a day before the tier's history. Conflicts with `data_version`.
                  * @example 2024-06-28T20:30:00Z
                  */
                 known_at?: string;
@@ -5420,13 +5542,14 @@ export interface operations {
                 limit?: number;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
                 /**
-                 * @description Range up to today, instead of dates. A range beyond the tier's history is a 403; max starts with the tier's
-                 *     history.
+                 * @description Range up to today, instead of `start_date` and `end_date`. A range that begins before the tier's history
+                 *     gets a 403; `max` begins with the tier's history.
                  * @example 5d
                  */
                 range?: "5d" | "1m" | "3m" | "6m" | "ytd" | "1y" | "2y" | "5y" | "10y" | "max";
@@ -5438,7 +5561,7 @@ export interface operations {
                  */
                 sort?: ("date.asc" | "date.desc")[];
                 /**
-                 * @description First session. Default: start of the tier's history. For an earlier day the response is a 403.
+                 * @description First session. Default: first day of the tier's history. A request for an earlier day gets a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
@@ -5507,21 +5630,23 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
-                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
+                 *     if this program cannot derive it any more.
                  * @example g1.1
                  */
                 data_version?: string;
                 /**
-                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
-                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
-                 *     response is a 403. Conflicts with `data_version`.
+                 * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
+                 *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
+                 *     a day before the tier's history. Conflicts with `data_version`.
                  * @example 2024-06-28T20:30:00Z
                  */
                 known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -5600,12 +5725,12 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
-                 * @description First day of the range in which the next ex-date must be.
+                 * @description First day of a range. The next ex-date of a security must be on or after this day.
                  * @example 2019-12-02
                  */
                 ex_date_from?: string;
                 /**
-                 * @description Last day of the range in which the next ex-date must be.
+                 * @description Last day of a range. The next ex-date of a security must be on or before this day.
                  * @example 2019-12-31
                  */
                 ex_date_to?: string;
@@ -5629,7 +5754,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Indexes, comma-separated. A security must be a member of at least one of them.
+                 * @description Stock indexes, comma-separated. A security must be a member of at least one of them.
                  * @example sp500
                  */
                 index?: string;
@@ -5679,7 +5804,7 @@ export interface operations {
                  */
                 max_payout_ratio?: Decimal;
                 /**
-                 * @description Maximum price over earnings.
+                 * @description Maximum price-earnings ratio.
                  * @example 80
                  */
                 max_pe?: Decimal;
@@ -5744,7 +5869,7 @@ export interface operations {
                  */
                 min_payout_ratio?: Decimal;
                 /**
-                 * @description Minimum price over earnings.
+                 * @description Minimum price-earnings ratio.
                  * @example 2
                  */
                 min_pe?: Decimal;
@@ -5754,14 +5879,15 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50, unless the served
-                 *     rules have other minimums. A smaller value is refused there.
+                 * @description Minimum `increase_streak_years`. For Aristocrats, the minimum must be at least 25 years, and for Kings at least
+                 *     50. The operator can change these two limits.
                  * @example 2
                  */
                 min_streak?: Decimal;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -5867,12 +5993,12 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
-                 * @description First day of the range in which the next ex-date must be.
+                 * @description First day of a range. The next ex-date of a security must be on or after this day.
                  * @example 2019-12-02
                  */
                 ex_date_from?: string;
                 /**
-                 * @description Last day of the range in which the next ex-date must be.
+                 * @description Last day of a range. The next ex-date of a security must be on or before this day.
                  * @example 2019-12-31
                  */
                 ex_date_to?: string;
@@ -5896,7 +6022,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Indexes, comma-separated. A security must be a member of at least one of them.
+                 * @description Stock indexes, comma-separated. A security must be a member of at least one of them.
                  * @example sp500
                  */
                 index?: string;
@@ -5946,7 +6072,7 @@ export interface operations {
                  */
                 max_payout_ratio?: Decimal;
                 /**
-                 * @description Maximum price over earnings.
+                 * @description Maximum price-earnings ratio.
                  * @example 80
                  */
                 max_pe?: Decimal;
@@ -6011,7 +6137,7 @@ export interface operations {
                  */
                 min_payout_ratio?: Decimal;
                 /**
-                 * @description Minimum price over earnings.
+                 * @description Minimum price-earnings ratio.
                  * @example 2
                  */
                 min_pe?: Decimal;
@@ -6021,14 +6147,15 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50, unless the served
-                 *     rules have other minimums. A smaller value is refused there.
+                 * @description Minimum `increase_streak_years`. For Aristocrats, the minimum must be at least 25 years, and for Kings at least
+                 *     50. The operator can change these two limits.
                  * @example 25
                  */
                 min_streak?: Decimal;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -6134,12 +6261,12 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
-                 * @description First day of the range in which the next ex-date must be.
+                 * @description First day of a range. The next ex-date of a security must be on or after this day.
                  * @example 2019-12-02
                  */
                 ex_date_from?: string;
                 /**
-                 * @description Last day of the range in which the next ex-date must be.
+                 * @description Last day of a range. The next ex-date of a security must be on or before this day.
                  * @example 2019-12-31
                  */
                 ex_date_to?: string;
@@ -6163,7 +6290,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Indexes, comma-separated. A security must be a member of at least one of them.
+                 * @description Stock indexes, comma-separated. A security must be a member of at least one of them.
                  * @example sp500
                  */
                 index?: string;
@@ -6213,7 +6340,7 @@ export interface operations {
                  */
                 max_payout_ratio?: Decimal;
                 /**
-                 * @description Maximum price over earnings.
+                 * @description Maximum price-earnings ratio.
                  * @example 80
                  */
                 max_pe?: Decimal;
@@ -6278,7 +6405,7 @@ export interface operations {
                  */
                 min_payout_ratio?: Decimal;
                 /**
-                 * @description Minimum price over earnings.
+                 * @description Minimum price-earnings ratio.
                  * @example 2
                  */
                 min_pe?: Decimal;
@@ -6288,14 +6415,15 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50, unless the served
-                 *     rules have other minimums. A smaller value is refused there.
+                 * @description Minimum `increase_streak_years`. For Aristocrats, the minimum must be at least 25 years, and for Kings at least
+                 *     50. The operator can change these two limits.
                  * @example 2
                  */
                 min_streak?: Decimal;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -6401,12 +6529,12 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
-                 * @description First day of the range in which the next ex-date must be.
+                 * @description First day of a range. The next ex-date of a security must be on or after this day.
                  * @example 2019-12-02
                  */
                 ex_date_from?: string;
                 /**
-                 * @description Last day of the range in which the next ex-date must be.
+                 * @description Last day of a range. The next ex-date of a security must be on or before this day.
                  * @example 2019-12-31
                  */
                 ex_date_to?: string;
@@ -6430,7 +6558,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Indexes, comma-separated. A security must be a member of at least one of them.
+                 * @description Stock indexes, comma-separated. A security must be a member of at least one of them.
                  * @example sp500
                  */
                 index?: string;
@@ -6480,7 +6608,7 @@ export interface operations {
                  */
                 max_payout_ratio?: Decimal;
                 /**
-                 * @description Maximum price over earnings.
+                 * @description Maximum price-earnings ratio.
                  * @example 80
                  */
                 max_pe?: Decimal;
@@ -6545,7 +6673,7 @@ export interface operations {
                  */
                 min_payout_ratio?: Decimal;
                 /**
-                 * @description Minimum price over earnings.
+                 * @description Minimum price-earnings ratio.
                  * @example 2
                  */
                 min_pe?: Decimal;
@@ -6555,14 +6683,15 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50, unless the served
-                 *     rules have other minimums. A smaller value is refused there.
+                 * @description Minimum `increase_streak_years`. For Aristocrats, the minimum must be at least 25 years, and for Kings at least
+                 *     50. The operator can change these two limits.
                  * @example 50
                  */
                 min_streak?: Decimal;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -6668,12 +6797,12 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
-                 * @description First day of the range in which the next ex-date must be.
+                 * @description First day of a range. The next ex-date of a security must be on or after this day.
                  * @example 2019-12-02
                  */
                 ex_date_from?: string;
                 /**
-                 * @description Last day of the range in which the next ex-date must be.
+                 * @description Last day of a range. The next ex-date of a security must be on or before this day.
                  * @example 2019-12-31
                  */
                 ex_date_to?: string;
@@ -6697,7 +6826,7 @@ export interface operations {
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
-                 * @description Indexes, comma-separated. A security must be a member of at least one of them.
+                 * @description Stock indexes, comma-separated. A security must be a member of at least one of them.
                  * @example sp500
                  */
                 index?: string;
@@ -6747,7 +6876,7 @@ export interface operations {
                  */
                 max_payout_ratio?: Decimal;
                 /**
-                 * @description Maximum price over earnings.
+                 * @description Maximum price-earnings ratio.
                  * @example 80
                  */
                 max_pe?: Decimal;
@@ -6812,7 +6941,7 @@ export interface operations {
                  */
                 min_payout_ratio?: Decimal;
                 /**
-                 * @description Minimum price over earnings.
+                 * @description Minimum price-earnings ratio.
                  * @example 2
                  */
                 min_pe?: Decimal;
@@ -6822,14 +6951,15 @@ export interface operations {
                  */
                 min_price?: Decimal;
                 /**
-                 * @description Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50, unless the served
-                 *     rules have other minimums. A smaller value is refused there.
+                 * @description Minimum `increase_streak_years`. For Aristocrats, the minimum must be at least 25 years, and for Kings at least
+                 *     50. The operator can change these two limits.
                  * @example 2
                  */
                 min_streak?: Decimal;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -6946,7 +7076,8 @@ export interface operations {
                 limit?: number;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -7039,7 +7170,8 @@ export interface operations {
                 limit?: number;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -7114,7 +7246,8 @@ export interface operations {
                 limit?: number;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -7122,7 +7255,7 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Name or slug of the sector, in any case.
+                 * @description Name or slug of the sector, in upper or lower case.
                  * @example Utilities
                  */
                 sector: string;
@@ -7187,7 +7320,7 @@ export interface operations {
                  */
                 country?: string;
                 /**
-                 * @description ISO 4217 currencies, comma-separated, in any case.
+                 * @description ISO 4217 currencies, comma-separated, in upper or lower case.
                  * @example [
                  *       "USD"
                  *     ]
@@ -7231,12 +7364,12 @@ export interface operations {
                  */
                 limit?: number;
                 /**
-                 * @description Maximum market capitalisation.
+                 * @description Maximum market capitalisation, in the security's currency.
                  * @example 1000000000
                  */
                 max_market_cap?: Decimal;
                 /**
-                 * @description Maximum price.
+                 * @description Maximum price, in the security's currency.
                  * @example 80
                  */
                 max_price?: Decimal;
@@ -7246,18 +7379,19 @@ export interface operations {
                  */
                 max_yield?: Decimal;
                 /**
-                 * @description Minimum market capitalisation.
+                 * @description Minimum market capitalisation, in the security's currency.
                  * @example 1000000000
                  */
                 min_market_cap?: Decimal;
                 /**
-                 * @description Minimum price.
+                 * @description Minimum price, in the security's currency.
                  * @example 2
                  */
                 min_price?: Decimal;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -7267,7 +7401,8 @@ export interface operations {
                  */
                 min_yield?: Decimal;
                 /**
-                 * @description True for securities that pay regular dividends, false for all other securities.
+                 * @description True for securities that pay regular dividends, false for securities that pay none. Neither value selects
+                 *     securities with unknown dividends.
                  * @example true
                  */
                 pays_dividend?: boolean;
@@ -7363,7 +7498,8 @@ export interface operations {
                 include?: ("company" | "pricing" | "dividends" | "coverage")[];
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -7436,8 +7572,9 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
-                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
-                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
+                 *     if this program cannot derive it any more.
                  * @example g1.1
                  */
                 data_version?: string;
@@ -7453,9 +7590,9 @@ export interface operations {
                  */
                 include_projected?: boolean;
                 /**
-                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
-                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
-                 *     response is a 403. Conflicts with `data_version`.
+                 * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
+                 *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
+                 *     a day before the tier's history. Conflicts with `data_version`.
                  * @example 2024-06-28T20:30:00Z
                  */
                 known_at?: string;
@@ -7466,7 +7603,8 @@ export interface operations {
                 limit?: number;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -7478,27 +7616,28 @@ export interface operations {
                  */
                 sort?: ("ex_date.asc" | "ex_date.desc" | "payment_date.asc" | "payment_date.desc" | "amount.asc" | "amount.desc")[];
                 /**
-                 * @description First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
+                 * @description First ex-date. Default: first day of the tier's history. A request for an earlier day gets a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
                 /**
-                 * @description Statuses declared, paid or cancelled, comma-separated. Default: declared and paid.
+                 * @description Statuses, comma-separated: declared, paid, cancelled. Default: declared and paid.
                  * @example [
                  *       "declared"
                  *     ]
                  */
                 status?: ("declared" | "paid" | "cancelled")[];
                 /**
-                 * @description Types as declared, comma-separated.
+                 * @description Dividend types as declared, comma-separated.
                  * @example [
                  *       "regular"
                  *     ]
                  */
                 type?: ("regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown")[];
                 /**
-                 * @description `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
-                 *     order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
+                 * @description Returns only the rows that changed after this point, in the order of the changes. The point is either the
+                 *     `meta.sync_from` of an earlier response or a time in UTC (RFC 3339). Deleted rows have the status
+                 *     `cancelled`. Conflicts with `start_date`, `end_date`, `type`, `status`, `include_projected` and `sort`.
                  * @example 7f3a9c1d.812
                  */
                 updated_since?: string;
@@ -7578,7 +7717,8 @@ export interface operations {
                 limit?: number;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -7658,8 +7798,9 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
-                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
-                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
+                 *     if this program cannot derive it any more.
                  * @example g1.1
                  */
                 data_version?: string;
@@ -7669,9 +7810,9 @@ export interface operations {
                  */
                 end_date?: string;
                 /**
-                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
-                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
-                 *     response is a 403. Conflicts with `data_version`.
+                 * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
+                 *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
+                 *     a day before the tier's history. Conflicts with `data_version`.
                  * @example 2024-06-28T20:30:00Z
                  */
                 known_at?: string;
@@ -7682,7 +7823,8 @@ export interface operations {
                 limit?: number;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -7694,7 +7836,7 @@ export interface operations {
                  */
                 sort?: ("date.asc" | "date.desc")[];
                 /**
-                 * @description First date. Default: start of the tier's history. For an earlier day the response is a 403.
+                 * @description First date. Default: first day of the tier's history. A request for an earlier day gets a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
@@ -7770,21 +7912,23 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
-                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
+                 *     if this program cannot derive it any more.
                  * @example g1.1
                  */
                 data_version?: string;
                 /**
-                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
-                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
-                 *     response is a 403. Conflicts with `data_version`.
+                 * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
+                 *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
+                 *     a day before the tier's history. Conflicts with `data_version`.
                  * @example 2024-06-28T20:30:00Z
                  */
                 known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -7854,33 +7998,35 @@ export interface operations {
             query?: {
                 /**
                  * @description As-of date. Only prices up to this day, and records declared or effective by this day, are used. Default:
-                 *     the as-of date of the market.
+                 *     the market's newest session.
                  * @example 2019-12-02
                  */
                 as_of?: string;
                 /**
-                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
-                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
+                 *     if this program cannot derive it any more.
                  * @example g1.1
                  */
                 data_version?: string;
                 /**
-                 * @description Adds the observations, choices and formulas from which the figures follow (Starter and higher). With
-                 *     `fields`, only the selected figures are explained. Observations before the tier's history are counted, but
+                 * @description Adds the formulas of the figures, and the records from which the figures are computed (Starter and higher).
+                 *     With `fields`, only the selected figures are explained. Records before the tier's history are counted, but
                  *     not listed.
                  * @example false
                  */
                 explain?: boolean;
                 /**
-                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
-                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
-                 *     response is a 403. Conflicts with `data_version`.
+                 * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
+                 *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
+                 *     a day before the tier's history. Conflicts with `data_version`.
                  * @example 2024-06-28T20:30:00Z
                  */
                 known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -7949,21 +8095,23 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
-                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
+                 *     if this program cannot derive it any more.
                  * @example g1.1
                  */
                 data_version?: string;
                 /**
-                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
-                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
-                 *     response is a 403. Conflicts with `data_version`.
+                 * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
+                 *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
+                 *     a day before the tier's history. Conflicts with `data_version`.
                  * @example 2024-06-28T20:30:00Z
                  */
                 known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -8037,7 +8185,7 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
-                 * @description Kinds of revised values, comma-separated: dividend, split, figure. Default: all.
+                 * @description Kinds of revised values, comma-separated: dividend, split, figure (a metric). Default: all.
                  * @example [
                  *       "dividend"
                  *     ]
@@ -8050,7 +8198,8 @@ export interface operations {
                 limit?: number;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -8130,8 +8279,9 @@ export interface operations {
                  */
                 cursor?: string;
                 /**
-                 * @description `meta.data_version` of an earlier response. The body is what was served then: the same request, tier and current
-                 *     day give the same bytes. Status 412 if no such version was served, 410 if this program cannot derive it any more.
+                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
+                 *     if this program cannot derive it any more.
                  * @example g1.1
                  */
                 data_version?: string;
@@ -8141,9 +8291,9 @@ export interface operations {
                  */
                 end_date?: string;
                 /**
-                 * @description Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in New York. With
-                 *     `as_of`, the response is what was known at this instant about that day. For a day before the tier's history the
-                 *     response is a 403. Conflicts with `data_version`.
+                 * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
+                 *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
+                 *     a day before the tier's history. Conflicts with `data_version`.
                  * @example 2024-06-28T20:30:00Z
                  */
                 known_at?: string;
@@ -8154,7 +8304,8 @@ export interface operations {
                 limit?: number;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
-                 *     effect. Cursors, `updated_since` and `If-None-Match` contain their version. Status 412 if no such data exists.
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
                  * @example g1.1
                  */
                 min_version?: string;
@@ -8166,7 +8317,7 @@ export interface operations {
                  */
                 sort?: ("ex_date.asc" | "ex_date.desc")[];
                 /**
-                 * @description First ex-date. Default: start of the tier's history. For an earlier day the response is a 403.
+                 * @description First ex-date. Default: first day of the tier's history. A request for an earlier day gets a 403.
                  * @example 2019-12-02
                  */
                 start_date?: string;
@@ -8178,8 +8329,9 @@ export interface operations {
                  */
                 type?: ("forward" | "reverse" | "stock_dividend" | "spin_off" | "rights" | "class_distribution")[];
                 /**
-                 * @description `meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since then, in commit
-                 *     order. Deleted rows are returned as cancelled. Conflicts with filters and `sort`.
+                 * @description Returns only the rows that changed after this point, in the order of the changes. The point is either the
+                 *     `meta.sync_from` of an earlier response or a time in UTC (RFC 3339). Deleted rows have the status
+                 *     `cancelled`. Conflicts with `start_date`, `end_date`, `type` and `sort`.
                  * @example 7f3a9c1d.812
                  */
                 updated_since?: string;

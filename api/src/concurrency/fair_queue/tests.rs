@@ -14,7 +14,6 @@ fn is_empty<K: QueueKey>(queue: &FairQueue<K>) -> bool {
     state.keys.is_empty() && state.orders.iter().all(VecDeque::is_empty) && state.waiting == 0
 }
 
-/// Key that is urgent if its number is above 100.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 struct Party(u32);
 
@@ -97,7 +96,7 @@ async fn waiters_are_bounded_in_number_and_time() {
     assert!(is_empty(&queue));
 }
 
-/// This test overflows the stack if a permit that cannot be delivered dispatches the next permit recursively.
+/// Fails with a stack overflow if the queue skips the abandoned waiters by recursion instead of a loop.
 #[tokio::test]
 async fn a_permit_skips_any_number_of_expired_waiters() {
     let queue = new(1, LONG);
@@ -139,7 +138,8 @@ async fn urgent_keys_come_first_and_a_full_queue_takes_from_the_greediest() {
     let first = queue.acquire(Party(0)).await.expect("an empty queue");
     let mut waiting: Vec<_> = [1, 1, 1, 2].map(|party| Box::pin(queue.acquire(Party(party)))).into();
     assert!(waiting.iter_mut().all(|waiter| waiter.now_or_never().is_none()));
-    // A new waiter displaces the newest waiter of the key with three waiters. A fourth waiter of that key is refused.
+    // The queue is full. A waiter of another key replaces the newest waiter of key 1, which has three waiters. One more
+    // waiter of key 1 is refused.
     let mut newcomer = Box::pin(queue.acquire(Party(3)));
     assert!((&mut newcomer).now_or_never().is_none());
     assert_eq!((&mut waiting[2]).now_or_never().map(|permit| permit.err()), Some(Some(QueueError::Full)));

@@ -1,5 +1,5 @@
-//! Tests of every format. A test detects the format of a text, reads the text, and compares the rows, each as one line
-//! of text.
+//! Tests of every file format. A test detects the format of a text, reads the text, and compares each resulting row
+//! with an expected line of text.
 
 use market::symbol::Symbol;
 use proptest::prelude::*;
@@ -26,7 +26,7 @@ mod yahoo;
 
 use read_helper::{bodies, options};
 
-/// Fragments of all formats. A test builds random texts from these fragments.
+/// A property test joins these fragments of all formats into random texts.
 const PIECES: [&str; 40] = [
     "{",
     "}",

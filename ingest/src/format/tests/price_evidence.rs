@@ -2,9 +2,10 @@ use event_log::record_batch::Body;
 
 use super::read_helper::{bodies, options};
 
-/// Reads a file, and returns its evidence of paid dividends (R40) as lines of text. The line `dividend column FROM TO`
-/// means that the file has a dividend column for this period. The line `PREVIOUS EX-DATE FACTOR BASIS` has the
-/// adjustment factor between the closes of the days PREVIOUS and EX-DATE.
+/// Returns the dividend evidence (R40) in a file as lines of text. The line `dividend column FROM TO` means that the
+/// file has a dividend column from day FROM to day TO. The line `PREVIOUS EX-DATE FACTOR BASIS` means that the file
+/// multiplies closes up to day PREVIOUS by FACTOR, compared with closes from day EX-DATE on. BASIS is the share basis
+/// of the closes.
 fn evidence(name: &str, text: &str) -> Vec<String> {
     let mut lines = Vec::new();
     for body in bodies(name, text, &options()).unwrap() {

@@ -1,4 +1,4 @@
-//! Test helper that reads a feed's text into one line per row.
+//! Test helpers that read the text of a feed file and return each row as one line of text.
 
 use std::sync::mpsc::sync_channel;
 
@@ -23,7 +23,6 @@ pub(super) fn options() -> ReaderOptions {
     }
 }
 
-/// Reads a feed's text, and returns the bodies of its record batches.
 pub(super) fn bodies(name: &str, text: &str, options: &ReaderOptions) -> Result<Vec<Body>, String> {
     let file = FeedFile::from_name(name);
     let head = FileHead::read(&file, &mut text.as_bytes()).unwrap();

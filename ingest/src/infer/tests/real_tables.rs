@@ -1,4 +1,4 @@
-//! Tests of map proposals for common table layouts of real vendors and tools.
+//! Tests that propose column maps for table layouts of real vendors and tools.
 
 use super::{check, lacks, propose, refused};
 
@@ -109,7 +109,7 @@ fn utc_times_are_days_of_a_certain_zone_or_none() {
     check("p.csv", new_york, &["\nzone = \"America/New_York\"", "\"date\":\"2024-01-02\""]);
     let unix = b"symbol,date,close\nSAP,1625090400,1\nSAP,1640818800,2\n";
     check("p.csv", unix, &["format = \"unix\"", "\nzone = \"Europe/Berlin\"", "\"date\":\"2021-07-01\""]);
-    // An evening time without an offset may be midnight in another zone.
+    // A time of 22:00 without an offset may be midnight in another time zone, so the day is unknown.
     lacks("F.csv", b"Date,Dividends\n2021-06-30 22:00:00,0.90\n", "\"ex_date\"");
 }
 
@@ -131,7 +131,7 @@ fn most_dates_decide_and_a_doubt_is_left_open() {
     let doubt = "Ticker,Ex Date,Dividend\nKO,05/03/2024,0.485\n";
     check("d.csv", doubt.as_bytes(), &["# format = \"MM/DD/YYYY\" # or DD/MM/YYYY"]);
     lacks("d.csv", doubt.as_bytes(), "\"ex_date\":");
-    // 3 February 2024 was a Saturday.
+    // With either order of day and month, both dates are Saturdays: 3 February and 2 March 2024.
     check("d.csv", b"Ticker,Ex Date,Dividend\nKO,02/03/2024,1\nKO,03/02/2024,1\n", &["Dividend"]);
     let daily = "date,close\n02/01/2024,1\n03/01/2024,1\n04/01/2024,1\n05/01/2024,1\n08/01/2024,1\n";
     check("KO.csv", daily.as_bytes(), &["\nformat = \"DD/MM/YYYY\"", "\"date\":\"2024-01-02\""]);

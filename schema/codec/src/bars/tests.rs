@@ -72,7 +72,7 @@ fn bar(day: i32, close: i64) -> Bar {
     Bar { day, open, high, low, close, volume, vwap, trade_count }
 }
 
-/// Builds bars from (day, close) pairs. All bars have the same version.
+/// Each pair of `rows` is a day number and a close.
 fn bars(scale: u32, rows: &[(i32, i64)]) -> Bars {
     let mut bars = Bars { scale, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
     rows.iter().for_each(|(day, close)| bars.push(bar(*day, *close), 0));
@@ -81,8 +81,7 @@ fn bars(scale: u32, rows: &[(i32, i64)]) -> Bars {
 
 #[test]
 fn packed_columns_have_to_agree() {
-    // The bars have highs, because encoded columns without values do not show their length: three absent values take no
-    // more bytes than two.
+    // The bars have highs because an encoded column without values does not show the number of its bars.
     let with_highs = |rows: &[(i32, i64)]| {
         let mut some = bars(2, rows);
         some.high = vec![900; rows.len()].into();
@@ -111,7 +110,8 @@ fn packed_columns_have_to_agree() {
         let found = damaged.unpack();
         assert!(matches!(found, Err(PackedBarsError::Damaged("columns differ in length"))), "{found:?}");
     }
-    // Without versions, all bars have one unknown version. A bar cannot have the index of a missing version.
+    // If packed bars have no versions, each bar gets an unknown version. If a bar has the index of a version that does
+    // not exist, unpacking fails.
     let read = PackedBars { versions: Vec::new(), ..good.clone() }.unpack().unwrap();
     assert_eq!((&read.version[..], &read.versions[..]), (&[0, 0][..], &[BarVersion::UNKNOWN][..]));
     let mut unknown = bars(2, &[(730_001, 100), (730_002, 200)]);

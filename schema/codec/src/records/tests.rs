@@ -89,7 +89,7 @@ fn fund() -> impl Strategy<Value = Etf> {
     })
 }
 
-/// Packs a set with one record, then decodes the record from the packed bytes.
+/// Returns the record after a round trip through packed bytes.
 fn again<T: RecordLayout>(record: &T) -> T {
     let raw = RawObservation {
         record: EncodedRecord::encode(record).unwrap(),
@@ -193,7 +193,7 @@ fn a_reused_ticker_stays_two_securities() {
     let both = vec![of("one"), of("two")];
     assert_eq!(RecordSet::new(Kind::Security, both.clone()).observations().len(), 2);
     assert_eq!(RecordSet::new(Kind::Dividend, both.clone()).observations().len(), 1);
-    // An observation with an id is identified by the id, not by the security reference.
+    // Observations with the same id are versions of one record, even if their security references differ.
     let named = both.into_iter().map(|row| RawObservation { id: Some("x".to_owned()), ..row }).collect();
     let kept = RecordSet::new(Kind::Security, named);
     assert_eq!(kept.observations().len(), 1);
@@ -234,7 +234,7 @@ fn forty_years_of_dividends_take_few_bytes_each() {
     assert!(bytes < 160 * 45, "{bytes} bytes");
 }
 
-/// Builds an observation whose record is a market session with the date `day`. `observed_at` is in microseconds.
+/// Builds an observation of a market session. `observed_at` is in microseconds.
 fn session(day: &str, revision: i64, observed_at: i64, retracted: bool) -> RawObservation {
     let record = encoded(&MarketSession { date: day.parse().unwrap(), note: None });
     RawObservation {

@@ -56,10 +56,10 @@ fn a_column_gives_back_the_number() {
     for text in ["0", "1.1", "-0.000001", "100", "9999999999.9999999999"] {
         let (value, mut column) = (ExactDecimal(text.parse().unwrap()), bytes::BytesMut::new());
         let _ = value.to_sql(&Type::NUMERIC, &mut column).unwrap();
-        // Equal numbers can differ in trailing zeros, which responses would show.
+        // The texts are compared because equal numbers can differ in trailing zeros, which API responses would show.
         assert_eq!(ExactDecimal::from_sql(&Type::NUMERIC, &column).unwrap().0.to_string(), text);
     }
-    // Only `numeric` is accepted: a float changes digits, and text needs no arithmetic.
+    // Only the Postgres type `numeric` is accepted. For example, a float column would change digits.
     for ty in [Type::NUMERIC, Type::FLOAT8, Type::INT8, Type::TEXT] {
         let taken = (<ExactDecimal as ToSql>::accepts(&ty), <ExactDecimal as FromSql>::accepts(&ty));
         let numeric = ty == Type::NUMERIC;
@@ -108,7 +108,7 @@ fn amounts_have_ten_integer_digits_and_figures_eighteen() {
     assert_eq!(figure("0.12345678905"), Ok(("0.1234567891".to_owned(), true)));
     assert_eq!(figure("1e17"), Ok(("100000000000000000".to_owned(), false)));
     assert_eq!(figure("none"), Err(DecimalError::Malformed));
-    // The maximum of 28 digits, and one more.
+    // Fractions are rounded to ten decimal places. Integers of 28 digits, the maximum, and of 29 digits are too large.
     check(&format!("0.{}", "3".repeat(60)), Ok("0.3333333333"));
     assert_eq!(figure(&"9".repeat(28)), Err(DecimalError::TooLarge));
     assert_eq!(figure(&"9".repeat(29)), Err(DecimalError::TooLarge));
@@ -132,7 +132,7 @@ fn numbers_and_texts_are_read_digit_for_digit() {
         assert_eq!(read.0, value.parse().unwrap(), "{json}");
     }
     assert!(serde_json::from_str::<ExactDecimal>("\"much\"").is_err());
-    // Decimals are serialized as text during the call, and as numbers after it.
+    // Decimals are serialized as text inside `with_decimals_as_text`, and as numbers after the outer call.
     with_decimals_as_text(|| {
         assert_eq!(
             with_decimals_as_text(|| serde_json::to_string(&ExactDecimal::default()).unwrap()),

@@ -95,8 +95,8 @@ fn unknown_symbols_are_provisional_and_preferred_spellings_find_their_security()
     assert!(directory.identities[&Symbol::parse("NEW").unwrap()].security.is_none());
 }
 
-/// Reference record of the symbol KO from `source`. The name of the security is the name of the source. `second` is the
-/// Unix time of the observation.
+/// Reference record of KO. The security has the name of the source, so that a test can see whose record is used.
+/// `second` is the Unix time of the observation.
 fn named(source: &str, second: i64) -> Observation<Security> {
     let mut said = record(source, source, "KO", &[], None);
     said.record.name = source.to_owned();
@@ -114,7 +114,7 @@ fn the_believed_vendors_record_is_served() {
             rank: *rank,
         };
         let mut rules: Vec<PolicyRule> = ranks.iter().map(rule).collect();
-        // Ranks of dividends do not affect reference data.
+        // A source rank for dividends does not affect reference records.
         rules.push(PolicyRule { kind: Kind::Dividend, source: "d".into(), from: None, to: None, rank: -1 });
         let mut records: Vec<Observation<Security>> = records.iter().map(|(s, at)| named(s, *at)).collect();
         for _ in 0..records.len() {
@@ -140,7 +140,8 @@ fn the_believed_vendors_record_is_served() {
 
 #[test]
 fn of_two_records_with_nothing_between_them_the_first_reference_is_served() {
-    // One vendor has two records of the company. Another vendor's record joins them.
+    // Vendor `a` has two records of one company, NEW and OLD. The record of vendor `b` has both symbols, so all three
+    // records are one security.
     let mut records = vec![
         record("a", "1", "NEW", &[], None),
         record("a", "2", "OLD", &[], Some("2019-12-31")),
@@ -160,8 +161,8 @@ fn a_symbol_is_of_the_security_that_still_has_it() {
     // Two companies had XYZ on the same days. One was renamed later; the other was delisted as XYZ.
     let renamed = record("a", "3", "DEF", &[("XYZ", "2010-01-01", "2019-12-31")], None);
     let ended = record("a", "1", "XYZ", &[("OLD", "2000-01-03", "2009-12-31")], Some("2019-12-31"));
-    // The first vendor has a second record of the delisted company, under the symbol ABC. A record of another vendor
-    // joins both records.
+    // Vendor `a` has a second record of the delisted company, under ABC. The record of vendor `b` has both ABC and OLD,
+    // so it joins the two records of vendor `a`.
     let again = record("a", "2", "ABC", &[("XYZ", "2010-01-01", "2019-12-31")], None);
     let joined = record("b", "1", "ABC", &[("OLD", "2000-01-03", "2009-12-31")], None);
     let owner = |records: &[Observation<Security>]| {
@@ -187,7 +188,7 @@ fn the_newest_version_of_a_vendors_record_counts() {
     assert_eq!(names(&[old.clone(), new.clone()]), ["new"]);
     assert_eq!(names(&[new.clone(), old.clone()]), ["new"]);
     assert_eq!(names(&[said("gone", 3, Action::Retract), new, old]), Vec::<String>::new());
-    // A record without a reference is identified by its id, or else by its symbol.
+    // A record without a security reference is identified by its id. Without an id, it is identified by its symbol.
     let keyed = |id: Option<&str>, symbol: &str, revision| Observation {
         id: id.map(str::to_owned),
         security_ref: None,
@@ -214,7 +215,8 @@ fn vendors_are_joined_through_every_symbol_they_share() {
     // The record that joins the others may come last.
     let one = [one[0].clone(), Observation { source: "z".into(), ..one[1].clone() }, one[2].clone()];
     assert_eq!(resolve(&one, &[]).identities.len(), 1);
-    // Two records of one vendor are two securities. Records of two vendors are joined only for common days.
+    // Two records of one vendor are not joined for a common symbol. Records of two vendors are joined only if both have
+    // the symbol on a common day.
     let two = [record("a", "1", "XYZ", &[], Some("2010-05-05")), record("a", "2", "XYZ", &[], None)];
     assert_eq!(owner(&resolve(&two, &[]), "XYZ", "2011-01-03"), ["XYZ"]);
     assert_eq!(owner(&resolve(&two, &[]), "XYZ", "2009-01-02"), Vec::<String>::new());

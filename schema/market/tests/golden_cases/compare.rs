@@ -3,7 +3,6 @@
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::Value;
 
-/// Number of decimal places to round a figure to before the comparison.
 fn places(key: &str) -> u32 {
     let ratio = ["pe_ratio", "beta", "chowder_number"].contains(&key);
     match key {
@@ -46,8 +45,8 @@ pub(crate) fn matches(key: &str, expected: &Value, found: &Value, tolerance: &st
     }
 }
 
-/// Key that selects the rounding of a field in an object. Usually, this key is the name of the field. But if the name
-/// is a date or year, the key of the object (`key`) is used.
+/// Returns the key that decides the rounding of a field. This is the name of the field. If the name is a date or a
+/// year, the key of the object is used.
 fn child<'a>(key: &'a str, name: &'a str) -> &'a str {
     if name.starts_with(|c: char| c.is_ascii_digit()) { key } else { name }
 }

@@ -18,7 +18,6 @@ use super::inputs::Inputs;
 pub(crate) struct Outputs<'a> {
     inputs: &'a Inputs,
     derived: Option<Box<(DerivedRows, Explanation)>>,
-    /// Fields of the fundamentals, stock, quote and metrics rows, by name.
     fields: Map<String, Value>,
     total_return: Option<Decimal>,
 }
@@ -154,7 +153,6 @@ fn text(value: Decimal) -> Value {
     Value::String(value.to_string())
 }
 
-/// Total return in percent. The period begins at the last bar on or before `from` and ends at the newest bar.
 fn total_return_since(derived: &DerivedRows, from: NaiveDate) -> Option<Decimal> {
     let bars = &derived.bars;
     let close = |index: usize| Decimal::new(bars.close[index], bars.scale);
@@ -163,8 +161,6 @@ fn total_return_since(derived: &DerivedRows, from: NaiveDate) -> Option<Decimal>
     total_return(&closes, first, bars.len().checked_sub(1)?)
 }
 
-/// Close of a day as the price endpoint serves it. `basis` selects the adjustments, for example splits but not
-/// dividends.
 fn served_close(derived: &DerivedRows, day: NaiveDate, basis: PriceBasis) -> Decimal {
     let wanted = market::day::day_number(day);
     let index = derived.bars.day.binary_search(&wanted).expect("a bar of the day");

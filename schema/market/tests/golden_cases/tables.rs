@@ -82,7 +82,7 @@ fn flag(row: &Value, name: &str) -> bool {
         .unwrap_or_else(|| row["flags"].as_array().is_some_and(|flags| flags.contains(&json!(name))))
 }
 
-/// Reads two values from a row. The first is true if the security is listed. The second is the state of its dividend.
+/// Returns true if the security of a row is listed, and the state of its dividend.
 fn states(row: &Value) -> (bool, DividendState) {
     let words =
         ["status", "dividend_status", "listing_status"].map(|key| row[key].as_str().unwrap_or("active"));
@@ -176,9 +176,9 @@ fn sector(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
     })
 }
 
-/// Result for a calendar table: the symbols of the selected rows, sorted by date and symbol. If `key` ends with `count`
-/// or `days`, the result is the number of selected rows. The selected rows have a date in the window, including its
-/// first and last day. Rows that are projected, cancelled, or below the case's minimum amount or yield are left out.
+/// Returns the symbols of the rows with a date in the calendar window, sorted by date and symbol. The window includes
+/// its first and last day. Rows that are projected, cancelled, or below the minimum amount or yield of the case are
+/// left out. For a `key` that ends with `count` or `days`, the result is the number of rows.
 fn calendar(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
     let today = inputs.as_of?;
     let payments = key.contains("pay");

@@ -1,5 +1,5 @@
-//! Tests for securities without dividend rows: the security is a known non-payer, or its dividends are unknown. Other
-//! tests are for payments that have no dividend row but can be inferred from a vendor's adjusted closes.
+//! Tests for securities without dividend rows. The tests check in which cases such a security is a known non-payer, and
+//! in which cases a vendor's adjusted closes reveal missing payments.
 
 use market::event::{Action, DividendEvidence};
 use market::history::{DividendFeeds, History, Observation};
@@ -11,7 +11,7 @@ use crate::figures::{derived, explained, has, in_market, text};
 use crate::lives::{Life, observed};
 
 /// History of a security without dividends. Source `a` has prices from January 2023 on. Each pair of `feeds` is a
-/// source and a year in which this source has dividends of any security.
+/// source and a year in which this source has dividends of at least one security.
 fn silent(feeds: &[(&str, i32)]) -> History {
     let life = Life::new("silent", "2024-06-28").close("2023-01-03", "40").close("2024-06-27", "50");
     let dividend_feeds: DividendFeeds =
@@ -25,8 +25,8 @@ fn evidence(fields: &Value) -> Observation<DividendEvidence> {
     observed(1, serde_json::from_value(record).expect("evidence"))
 }
 
-/// Evidence for a payment on `ex_date`. In the vendor's file, the adjusted close of the session before (`previous`) is
-/// its close times `factor`. The adjusted close of `ex_date` is not multiplied by it. The closes are split-adjusted.
+/// Evidence for a payment on `ex_date`: in the vendor's file, the close of the session before (`previous`) is
+/// multiplied by `factor`, and the close of `ex_date` is not. The closes are split-adjusted.
 fn implied_factor(previous: &str, ex_date: &str, factor: &str) -> Observation<DividendEvidence> {
     let basis = "split_adjusted";
     evidence(&json!({ "previous": previous, "ex_date": ex_date, "factor": factor, "basis": basis }))
@@ -83,7 +83,7 @@ fn a_source_carries_dividends_near_its_prices() {
     check(&[("b", 2023)], DividendState::Unknown);
     // Dividends in a year after the market date do not count.
     check(&[("a", 2025)], DividendState::Unknown);
-    // A source with dividends also covers a security if it has only the reference record of the security.
+    // A source that has dividends also covers securities for which it has only a reference record.
     let mut referenced = silent(&[("b", 1999)]);
     let record =
         json!({ "symbol": "LIFE", "name": "Life", "type": "stock", "currency": "USD", "status": "active" });

@@ -19,7 +19,6 @@ fn types(derived: &DerivedRows) -> Vec<String> {
     derived.splits.iter().map(|row| format!("{} {}", row.ex_date, row.r#type)).collect()
 }
 
-/// Close of a day with the adjustments of `basis`, for example for splits but not for dividends.
 fn served(derived: &DerivedRows, day: &str, basis: PriceBasis) -> Decimal {
     let day: NaiveDate = date(day);
     let position = derived.bars.day.binary_search(&market::day::day_number(day)).expect("a session");

@@ -64,8 +64,8 @@ fn a_split_row_is_as_old_as_its_own_record() {
     assert_eq!(found.stock.listed.updated_at, seen(3));
 }
 
-/// History with one close a month, from 79 months ago to `until` months ago. The argument of `close` is how many months
-/// ago the close is.
+/// Builds a history with one close a month, from 79 months ago to `until` months ago. `close` returns the close for a
+/// number of months ago.
 fn monthly(until: u32, close: impl Fn(u32) -> &'static str) -> History {
     let session = |ago: u32| {
         let day = date("2024-06-28") - Months::new(ago);
@@ -97,7 +97,8 @@ fn a_beta_is_of_the_sixty_months_up_to_the_date() {
     };
     assert_eq!(beta(&swings), "1");
     assert_eq!(beta(&|ago| if ago % 2 == 0 { "110" } else { "100" }), "-1");
-    // The price rises by half, 61, 60 or 59 months ago. Only the last one is within the sixty monthly returns.
+    // The price rises by half 61, 60 or 59 months ago. Only the rise 59 months ago is within the last sixty monthly
+    // returns.
     let risen = |since: u32| beta(&move |ago| if ago <= since { "60" } else { "40" });
     assert_eq!([risen(61), risen(60), risen(59)], ["0", "0", "0.0873"]);
     // Sessions after the requested date do not change the returns of the benchmark.

@@ -44,7 +44,7 @@ fn amounts_that_step_with_the_split_or_say_so_are_not_suspect() {
     assert!(!has(&found, Flag::AmountBasisSuspect));
     assert_eq!(text(found.metrics.growth_1y), "4.8701");
     assert_eq!(found.metrics.increase_streak_years, 3);
-    // The same amounts in rows that are marked as split-adjusted.
+    // The same amounts are not suspect in rows that are marked as split-adjusted.
     let mut history = ADJUSTED.history();
     for row in &mut history.dividends[8..11] {
         row.record.amount_basis = ShareBasis::SplitAdjusted;
@@ -55,7 +55,7 @@ fn amounts_that_step_with_the_split_or_say_so_are_not_suspect() {
         let found = Tables { splits, ..ADJUSTED }.on("2021-12-31");
         assert_eq!(has(&found, Flag::AmountBasisSuspect), splits.ends_with('3'), "{splits}");
     }
-    // If the price did not change either, there was no split.
+    // If the price does not change at the split either, the split does not count.
     let prices = "2020-02-06,325.21 2020-08-28,499.23 2020-08-31,480.04 2020-12-31,500";
     let found = Tables { prices, ..ADJUSTED }.on("2021-12-31");
     assert!(!has(&found, Flag::AmountBasisSuspect) && found.splits.is_empty());

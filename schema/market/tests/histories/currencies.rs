@@ -47,7 +47,7 @@ fn a_dividend_without_a_currency_is_in_that_of_its_security() {
     assert_eq!(text(found.metrics.dividend_yield), "2");
     assert_eq!((found.metrics.currency.as_str(), found.metrics.price_currency.as_str()), ("GBP", "GBP"));
     assert!(!has(&found, Flag::CurrencyMismatch));
-    // Prices and dividends in pence.
+    // Here, prices and dividends are in pence (GBX).
     let pence = security("GBP", Some("GBX"), "1000", &["2023-06-13 20 -", "2024-06-13 20 -"]);
     assert_eq!(text(derived(&pence).metrics.dividend_yield), "2");
     assert_eq!(counted(&pence), ["2023-06-13 0.2 GBP", "2024-06-13 0.2 GBP"]);
@@ -102,7 +102,7 @@ fn payments_that_only_share_their_day_are_no_translations() {
     check("2024-05-14 0.74 CAD", "2024-05-14 0.55 USD 2024-06-01", true);
     check("2024-05-14 0.74 CAD 2024-06-02", "2024-05-14 0.55 USD 2024-06-01", false);
     check("2024-05-14 0.74 CAD", "2024-05-15 0.55 USD", false);
-    // Neither is in the currency of the price.
+    // Neither amount is in the currency of the price (USD).
     check("2024-05-14 0.74 CAD", "2024-05-14 0.51 EUR", false);
     // Two payments in one currency remain two payments.
     let mut history = security("USD", None, "38.5", &["2024-05-14 0.55 USD", "2024-05-14 0.10 USD"]);

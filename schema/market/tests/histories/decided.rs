@@ -1,4 +1,5 @@
-//! Tests for quarantined rows and the decisions about them. A decision identifies a row exactly as the quarantine does.
+//! Tests of decisions about quarantined rows. The quarantine lists each row with the values that identify it in a
+//! decision. Of several decisions about a row, the newest is found.
 
 use market::event::{Action, DecidedRow, Decision, DecisionVerdict};
 use market::history::{History, Observation};

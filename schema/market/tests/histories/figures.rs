@@ -8,7 +8,6 @@ use market::metrics::{DerivationContext, DerivedRows, Explanation, Rules, derive
 use market::row::Flag;
 use market::row::Metrics;
 
-/// Market date of the tests.
 pub(crate) const TODAY: NaiveDate = NaiveDate::from_ymd_opt(2024, 6, 28).expect("a day");
 
 /// Calls `tell` with the derivation context of [`TODAY`]. The context has the default source policy and no benchmark.
@@ -35,12 +34,10 @@ pub(crate) fn has(derived: &DerivedRows, flag: Flag) -> bool {
     derived.metrics.flags.0.iter().any(|word| word == flag.as_str())
 }
 
-/// Figure as text; `-` for `None`.
 pub(crate) fn text(value: Option<ExactDecimal>) -> String {
     value.map_or("-".to_owned(), |value| value.to_string())
 }
 
-/// Number of dividend rows in quarantine.
 pub(crate) fn held_dividends(metrics: &Metrics) -> usize {
     metrics.quarantined.0.iter().filter(|row| row.kind == Kind::Dividend.as_str()).count()
 }

@@ -1,5 +1,5 @@
-//! Tests for quarantined rows. A person can release a row only if the reason of its quarantine allows this. Another
-//! test is for metrics whose lists are limited to days from a given day on.
+//! Tests of quarantined rows: which quarantine reasons allow a release, and which years and rows remain if the metrics
+//! are limited to days from a given day on.
 
 use std::collections::BTreeSet;
 
@@ -17,18 +17,17 @@ fn life() -> Life {
     Life::new("held", "2024-06-28")
 }
 
-/// History with one session. `change` modifies the bar of the session.
 fn session(change: impl FnOnce(&mut market::bars::Bars)) -> History {
     let mut history = life().close("2024-06-27", "40").history();
     change(&mut history.prices[0].bars);
     history
 }
 
-/// Copy of the history with one more decision on each quarantined row. All added decisions have the verdict `verdict`.
+/// Adds a decision with this verdict about every quarantined row.
 fn judged(history: &History, verdict: DecisionVerdict) -> History {
     let held = in_market(|market| metrics::quarantined_rows(history, market));
     assert!(!held.is_empty());
-    // Of two decisions about a row, the one with the higher line counts.
+    // Of two decisions about a row, the one with the higher line number counts.
     let line = 1 + history.decisions.len() as u64;
     let said = held.iter().map(|(_, row)| decision(row, verdict, Action::Put, line));
     History { decisions: history.decisions.iter().cloned().chain(said).collect(), ..history.clone() }
@@ -95,7 +94,7 @@ fn totals_and_held_rows_are_told_from_a_day_on() {
     for (first, told) in [
         ("2020-12-31", "2021 2022 2023 2024 - 2022-12-30 2023-01-01 2024-01-02"),
         ("2021-01-02", "2022 2023 2024 - 2022-12-30 2023-01-01 2024-01-02"),
-        // A year is listed only if all its days are from `first` on.
+        // The total of a year is listed only if the year begins on or after `first`.
         ("2023-01-01", "2023 2024 - 2023-01-01 2024-01-02"),
         ("2023-01-02", "2024 - 2024-01-02"),
         ("2024-01-02", "- 2024-01-02"),

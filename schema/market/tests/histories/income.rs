@@ -10,7 +10,7 @@ use crate::explained::observed;
 use crate::figures::{derived, has};
 use crate::lives::Life;
 
-/// History of `life` with a security record. The record has its required fields and the given `fields`.
+/// Adds a reference record with the required fields and the given `fields`.
 fn said(life: &Life, fields: &Value) -> History {
     let mut record =
         json!({ "symbol": "LIFE", "name": "Life", "type": "stock", "currency": "USD", "status": "active" });
@@ -18,7 +18,6 @@ fn said(life: &Life, fields: &Value) -> History {
     History { security: Some(observed(record)), ..life.history() }
 }
 
-/// Four quarterly payments of 0.5, the first on `first`.
 fn year_from(first: &str) -> Life {
     Life::new("year", "2024-06-28").every(91, first, &[("0.5", 4)])
 }
@@ -30,10 +29,11 @@ fn a_year_is_partial_when_it_was_listed_or_begins_within_it() {
         assert_eq!(found.metrics.ttm_complete, !has(&found, Flag::TtmIncomplete));
         !found.metrics.ttm_complete
     };
-    // If the data begins with a payment, it may begin up to a quarter after the start of the window.
+    // If the data begins with a payment, the twelve months are complete if this payment is at most 91 days after their
+    // start.
     assert!(!partial(&year_from("2023-09-27").history()));
     assert!(partial(&year_from("2023-09-28").history()));
-    // If a bar is before the first payment, the data begins with this bar. A later bar does not count.
+    // A bar before the first payment is the beginning of the data. A bar on or after the first payment has no effect.
     let young = || year_from("2023-09-28");
     assert!(!partial(&young().close("2023-06-28", "40").history()));
     assert!(partial(&young().close("2023-06-29", "40").history()));
@@ -107,7 +107,7 @@ fn yields_need_dividends_and_prices_of_one_currency() {
     );
     assert_eq!(found.quote.dividend_currency.as_deref(), Some("GBP"));
     assert!(!has(&derived(&life.history()), Flag::CurrencyMismatch));
-    // A security that never paid has no dividend currency, so nothing differs.
+    // A security that never paid has no dividend currency, so there is no mismatch.
     let silent = derived(&Life::new("silent", "2024-06-28").close("2024-06-28", "40").history());
     assert!(!has(&silent, Flag::CurrencyMismatch));
     assert_eq!(

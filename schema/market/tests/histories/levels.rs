@@ -66,7 +66,7 @@ fn a_newest_move_waits_for_a_session_or_a_source() {
     let later = format!("{moved} 2024-07-01,35");
     let found = priced(&later).on("2024-07-01");
     assert!(has(&found, Flag::PriceLevelBreak) && held(&found).is_empty());
-    // Another next session refutes the move.
+    // If the next close is near the old level, the moved close is quarantined as isolated.
     let later = format!("{moved} 2024-07-01,11");
     assert_eq!(held(&priced(&later).on("2024-07-01")), ["price 2024-06-28 isolated_price"]);
     // A similar close of a second source confirms the move. A decision also confirms it.
@@ -111,7 +111,8 @@ fn another_source_takes_the_day_of_a_held_bar() {
     };
     let moved = ("a", "2024-06-25,10 2024-06-26,11 2024-06-27,10 2024-06-28,34");
     let unconfirmed = vec!["price 2024-06-28 unconfirmed_price".to_owned()];
-    // The quote uses the second source's bar of the day. Without one, it uses the bar of the day before.
+    // While a close is unconfirmed, the quote uses the bar of the second source for this day. Without such a bar, it
+    // uses the bar of the day before.
     let expected = (unconfirmed.clone(), "2024-06-28 11".to_owned(), "11".to_owned());
     assert_eq!(served(&[moved, ("b", "2024-06-26,11 2024-06-28,11")]), expected);
     let before = (unconfirmed.clone(), "2024-06-27 10".to_owned(), "10".to_owned());
@@ -223,7 +224,7 @@ fn a_split_that_the_price_denies_is_held_with_prices_and_dividends_unchanged() {
     history.decisions = vec![decision(&rows[0].1, DecisionVerdict::Release, Action::Put, 1)];
     let found = derived_on("2014-03-04", &history);
     assert_eq!((found.splits.len(), found.quarantined.len()), (1, 0));
-    // Dividends or a share count that change by the ratio confirm the split.
+    // Dividends or a share count that change by the ratio of the split confirm the split.
     let dividends = "2013-08-14,2 2013-11-13,2 2014-03-03,0.09";
     assert_eq!(Tables { dividends, ..denied }.on("2014-03-04").splits.len(), 1);
     let fundamentals = "2013-12-31,1000,5 2014-03-04,22000,0.2";

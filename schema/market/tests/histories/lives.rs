@@ -8,10 +8,8 @@ use market::history::{History, Observation, SourceBars};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-/// Decimal places of closes.
 const SCALE: u32 = 2;
 
-/// Payments, splits and closes of a company.
 #[derive(Debug)]
 pub(crate) struct Life {
     pub(crate) name: &'static str,
@@ -44,12 +42,10 @@ impl Life {
         self
     }
 
-    /// Adds a regular payment.
     pub(crate) fn pay(self, ex_date: &str, amount: &str) -> Self {
         self.of_type(ex_date, amount, "regular")
     }
 
-    /// Adds a dividend of type `kind`.
     pub(crate) fn of_type(mut self, ex_date: &str, amount: &str, kind: &str) -> Self {
         let kind = kind.parse().expect("a type");
         self.rows.push((date(ex_date), amount.parse().expect("an amount"), kind));
@@ -61,13 +57,12 @@ impl Life {
         self
     }
 
-    /// Adds a raw close. Closes must be added in chronological order.
+    /// Closes must be added in chronological order.
     pub(crate) fn close(mut self, day: &str, close: &str) -> Self {
         self.closes.push((date(day), close.parse().expect("a close")));
         self
     }
 
-    /// First ex-date.
     pub(crate) fn first(&self) -> NaiveDate {
         self.rows.iter().map(|row| row.0).min().expect("a payment")
     }

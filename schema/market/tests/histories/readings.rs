@@ -187,8 +187,7 @@ fn any_order_of_arrival_gives_the_same_readings() {
     assert_eq!(derived(&turned, "2003-12-31").metrics.annual_totals, expected.metrics.annual_totals);
 }
 
-/// For the dividend row of a day, the interpretation of its amount (for example special) and the special part of the
-/// amount.
+/// Returns the kind of a day's dividend (for example special) and the special part of its amount.
 fn reading(derived: &DerivedRows, day: &str) -> (Option<AmountReading>, Option<Decimal>) {
     let row = derived.dividends.iter().find(|row| row.ex_date == date(day)).expect("a row");
     (row.reading, row.special_amount.as_ref().map(|amount| amount.0))

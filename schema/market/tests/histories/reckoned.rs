@@ -156,7 +156,7 @@ fn a_beta_is_told_against_the_market() {
     };
     assert_eq!(against(&swinging, TODAY), "1");
     assert_eq!(against(&monthly(|_| "100"), TODAY), "0");
-    // Moves opposite to the benchmark, by the same amounts.
+    // This security moves opposite to the benchmark, by the same amounts.
     let mirrored = monthly(|month| if month % 2 == 0 { "110" } else { "100" });
     assert!(against(&mirrored, TODAY).starts_with('-'));
     // A beta needs 24 monthly returns of both series.

@@ -41,8 +41,8 @@ fn second_company() -> Life {
     Life::new("second", UNTIL).every(91, "2018-05-10", &[("1.50", 27)])
 }
 
-/// All dividends of the feed. The vendor lists the dividends of the first company's last year under the old ticker
-/// twice: under the old ticker and under the new ticker.
+/// All dividends of the vendor. For the last year before the ticker change, the vendor lists the dividends of the first
+/// company under both tickers.
 fn feed() -> Vec<Observation<Dividend>> {
     let mut rows = filed(&first_company(), |day| if day <= date(LEFT) { "TICK" } else { "TOCK" });
     let again = filed(&first_company(), |_| "TOCK").into_iter();
@@ -113,9 +113,9 @@ fn ids(derived: &DerivedRows, until: NaiveDate) -> BTreeSet<String> {
     derived.dividends.iter().filter(|row| row.ex_date <= until).filter_map(|row| row.id.clone()).collect()
 }
 
-/// Derives the rows of a company at every month end, and checks the company's status, payments and ids. The first of
-/// these days is in the month of the first company's first payment. Each pair of `indicated` is a day and the forward
-/// dividend that is expected from this day on. Returns the ids of all payments at the last month end.
+/// Derives the rows of a company at every month end from February 2008 on. Checks the dividend status, the number of
+/// payments, the forward dividend, and that no id changes. Each pair of `indicated` is a day and the forward dividend
+/// from this day on. Returns the ids of all payments at the last month end.
 fn check(ticker: &str, life: &Life, indicated: &[(&str, &str)]) -> BTreeSet<String> {
     let history = history(&companies().identities[&symbol(ticker)]);
     let mut before = BTreeSet::new();
@@ -142,7 +142,7 @@ fn check(ticker: &str, life: &Life, indicated: &[(&str, &str)]) -> BTreeSet<Stri
 
 #[test]
 fn a_ticker_that_another_company_takes_over_mixes_nothing() {
-    // Two payments are enough for a frequency. The rates follow from the newest amounts.
+    // Two payments are enough for a frequency. The forward dividend follows from the newest amount.
     let first = check(
         "TOCK",
         &first_company(),

@@ -77,12 +77,13 @@ fn the_quote_and_the_headline_figures() {
         .map(text),
         ["1.8", "2", "2", "3.6", "4"]
     );
-    // Dividends are 1700 of a free cash flow of 3400, and 1.8 per share of earnings of 3.6.
+    // The dividends are 1700, and the free cash flow is 3400. Per share, the dividends are 1.8, and the earnings are
+    // 3.6.
     assert_eq!(
         [metrics.payout_ratio, metrics.fcf_payout_ratio, metrics.dividend_cover].map(text),
         ["50", "50", "2"]
     );
-    // Totals on today's shares: 0.8, 0.8, 1, 1.2, 1.6.
+    // The totals are per share of today.
     let totals: Vec<String> = metrics
         .annual_totals
         .0
@@ -136,8 +137,8 @@ fn splits_by_what_they_do_to_a_price() {
             .collect()
     };
     let mut history = life.history();
-    // The cumulative factor includes all later splits that are effective: 10 and one third. The announced split does
-    // not count.
+    // The last number is the cumulative factor: the product of the price factors of this split and all later effective
+    // splits. The announced split does not count.
     assert_eq!(
         told(&history),
         [

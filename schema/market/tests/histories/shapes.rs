@@ -15,7 +15,6 @@ fn decimal(text: &str) -> Decimal {
     text.parse().expect("a decimal")
 }
 
-/// Derives the history as of a day. The newest day of the market data is the last day of `life`.
 fn asked(life: &Life, as_of: NaiveDate) -> DerivedRows {
     let policy = SourcePolicy::default();
     derive(
@@ -35,9 +34,8 @@ fn month_ends(life: &Life) -> Vec<NaiveDate> {
     days.filter(|day| (*day + Days::new(1)).day() == 1).collect()
 }
 
-/// Checks at every month end that the dividend status is active and does not change in January. Both checks leave out
-/// the periods of `paused`. Also checks that fewer than one in 100 rows is quarantined. Each pair of `paused` is the
-/// first and the last day of a period.
+/// Checks the three conditions of the module documentation. `paused` are the periods in which the company suspends its
+/// payments, each as first and last day. In these periods, the dividend status is not checked.
 #[track_caller]
 fn check(life: &Life, paused: &[(&str, &str)]) {
     let is_paused = |day: NaiveDate| paused.iter().any(|(from, to)| date(from) <= day && day <= date(to));

@@ -12,7 +12,6 @@ use serde_json::{Map, Value, json};
 
 use crate::lives::{date, observed};
 
-/// Decimal places of closes.
 const SCALE: u32 = 8;
 
 /// Facts of one security as text tables. Rows are separated by white space, and cells by commas.
@@ -62,7 +61,6 @@ impl Tables<'_> {
         }
     }
 
-    /// Derives the rows as of a day.
     pub(crate) fn on(&self, as_of: &str) -> DerivedRows {
         derived_on(as_of, &self.history())
     }
@@ -103,7 +101,6 @@ pub(crate) fn bars(text: &str) -> Bars {
     bars
 }
 
-/// Closes of the derived bars, each as `day close`.
 pub(crate) fn closes(derived: &DerivedRows) -> Vec<String> {
     let close = |index: usize| derived.bars.decimal(derived.bars.close[index]).expect("a close").normalize();
     let line = |index| format!("{} {}", date_of(derived.bars.day[index]), close(index));

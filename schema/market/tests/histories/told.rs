@@ -54,8 +54,6 @@ fn reported(figures: Value) -> FundamentalsRow {
     derived(&history).fundamentals.expect("a row")
 }
 
-/// Ratios in this order: price to sales, price to book, net margin, return on equity, debt to equity, free cash flow
-/// per share.
 fn ratios(row: &FundamentalsRow) -> [String; 6] {
     [row.ps_ratio, row.pb_ratio, row.net_margin, row.roe, row.debt_to_equity, row.fcf_per_share].map(text)
 }
@@ -196,7 +194,7 @@ fn an_explanation_since_a_day_counts_what_is_older() {
         let metric = told.metrics.iter().find(|metric| metric.metric == name).expect("a metric");
         (metric.observations.len(), metric.older_observations)
     };
-    // The first of the payments 0.4, 0.4, 0.5 and 0.5 has an earlier ex-date.
+    // The first of the four payments has an ex-date before 2023-12-07, so it is only counted.
     assert_eq!((seen(&whole, "dps_ttm"), seen(&since, "dps_ttm")), ((4, 0), (3, 1)));
     assert_eq!((whole.unused.len(), whole.older_unused), (2, 0));
     assert_eq!((since.unused.len(), since.older_unused), (0, 2));
@@ -253,7 +251,7 @@ fn a_split_of_another_day_is_no_duplicate_of_a_stock_dividend() {
     assert_eq!(factor("2024-02-02"), "2");
 }
 
-/// Copy of the history with one more decision about a row. `decision` has the form `verdict kind date value`.
+/// Adds a decision of the form `verdict kind date value` to the history.
 fn decided(history: &History, decision: &str) -> History {
     let [verdict, kind, day, value] = decision.split(' ').collect::<Vec<_>>().try_into().expect("four words");
     let record = json!({
@@ -361,7 +359,7 @@ fn a_dropped_row_of_one_id_and_revision_is_flagged_and_explained() {
     let superseded = || vec!["superseded 1".to_owned()];
     assert_eq!(twice(&|row| row.record.amount = "0.6".parse().expect("an amount")), (true, superseded()));
     assert_eq!(twice(&|row| row.record.ex_date = Some(date("2024-03-08"))), (true, superseded()));
-    // Not flagged: an identical row, a row with an additional date, and a correction with a higher revision.
+    // An identical row, a row with an additional date, and a correction with a higher revision are not flagged.
     assert_eq!(twice(&|_| ()), (false, superseded()));
     assert_eq!(twice(&|row| row.record.payment_date = Some(date("2024-04-01"))), (false, superseded()));
     let revised = twice(&|row| {

@@ -130,7 +130,7 @@ fn what_comes_next_is_declared_or_expected_or_overdue() {
         let life = Life::new("next", "2024-06-28").every(91, first, &[("0.5", times)]);
         metric(&life.history(), "next").formula
     };
-    // The fifth, sixth and seventh payments are on 2024-02-20, 2024-05-21 and 2024-08-20.
+    // The fifth, sixth and seventh payments are on 2024-02-20, 2024-05-21 and 2024-08-20. Today is 2024-06-28.
     assert_eq!(told("2023-02-21", 5), "the expected ex-date has passed: overdue");
     assert_eq!(
         told("2023-02-21", 6),

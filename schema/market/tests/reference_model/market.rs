@@ -21,7 +21,7 @@ pub(crate) struct Case {
     pub(crate) splits: Vec<(NaiveDate, i64, i64)>,
 }
 
-/// Bar of one day. Prices are in cents.
+/// All prices are in cents.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct DayBar {
     pub(crate) day: NaiveDate,
@@ -30,7 +30,7 @@ pub(crate) struct DayBar {
     pub(crate) close: i64,
 }
 
-/// Dividend. The amount is in ten-thousandths of a dollar.
+/// `amount` is in ten-thousandths of a dollar.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paid {
     pub(crate) ex_date: NaiveDate,
@@ -39,7 +39,8 @@ pub(crate) struct Paid {
 }
 
 pub(crate) fn case() -> impl Strategy<Value = Case> {
-    // No daily step is as large as a split, so the prices show each split.
+    // Daily steps are smaller than a 3:2 split, so the prices show each split from 3:2 on. Smaller splits are not
+    // compared with the prices.
     let bars = prop::collection::vec((800i64..1_250, 0i64..300, 0i64..300), 70..420);
     let dividends = prop::collection::vec((-4i64..5, 3_000i64..6_000), 4..34);
     let specials = prop::collection::vec((0u64..700, 1_000i64..50_000), 0..3);

@@ -8,12 +8,10 @@ use market::symbol::Symbol;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-/// Parses a date.
 pub(crate) fn day(text: &str) -> NaiveDate {
     text.parse().expect("a date")
 }
 
-/// Observation from the source `test`.
 pub(crate) fn observed<T: DeserializeOwned>(
     line: usize,
     id: Option<&str>,
@@ -59,7 +57,6 @@ pub(crate) fn history(kind: &str, dividends: &[&str], splits: &[(&str, &str)]) -
     }
 }
 
-/// Derives the rows as of a day.
 pub(crate) fn on(as_of: &str, history: &History) -> DerivedRows {
     let (as_of, policy) = (day(as_of), SourcePolicy::default());
     derive(

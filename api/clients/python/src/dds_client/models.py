@@ -13,20 +13,20 @@ from msgspec import Struct, field
 
 
 class AnnualTotal(Struct, frozen=True, kw_only=True):
-    """Split-adjusted regular dividends of one calendar year, by ex-date."""
+    """Regular dividends of one year, adjusted for splits. A payment near the turn of the year may be
+    added to the year before or after the year of its ex-date (R34)."""
 
     amount: Decimal
-    """Total per share, on today's share basis, in the row's currency."""
+    """Total per share in the row's currency, adjusted for splits up to the as-of date."""
     complete: bool
-    """True if the year is over and no amount of the year is unknown. False for the running year and
-    for a year with several missing payments. False for a first year that begins late, because
-    payments before the first row may be missing."""
+    """False for the running year, for a year with several missing payments, and for the first year if
+    the data may begin in the middle of it. True for all other years."""
     year: int
     """Calendar year."""
 
 
 class BulkError(Struct, frozen=True, kw_only=True):
-    """A symbol without a row."""
+    """A requested symbol without a row."""
 
     code: str
     """Always NOT_FOUND."""
@@ -40,20 +40,20 @@ class BulkMeta(Struct, frozen=True, kw_only=True):
     """Data version, counts and missing symbols of a bulk response."""
 
     as_of: dt.date | None = None
-    """As-of date of the market."""
+    """As-of date of the market: the newest session in the data."""
     count: int
     """Number of rows."""
     data_version: str
-    """Generation and log sequence of the data."""
+    """Version of the data, for example g3.184467. The parameter `data_version` accepts this value."""
     depth: Depth | None = None
     """Start of the returned history, set by the tier. Omitted if the request names a start date, and
     for responses without a history."""
     errors: list[BulkError]
-    """Symbols without a row."""
+    """Requested symbols without a row, each with a code and a message."""
     known_at: dt.datetime | None = None
-    """Instant of the parameter `known_at`. Omitted without the parameter."""
+    """Instant in the parameter `known_at`. Omitted if the request does not have this parameter."""
     missing: list[str]
-    """Unknown symbols."""
+    """Requested symbols without a row."""
     summary: Summary
     """Counts of symbols."""
 
@@ -89,8 +89,8 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     """Dividend record with its security and its calendar event."""
 
     id: str | None = None
-    """Id of the record, unique in the whole service and stable over rebuilds; null for projected
-    records."""
+    """Id of the record. It is unique in the whole service and stays the same when the data are
+    rebuilt. Null for projected records."""
     symbol: str
     """Canonical ticker."""
     ex_date: dt.date
@@ -109,7 +109,7 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     One of: declared, estimated.
     """
     adjusted_amount: Decimal
-    """Amount per share on today's share basis."""
+    """Amount per share, adjusted for the splits after ex_date, up to the as-of date."""
     currency: str
     """ISO 4217 currency of the amounts."""
     type: str
@@ -119,45 +119,48 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
     """
     reading: str | None = None
-    """Reading by the payment schedule; null for dividends that are not regular, and for cancelled and
-    projected records.
+    """Interpretation of `amount`: regular, wholly or partly special, or a dip. Null if the dividend is
+    not declared as regular, is not in the currency of the security's dividend metrics, is
+    cancelled, or is projected.
 
     One of: regular, special, combined, dip.
     """
     special_amount: Decimal | None = None
     """Special part of `amount`, per share; null without a special part."""
     frequency: str
-    """Payment frequency: the vendor's tag of the row, or else that of the security. Without a tag, a
-    row that is not regular is irregular.
+    """Payment frequency that the vendor states for this dividend. If the vendor states none, a regular
+    dividend has the frequency of the security, and any other dividend is `irregular`.
 
     One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
     semi_annual, annual, irregular, none, unknown.
     """
     payments_per_year: int | None = None
-    """Payments a year by `frequency`; null if irregular, none or unknown."""
+    """Number of payments a year at this `frequency`; null if irregular, none or unknown."""
     status: str
     """Status on the market's as-of date.
 
     One of: declared, paid, cancelled, projected.
     """
     split_factor: Decimal
-    """adjusted_amount / amount."""
+    """adjusted_amount / amount, for example 0.25 if a 4:1 split followed."""
     price_factor: Decimal | None = None
-    """Multiplier of prices before ex_date; null if the dividend does not adjust prices."""
+    """Multiplier of prices before ex_date, for all distributions of this ex-date together; null if the
+    dividend does not adjust prices."""
     yield_at_ex: Decimal | None = None
-    """Regular part of amount x payments_per_year / close before the ex-date, percent."""
+    """Annual yield at the ex-date, percent: regular part of `amount` x payments_per_year / close
+    before the ex-date."""
     change_percent: Decimal | None = None
-    """Change of the regular part against the previous regular payment, split-adjusted, percent."""
+    """Change of the regular part since the previous regular payment, adjusted for splits, percent."""
     source: str
-    """Feed of the record."""
+    """Name of the feed that reported the record."""
     revision: int
     """Vendor's revision of the record."""
     updated_at: dt.datetime
-    """Observation time of the record."""
+    """Time at which the feed reported the record."""
     name: str
     """Name of the company or fund."""
     exchange: str | None = None
-    """Market identifier code."""
+    """Market identifier code of the primary listing."""
     sector: str | None = None
     """Sector name."""
     price: Decimal | None = None
@@ -194,8 +197,8 @@ class ChangeEvent(Struct, frozen=True, kw_only=True):
     One of: events, dividends, splits, factors, statuses, lists.
     """
     row: Any | None = None
-    """New row. For a removed dividend or split, it is the last row with the status `cancelled`. Null
-    if a row of another kind was removed."""
+    """New row of an upsert. A delete has null, with one exception: if a dividend or split was removed
+    from the data, the delete has the last version of its row, with the status `cancelled`."""
     symbol: str
     """Canonical ticker."""
 
@@ -225,14 +228,14 @@ class CompareAnswer(Struct, frozen=True, kw_only=True):
 
 
 class CompareItem(Struct, frozen=True, kw_only=True):
-    """Security of a comparison."""
+    """One of the compared securities."""
 
     symbol: str
     """Canonical ticker."""
     quote: Quote | None = None
     """Quote, as in the quote endpoint."""
     fundamentals: FundamentalsRow | None = None
-    """Fundamentals; null below the Starter tier, with a warning."""
+    """Fundamentals. Null below the Starter tier; the response then has a warning."""
     metrics: Metrics | None = None
     """Dividend metrics, as in the metrics endpoint."""
 
@@ -245,15 +248,16 @@ class CompareMeta(Struct, frozen=True, kw_only=True):
     count: int
     """Number of rows on this page."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467. A third number distinguishes
-    versions with the same sequence. The parameter `data_version` accepts this value."""
+    """Version of the data, for example g3.184467: generation 3 of the tables, with the log up to
+    message 184467. If an earlier version with other data has the same two numbers, the version has
+    a third number, for example g3.184467.92. The parameter `data_version` accepts this value."""
     depth: Depth | None = None
     """Start of the returned history, set by the tier. Omitted if the request names a start date, and
     for responses without a history."""
     has_more: bool
     """True if another page follows."""
     known_at: dt.datetime | None = None
-    """Instant of the parameter `known_at`. Omitted without the parameter."""
+    """Instant in the parameter `known_at`. Omitted if the request does not have this parameter."""
     limit: int
     """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
@@ -261,33 +265,34 @@ class CompareMeta(Struct, frozen=True, kw_only=True):
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
-    """Value for `updated_since`. A later request with it returns the changes since this response. All
-    pages of a list have the same value. Omitted if the endpoint does not support `updated_since`,
-    and while the served generation changes."""
+    """Value for the parameter `updated_since`. A later request with this value returns the changes
+    since this response. All pages of a list have the same value. Omitted if the endpoint does not
+    support `updated_since`, and for a short time while the service switches to rebuilt data."""
     today: dt.date | None = None
     """Current day in New York. Omitted if the response does not depend on the current day."""
     warnings: list[Warning]
     """Warnings about the response."""
     best: dict[str, str]
-    """Symbol with the best value of each figure. If several symbols have this value, it is the first
-    of them in the request."""
+    """For each figure, the symbol with the best value. If several symbols have the best value, it is
+    the symbol that the request lists first."""
 
 
 class Components(Struct, frozen=True, kw_only=True):
     """Health of the components."""
 
     nats: str
-    """Log server. It is used only to measure the lag.
+    """NATS server with the log. The service uses this server only to measure the lag. `not_configured`
+    if the service has no address of a NATS server.
 
     One of: ok, down, not_configured.
     """
     postgres: str
-    """Database of the served data, and database of the keys and limits.
+    """`ok` if both the served data and the keys with their limits can be read from Postgres.
 
     One of: ok, down, not_configured.
     """
     projection: ProjectionHealth
-    """Lag of the served data behind the log."""
+    """Lag of the served data behind the log, which contains all loaded data."""
 
 
 class CountryWeight(Struct, frozen=True, kw_only=True):
@@ -328,8 +333,8 @@ class DividendRow(Struct, frozen=True, kw_only=True):
     """A dividend record."""
 
     id: str | None = None
-    """Id of the record, unique in the whole service and stable over rebuilds; null for projected
-    records."""
+    """Id of the record. It is unique in the whole service and stays the same when the data are
+    rebuilt. Null for projected records."""
     symbol: str
     """Canonical ticker."""
     ex_date: dt.date
@@ -348,7 +353,7 @@ class DividendRow(Struct, frozen=True, kw_only=True):
     One of: declared, estimated.
     """
     adjusted_amount: Decimal
-    """Amount per share on today's share basis."""
+    """Amount per share, adjusted for the splits after ex_date, up to the as-of date."""
     currency: str
     """ISO 4217 currency of the amounts."""
     type: str
@@ -358,41 +363,44 @@ class DividendRow(Struct, frozen=True, kw_only=True):
     capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
     """
     reading: str | None = None
-    """Reading by the payment schedule; null for dividends that are not regular, and for cancelled and
-    projected records.
+    """Interpretation of `amount`: regular, wholly or partly special, or a dip. Null if the dividend is
+    not declared as regular, is not in the currency of the security's dividend metrics, is
+    cancelled, or is projected.
 
     One of: regular, special, combined, dip.
     """
     special_amount: Decimal | None = None
     """Special part of `amount`, per share; null without a special part."""
     frequency: str
-    """Payment frequency: the vendor's tag of the row, or else that of the security. Without a tag, a
-    row that is not regular is irregular.
+    """Payment frequency that the vendor states for this dividend. If the vendor states none, a regular
+    dividend has the frequency of the security, and any other dividend is `irregular`.
 
     One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
     semi_annual, annual, irregular, none, unknown.
     """
     payments_per_year: int | None = None
-    """Payments a year by `frequency`; null if irregular, none or unknown."""
+    """Number of payments a year at this `frequency`; null if irregular, none or unknown."""
     status: str
     """Status on the market's as-of date.
 
     One of: declared, paid, cancelled, projected.
     """
     split_factor: Decimal
-    """adjusted_amount / amount."""
+    """adjusted_amount / amount, for example 0.25 if a 4:1 split followed."""
     price_factor: Decimal | None = None
-    """Multiplier of prices before ex_date; null if the dividend does not adjust prices."""
+    """Multiplier of prices before ex_date, for all distributions of this ex-date together; null if the
+    dividend does not adjust prices."""
     yield_at_ex: Decimal | None = None
-    """Regular part of amount x payments_per_year / close before the ex-date, percent."""
+    """Annual yield at the ex-date, percent: regular part of `amount` x payments_per_year / close
+    before the ex-date."""
     change_percent: Decimal | None = None
-    """Change of the regular part against the previous regular payment, split-adjusted, percent."""
+    """Change of the regular part since the previous regular payment, adjusted for splits, percent."""
     source: str
-    """Feed of the record."""
+    """Name of the feed that reported the record."""
     revision: int
     """Vendor's revision of the record."""
     updated_at: dt.datetime
-    """Observation time of the record."""
+    """Time at which the feed reported the record."""
 
 
 class ErrorBody(Struct, frozen=True, kw_only=True):
@@ -405,7 +413,7 @@ class ErrorBody(Struct, frozen=True, kw_only=True):
 
 
 class EtfHolder(Struct, frozen=True, kw_only=True):
-    """Holding of one fund in the security."""
+    """A fund's holding of the security."""
 
     symbol: str
     """Canonical ticker of the security."""
@@ -414,9 +422,9 @@ class EtfHolder(Struct, frozen=True, kw_only=True):
     etf_name: str
     """Name of the fund."""
     rank: int
-    """Rank by weight in the fund, from 1."""
+    """Rank of this holding among the fund's holdings, by weight; the largest has rank 1."""
     weight: Decimal
-    """Weight in the fund, percent."""
+    """Weight of this holding in the fund, percent."""
     shares: Decimal | None = None
     """Number of shares."""
     market_value: Decimal | None = None
@@ -424,7 +432,7 @@ class EtfHolder(Struct, frozen=True, kw_only=True):
     currency: str | None = None
     """ISO 4217 currency of the market value."""
     as_of: dt.date
-    """Day of the snapshot."""
+    """Day of the snapshot of the fund's holdings."""
 
 
 class EtfRow(Struct, frozen=True, kw_only=True):
@@ -455,7 +463,7 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     delisted_on: dt.date | None = None
     """Last trading day of a delisted security."""
     price: Decimal | None = None
-    """Latest raw close, adjusted for the splits after its session."""
+    """Latest close, adjusted for splits after its session, but not for dividends."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     market_cap: int | None = None
@@ -471,7 +479,8 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     One of: forward, ttm.
     """
     annual_dividend: Decimal | None = None
-    """Annual dividend per share from which the headline yield is computed, in `dividend_currency`."""
+    """Annual dividend per share from which the headline yield is computed, in `dividend_currency`: the
+    forward dividend, or else the trailing dividend."""
     dividend_currency: str | None = None
     """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, all
     yields are null."""
@@ -487,9 +496,10 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     increase_streak_years: int | None = None
     """Consecutive years of dividend increases (R14)."""
     held_rows: int
-    """Number of quarantined rows, which no figure uses. `metrics` lists these rows."""
+    """Number of quarantined rows, which no figure uses. The field `quarantined` of the metrics lists
+    these rows."""
     updated_at: dt.datetime
-    """Observation time of the newest fact from which the row is computed."""
+    """Time at which a feed reported the newest data used for the row."""
     issuer: str | None = None
     """Issuer of the fund."""
     asset_class: str | None = None
@@ -513,9 +523,10 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     nav_date: dt.date | None = None
     """Date of the net asset value."""
     premium_discount: Decimal | None = None
-    """Close / net asset value of the same day - 1, percent."""
+    """Premium (positive) or discount (negative) of the close to the net asset value of the same day,
+    percent."""
     distribution_yield_ttm: Decimal | None = None
-    """Regular distributions of 12 months / price, percent."""
+    """Regular distributions of the last 12 months, divided by the price, percent."""
     sec_yield_30d: Decimal | None = None
     """SEC 30-day yield, percent."""
     is_leveraged: bool | None = None
@@ -525,15 +536,16 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     leverage_factor: Decimal | None = None
     """Target multiple of the index's daily return."""
     related_symbol: str | None = None
-    """Underlying security of a single-stock fund, or unleveraged fund of the same index."""
+    """Ticker of a related security. For a single-stock fund, this is the underlying stock. For other
+    funds, it is an unleveraged fund on the same index."""
     holdings_count: int | None = None
-    """Number of holdings in the newest snapshot."""
+    """Number of holdings in the newest snapshot of the fund's holdings."""
     holdings_as_of: dt.date | None = None
-    """Date of the newest snapshot."""
+    """Date of the newest snapshot of the fund's holdings."""
     top_10_weight: Decimal | None = None
-    """Weight of the ten largest holdings, percent."""
+    """Total weight of the ten largest holdings in the fund, percent."""
     turnover: Decimal | None = None
-    """Turnover, percent a year."""
+    """Portfolio turnover, percent a year."""
     sector_weights: list[SectorWeight] = field(default_factory=list)
     """Weights of the sectors in the fund, largest first."""
     country_weights: list[CountryWeight] = field(default_factory=list)
@@ -541,29 +553,32 @@ class EtfRow(Struct, frozen=True, kw_only=True):
 
 
 class ExplainedDecision(Struct, frozen=True, kw_only=True):
-    """Review decision about one row, with the values that the row had at the time."""
+    """Decision of an operator about one quarantined row. The fields that describe the row have the
+    values from the time of the decision."""
 
     date: dt.date | None = None
-    """Ex-date or session of the row."""
+    """Session of a price, or ex-date of a dividend or split. For a dividend without an ex-date, its
+    record date."""
     decided_at: dt.datetime
     """Time of the decision, or of its revocation if `revoked` is true."""
     id: str | None = None
-    """Vendor's id of the row."""
+    """Vendor's id of the row; null if the vendor gives none."""
     kind: str
     """Kind of the row that the decision is about: price, dividend or split."""
     note: str
     """Reason that the operator gave for the decision."""
     reason: str
-    """Reason code of the quarantine."""
+    """Code of the reason for the quarantine, for example `amount_outlier`."""
     revoked: bool
     """True if the decision was revoked."""
     source: str
-    """Feed of the row."""
+    """Name of the feed that reported the row."""
     value: Decimal
     """Value of the row when the decision was made: amount per share, closing price, or number of new
     shares of a split."""
     verdict: str
-    """Verdict: release or confirm.
+    """Verdict: `release` (the row is correct and is used) or `confirm` (the row is wrong and stays
+    quarantined).
 
     One of: release, confirm.
     """
@@ -574,15 +589,18 @@ class ExplainedMetric(Struct, frozen=True, kw_only=True):
     computed."""
 
     formula: str
-    """Formula with its values and its result."""
+    """Formula as text, with the numbers filled in. If the metric is an amount, a price, a percentage
+    or a ratio, the formula ends with the value, unless the value is null."""
     metric: str
-    """Name of the metric, as in the metrics row."""
+    """Name of the metric: its field name in `Metrics`, for example `payout_ratio`."""
     observations: list[ExplainedObservation]
     """Observations from which the value is computed."""
     older_observations: int
-    """Number of older observations that the explanation does not list."""
+    """Number of observations that are not listed, because they are older than the data that the
+    caller's plan includes."""
     rounding: str
-    """Rounding of the value."""
+    """Rounding of the value, for example `4 places, half away from zero`; `none` if the value is not
+    rounded."""
     rule: str
     """Number of the rule that defines the metric, for example R7."""
     value: str | None = None
@@ -590,34 +608,41 @@ class ExplainedMetric(Struct, frozen=True, kw_only=True):
 
 
 class ExplainedObservation(Struct, frozen=True, kw_only=True):
-    """One observation in an explanation, used or unused."""
+    """One record of a feed in an explanation. The field `outcome` is `used` if the metrics use the
+    record. With any other value, the metrics do not use the record."""
 
     amount: Decimal | None = None
-    """Amount per share as declared, or closing price."""
+    """Declared amount per share of a dividend, implied amount per share of evidence, or closing price.
+    Null for other kinds of record, and for a withdrawn price."""
     currency: str | None = None
-    """ISO 4217 currency of the amount."""
+    """ISO 4217 currency of the amount; null for kinds of record without an amount."""
     date: dt.date | None = None
-    """Ex-date of a dividend or split, session of a price, or date of company figures."""
+    """Ex-date of a dividend or split, session of a price, or date of company figures; null for a
+    security. For a dividend without an ex-date, its record date."""
     file: str | None = None
     """Name of the feed's file; omitted if unknown."""
     id: str | None = None
-    """Vendor's id of the record; null without an id."""
+    """Vendor's id of the record; null if the vendor gives none."""
     kind: str
-    """Kind of record: dividend, split, price, fundamentals, security or evidence."""
+    """Kind of record: dividend, split, price, fundamentals, security or evidence. Evidence is a
+    payment that only a feed's adjusted closes show."""
     line: int
-    """Line in the feed's file; for a price, the first line of its batch. 0 if unknown."""
+    """Line in the feed's file; 0 if unknown. Prices are stored in batches, so for a price it is the
+    first line of the batch."""
     outcome: str
-    """Status of the observation: used, superseded, cancelled, duplicate, translation, other_source,
-    overridden, not_yet_known, moved, missing, or the reason code of its quarantine.
+    """Status of the record: `used`, `superseded` by a newer version, `cancelled` by the feed,
+    `duplicate` of another record, `translation` (the same payment in another currency),
+    `other_source` (another source is used), `overridden` by a manual record, `not_yet_known` on the
+    as-of date, `moved` to another symbol, `missing`, or the reason code of its quarantine.
 
-    missing: adjusted closes imply the payment, but no row contains it.
+    `missing`: a feed's adjusted closes show a payment, but the data have no dividend for it.
     """
     reason: str
     """Reason for the status, as a sentence."""
     revision: int
     """Vendor's revision of the record."""
     source: str
-    """Feed of the observation."""
+    """Name of the feed that reported the record."""
 
 
 class Explanation(Struct, frozen=True, kw_only=True):
@@ -626,78 +651,90 @@ class Explanation(Struct, frozen=True, kw_only=True):
     as_of: dt.date
     """Market date of the metrics."""
     decisions: list[ExplainedDecision]
-    """Review decisions about quarantined rows."""
+    """Decisions of operators about quarantined rows: the newest decision about each row."""
     flags: list[str]
-    """Flags of a security's metrics. Each withdrawn record adds the flag `cancelled:` with the id of
-    the record. - `amount_basis_suspect`: The amounts before a split are probably already per new
-    share. Growth and streak across the split are null (R37). - `amount_held`: The newest regular
-    amount is quarantined until the next amount confirms or refutes it (R28). - `amount_dip`: An
-    amount is below both neighbouring amounts. Growth and streak use the smaller neighbouring amount
-    instead (R34). - `boundary_shift`: A payment belongs to the year before or after the year of its
-    ex-date (R34). - `conflicting_duplicate`: Rows of one payment or split had different amounts or
-    ratios; the newer row is used (R29). - `currency_mismatch`: Dividends and prices are in
-    different currencies, so that yields are null (R4). - `declared_after_ex`: A dividend was
-    declared after its ex-date. It is used from its ex-date on (R39). - `dividends_missing`:
-    Adjusted closes of a price file show dividends for which no dividend row exists (R38). -
-    `duplicate_collapsed`: Rows of one payment or split were merged into one row. `explain` lists
-    the dropped rows (R29). - `ex_date_derived`: An ex-date was derived from its record date (R1). -
-    `ex_date_unexpected`: The vendor's ex-date differs from the ex-date that follows from the record
-    date (R1). - `factor_skipped`: A distribution does not adjust prices. It is at least as large as
-    the close before its ex-date, or in another currency (R11). - `frequency_conflict`: The
-    frequency inferred from ex-dates replaced a different vendor's frequency (R5). -
-    `inferred_special`: The payment schedule reads a row, or a part of its amount, as special (R34).
-    - `latest_amount_unusual`: The latest amount is at least 3 times the median of the amounts
-    before it, and not confirmed. The forward dividend uses the previous payment (R8). -
-    `near_duplicate`: Two rows with ex-dates a few days apart are one payment, so one row was
-    dropped (R34). - `no_dividend_feed`: No source that covers the security carries dividends. Its
-    dividends are therefore unknown (R38). - `no_prev_close`: A distribution does not adjust prices,
-    because no close before its ex-date is known (R11). - `overdue`: The expected ex-date passed
-    without a declaration (R19). - `payment_gap`: A payment is missing in a year of growth or streak
-    (R34). - `payment_translated`: A payment has rows in two currencies; the row in the currency of
-    the prices is used (R39). - `price_jump_without_split`: A price moved by a usual split ratio,
-    but no row of a split explains it (R30). - `price_level_break`: A price rose or fell by a factor
-    of more than 3 and did not return. No known event explains it (R36). - `provisional`: The
-    security has no reference record. Only rows with its symbol are known. - `special_by_price`: A
-    large regular amount contains a special part; the price or adjusted closes prove the amount
-    (R28). - `spin_off_review`: The increase streak spans a spin-off, which neither extends nor ends
-    the streak (R14, R35). - `split_not_in_price`: The price contradicts a split: the price did not
-    move, or moved on another session or by another factor (R36). - `streak_seeded`: The increase
-    streak contains years of an operator's seed. The payment streak contains only years of the data
+    """Warning about the data behind a security's metrics. The metrics can also have flags that are not
+    in this list: each withdrawn record adds a flag of the form `cancelled:` followed by the id of
+    the record. - `amount_basis_suspect`: The amounts before a split were probably adjusted for the
+    split twice. Growth across the split is null, and the streak starts after the split (R37). -
+    `amount_held`: The newest regular amount is quarantined until the next amount confirms or
+    refutes it (R28). - `amount_dip`: A regular amount is below both the previous and the next
+    amount. Growth and streak are computed as if the amount were the smaller of the previous and the
+    next amount (R34). - `boundary_shift`: A payment near the turn of the year is added to the
+    annual total of the year before or after the calendar year of its ex-date (R34). -
+    `conflicting_duplicate`: Rows of the same payment or split have different amounts or ratios. The
+    amount or ratio of the newest row is used (R29). - `currency_mismatch`: Dividends and prices are
+    in different currencies, so that yields are null (R4). - `declared_after_ex`: A dividend was
+    declared after its ex-date. Figures include the dividend from the ex-date on, not only from the
+    declaration date on (R39). - `dividends_missing`: The adjusted closes of a price file show
+    dividends that are missing from the data (R38). - `duplicate_collapsed`: Rows of the same
+    payment or split were merged into one row. The response with `explain=true` lists the dropped
+    rows (R29). - `ex_date_derived`: A dividend has no ex-date in the feed. The ex-date was derived
+    from the record date (R1). - `ex_date_unexpected`: The vendor's ex-date differs from the ex-date
+    that follows from the record date (R1). - `factor_skipped`: Prices are not adjusted for a
+    distribution, because its amount is at least as large as the close before its ex-date, or
+    because it is in another currency (R11). - `frequency_conflict`: The vendor states a payment
+    frequency that does not fit the ex-dates. The frequency inferred from the ex-dates is used
+    instead (R5). - `inferred_special`: A dividend declared as regular is treated as special, wholly
+    or in part (R34). - `latest_amount_unusual`: The latest regular amount is at least 3 times the
+    median of the amounts before it. The forward dividend uses the previous payment until the next
+    payment confirms the latest amount (R8). - `near_duplicate`: Two rows with ex-dates a few days
+    apart are one payment, so one row was dropped (R34). - `no_dividend_feed`: No data source of the
+    security includes dividends, so the security's dividends are unknown (R38). - `no_prev_close`:
+    Prices are not adjusted for a distribution, because no close before its ex-date is known (R11).
+    - `overdue`: The expected ex-date passed without a declaration (R19). - `payment_gap`: A payment
+    is missing in a year that growth or streak figures use (R34). - `payment_translated`: A payment
+    has rows in two currencies; the row in the currency of the prices is used (R39). -
+    `price_jump_without_split`: The price moved by a usual split ratio, for example 2, but no known
+    split or distribution explains the move (R30). - `price_level_break`: A price rose or fell by a
+    factor of more than 3 and did not return. No known event explains it (R36). - `provisional`: The
+    security has no reference record, so its name and type are unknown. Only its symbol is known,
+    from other data. - `special_by_price`: A regular amount is far above the usual one, but a price
+    fall or adjusted closes confirm it. The amount is treated as special, wholly or in part (R28). -
+    `spin_off_review`: The increase streak spans a spin-off, which neither extends nor ends the
+    streak (R14, R35). - `split_not_in_price`: The price contradicts a split: the price did not
+    move, or moved in another session or by another factor (R36). - `streak_seeded`: The increase
+    streak includes years entered by an operator. The payment streak includes only years in the data
     (R14). - `ttm_incomplete`: The data cover only a part of the trailing year (R7). -
     `ttm_payment_count_unusual`: The number of payments in the trailing year does not fit the
     payment frequency (R7). - `unknown_type`: A distribution of unknown type is treated as regular
     (R3). - `yield_suspect`: The headline yield is above 25 % (R18)."""
     frequency_source: str | None = None
-    """Origin of the frequency: `inferred` or `vendor`; null without regular dividends."""
+    """Origin of the payment frequency: `inferred` from the ex-dates, or stated by the `vendor`; null
+    if the frequency is unknown or there are no regular dividends."""
     method_version: str
     """Version of the rules, followed by the parameters that differ from their defaults."""
     metrics: list[ExplainedMetric]
-    """Explanation of each metric, in the order of the metrics row."""
+    """Explanation of each metric, in the order of the fields of `Metrics`."""
     older_unused: int
     """Number of unused observations that are not listed, because they are too old or not related to
     the requested metrics."""
     payout_basis: str | None = None
-    """Denominator of the payout ratio: `eps` or `ffo`; null for funds."""
+    """Denominator of the payout ratio: `eps` (earnings per share) or `ffo` (funds from operations per
+    share); null for funds."""
     payout_status: str
-    """Status of the payout ratio: `ok`, `not_applicable`, `negative_earnings`, `currency_mismatch`,
-    `missing`."""
+    """Reason for a missing payout ratio: `not_applicable` (a fund), `negative_earnings` (0 or less),
+    `currency_mismatch` (earnings and dividends in different currencies) or `missing` (earnings or
+    dividends unknown). `ok` if the ratio exists."""
     quarantined: list[Quarantined]
     """Quarantined rows, which no figure uses, each with the reason."""
     symbol: str
     """Canonical ticker of the security."""
     unused: list[ExplainedObservation]
-    """Observations that no metric uses, each with the reason."""
+    """Dividends and splits that no metric uses, each with the reason. Also listed: payments that no
+    row reports, but that a feed's adjusted closes show."""
 
 
 class Factor(Struct, frozen=True, kw_only=True):
     """Adjustment factors of one ex-date. Prices before the ex-date are multiplied by these factors."""
 
     dividend_factor: Decimal
-    """Multiplier for dividends; 1 without them."""
+    """Multiplier for dividends; 1 if there are none."""
     ex_date: dt.date
-    """First session that trades without the distribution."""
+    """Ex-date: first session in which the security trades after the split or without the dividend."""
     split_factor: Decimal
-    """Multiplier for splits and price-only actions; 1 without them."""
+    """Multiplier for splits, spin-offs, rights issues and distributions of shares of another class; 1
+    if there are none."""
 
 
 class FeatureNotAvailableBody(Struct, frozen=True, kw_only=True):
@@ -706,7 +743,7 @@ class FeatureNotAvailableBody(Struct, frozen=True, kw_only=True):
     code: str
     """Stable error code for programs."""
     current_tier: str
-    """Tier of the account to which the key belongs.
+    """Tier of the key's account.
 
     One of: free, starter, premium, professional.
     """
@@ -721,8 +758,9 @@ class FeatureNotAvailableBody(Struct, frozen=True, kw_only=True):
 
 
 class FundamentalsRow(Struct, frozen=True, kw_only=True):
-    """Fundamentals. Money is in `reported_currency`, ratios are plain numbers, margins and payouts are
-    in percent."""
+    """Fundamentals. Money is in `reported_currency`, except that `market_cap` is in the currency of
+    the prices. Margins, payout ratios, and the returns on equity and assets are in percent. All
+    other ratios are plain numbers."""
 
     symbol: str
     """Canonical ticker."""
@@ -741,7 +779,7 @@ class FundamentalsRow(Struct, frozen=True, kw_only=True):
     ipo_date: dt.date | None = None
     """Day of the initial public offering."""
     market_cap: int | None = None
-    """Market capitalisation, whole currency units (R24)."""
+    """Market capitalisation, whole units of the currency of the prices (R24)."""
     enterprise_value: int | None = None
     """Enterprise value, whole currency units."""
     shares_outstanding: int | None = None
@@ -753,7 +791,7 @@ class FundamentalsRow(Struct, frozen=True, kw_only=True):
     forward_pe: Decimal | None = None
     """Price over expected earnings per share."""
     peg_ratio: Decimal | None = None
-    """P/E ratio over the growth of earnings."""
+    """P/E ratio divided by the growth of earnings in percent (PEG)."""
     pb_ratio: Decimal | None = None
     """Price over book value per share."""
     ps_ratio: Decimal | None = None
@@ -785,13 +823,13 @@ class FundamentalsRow(Struct, frozen=True, kw_only=True):
     payout_ratio: Decimal | None = None
     """Payout ratio: dividends over earnings, percent (R17)."""
     fcf_payout_ratio: Decimal | None = None
-    """Dividends paid over free cash flow, percent (R17)."""
+    """Dividends paid, divided by free cash flow, percent (R17)."""
     debt_to_equity: Decimal | None = None
-    """Total debt over total equity."""
+    """Total debt divided by total equity."""
     current_ratio: Decimal | None = None
-    """Current assets over current liabilities."""
+    """Current assets divided by current liabilities."""
     interest_coverage: Decimal | None = None
-    """Operating income over interest."""
+    """Operating income divided by interest expense."""
     beta: Decimal | None = None
     """Vendor's beta; if the vendor gives none, the computed five-year beta (R23)."""
     fiscal_period_end: dt.date | None = None
@@ -801,7 +839,7 @@ class FundamentalsRow(Struct, frozen=True, kw_only=True):
     as_of: dt.date | None = None
     """Date of the figures."""
     updated_at: dt.datetime
-    """Observation time of the newest fact from which the row is computed."""
+    """Time at which a feed reported the newest data used for the row."""
 
 
 class Health(Struct, frozen=True, kw_only=True):
@@ -859,18 +897,19 @@ class Holding(Struct, frozen=True, kw_only=True):
     dividend_yield: Decimal | None = None
     """Headline dividend yield of the holding, percent."""
     yield_contribution: Decimal | None = None
-    """weight x dividend_yield / 100, percentage points."""
+    """Contribution to the yield of the fund, percentage points: weight x dividend_yield / 100."""
     as_of: dt.date
-    """Day of the snapshot."""
+    """Day of the snapshot of the fund's holdings."""
 
 
 class HoldingIncome(Struct, frozen=True, kw_only=True):
     """Holding with its income over the twelve months."""
 
     confirmed: Decimal
-    """Income from declared and paid dividends."""
+    """Income from declared or paid dividends."""
     cost: Decimal | None = None
-    """Purchase cost of all shares, as given in the request; null if not given."""
+    """Purchase cost of all shares, as given in the request. Null if the request lists some of the
+    shares without a cost."""
     currency: str
     """ISO 4217 currency of the income."""
     dividend_yield: Decimal | None = None
@@ -910,22 +949,24 @@ class HoldingsAnswer(Struct, frozen=True, kw_only=True):
 
 
 class HoldingsMeta(Struct, frozen=True, kw_only=True):
-    """Data version and totals of a page of holdings. `as_of` is the day of the snapshot."""
+    """Data version of a page of holdings, and totals of the whole snapshot. `as_of` is the day of the
+    snapshot."""
 
     as_of: dt.date | None = None
     """As-of date of the market: the newest session in the data."""
     count: int
     """Number of rows on this page."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467. A third number distinguishes
-    versions with the same sequence. The parameter `data_version` accepts this value."""
+    """Version of the data, for example g3.184467: generation 3 of the tables, with the log up to
+    message 184467. If an earlier version with other data has the same two numbers, the version has
+    a third number, for example g3.184467.92. The parameter `data_version` accepts this value."""
     depth: Depth | None = None
     """Start of the returned history, set by the tier. Omitted if the request names a start date, and
     for responses without a history."""
     has_more: bool
     """True if another page follows."""
     known_at: dt.datetime | None = None
-    """Instant of the parameter `known_at`. Omitted without the parameter."""
+    """Instant in the parameter `known_at`. Omitted if the request does not have this parameter."""
     limit: int
     """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
@@ -933,9 +974,9 @@ class HoldingsMeta(Struct, frozen=True, kw_only=True):
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
-    """Value for `updated_since`. A later request with it returns the changes since this response. All
-    pages of a list have the same value. Omitted if the endpoint does not support `updated_since`,
-    and while the served generation changes."""
+    """Value for the parameter `updated_since`. A later request with this value returns the changes
+    since this response. All pages of a list have the same value. Omitted if the endpoint does not
+    support `updated_since`, and for a short time while the service switches to rebuilt data."""
     today: dt.date | None = None
     """Current day in New York. Omitted if the response does not depend on the current day."""
     warnings: list[Warning]
@@ -962,7 +1003,7 @@ class Identifiers(Struct, frozen=True, kw_only=True):
 
 
 class IncomeGap(Struct, frozen=True, kw_only=True):
-    """Gap in the income or the figures of a symbol."""
+    """One reason why income or a figure of a symbol is missing."""
 
     reason: str
     """Reason for the gap.
@@ -978,7 +1019,7 @@ class IncomeMonth(Struct, frozen=True, kw_only=True):
     """Income of one month in one currency."""
 
     confirmed: Decimal
-    """Income from declared and paid dividends."""
+    """Income from declared or paid dividends."""
     currency: str
     """ISO 4217 currency."""
     estimated: Decimal
@@ -995,7 +1036,7 @@ class IncomePayment(Struct, frozen=True, kw_only=True):
     """Payment of one dividend to one holding."""
 
     amount: Decimal
-    """Amount per share, on today's share basis."""
+    """Amount per share, adjusted for splits after the ex-date."""
     amount_status: str
     """Origin of the amount: declared or estimated.
 
@@ -1008,15 +1049,15 @@ class IncomePayment(Struct, frozen=True, kw_only=True):
     id: str | None = None
     """Id of the dividend record; null for an estimate."""
     income: Decimal
-    """amount x shares."""
+    """Income from the payment: amount x shares."""
     payment_date: dt.date
-    """Payment date; an estimate for an estimated payment."""
+    """Payment date. If the payment is estimated, this date is an estimate too."""
     shares: Decimal
     """Shares of the holding."""
     symbol: str
     """Canonical ticker."""
     type: str
-    """Type as declared.
+    """Dividend type as declared.
 
     One of: regular, special, supplemental, irregular, return_of_capital, capital_gain,
     capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
@@ -1024,12 +1065,13 @@ class IncomePayment(Struct, frozen=True, kw_only=True):
 
 
 class IncomeTotal(Struct, frozen=True, kw_only=True):
-    """Income of one currency."""
+    """Income in one currency."""
 
     confirmed: Decimal
-    """Income from declared and paid dividends."""
+    """Income from declared or paid dividends."""
     cost: Decimal | None = None
-    """Sum of the given purchase costs; null if none is given."""
+    """Sum of the purchase costs of holdings with a price in this currency; null if the request gives
+    no such cost."""
     currency: str
     """ISO 4217 currency."""
     estimated: Decimal
@@ -1044,11 +1086,11 @@ class IncomeTotal(Struct, frozen=True, kw_only=True):
     value: Decimal
     """Market value of the holdings with a price in this currency."""
     yield_: Decimal | None = field(name="yield", default=None)
-    """Income as percent of value, for holdings whose price and dividends are in this currency. Null
-    without such holdings."""
+    """Income as percent of value. Only holdings with price and dividends in this currency count; null
+    if there is no such holding."""
     yield_on_cost: Decimal | None = None
-    """Income as percent of cost, for holdings with a cost whose price and dividends are in this
-    currency. Null without such holdings."""
+    """Income as percent of cost. A holding counts if the request gives its cost, and if its price and
+    dividends are in this currency. Null if there is no such holding."""
 
 
 class Industry(Struct, frozen=True, kw_only=True):
@@ -1059,7 +1101,7 @@ class Industry(Struct, frozen=True, kw_only=True):
     median_yield: Decimal | None = None
     """Median headline yield of the payers of the industry, percent."""
     stock_count: int
-    """Number of active stocks of the industry, without stocks of suspect yield."""
+    """Number of active stocks of the industry. Stocks with a suspect yield are not counted."""
 
 
 class InvalidParameter(Struct, frozen=True, kw_only=True):
@@ -1075,7 +1117,8 @@ class InvalidParameterBody(Struct, frozen=True, kw_only=True):
     """Error response that lists all invalid parameters."""
 
     allowed: Any | None = None
-    """Accepted values of the first invalid parameter: words or bounds."""
+    """Accepted values of the first invalid parameter, for example words or bounds; null if the error
+    does not list accepted values."""
     code: str
     """INVALID_PARAMETER, or INVALID_CURSOR for a damaged cursor or a cursor of another request."""
     error: str
@@ -1087,7 +1130,7 @@ class InvalidParameterBody(Struct, frozen=True, kw_only=True):
 
 
 class LastDividend(Struct, frozen=True, kw_only=True):
-    """The newest regular or special distribution with an ex-date up to the as-of date."""
+    """The newest cash distribution, regular or special, with an ex-date on or before the as-of date."""
 
     amount: Decimal
     """Amount per share as declared."""
@@ -1104,20 +1147,21 @@ class LastDividend(Struct, frozen=True, kw_only=True):
 
 
 class LatestPrice(Struct, frozen=True, kw_only=True):
-    """The newest bar, on today's share basis."""
+    """The newest bar. It is adjusted for later splits and spin-offs, but not for dividends."""
 
     symbol: str
     """Canonical ticker."""
     exchange: str | None = None
-    """Market identifier code."""
+    """Market identifier code of the primary listing."""
     currency: str | None = None
     """ISO 4217 currency of every price."""
     previous_close: Decimal | None = None
-    """Close of the session before this bar, on today's share basis."""
+    """Close of the session before this bar. It is adjusted for splits and spin-offs after that
+    session."""
     age_sessions: int
-    """Number of sessions since this bar; 0 for the newest session."""
+    """Number of sessions since this bar; 0 if the bar is of the market's newest session."""
     date: dt.date
-    """Session, or last session of the period."""
+    """Day of the session. For a longer period, the day of its last session."""
     open: Decimal | None = None
     """First price of the period."""
     high: Decimal | None = None
@@ -1137,13 +1181,16 @@ class LatestPrice(Struct, frozen=True, kw_only=True):
     adj_close: Decimal
     """Last price of the period, adjusted for splits and dividends (R11)."""
     split_factor: Decimal
-    """Multiplier of the raw price for later splits and spin-offs."""
+    """Multiplier that adjusts raw_close for later splits and for later price-only actions, such as a
+    spin-off reported as a ratio. Dividends are left out."""
     total_factor: Decimal
     """Multiplier that converts raw_close to adj_close."""
     dividend: Decimal | None = None
-    """Cash per share with an ex-date in the period, as declared."""
+    """Cash per share, as declared: the sum of the dividends with an ex-date in the period. Null
+    without such a dividend."""
     split_ratio: Decimal | None = None
-    """New shares per old share for the splits of the period."""
+    """New shares per old share: the product of the ratios of all splits with an ex-date in the period.
+    Null without a split."""
     change: Decimal | None = None
     """Change of the close since the last session before the period."""
     change_percent: Decimal | None = None
@@ -1151,11 +1198,11 @@ class LatestPrice(Struct, frozen=True, kw_only=True):
 
 
 class LimitedBody(Struct, frozen=True, kw_only=True):
-    """Error response for a used-up rate limit or quota."""
+    """Error response for a used-up rate limit or quota, or for too many open change streams."""
 
     code: str
-    """RATE_LIMITED, QUOTA_EXCEEDED, or TOO_MANY_STREAMS for a change stream beyond the limit of the
-    tier."""
+    """RATE_LIMITED, QUOTA_EXCEEDED or TOO_MANY_STREAMS. TOO_MANY_STREAMS means that the tier does not
+    allow a further open change stream."""
     error: str
     """Error message for people."""
     retry_after: int | None = field(name="retryAfter", default=None)
@@ -1174,15 +1221,16 @@ class ListMeta(Struct, frozen=True, kw_only=True):
     count: int
     """Number of rows on this page."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467. A third number distinguishes
-    versions with the same sequence. The parameter `data_version` accepts this value."""
+    """Version of the data, for example g3.184467: generation 3 of the tables, with the log up to
+    message 184467. If an earlier version with other data has the same two numbers, the version has
+    a third number, for example g3.184467.92. The parameter `data_version` accepts this value."""
     depth: Depth | None = None
     """Start of the returned history, set by the tier. Omitted if the request names a start date, and
     for responses without a history."""
     has_more: bool
     """True if another page follows."""
     known_at: dt.datetime | None = None
-    """Instant of the parameter `known_at`. Omitted without the parameter."""
+    """Instant in the parameter `known_at`. Omitted if the request does not have this parameter."""
     limit: int
     """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
@@ -1190,9 +1238,9 @@ class ListMeta(Struct, frozen=True, kw_only=True):
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
-    """Value for `updated_since`. A later request with it returns the changes since this response. All
-    pages of a list have the same value. Omitted if the endpoint does not support `updated_since`,
-    and while the served generation changes."""
+    """Value for the parameter `updated_since`. A later request with this value returns the changes
+    since this response. All pages of a list have the same value. Omitted if the endpoint does not
+    support `updated_since`, and for a short time while the service switches to rebuilt data."""
     today: dt.date | None = None
     """Current day in New York. Omitted if the response does not depend on the current day."""
     warnings: list[Warning]
@@ -1299,22 +1347,23 @@ class MarketPrices(Struct, frozen=True, kw_only=True):
 
 
 class MarketPricesMeta(Struct, frozen=True, kw_only=True):
-    """Data version, range and basis of a page of the market's bars."""
+    """Data version, range and adjustment of a page of the market's bars."""
 
     as_of: dt.date | None = None
     """As-of date of the market: the newest session in the data."""
     count: int
     """Number of rows on this page."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467. A third number distinguishes
-    versions with the same sequence. The parameter `data_version` accepts this value."""
+    """Version of the data, for example g3.184467: generation 3 of the tables, with the log up to
+    message 184467. If an earlier version with other data has the same two numbers, the version has
+    a third number, for example g3.184467.92. The parameter `data_version` accepts this value."""
     depth: Depth | None = None
     """Start of the returned history, set by the tier. Omitted if the request names a start date, and
     for responses without a history."""
     has_more: bool
     """True if another page follows."""
     known_at: dt.datetime | None = None
-    """Instant of the parameter `known_at`. Omitted without the parameter."""
+    """Instant in the parameter `known_at`. Omitted if the request does not have this parameter."""
     limit: int
     """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
@@ -1322,9 +1371,9 @@ class MarketPricesMeta(Struct, frozen=True, kw_only=True):
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
-    """Value for `updated_since`. A later request with it returns the changes since this response. All
-    pages of a list have the same value. Omitted if the endpoint does not support `updated_since`,
-    and while the served generation changes."""
+    """Value for the parameter `updated_since`. A later request with this value returns the changes
+    since this response. All pages of a list have the same value. Omitted if the endpoint does not
+    support `updated_since`, and for a short time while the service switches to rebuilt data."""
     today: dt.date | None = None
     """Current day in New York. Omitted if the response does not depend on the current day."""
     warnings: list[Warning]
@@ -1332,9 +1381,11 @@ class MarketPricesMeta(Struct, frozen=True, kw_only=True):
     adjustment: str
     """Adjustment of the prices: raw, split, spin_off, dividend, all, or the list `spin_off,dividend`."""
     end_date: dt.date | None = None
-    """Last day; null without data."""
+    """Last day of the range; without dates in the request, the newest session. Null if there is no
+    data."""
     start_date: dt.date | None = None
-    """First day; null without data."""
+    """First day of the range; without dates in the request, the newest session. Null if there is no
+    data."""
 
 
 class Meta(Struct, frozen=True, kw_only=True):
@@ -1343,10 +1394,11 @@ class Meta(Struct, frozen=True, kw_only=True):
     as_of: dt.date | None = None
     """As-of date of the market: the newest session in the data."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467. A third number distinguishes
-    versions with the same sequence. The parameter `data_version` accepts this value."""
+    """Version of the data, for example g3.184467: generation 3 of the tables, with the log up to
+    message 184467. If an earlier version with other data has the same two numbers, the version has
+    a third number, for example g3.184467.92. The parameter `data_version` accepts this value."""
     known_at: dt.datetime | None = None
-    """Instant of the parameter `known_at`. Omitted without the parameter."""
+    """Instant in the parameter `known_at`. Omitted if the request does not have this parameter."""
     warnings: list[Warning] = field(default_factory=list)
     """Warnings about the response; omitted if empty."""
 
@@ -1365,29 +1417,30 @@ class Metrics(Struct, frozen=True, kw_only=True):
     as_of: dt.date
     """Market date of the metrics."""
     price: Decimal | None = None
-    """Latest raw close in `price_currency`, adjusted for the splits after its session."""
+    """Latest close in `price_currency`, adjusted for splits after its session, but not for dividends."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     dividend_status: str
-    """Dividend status of the payer (R6).
+    """Dividend status of the security (R6).
 
     One of: active, non_payer, suspended, lapsed, unknown.
     """
     dps_ttm: Decimal | None = None
-    """Regular dividends with an ex-date in the last 12 months (R7)."""
+    """Sum of the regular dividends per share with an ex-date in the last 12 months (R7)."""
     dps_ttm_total: Decimal | None = None
-    """Regular and special dividends per share with an ex-date in the last 12 months. Capital gains are
-    included."""
+    """Sum of the regular and special dividends per share with an ex-date in the last 12 months.
+    Distributions of capital gains are included."""
     dps_forward: Decimal | None = None
     """Forward (indicated) dividends of the next 12 months (R8); null for funds, irregular payers and
     delisted securities."""
     forward_basis: str
-    """Method by which dps_forward was computed.
+    """Payment from which `dps_forward` is computed; `none` if no payment is used.
 
     One of: declared, last_times_frequency, none.
     """
     dividend_yield: Decimal | None = None
-    """Headline yield, percent (R9)."""
+    """Headline yield, percent: the forward yield if a forward dividend exists, otherwise the trailing
+    yield (R9)."""
     yield_basis: str | None = None
     """Basis of the headline yield: forward or trailing dividends.
 
@@ -1400,16 +1453,16 @@ class Metrics(Struct, frozen=True, kw_only=True):
     yield_forward: Decimal | None = None
     """Forward yield: dps_forward / price, percent."""
     yield_5y_avg: Decimal | None = None
-    """Mean trailing (TTM) yield over the month ends of five years, percent."""
+    """Mean of the trailing (TTM) yields at the month ends of the last five years, percent."""
     yield_5y_high: Decimal | None = None
-    """Highest trailing (TTM) yield at a month end of five years, percent."""
+    """Highest trailing (TTM) yield at a month end of the last five years, percent."""
     yield_5y_low: Decimal | None = None
-    """Lowest trailing (TTM) yield at a month end of five years, percent."""
+    """Lowest trailing (TTM) yield at a month end of the last five years, percent."""
     ttm_payment_count: int
     """Number of regular ex-dates in the last 12 months."""
     ttm_complete: bool
-    """True if the data cover the last 12 months. False if the listing or the data began later.
-    Incomplete figures are not annualised."""
+    """True if the data cover the last 12 months. False if the listing or the data began within these
+    months; trailing figures are then not scaled up to a full year."""
     frequency: str
     """Payment frequency (R5).
 
@@ -1422,7 +1475,7 @@ class Metrics(Struct, frozen=True, kw_only=True):
     """Regular dividends over diluted earnings per share, both TTM, percent (R17). For real estate,
     funds from operations replace earnings."""
     fcf_payout_ratio: Decimal | None = None
-    """Dividends paid over free cash flow, percent (R17)."""
+    """Dividends paid, divided by free cash flow, percent (R17)."""
     dividend_cover: Decimal | None = None
     """Dividend cover: earnings over dividends, a ratio."""
     growth_1y: Decimal | None = None
@@ -1440,18 +1493,18 @@ class Metrics(Struct, frozen=True, kw_only=True):
     streak_at_risk: bool
     """True if the forward dividend is below the total of the last complete year."""
     payment_streak_years: int
-    """Payment streak: consecutive years with a regular payment in the data. It can be shorter than a
-    seeded increase streak (`streak_seeded`)."""
+    """Payment streak: consecutive years with a regular payment in the data. It can be shorter than an
+    increase streak that includes years entered by an operator (`streak_seeded`)."""
     streak_started: int | None = None
     """First year of the increase streak; null without an increase."""
     latest_increase_date: dt.date | None = None
-    """Ex-date of the newest increase of the regular rate."""
+    """Ex-date of the newest increase of the regular amount per payment."""
     latest_increase_percent: Decimal | None = None
-    """Size of the newest increase of the regular rate, percent."""
+    """Size of the newest increase of the regular amount per payment, percent."""
     last_cut_date: dt.date | None = None
-    """Ex-date of the newest cut of the regular rate."""
+    """Ex-date of the newest cut of the regular amount per payment."""
     cuts_10y: int
-    """Number of cuts of the regular rate in ten years."""
+    """Number of cuts of the regular amount per payment in the last ten years."""
     first_payment_date: dt.date | None = None
     """First known regular ex-date."""
     payment_count: int
@@ -1470,7 +1523,7 @@ class Metrics(Struct, frozen=True, kw_only=True):
     chowder_number: Decimal | None = None
     """Chowder number: forward yield plus five-year growth, percentage points (R16)."""
     chowder_pass: bool | None = None
-    """True if the Chowder number reaches the threshold of the yield and sector."""
+    """True if the Chowder number reaches the threshold for the security's yield and sector."""
     safety: str | None = None
     """Safety label (R18).
 
@@ -1487,51 +1540,58 @@ class Metrics(Struct, frozen=True, kw_only=True):
     beta_5y: Decimal | None = None
     """Beta against the benchmark, from 60 monthly returns (R23)."""
     annual_totals: list[AnnualTotal] = field(default_factory=list)
-    """Split-adjusted regular dividends by calendar year. Years that begin before the history of the
-    caller's tier are left out."""
+    """Regular dividends of each year, adjusted for splits. The caller's subscription tier limits how
+    far back the history goes. Years that begin before this limit are left out."""
     flags: list[str] = field(default_factory=list)
-    """Flags of a security's metrics. Each withdrawn record adds the flag `cancelled:` with the id of
-    the record. - `amount_basis_suspect`: The amounts before a split are probably already per new
-    share. Growth and streak across the split are null (R37). - `amount_held`: The newest regular
-    amount is quarantined until the next amount confirms or refutes it (R28). - `amount_dip`: An
-    amount is below both neighbouring amounts. Growth and streak use the smaller neighbouring amount
-    instead (R34). - `boundary_shift`: A payment belongs to the year before or after the year of its
-    ex-date (R34). - `conflicting_duplicate`: Rows of one payment or split had different amounts or
-    ratios; the newer row is used (R29). - `currency_mismatch`: Dividends and prices are in
-    different currencies, so that yields are null (R4). - `declared_after_ex`: A dividend was
-    declared after its ex-date. It is used from its ex-date on (R39). - `dividends_missing`:
-    Adjusted closes of a price file show dividends for which no dividend row exists (R38). -
-    `duplicate_collapsed`: Rows of one payment or split were merged into one row. `explain` lists
-    the dropped rows (R29). - `ex_date_derived`: An ex-date was derived from its record date (R1). -
-    `ex_date_unexpected`: The vendor's ex-date differs from the ex-date that follows from the record
-    date (R1). - `factor_skipped`: A distribution does not adjust prices. It is at least as large as
-    the close before its ex-date, or in another currency (R11). - `frequency_conflict`: The
-    frequency inferred from ex-dates replaced a different vendor's frequency (R5). -
-    `inferred_special`: The payment schedule reads a row, or a part of its amount, as special (R34).
-    - `latest_amount_unusual`: The latest amount is at least 3 times the median of the amounts
-    before it, and not confirmed. The forward dividend uses the previous payment (R8). -
-    `near_duplicate`: Two rows with ex-dates a few days apart are one payment, so one row was
-    dropped (R34). - `no_dividend_feed`: No source that covers the security carries dividends. Its
-    dividends are therefore unknown (R38). - `no_prev_close`: A distribution does not adjust prices,
-    because no close before its ex-date is known (R11). - `overdue`: The expected ex-date passed
-    without a declaration (R19). - `payment_gap`: A payment is missing in a year of growth or streak
-    (R34). - `payment_translated`: A payment has rows in two currencies; the row in the currency of
-    the prices is used (R39). - `price_jump_without_split`: A price moved by a usual split ratio,
-    but no row of a split explains it (R30). - `price_level_break`: A price rose or fell by a factor
-    of more than 3 and did not return. No known event explains it (R36). - `provisional`: The
-    security has no reference record. Only rows with its symbol are known. - `special_by_price`: A
-    large regular amount contains a special part; the price or adjusted closes prove the amount
-    (R28). - `spin_off_review`: The increase streak spans a spin-off, which neither extends nor ends
-    the streak (R14, R35). - `split_not_in_price`: The price contradicts a split: the price did not
-    move, or moved on another session or by another factor (R36). - `streak_seeded`: The increase
-    streak contains years of an operator's seed. The payment streak contains only years of the data
+    """Warning about the data behind a security's metrics. The metrics can also have flags that are not
+    in this list: each withdrawn record adds a flag of the form `cancelled:` followed by the id of
+    the record. - `amount_basis_suspect`: The amounts before a split were probably adjusted for the
+    split twice. Growth across the split is null, and the streak starts after the split (R37). -
+    `amount_held`: The newest regular amount is quarantined until the next amount confirms or
+    refutes it (R28). - `amount_dip`: A regular amount is below both the previous and the next
+    amount. Growth and streak are computed as if the amount were the smaller of the previous and the
+    next amount (R34). - `boundary_shift`: A payment near the turn of the year is added to the
+    annual total of the year before or after the calendar year of its ex-date (R34). -
+    `conflicting_duplicate`: Rows of the same payment or split have different amounts or ratios. The
+    amount or ratio of the newest row is used (R29). - `currency_mismatch`: Dividends and prices are
+    in different currencies, so that yields are null (R4). - `declared_after_ex`: A dividend was
+    declared after its ex-date. Figures include the dividend from the ex-date on, not only from the
+    declaration date on (R39). - `dividends_missing`: The adjusted closes of a price file show
+    dividends that are missing from the data (R38). - `duplicate_collapsed`: Rows of the same
+    payment or split were merged into one row. The response with `explain=true` lists the dropped
+    rows (R29). - `ex_date_derived`: A dividend has no ex-date in the feed. The ex-date was derived
+    from the record date (R1). - `ex_date_unexpected`: The vendor's ex-date differs from the ex-date
+    that follows from the record date (R1). - `factor_skipped`: Prices are not adjusted for a
+    distribution, because its amount is at least as large as the close before its ex-date, or
+    because it is in another currency (R11). - `frequency_conflict`: The vendor states a payment
+    frequency that does not fit the ex-dates. The frequency inferred from the ex-dates is used
+    instead (R5). - `inferred_special`: A dividend declared as regular is treated as special, wholly
+    or in part (R34). - `latest_amount_unusual`: The latest regular amount is at least 3 times the
+    median of the amounts before it. The forward dividend uses the previous payment until the next
+    payment confirms the latest amount (R8). - `near_duplicate`: Two rows with ex-dates a few days
+    apart are one payment, so one row was dropped (R34). - `no_dividend_feed`: No data source of the
+    security includes dividends, so the security's dividends are unknown (R38). - `no_prev_close`:
+    Prices are not adjusted for a distribution, because no close before its ex-date is known (R11).
+    - `overdue`: The expected ex-date passed without a declaration (R19). - `payment_gap`: A payment
+    is missing in a year that growth or streak figures use (R34). - `payment_translated`: A payment
+    has rows in two currencies; the row in the currency of the prices is used (R39). -
+    `price_jump_without_split`: The price moved by a usual split ratio, for example 2, but no known
+    split or distribution explains the move (R30). - `price_level_break`: A price rose or fell by a
+    factor of more than 3 and did not return. No known event explains it (R36). - `provisional`: The
+    security has no reference record, so its name and type are unknown. Only its symbol is known,
+    from other data. - `special_by_price`: A regular amount is far above the usual one, but a price
+    fall or adjusted closes confirm it. The amount is treated as special, wholly or in part (R28). -
+    `spin_off_review`: The increase streak spans a spin-off, which neither extends nor ends the
+    streak (R14, R35). - `split_not_in_price`: The price contradicts a split: the price did not
+    move, or moved in another session or by another factor (R36). - `streak_seeded`: The increase
+    streak includes years entered by an operator. The payment streak includes only years in the data
     (R14). - `ttm_incomplete`: The data cover only a part of the trailing year (R7). -
     `ttm_payment_count_unusual`: The number of payments in the trailing year does not fit the
     payment frequency (R7). - `unknown_type`: A distribution of unknown type is treated as regular
     (R3). - `yield_suspect`: The headline yield is above 25 % (R18)."""
     quarantined: list[Quarantined] = field(default_factory=list)
-    """Rows excluded from the figures (quarantined), with the reason. Rows before the history of the
-    caller's tier are left out."""
+    """Rows excluded from the figures (quarantined), with the reason. The caller's subscription tier
+    limits how far back the history goes. Rows from before this limit are left out."""
     method_version: str
     """Version of the rules, followed by the parameters that differ from their defaults."""
 
@@ -1549,29 +1609,30 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     as_of: dt.date
     """Market date of the metrics."""
     price: Decimal | None = None
-    """Latest raw close in `price_currency`, adjusted for the splits after its session."""
+    """Latest close in `price_currency`, adjusted for splits after its session, but not for dividends."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     dividend_status: str
-    """Dividend status of the payer (R6).
+    """Dividend status of the security (R6).
 
     One of: active, non_payer, suspended, lapsed, unknown.
     """
     dps_ttm: Decimal | None = None
-    """Regular dividends with an ex-date in the last 12 months (R7)."""
+    """Sum of the regular dividends per share with an ex-date in the last 12 months (R7)."""
     dps_ttm_total: Decimal | None = None
-    """Regular and special dividends per share with an ex-date in the last 12 months. Capital gains are
-    included."""
+    """Sum of the regular and special dividends per share with an ex-date in the last 12 months.
+    Distributions of capital gains are included."""
     dps_forward: Decimal | None = None
     """Forward (indicated) dividends of the next 12 months (R8); null for funds, irregular payers and
     delisted securities."""
     forward_basis: str
-    """Method by which dps_forward was computed.
+    """Payment from which `dps_forward` is computed; `none` if no payment is used.
 
     One of: declared, last_times_frequency, none.
     """
     dividend_yield: Decimal | None = None
-    """Headline yield, percent (R9)."""
+    """Headline yield, percent: the forward yield if a forward dividend exists, otherwise the trailing
+    yield (R9)."""
     yield_basis: str | None = None
     """Basis of the headline yield: forward or trailing dividends.
 
@@ -1584,16 +1645,16 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     yield_forward: Decimal | None = None
     """Forward yield: dps_forward / price, percent."""
     yield_5y_avg: Decimal | None = None
-    """Mean trailing (TTM) yield over the month ends of five years, percent."""
+    """Mean of the trailing (TTM) yields at the month ends of the last five years, percent."""
     yield_5y_high: Decimal | None = None
-    """Highest trailing (TTM) yield at a month end of five years, percent."""
+    """Highest trailing (TTM) yield at a month end of the last five years, percent."""
     yield_5y_low: Decimal | None = None
-    """Lowest trailing (TTM) yield at a month end of five years, percent."""
+    """Lowest trailing (TTM) yield at a month end of the last five years, percent."""
     ttm_payment_count: int
     """Number of regular ex-dates in the last 12 months."""
     ttm_complete: bool
-    """True if the data cover the last 12 months. False if the listing or the data began later.
-    Incomplete figures are not annualised."""
+    """True if the data cover the last 12 months. False if the listing or the data began within these
+    months; trailing figures are then not scaled up to a full year."""
     frequency: str
     """Payment frequency (R5).
 
@@ -1606,7 +1667,7 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     """Regular dividends over diluted earnings per share, both TTM, percent (R17). For real estate,
     funds from operations replace earnings."""
     fcf_payout_ratio: Decimal | None = None
-    """Dividends paid over free cash flow, percent (R17)."""
+    """Dividends paid, divided by free cash flow, percent (R17)."""
     dividend_cover: Decimal | None = None
     """Dividend cover: earnings over dividends, a ratio."""
     growth_1y: Decimal | None = None
@@ -1624,18 +1685,18 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     streak_at_risk: bool
     """True if the forward dividend is below the total of the last complete year."""
     payment_streak_years: int
-    """Payment streak: consecutive years with a regular payment in the data. It can be shorter than a
-    seeded increase streak (`streak_seeded`)."""
+    """Payment streak: consecutive years with a regular payment in the data. It can be shorter than an
+    increase streak that includes years entered by an operator (`streak_seeded`)."""
     streak_started: int | None = None
     """First year of the increase streak; null without an increase."""
     latest_increase_date: dt.date | None = None
-    """Ex-date of the newest increase of the regular rate."""
+    """Ex-date of the newest increase of the regular amount per payment."""
     latest_increase_percent: Decimal | None = None
-    """Size of the newest increase of the regular rate, percent."""
+    """Size of the newest increase of the regular amount per payment, percent."""
     last_cut_date: dt.date | None = None
-    """Ex-date of the newest cut of the regular rate."""
+    """Ex-date of the newest cut of the regular amount per payment."""
     cuts_10y: int
-    """Number of cuts of the regular rate in ten years."""
+    """Number of cuts of the regular amount per payment in the last ten years."""
     first_payment_date: dt.date | None = None
     """First known regular ex-date."""
     payment_count: int
@@ -1654,7 +1715,7 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     chowder_number: Decimal | None = None
     """Chowder number: forward yield plus five-year growth, percentage points (R16)."""
     chowder_pass: bool | None = None
-    """True if the Chowder number reaches the threshold of the yield and sector."""
+    """True if the Chowder number reaches the threshold for the security's yield and sector."""
     safety: str | None = None
     """Safety label (R18).
 
@@ -1671,55 +1732,63 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     beta_5y: Decimal | None = None
     """Beta against the benchmark, from 60 monthly returns (R23)."""
     annual_totals: list[AnnualTotal] = field(default_factory=list)
-    """Split-adjusted regular dividends by calendar year. Years that begin before the history of the
-    caller's tier are left out."""
+    """Regular dividends of each year, adjusted for splits. The caller's subscription tier limits how
+    far back the history goes. Years that begin before this limit are left out."""
     flags: list[str] = field(default_factory=list)
-    """Flags of a security's metrics. Each withdrawn record adds the flag `cancelled:` with the id of
-    the record. - `amount_basis_suspect`: The amounts before a split are probably already per new
-    share. Growth and streak across the split are null (R37). - `amount_held`: The newest regular
-    amount is quarantined until the next amount confirms or refutes it (R28). - `amount_dip`: An
-    amount is below both neighbouring amounts. Growth and streak use the smaller neighbouring amount
-    instead (R34). - `boundary_shift`: A payment belongs to the year before or after the year of its
-    ex-date (R34). - `conflicting_duplicate`: Rows of one payment or split had different amounts or
-    ratios; the newer row is used (R29). - `currency_mismatch`: Dividends and prices are in
-    different currencies, so that yields are null (R4). - `declared_after_ex`: A dividend was
-    declared after its ex-date. It is used from its ex-date on (R39). - `dividends_missing`:
-    Adjusted closes of a price file show dividends for which no dividend row exists (R38). -
-    `duplicate_collapsed`: Rows of one payment or split were merged into one row. `explain` lists
-    the dropped rows (R29). - `ex_date_derived`: An ex-date was derived from its record date (R1). -
-    `ex_date_unexpected`: The vendor's ex-date differs from the ex-date that follows from the record
-    date (R1). - `factor_skipped`: A distribution does not adjust prices. It is at least as large as
-    the close before its ex-date, or in another currency (R11). - `frequency_conflict`: The
-    frequency inferred from ex-dates replaced a different vendor's frequency (R5). -
-    `inferred_special`: The payment schedule reads a row, or a part of its amount, as special (R34).
-    - `latest_amount_unusual`: The latest amount is at least 3 times the median of the amounts
-    before it, and not confirmed. The forward dividend uses the previous payment (R8). -
-    `near_duplicate`: Two rows with ex-dates a few days apart are one payment, so one row was
-    dropped (R34). - `no_dividend_feed`: No source that covers the security carries dividends. Its
-    dividends are therefore unknown (R38). - `no_prev_close`: A distribution does not adjust prices,
-    because no close before its ex-date is known (R11). - `overdue`: The expected ex-date passed
-    without a declaration (R19). - `payment_gap`: A payment is missing in a year of growth or streak
-    (R34). - `payment_translated`: A payment has rows in two currencies; the row in the currency of
-    the prices is used (R39). - `price_jump_without_split`: A price moved by a usual split ratio,
-    but no row of a split explains it (R30). - `price_level_break`: A price rose or fell by a factor
-    of more than 3 and did not return. No known event explains it (R36). - `provisional`: The
-    security has no reference record. Only rows with its symbol are known. - `special_by_price`: A
-    large regular amount contains a special part; the price or adjusted closes prove the amount
-    (R28). - `spin_off_review`: The increase streak spans a spin-off, which neither extends nor ends
-    the streak (R14, R35). - `split_not_in_price`: The price contradicts a split: the price did not
-    move, or moved on another session or by another factor (R36). - `streak_seeded`: The increase
-    streak contains years of an operator's seed. The payment streak contains only years of the data
+    """Warning about the data behind a security's metrics. The metrics can also have flags that are not
+    in this list: each withdrawn record adds a flag of the form `cancelled:` followed by the id of
+    the record. - `amount_basis_suspect`: The amounts before a split were probably adjusted for the
+    split twice. Growth across the split is null, and the streak starts after the split (R37). -
+    `amount_held`: The newest regular amount is quarantined until the next amount confirms or
+    refutes it (R28). - `amount_dip`: A regular amount is below both the previous and the next
+    amount. Growth and streak are computed as if the amount were the smaller of the previous and the
+    next amount (R34). - `boundary_shift`: A payment near the turn of the year is added to the
+    annual total of the year before or after the calendar year of its ex-date (R34). -
+    `conflicting_duplicate`: Rows of the same payment or split have different amounts or ratios. The
+    amount or ratio of the newest row is used (R29). - `currency_mismatch`: Dividends and prices are
+    in different currencies, so that yields are null (R4). - `declared_after_ex`: A dividend was
+    declared after its ex-date. Figures include the dividend from the ex-date on, not only from the
+    declaration date on (R39). - `dividends_missing`: The adjusted closes of a price file show
+    dividends that are missing from the data (R38). - `duplicate_collapsed`: Rows of the same
+    payment or split were merged into one row. The response with `explain=true` lists the dropped
+    rows (R29). - `ex_date_derived`: A dividend has no ex-date in the feed. The ex-date was derived
+    from the record date (R1). - `ex_date_unexpected`: The vendor's ex-date differs from the ex-date
+    that follows from the record date (R1). - `factor_skipped`: Prices are not adjusted for a
+    distribution, because its amount is at least as large as the close before its ex-date, or
+    because it is in another currency (R11). - `frequency_conflict`: The vendor states a payment
+    frequency that does not fit the ex-dates. The frequency inferred from the ex-dates is used
+    instead (R5). - `inferred_special`: A dividend declared as regular is treated as special, wholly
+    or in part (R34). - `latest_amount_unusual`: The latest regular amount is at least 3 times the
+    median of the amounts before it. The forward dividend uses the previous payment until the next
+    payment confirms the latest amount (R8). - `near_duplicate`: Two rows with ex-dates a few days
+    apart are one payment, so one row was dropped (R34). - `no_dividend_feed`: No data source of the
+    security includes dividends, so the security's dividends are unknown (R38). - `no_prev_close`:
+    Prices are not adjusted for a distribution, because no close before its ex-date is known (R11).
+    - `overdue`: The expected ex-date passed without a declaration (R19). - `payment_gap`: A payment
+    is missing in a year that growth or streak figures use (R34). - `payment_translated`: A payment
+    has rows in two currencies; the row in the currency of the prices is used (R39). -
+    `price_jump_without_split`: The price moved by a usual split ratio, for example 2, but no known
+    split or distribution explains the move (R30). - `price_level_break`: A price rose or fell by a
+    factor of more than 3 and did not return. No known event explains it (R36). - `provisional`: The
+    security has no reference record, so its name and type are unknown. Only its symbol is known,
+    from other data. - `special_by_price`: A regular amount is far above the usual one, but a price
+    fall or adjusted closes confirm it. The amount is treated as special, wholly or in part (R28). -
+    `spin_off_review`: The increase streak spans a spin-off, which neither extends nor ends the
+    streak (R14, R35). - `split_not_in_price`: The price contradicts a split: the price did not
+    move, or moved in another session or by another factor (R36). - `streak_seeded`: The increase
+    streak includes years entered by an operator. The payment streak includes only years in the data
     (R14). - `ttm_incomplete`: The data cover only a part of the trailing year (R7). -
     `ttm_payment_count_unusual`: The number of payments in the trailing year does not fit the
     payment frequency (R7). - `unknown_type`: A distribution of unknown type is treated as regular
     (R3). - `yield_suspect`: The headline yield is above 25 % (R18)."""
     quarantined: list[Quarantined] = field(default_factory=list)
-    """Rows excluded from the figures (quarantined), with the reason. Rows before the history of the
-    caller's tier are left out."""
+    """Rows excluded from the figures (quarantined), with the reason. The caller's subscription tier
+    limits how far back the history goes. Rows from before this limit are left out."""
     method_version: str
     """Version of the rules, followed by the parameters that differ from their defaults."""
     explanation: Explanation | None = None
-    """Observations, choices and formulas behind the figures. Omitted without `explain=true`."""
+    """Formulas of the figures, and the records from which the figures are computed. Omitted without
+    `explain=true`."""
 
 
 class NextDividend(Struct, frozen=True, kw_only=True):
@@ -1752,7 +1821,7 @@ class Payer(Struct, frozen=True, kw_only=True):
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent."""
     exchange: str | None = None
-    """Market identifier code."""
+    """Market identifier code of the primary listing."""
     name: str
     """Name of the company or fund."""
     price: Decimal | None = None
@@ -1778,14 +1847,14 @@ class PortfolioIncome(Struct, frozen=True, kw_only=True):
     holdings: list[HoldingIncome] = field(default_factory=list)
     """Holdings in request order. Several symbols of one security are merged into one holding."""
     gaps: list[IncomeGap] = field(default_factory=list)
-    """Reasons for missing income and figures."""
+    """Reasons why income or a figure is missing, by symbol."""
     payments: list[IncomePayment] = field(default_factory=list)
     """Payments included in the sums, ordered by payment date."""
 
 
 class PricePoint(Struct, frozen=True, kw_only=True):
-    """A price bar of one session or period. Open, high, low, close, volume, vwap and change are on the
-    requested basis."""
+    """A price bar of one session, or of a longer period such as a week. Open, high, low, close,
+    volume, vwap and change have the requested adjustment."""
 
     adj_close: Decimal
     """Last price of the period, adjusted for splits and dividends (R11)."""
@@ -1796,9 +1865,10 @@ class PricePoint(Struct, frozen=True, kw_only=True):
     close: Decimal
     """Last price of the period."""
     date: dt.date
-    """Session, or last session of the period."""
+    """Day of the session. For a longer period, the day of its last session."""
     dividend: Decimal | None = None
-    """Cash per share with an ex-date in the period, as declared."""
+    """Cash per share, as declared: the sum of the dividends with an ex-date in the period. Null
+    without such a dividend."""
     high: Decimal | None = None
     """Highest price of the period."""
     low: Decimal | None = None
@@ -1808,9 +1878,11 @@ class PricePoint(Struct, frozen=True, kw_only=True):
     raw_close: Decimal
     """Last price of the period as traded."""
     split_factor: Decimal
-    """Multiplier of the raw price for later splits and spin-offs."""
+    """Multiplier that adjusts raw_close for later splits and for later price-only actions, such as a
+    spin-off reported as a ratio. Dividends are left out."""
     split_ratio: Decimal | None = None
-    """New shares per old share for the splits of the period."""
+    """New shares per old share: the product of the ratios of all splits with an ex-date in the period.
+    Null without a split."""
     total_factor: Decimal
     """Multiplier that converts raw_close to adj_close."""
     trade_count: int | None = None
@@ -1829,7 +1901,7 @@ class PriceRow(Struct, frozen=True, kw_only=True):
     currency: str | None = None
     """ISO 4217 currency of every price."""
     date: dt.date
-    """Session, or last session of the period."""
+    """Day of the session. For a longer period, the day of its last session."""
     open: Decimal | None = None
     """First price of the period."""
     high: Decimal | None = None
@@ -1849,13 +1921,16 @@ class PriceRow(Struct, frozen=True, kw_only=True):
     adj_close: Decimal
     """Last price of the period, adjusted for splits and dividends (R11)."""
     split_factor: Decimal
-    """Multiplier of the raw price for later splits and spin-offs."""
+    """Multiplier that adjusts raw_close for later splits and for later price-only actions, such as a
+    spin-off reported as a ratio. Dividends are left out."""
     total_factor: Decimal
     """Multiplier that converts raw_close to adj_close."""
     dividend: Decimal | None = None
-    """Cash per share with an ex-date in the period, as declared."""
+    """Cash per share, as declared: the sum of the dividends with an ex-date in the period. Null
+    without such a dividend."""
     split_ratio: Decimal | None = None
-    """New shares per old share for the splits of the period."""
+    """New shares per old share: the product of the ratios of all splits with an ex-date in the period.
+    Null without a split."""
     change: Decimal | None = None
     """Change of the close since the last session before the period."""
     change_percent: Decimal | None = None
@@ -1872,22 +1947,24 @@ class PricesAnswer(Struct, frozen=True, kw_only=True):
 
 
 class PricesMeta(Struct, frozen=True, kw_only=True):
-    """Data version, basis and total return of a page of price points."""
+    """Metadata of a page of prices: the data version, the adjustment of the prices, and the total
+    return over the requested range."""
 
     as_of: dt.date | None = None
     """As-of date of the market: the newest session in the data."""
     count: int
     """Number of rows on this page."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467. A third number distinguishes
-    versions with the same sequence. The parameter `data_version` accepts this value."""
+    """Version of the data, for example g3.184467: generation 3 of the tables, with the log up to
+    message 184467. If an earlier version with other data has the same two numbers, the version has
+    a third number, for example g3.184467.92. The parameter `data_version` accepts this value."""
     depth: Depth | None = None
     """Start of the returned history, set by the tier. Omitted if the request names a start date, and
     for responses without a history."""
     has_more: bool
     """True if another page follows."""
     known_at: dt.datetime | None = None
-    """Instant of the parameter `known_at`. Omitted without the parameter."""
+    """Instant in the parameter `known_at`. Omitted if the request does not have this parameter."""
     limit: int
     """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
@@ -1895,9 +1972,9 @@ class PricesMeta(Struct, frozen=True, kw_only=True):
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
-    """Value for `updated_since`. A later request with it returns the changes since this response. All
-    pages of a list have the same value. Omitted if the endpoint does not support `updated_since`,
-    and while the served generation changes."""
+    """Value for the parameter `updated_since`. A later request with this value returns the changes
+    since this response. All pages of a list have the same value. Omitted if the endpoint does not
+    support `updated_since`, and for a short time while the service switches to rebuilt data."""
     today: dt.date | None = None
     """Current day in New York. Omitted if the response does not depend on the current day."""
     warnings: list[Warning]
@@ -1917,13 +1994,14 @@ class PricesMeta(Struct, frozen=True, kw_only=True):
     symbol: str
     """Canonical ticker."""
     total_return: Decimal | None = None
-    """Total return from the first to the last bar of the whole range, percent. Dividends are
-    reinvested at the close of their ex-date. Null if there is no bar, or if a distribution was paid
-    in another currency."""
+    """Total return from the first to the last bar of the requested range, percent. The range may be
+    longer than this page. Dividends are reinvested at the close of their ex-date. Null if there is
+    no bar, or if a distribution was paid in another currency."""
 
 
 class Pricing(Struct, frozen=True, kw_only=True):
-    """Prices in a snapshot: the price fields of the quote, in the row's currency."""
+    """Prices in the snapshot of a security. They equal the price fields of its quote, in the currency
+    of its stock row."""
 
     avg_volume_30d: int | None = None
     """Mean volume of the newest 30 sessions, shares."""
@@ -1938,9 +2016,10 @@ class Pricing(Struct, frozen=True, kw_only=True):
     open: Decimal | None = None
     """Open of the latest session."""
     previous_close: Decimal | None = None
-    """Close of the previous session, on the share basis of the latest session."""
+    """Close of the previous session, adjusted for splits after it."""
     price: Decimal | None = None
-    """Latest raw close, adjusted for the splits after its session, in the row's currency."""
+    """Latest close in the row's currency, adjusted for splits after its session, but not for
+    dividends."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     sma_200: Decimal | None = None
@@ -1960,33 +2039,36 @@ class Pricing(Struct, frozen=True, kw_only=True):
 
 
 class ProjectionHealth(Struct, frozen=True, kw_only=True):
-    """Lag of the served data behind the log."""
+    """Lag of the served data behind the log, which contains all loaded data."""
 
     as_of: dt.date | None = None
-    """Newest session in the data."""
+    """As-of date of the market: the newest session in the data."""
     data_version: str | None = None
-    """Generation and log sequence of the served data."""
+    """Version of the served data, for example g3.184467; null if no data is served."""
     lag_events: int | None = None
-    """Number of log messages that are not applied yet; null if the log is unreachable."""
+    """Number of log messages that the served data does not contain yet; null if the log is unreachable
+    or not configured."""
     lag_seconds: int | None = None
     """Time since the served data last contained all messages of the log, in seconds; null if the log
-    is unreachable."""
+    is unreachable or not configured."""
 
 
 class Quarantined(Struct, frozen=True, kw_only=True):
-    """A quarantined row, which no figure uses. It is used again if a decision releases it or its
-    neighbouring rows no longer contradict it."""
+    """A quarantined row: no figure uses it, because it is invalid or contradicts other data. It is
+    used again if a person reviews and releases it, or if its neighbouring rows no longer contradict
+    it."""
 
     date: dt.date | None = None
-    """Ex-date or session of the row."""
+    """Session of a price, or ex-date of a dividend or split. For a dividend without an ex-date, its
+    record date."""
     id: str | None = None
-    """Vendor's id of the row."""
+    """Vendor's id of the row; null if the vendor gives none."""
     kind: str
     """Kind of the row: price, dividend or split."""
     line: int
     """Line in the feed's file; 0 if unknown."""
     message: str
-    """Fault of the row, as a sentence."""
+    """Description of the row's fault, as a sentence."""
     reason: str
     """Stable code of the reason for the quarantine.
 
@@ -1996,7 +2078,7 @@ class Quarantined(Struct, frozen=True, kw_only=True):
     unconfirmed_price.
     """
     source: str
-    """Feed of the row."""
+    """Name of the feed that reported the row."""
     symbol: str
     """Canonical ticker."""
 
@@ -2013,7 +2095,8 @@ class QuotaUsage(Struct, frozen=True, kw_only=True):
 
 
 class Quote(Struct, frozen=True, kw_only=True):
-    """End-of-day quote. Prices are raw, in `currency`; averages and ranges are split-adjusted."""
+    """End-of-day quote. Prices, averages and ranges are in `currency`, adjusted for splits, but not
+    for dividends."""
 
     symbol: str
     """Canonical ticker."""
@@ -2034,7 +2117,7 @@ class Quote(Struct, frozen=True, kw_only=True):
     day_low: Decimal | None = None
     """Low of the latest session."""
     previous_close: Decimal | None = None
-    """Close of the previous session, on the share basis of the latest session."""
+    """Close of the previous session, adjusted for splits after it."""
     change: Decimal | None = None
     """Change of the price since the previous session: price - previous_close."""
     change_percent: Decimal | None = None
@@ -2066,28 +2149,30 @@ class Quote(Struct, frozen=True, kw_only=True):
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent (R9)."""
     annual_dividend: Decimal | None = None
-    """Annual dividend per share from which the headline yield is computed, in `dividend_currency`."""
+    """Annual dividend per share from which the headline yield is computed, in `dividend_currency`: the
+    forward dividend, or else the trailing dividend."""
     dividend_currency: str | None = None
     """ISO 4217 currency of the dividends; null for non-payers."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     source: str
-    """Kind of the quote, always `eod` (end of day). It is not a feed, unlike the `source` of a
-    dividend.
+    """Kind of the quote, always `eod` (end of day). Unlike the `source` of a dividend, this field does
+    not name a feed.
 
     One of: eod.
     """
     updated_at: dt.datetime
-    """Observation time of the newest fact from which the row is computed."""
+    """Time at which a feed reported the newest data used for the row."""
 
 
 class Revision(Struct, frozen=True, kw_only=True):
-    """Change of a served value after new facts, a new rule or a new policy."""
+    """Change of a value that was already published in responses. It is caused by new data, a changed
+    rule parameter or a changed source policy."""
 
     symbol: str
     """Canonical ticker."""
     known_at: dt.datetime
-    """Time since which the new value is served."""
+    """Time at which the first data version with the new value became current."""
     data_version: str
     """First data version with the new value."""
     kind: str
@@ -2098,7 +2183,8 @@ class Revision(Struct, frozen=True, kw_only=True):
     id: str | None = None
     """Id of the dividend or split record; null for a figure."""
     date: dt.date
-    """Ex-date of the record; for a figure, the market date of `before` and `after`."""
+    """Ex-date of the record. For a figure, the market date for which the values before and after the
+    revision were both computed."""
     field: str
     """Name of the revised field."""
     before: str | None = None
@@ -2106,16 +2192,17 @@ class Revision(Struct, frozen=True, kw_only=True):
     after: str | None = None
     """Value after the revision, as text; null if it is unknown."""
     first_reported: str | None = None
-    """First served value of the field, as text."""
+    """First value of the field in responses, as text; null if it was unknown."""
     latest: str | None = None
-    """Value after the newest revision of the field, as text."""
+    """Value after the newest revision of the field, as text; null if it is unknown."""
     reason: str
     """Reason for the revision.
 
     One of: correction, retraction, new_source, new_record, policy, rule.
     """
     source: str | None = None
-    """Feed of the record after the revision; null for a figure and for a withdrawn record."""
+    """Feed of the dividend record after the revision; null for a figure, for a split, and for a
+    dividend that no longer exists."""
 
 
 class ScreenerAnswer(Struct, frozen=True, kw_only=True):
@@ -2128,7 +2215,7 @@ class ScreenerAnswer(Struct, frozen=True, kw_only=True):
 
 
 class ScreenerFigures(Struct, frozen=True, kw_only=True):
-    """Figures of a screener that the stock row does not have."""
+    """Figures that a screener row has in addition to the stock row."""
 
     beta: Decimal | None = None
     """Beta against the benchmark, a ratio."""
@@ -2166,15 +2253,16 @@ class ScreenerMeta(Struct, frozen=True, kw_only=True):
     count: int
     """Number of rows on this page."""
     data_version: str
-    """Generation and log sequence of the data, for example g3.184467. A third number distinguishes
-    versions with the same sequence. The parameter `data_version` accepts this value."""
+    """Version of the data, for example g3.184467: generation 3 of the tables, with the log up to
+    message 184467. If an earlier version with other data has the same two numbers, the version has
+    a third number, for example g3.184467.92. The parameter `data_version` accepts this value."""
     depth: Depth | None = None
     """Start of the returned history, set by the tier. Omitted if the request names a start date, and
     for responses without a history."""
     has_more: bool
     """True if another page follows."""
     known_at: dt.datetime | None = None
-    """Instant of the parameter `known_at`. Omitted without the parameter."""
+    """Instant in the parameter `known_at`. Omitted if the request does not have this parameter."""
     limit: int
     """Maximum number of rows on a page."""
     missing: list[str] | None = field(default_factory=list)
@@ -2182,9 +2270,9 @@ class ScreenerMeta(Struct, frozen=True, kw_only=True):
     next_cursor: str | None = None
     """Cursor of the next page; null on the last page."""
     sync_from: str | None = None
-    """Value for `updated_since`. A later request with it returns the changes since this response. All
-    pages of a list have the same value. Omitted if the endpoint does not support `updated_since`,
-    and while the served generation changes."""
+    """Value for the parameter `updated_since`. A later request with this value returns the changes
+    since this response. All pages of a list have the same value. Omitted if the endpoint does not
+    support `updated_since`, and for a short time while the service switches to rebuilt data."""
     today: dt.date | None = None
     """Current day in New York. Omitted if the response does not depend on the current day."""
     warnings: list[Warning]
@@ -2222,7 +2310,7 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     delisted_on: dt.date | None = None
     """Last trading day of a delisted security."""
     price: Decimal | None = None
-    """Latest raw close, adjusted for the splits after its session."""
+    """Latest close, adjusted for splits after its session, but not for dividends."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     market_cap: int | None = None
@@ -2238,7 +2326,8 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     One of: forward, ttm.
     """
     annual_dividend: Decimal | None = None
-    """Annual dividend per share from which the headline yield is computed, in `dividend_currency`."""
+    """Annual dividend per share from which the headline yield is computed, in `dividend_currency`: the
+    forward dividend, or else the trailing dividend."""
     dividend_currency: str | None = None
     """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, all
     yields are null."""
@@ -2254,9 +2343,10 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     increase_streak_years: int | None = None
     """Consecutive years of dividend increases (R14)."""
     held_rows: int
-    """Number of quarantined rows, which no figure uses. `metrics` lists these rows."""
+    """Number of quarantined rows, which no figure uses. The field `quarantined` of the metrics lists
+    these rows."""
     updated_at: dt.datetime
-    """Observation time of the newest fact from which the row is computed."""
+    """Time at which a feed reported the newest data used for the row."""
     yield_ttm: Decimal | None = None
     """Trailing yield of regular dividends, percent."""
     yield_forward: Decimal | None = None
@@ -2310,7 +2400,7 @@ class SearchResult(Struct, frozen=True, kw_only=True):
     score: Decimal
     """Score of the match, from 0 to 1."""
     match: str
-    """Kind of match.
+    """Kind of match. `name_fuzzy`: the name is only similar to the search text.
 
     One of: symbol, former_symbol, symbol_prefix, isin, name, name_fuzzy.
     """
@@ -2326,9 +2416,10 @@ class SectorDetail(Struct, frozen=True, kw_only=True):
     slug: str
     """Slug for URL paths: lower case, with hyphens."""
     stock_count: int
-    """Number of active stocks, without stocks of suspect yield."""
+    """Number of active stocks. Stocks with a suspect yield are not counted."""
     payer_count: int
-    """Number of stocks with a headline yield above zero."""
+    """Number of dividend payers: stocks that pay dividends at present and have a headline yield above
+    zero."""
     etf_count: int
     """Number of active ETFs of the sector."""
     market_cap: int | None = None
@@ -2338,8 +2429,8 @@ class SectorDetail(Struct, frozen=True, kw_only=True):
     median_yield: Decimal | None = None
     """Median headline yield of the dividend payers, percent."""
     weighted_yield: Decimal | None = None
-    """Headline yield of all stocks, weighted by market capitalisation, percent. The yield of a non-
-    payer is 0."""
+    """Mean headline yield of all stocks, weighted by market capitalisation, percent. Non-payers count
+    with a yield of 0."""
     max_yield: Decimal | None = None
     """Highest headline yield, percent."""
     median_payout_ratio: Decimal | None = None
@@ -2353,32 +2444,36 @@ class SectorDetail(Struct, frozen=True, kw_only=True):
     king_count: int
     """Number of Dividend Kings."""
     change_percent_1d: Decimal | None = None
-    """Change in the latest session, weighted by market capitalisation, percent."""
+    """Mean price change in the latest session, weighted by market capitalisation, percent."""
     change_percent_ytd: Decimal | None = None
-    """Change since the last session of the previous year, weighted by market capitalisation, percent."""
+    """Mean price change since the last session of the previous year, weighted by market
+    capitalisation, percent."""
     ex_dates_next_30d: int
-    """Number of stocks with a declared next ex-date from the as-of date to 30 days later."""
+    """Number of stocks with a declared next ex-date on the as-of date or in the 30 days after it."""
     as_of: dt.date
     """Market date of the statistics."""
     industries: list[Industry] = field(default_factory=list)
     """Statistics of the industries of the sector."""
     top_payers: list[ScreenerRow] = field(default_factory=list)
-    """Active dividend payers, ordered by yield, market capitalisation and symbol. Stocks with a
-    suspect yield are left out."""
+    """Active stocks that pay dividends, highest yield first. Stocks with equal yield are ordered by
+    market capitalisation (largest first), then by symbol. Stocks with a suspect yield (above 25 %)
+    are left out."""
 
 
 class SectorRow(Struct, frozen=True, kw_only=True):
-    """A sector and its statistics. Yields and growth are in percent; ETFs and stocks with a suspect
-    yield are excluded."""
+    """A sector and its statistics. Yields and growth are in percent. Stocks with a suspect yield
+    (above 25 %) are left out. ETFs are counted in `etf_count`, and are left out of all other
+    statistics."""
 
     sector: str
     """Name of the sector."""
     slug: str
     """Slug for URL paths: lower case, with hyphens."""
     stock_count: int
-    """Number of active stocks, without stocks of suspect yield."""
+    """Number of active stocks. Stocks with a suspect yield are not counted."""
     payer_count: int
-    """Number of stocks with a headline yield above zero."""
+    """Number of dividend payers: stocks that pay dividends at present and have a headline yield above
+    zero."""
     etf_count: int
     """Number of active ETFs of the sector."""
     market_cap: int | None = None
@@ -2388,8 +2483,8 @@ class SectorRow(Struct, frozen=True, kw_only=True):
     median_yield: Decimal | None = None
     """Median headline yield of the dividend payers, percent."""
     weighted_yield: Decimal | None = None
-    """Headline yield of all stocks, weighted by market capitalisation, percent. The yield of a non-
-    payer is 0."""
+    """Mean headline yield of all stocks, weighted by market capitalisation, percent. Non-payers count
+    with a yield of 0."""
     max_yield: Decimal | None = None
     """Highest headline yield, percent."""
     median_payout_ratio: Decimal | None = None
@@ -2403,11 +2498,12 @@ class SectorRow(Struct, frozen=True, kw_only=True):
     king_count: int
     """Number of Dividend Kings."""
     change_percent_1d: Decimal | None = None
-    """Change in the latest session, weighted by market capitalisation, percent."""
+    """Mean price change in the latest session, weighted by market capitalisation, percent."""
     change_percent_ytd: Decimal | None = None
-    """Change since the last session of the previous year, weighted by market capitalisation, percent."""
+    """Mean price change since the last session of the previous year, weighted by market
+    capitalisation, percent."""
     ex_dates_next_30d: int
-    """Number of stocks with a declared next ex-date from the as-of date to 30 days later."""
+    """Number of stocks with a declared next ex-date on the as-of date or in the 30 days after it."""
     as_of: dt.date
     """Market date of the statistics."""
     industries: list[Industry] = field(default_factory=list)
@@ -2429,8 +2525,8 @@ class SecurityEvent(Struct, frozen=True, kw_only=True):
     symbol: str
     """Canonical ticker."""
     date: dt.date
-    """First session after a change of the ticker, or ex-date. For a delisting or merger, the last
-    trading day."""
+    """Ex-date of the event. For a rename, the first session with the new ticker; for a delisting or
+    merger, the last trading day."""
     type: str
     """Type of the event.
 
@@ -2447,13 +2543,14 @@ class SecurityEvent(Struct, frozen=True, kw_only=True):
     from_symbol: str | None = None
     """Ticker before a rename; null for other events."""
     to_symbol: str | None = None
-    """Ticker after a rename, or ticker of the successor after a merger."""
+    """Ticker after a rename, or ticker of the successor after a merger; null for other events."""
     ratio: Decimal | None = None
-    """New shares per old share of a split. For a merger, shares of the successor per share."""
+    """New shares per old share. For a merger, shares of the successor per share of this security."""
     price_factor: Decimal | None = None
     """Multiplier of prices before the event; null if the event does not adjust prices."""
     amount: Decimal | None = None
-    """Cash or spin-off value per share, as declared."""
+    """Amount per share, as declared: the cash of a special dividend, or the value of the spun-off
+    shares."""
     currency: str | None = None
     """ISO 4217 currency of the amount."""
 
@@ -2490,7 +2587,7 @@ class SecurityStatus(Struct, frozen=True, kw_only=True):
     """Dividend status of a security."""
 
     dividend_status: str
-    """Dividend status, as in the metrics.
+    """Dividend status, equal to `dividend_status` in the metrics of the security.
 
     One of: active, non_payer, suspended, lapsed, unknown.
     """
@@ -2512,8 +2609,9 @@ class SingleFundamentalsRow(Struct, frozen=True, kw_only=True):
     """Response with one resource."""
 
     data: FundamentalsRow
-    """Fundamentals. Money is in `reported_currency`, ratios are plain numbers, margins and payouts are
-    in percent."""
+    """Fundamentals. Money is in `reported_currency`, except that `market_cap` is in the currency of
+    the prices. Margins, payout ratios, and the returns on equity and assets are in percent. All
+    other ratios are plain numbers."""
     meta: Meta
     """Data version and warnings of the response."""
 
@@ -2522,7 +2620,7 @@ class SingleLatestPrice(Struct, frozen=True, kw_only=True):
     """Response with one resource."""
 
     data: LatestPrice
-    """The newest bar, on today's share basis."""
+    """The newest bar. It is adjusted for later splits and spin-offs, but not for dividends."""
     meta: Meta
     """Data version and warnings of the response."""
 
@@ -2550,7 +2648,8 @@ class SingleQuote(Struct, frozen=True, kw_only=True):
     """Response with one resource."""
 
     data: Quote
-    """End-of-day quote. Prices are raw, in `currency`; averages and ranges are split-adjusted."""
+    """End-of-day quote. Prices, averages and ranges are in `currency`, adjusted for splits, but not
+    for dividends."""
     meta: Meta
     """Data version and warnings of the response."""
 
@@ -2600,7 +2699,7 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     delisted_on: dt.date | None = None
     """Last trading day of a delisted security."""
     price: Decimal | None = None
-    """Latest raw close, adjusted for the splits after its session."""
+    """Latest close, adjusted for splits after its session, but not for dividends."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     market_cap: int | None = None
@@ -2616,7 +2715,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     One of: forward, ttm.
     """
     annual_dividend: Decimal | None = None
-    """Annual dividend per share from which the headline yield is computed, in `dividend_currency`."""
+    """Annual dividend per share from which the headline yield is computed, in `dividend_currency`: the
+    forward dividend, or else the trailing dividend."""
     dividend_currency: str | None = None
     """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, all
     yields are null."""
@@ -2632,9 +2732,10 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     increase_streak_years: int | None = None
     """Consecutive years of dividend increases (R14)."""
     held_rows: int
-    """Number of quarantined rows, which no figure uses. `metrics` lists these rows."""
+    """Number of quarantined rows, which no figure uses. The field `quarantined` of the metrics lists
+    these rows."""
     updated_at: dt.datetime
-    """Observation time of the newest fact from which the row is computed."""
+    """Time at which a feed reported the newest data used for the row."""
     identifiers: Identifiers | None = None
     """Identifiers of the security."""
     company: Company | None = None
@@ -2644,18 +2745,19 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     dividends: StockDividends | None = None
     """Dividend figures."""
     coverage: Coverage | None = None
-    """First and last days of the data."""
+    """First and last days of the security's prices and dividends."""
 
 
 class SplitRow(Struct, frozen=True, kw_only=True):
     """A split record."""
 
     id: str
-    """Id of the record, unique in the whole service and stable over rebuilds."""
+    """Id of the record. It is unique in the whole service and stays the same when the data are
+    rebuilt."""
     symbol: str
     """Canonical ticker."""
     ex_date: dt.date
-    """Ex-date as declared: first day on the new share basis."""
+    """Ex-date as declared: first day of trading after the split."""
     declaration_date: dt.date | None = None
     """Declaration date."""
     payable_date: dt.date | None = None
@@ -2669,15 +2771,16 @@ class SplitRow(Struct, frozen=True, kw_only=True):
     text: str
     """to_shares:from_shares as text, for example 4:1."""
     type: str
-    """Type of the split. Price-only types change earlier prices, but no share counts, volumes or
-    amounts.
+    """Type of the split. For price-only types, earlier prices are adjusted, but share counts, volumes
+    and amounts are not.
 
     One of: forward, reverse, stock_dividend, spin_off, rights, class_distribution.
     """
     price_factor: Decimal
     """from_shares / to_shares: the multiplier of earlier prices."""
     cumulative_price_factor: Decimal
-    """Product of the price factors of this split and all later effective splits."""
+    """Product of the price factors of this split and of all later splits. Only effective splits are
+    included."""
     status: str
     """Status of the split.
 
@@ -2686,14 +2789,15 @@ class SplitRow(Struct, frozen=True, kw_only=True):
     revision: int
     """Vendor's revision of the record."""
     updated_at: dt.datetime
-    """Observation time of the record."""
+    """Time at which the feed reported the record."""
 
 
 class StockDividends(Struct, frozen=True, kw_only=True):
-    """Dividend figures in a snapshot."""
+    """Dividend figures in the snapshot of a security."""
 
     annual_amount: Decimal | None = None
-    """Annual dividend per share from which the headline yield is computed, in `currency`."""
+    """Annual dividend per share from which the headline yield is computed, in `currency`: the forward
+    dividend, or else the trailing dividend."""
     currency: str | None = None
     """ISO 4217 currency of the amounts; null for non-payers."""
     frequency: str | None = None
@@ -2705,7 +2809,7 @@ class StockDividends(Struct, frozen=True, kw_only=True):
     growth_5y: Decimal | None = None
     """Five-year growth, percent a year."""
     last: LastDividend | None = None
-    """The newest distribution with an ex-date up to the as-of date."""
+    """The newest cash distribution, regular or special, with an ex-date on or before the as-of date."""
     next: NextDividend | None = None
     """The next ex-dividend date (R19)."""
     payout_ratio: Decimal | None = None
@@ -2743,7 +2847,7 @@ class StockRow(Struct, frozen=True, kw_only=True):
     delisted_on: dt.date | None = None
     """Last trading day of a delisted security."""
     price: Decimal | None = None
-    """Latest raw close, adjusted for the splits after its session."""
+    """Latest close, adjusted for splits after its session, but not for dividends."""
     price_date: dt.date | None = None
     """Session of the latest close."""
     market_cap: int | None = None
@@ -2759,7 +2863,8 @@ class StockRow(Struct, frozen=True, kw_only=True):
     One of: forward, ttm.
     """
     annual_dividend: Decimal | None = None
-    """Annual dividend per share from which the headline yield is computed, in `dividend_currency`."""
+    """Annual dividend per share from which the headline yield is computed, in `dividend_currency`: the
+    forward dividend, or else the trailing dividend."""
     dividend_currency: str | None = None
     """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, all
     yields are null."""
@@ -2775,9 +2880,10 @@ class StockRow(Struct, frozen=True, kw_only=True):
     increase_streak_years: int | None = None
     """Consecutive years of dividend increases (R14)."""
     held_rows: int
-    """Number of quarantined rows, which no figure uses. `metrics` lists these rows."""
+    """Number of quarantined rows, which no figure uses. The field `quarantined` of the metrics lists
+    these rows."""
     updated_at: dt.datetime
-    """Observation time of the newest fact from which the row is computed."""
+    """Time at which a feed reported the newest data used for the row."""
 
 
 class Summary(Struct, frozen=True, kw_only=True):
@@ -2797,14 +2903,14 @@ class SymbolDividends(Struct, frozen=True, kw_only=True):
     symbol: str
     """Canonical ticker."""
     dividends: list[DividendRow] = field(default_factory=list)
-    """Dividends, newest first. Dividends of one day are never separated, so the list may be longer
-    than `per_symbol`."""
+    """Dividends, newest first. The list has all dividends of its oldest day, so it may be longer than
+    `per_symbol`."""
     has_more: bool
-    """True if there are older dividends in the range."""
+    """True if there are older dividends in the requested date range."""
     start_date: dt.date | None = None
-    """`start_date` of the follow-up request; null if none is needed."""
+    """`start_date` of a request for the older dividends; null if there are none."""
     end_date: dt.date | None = None
-    """`end_date` of the follow-up request; null if none is needed."""
+    """`end_date` of a request for the older dividends; null if there are none."""
 
 
 class Warning(Struct, frozen=True, kw_only=True):

@@ -16,72 +16,73 @@ from .request import AsyncAsker, Asker, path
 
 class BulkDividendsQuery(TypedDict, total=False):
     data_version: str
-    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
-    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
-    program cannot derive it any more."""
+    """`meta.data_version` of an earlier response. The response has the data of this version. For the
+    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
+    this version was never served, 410 if this program cannot derive it any more."""
     end_date: date | str
     """Last ex-date. Default: no limit, so that declared future ex-dates are included."""
     include_projected: bool
     """Includes dividends that are expected in the next 12 months but not declared. Their amounts and
     payment dates are estimates."""
     known_at: str
-    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
-    New York. With `as_of`, the response is what was known at this instant about that day. For a day
-    before the tier's history the response is a 403. Conflicts with `data_version`."""
+    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
+    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
+    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
     per_symbol: int
-    """Maximum number of records per symbol, newest first. All records of the oldest returned day are
-    included. `has_more` is true if there are more records."""
+    """Number of newest records to return per symbol. Further records of the oldest returned day are
+    included too. `has_more` is true if there are older records."""
     start_date: date | str
-    """First ex-date. Default: start of the tier's history. For an earlier day the response is a 403."""
+    """First ex-date. Default: first day of the tier's history. A request for an earlier day gets a
+    403."""
     symbols: Required[str | Sequence[str]]
     """Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`."""
 
 
 class BulkMetricsQuery(TypedDict, total=False):
     data_version: str
-    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
-    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
-    program cannot derive it any more."""
+    """`meta.data_version` of an earlier response. The response has the data of this version. For the
+    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
+    this version was never served, 410 if this program cannot derive it any more."""
     known_at: str
-    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
-    New York. With `as_of`, the response is what was known at this instant about that day. For a day
-    before the tier's history the response is a 403. Conflicts with `data_version`."""
+    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
+    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
+    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
     symbols: Required[str | Sequence[str]]
     """Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`."""
 
 
 class BulkPricesQuery(TypedDict, total=False):
     adjustment: str | Sequence[Literal["raw", "split", "spin_off", "dividend", "all"]]
-    """Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes
-    everything. Default: split."""
+    """Adjustments of the prices, comma-separated. `split` includes `spin_off`, and `all` includes
+    every adjustment. Default: split."""
     cursor: str
     """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     data_version: str
-    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
-    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
-    program cannot derive it any more."""
+    """`meta.data_version` of an earlier response. The response has the data of this version. For the
+    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
+    this version was never served, 410 if this program cannot derive it any more."""
     date: date | str
     """Day of the prices. Default: the newest session of the market."""
     end_date: date | str
     """Last day of a range of at most 31 days, instead of `date`. Default: 30 days after `start_date`."""
     known_at: str
-    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
-    New York. With `as_of`, the response is what was known at this instant about that day. For a day
-    before the tier's history the response is a 403. Conflicts with `data_version`."""
+    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
+    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
+    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
     limit: int
     """Maximum number of rows on a page."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
     start_date: date | str
     """First day of a range of at most 31 days, instead of `date`. Default: 30 days before `end_date`."""
     symbols: str | Sequence[str]
@@ -92,17 +93,17 @@ class BulkPricesQuery(TypedDict, total=False):
 
 class CompareQuery(TypedDict, total=False):
     data_version: str
-    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
-    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
-    program cannot derive it any more."""
+    """`meta.data_version` of an earlier response. The response has the data of this version. For the
+    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
+    this version was never served, 410 if this program cannot derive it any more."""
     known_at: str
-    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
-    New York. With `as_of`, the response is what was known at this instant about that day. For a day
-    before the tier's history the response is a 403. Conflicts with `data_version`."""
+    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
+    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
+    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
     sections: str | Sequence[Literal["quote", "fundamentals", "metrics"]]
     """Sections to return, comma-separated: quote, fundamentals, metrics. Default: all."""
     symbols: Required[str | Sequence[str]]
@@ -130,8 +131,8 @@ class DividendsCalendarQuery(TypedDict, total=False):
     """Minimum cash amount per share, as declared."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
     min_yield: Decimal | int | str
     """Minimum headline dividend yield, percent."""
     record_from: date | str
@@ -148,16 +149,16 @@ class DividendsCalendarQuery(TypedDict, total=False):
     symbols: str | Sequence[str]
     """Comma-separated symbols (at most 50)."""
     type: str | Sequence[Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]]
-    """Types as declared, comma-separated."""
+    """Dividend types as declared, comma-separated."""
 
 
 class DividendsHistoryQuery(TypedDict, total=False):
     cursor: str
     """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     data_version: str
-    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
-    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
-    program cannot derive it any more."""
+    """`meta.data_version` of an earlier response. The response has the data of this version. For the
+    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
+    this version was never served, 410 if this program cannot derive it any more."""
     declared_from: date | str
     """First declaration date."""
     declared_to: date | str
@@ -168,15 +169,15 @@ class DividendsHistoryQuery(TypedDict, total=False):
     """Includes dividends that are expected in the next 12 months but not declared. Their amounts and
     payment dates are estimates."""
     known_at: str
-    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
-    New York. With `as_of`, the response is what was known at this instant about that day. For a day
-    before the tier's history the response is a 403. Conflicts with `data_version`."""
+    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
+    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
+    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
     limit: int
     """Maximum number of rows on a page."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
     record_from: date | str
     """First record date."""
     record_to: date | str
@@ -185,19 +186,20 @@ class DividendsHistoryQuery(TypedDict, total=False):
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
     start_date: date | str
-    """First ex-date. Default: start of the tier's history. For an earlier day the response is a 403."""
+    """First ex-date. Default: first day of the tier's history. A request for an earlier day gets a
+    403."""
     status: str | Sequence[Literal["declared", "paid", "cancelled"]]
-    """Statuses declared, paid or cancelled, comma-separated. Default: declared and paid."""
+    """Statuses, comma-separated: declared, paid, cancelled. Default: declared and paid."""
     symbols: str | Sequence[str]
-    """Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. Only
-    Professional may omit the list, together with `updated_since`. The response then has the changes
-    of the whole market."""
+    """Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. The list may
+    be omitted only with `updated_since`: the response then has the changes of the whole market
+    (Professional only)."""
     type: str | Sequence[Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]]
-    """Types as declared, comma-separated."""
+    """Dividend types as declared, comma-separated."""
     updated_since: str
-    """`meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since
-    then, in commit order. Deleted rows are returned as cancelled. Conflicts with filters and
-    `sort`."""
+    """`meta.sync_from` of an earlier response, or an instant. Returns only the rows that changed since
+    then, in the order of the changes. Deleted rows have the status `cancelled`. Cannot be combined
+    with date, type or status filters, `include_projected` or `sort`."""
 
 
 class EtfsQuery(TypedDict, total=False):
@@ -210,29 +212,33 @@ class EtfsQuery(TypedDict, total=False):
     frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
     """Payment frequencies, comma-separated."""
     is_inverse: bool
-    """True for inverse funds, false for all other funds."""
+    """True for inverse funds, false for funds that are not inverse. With either value, funds without
+    this information are left out."""
     is_leveraged: bool
-    """True for leveraged funds, false for all other funds."""
+    """True for leveraged funds, false for unleveraged funds. With either value, funds without this
+    information are left out."""
     issuer: str
     """Issuers by name or slug, comma-separated."""
     limit: int
     """Maximum number of rows on a page."""
     max_expense_ratio: Decimal | int | str
-    """Maximum expense ratio, percent."""
+    """Maximum expense ratio, percent a year."""
     max_yield: Decimal | int | str
     """Maximum headline dividend yield, percent."""
     min_aum: Decimal | int | str
-    """Minimum assets under management."""
+    """Minimum assets under management, in the fund's currency."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
     min_yield: Decimal | int | str
     """Minimum headline dividend yield, percent."""
     q: str
-    """Part of the name, or beginning of the symbol, in any case."""
+    """Part of the name, or beginning of the symbol. Letter case does not matter."""
     related_symbol: str
-    """Underlying security of single-stock funds."""
+    """Returns only funds with this `related_symbol`. For a single-stock fund, `related_symbol` is the
+    ticker of the underlying stock. For other funds, it is the ticker of an unleveraged fund on the
+    same index."""
     sort: str | Sequence[Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "aum.asc", "aum.desc", "expense_ratio.asc", "expense_ratio.desc", "dividend_yield.asc", "dividend_yield.desc"]]
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
@@ -243,23 +249,24 @@ class EtfsQuery(TypedDict, total=False):
 class EtfsBySymbolQuery(TypedDict, total=False):
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
 
 
 class EtfsBySymbolHoldingsQuery(TypedDict, total=False):
     as_of: date | str
     """As-of date. The newest snapshot on or before this day is returned. Default: the newest snapshot."""
     asset_type: str
-    """Asset types of the fund's holdings, comma-separated, any case."""
+    """Asset types of the fund's holdings, in the words of the issuer, comma-separated. Letter case
+    does not matter."""
     cursor: str
     """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     limit: int
     """Maximum number of rows on a page."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
     min_weight: Decimal | int | str
     """Minimum weight, percent."""
     sector: str
@@ -276,60 +283,62 @@ class HealthQuery(TypedDict, total=False):
 class PortfolioIncomeQuery(TypedDict, total=False):
     holdings: Required[str | Sequence[str]]
     """Holdings, comma-separated, at most 100: `SYMBOL:SHARES`, or `SYMBOL:SHARES:COST` with the
-    purchase cost of all shares. Several lots of a symbol are added."""
+    purchase cost of all shares. If a symbol is listed more than once, its shares and its costs are
+    added up."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
 
 
 class PricesBySymbolQuery(TypedDict, total=False):
     adjustment: str | Sequence[Literal["raw", "split", "spin_off", "dividend", "all"]]
-    """Adjustments of the prices, comma-separated. `split` includes spin-offs, and `all` includes
-    everything. Default: split."""
+    """Adjustments of the prices, comma-separated. `split` includes `spin_off`, and `all` includes
+    every adjustment. Default: split."""
     cursor: str
     """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     data_version: str
-    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
-    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
-    program cannot derive it any more."""
+    """`meta.data_version` of an earlier response. The response has the data of this version. For the
+    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
+    this version was never served, 410 if this program cannot derive it any more."""
     end_date: date | str
-    """Last session."""
+    """Last session. Default: the newest session."""
     interval: Literal["daily", "weekly", "monthly", "quarterly", "yearly"]
-    """Length of the period of a price point. Default: daily."""
+    """Length of the period that one price point covers. Default: daily."""
     known_at: str
-    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
-    New York. With `as_of`, the response is what was known at this instant about that day. For a day
-    before the tier's history the response is a 403. Conflicts with `data_version`."""
+    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
+    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
+    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
     limit: int
     """Maximum number of rows on a page."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
     range: Literal["5d", "1m", "3m", "6m", "ytd", "1y", "2y", "5y", "10y", "max"]
-    """Range up to today, instead of dates. A range beyond the tier's history is a 403; max starts with
-    the tier's history."""
+    """Range up to today, instead of `start_date` and `end_date`. A range that begins before the tier's
+    history gets a 403; `max` begins with the tier's history."""
     sort: str | Sequence[Literal["date.asc", "date.desc"]]
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
     start_date: date | str
-    """First session. Default: start of the tier's history. For an earlier day the response is a 403."""
+    """First session. Default: first day of the tier's history. A request for an earlier day gets a
+    403."""
 
 
 class PricesBySymbolLatestQuery(TypedDict, total=False):
     data_version: str
-    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
-    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
-    program cannot derive it any more."""
+    """`meta.data_version` of an earlier response. The response has the data of this version. For the
+    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
+    this version was never served, 410 if this program cannot derive it any more."""
     known_at: str
-    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
-    New York. With `as_of`, the response is what was known at this instant about that day. For a day
-    before the tier's history the response is a 403. Conflicts with `data_version`."""
+    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
+    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
+    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
 
 
 class ScreenerQuery(TypedDict, total=False):
@@ -338,9 +347,9 @@ class ScreenerQuery(TypedDict, total=False):
     cursor: str
     """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     ex_date_from: date | str
-    """First day of the range in which the next ex-date must be."""
+    """First day of a range. The next ex-date of a security must be on or after this day."""
     ex_date_to: date | str
-    """Last day of the range in which the next ex-date must be."""
+    """Last day of a range. The next ex-date of a security must be on or before this day."""
     exchange: str
     """Exchanges by market identifier code or name, comma-separated."""
     exclude_types: str | Sequence[Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]]
@@ -348,7 +357,7 @@ class ScreenerQuery(TypedDict, total=False):
     frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
     """Payment frequencies, comma-separated."""
     index: str
-    """Indexes, comma-separated. A security must be a member of at least one of them."""
+    """Stock indexes, comma-separated. A security must be a member of at least one of them."""
     industry: str
     """Industries by name or slug, comma-separated."""
     limit: int
@@ -368,7 +377,7 @@ class ScreenerQuery(TypedDict, total=False):
     max_payout_ratio: Decimal | int | str
     """Maximum payout ratio, percent."""
     max_pe: Decimal | int | str
-    """Maximum price over earnings."""
+    """Maximum price-earnings ratio."""
     max_price: Decimal | int | str
     """Maximum price."""
     max_streak: Decimal | int | str
@@ -394,16 +403,16 @@ class ScreenerQuery(TypedDict, total=False):
     min_payout_ratio: Decimal | int | str
     """Minimum payout ratio, percent."""
     min_pe: Decimal | int | str
-    """Minimum price over earnings."""
+    """Minimum price-earnings ratio."""
     min_price: Decimal | int | str
     """Minimum price."""
     min_streak: Decimal | int | str
-    """Minimum `increase_streak_years`. Aristocrats need at least 25 years and Kings at least 50,
-    unless the served rules have other minimums. A smaller value is refused there."""
+    """Minimum `increase_streak_years`. For Aristocrats, the minimum must be at least 25 years, and for
+    Kings at least 50. The operator can change these two limits."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
     min_volume: Decimal | int | str
     """Minimum volume of the latest session, shares."""
     min_yield: Decimal | int | str
@@ -430,8 +439,8 @@ class SearchQuery(TypedDict, total=False):
     """Maximum number of rows on a page."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
     q: Required[str]
     """Search text: a symbol, an ISIN or a part of a name, 1 to 64 characters."""
     sort: str | Sequence[Literal["score.asc", "score.desc", "market_cap.asc", "market_cap.desc", "symbol.asc", "symbol.desc", "name.asc", "name.desc"]]
@@ -448,8 +457,8 @@ class SectorsQuery(TypedDict, total=False):
     """Maximum number of rows on a page."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
     sort: str | Sequence[Literal["sector.asc", "sector.desc", "stock_count.asc", "stock_count.desc", "payer_count.asc", "payer_count.desc", "market_cap.asc", "market_cap.desc", "avg_yield.asc", "avg_yield.desc", "median_yield.asc", "median_yield.desc", "weighted_yield.asc", "weighted_yield.desc", "max_yield.asc", "max_yield.desc"]]
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
@@ -460,15 +469,15 @@ class SectorsBySectorQuery(TypedDict, total=False):
     """Maximum number of top payers."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
 
 
 class StocksQuery(TypedDict, total=False):
     country: str
     """Countries of domicile by ISO 3166 code or name, comma-separated."""
     currency: str | Sequence[str]
-    """ISO 4217 currencies, comma-separated, in any case."""
+    """ISO 4217 currencies, comma-separated, in upper or lower case."""
     cursor: str
     """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     exchange: str
@@ -484,23 +493,24 @@ class StocksQuery(TypedDict, total=False):
     limit: int
     """Maximum number of rows on a page."""
     max_market_cap: Decimal | int | str
-    """Maximum market capitalisation."""
+    """Maximum market capitalisation, in the security's currency."""
     max_price: Decimal | int | str
-    """Maximum price."""
+    """Maximum price, in the security's currency."""
     max_yield: Decimal | int | str
     """Maximum headline dividend yield, percent."""
     min_market_cap: Decimal | int | str
-    """Minimum market capitalisation."""
+    """Minimum market capitalisation, in the security's currency."""
     min_price: Decimal | int | str
-    """Minimum price."""
+    """Minimum price, in the security's currency."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
     min_yield: Decimal | int | str
     """Minimum headline dividend yield, percent."""
     pays_dividend: bool
-    """True for securities that pay regular dividends, false for all other securities."""
+    """True for securities that pay regular dividends, false for securities that pay none. Neither
+    value selects securities with unknown dividends."""
     sector: str
     """Sectors by name or slug, comma-separated."""
     sort: str | Sequence[Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "market_cap.asc", "market_cap.desc", "price.asc", "price.desc", "dividend_yield.asc", "dividend_yield.desc"]]
@@ -517,45 +527,47 @@ class StocksBySymbolQuery(TypedDict, total=False):
     """Parts to return, comma-separated: company, pricing, dividends, coverage. Default: all."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
 
 
 class StocksBySymbolDividendsQuery(TypedDict, total=False):
     cursor: str
     """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     data_version: str
-    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
-    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
-    program cannot derive it any more."""
+    """`meta.data_version` of an earlier response. The response has the data of this version. For the
+    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
+    this version was never served, 410 if this program cannot derive it any more."""
     end_date: date | str
     """Last ex-date. Default: no limit, so that declared future ex-dates are included."""
     include_projected: bool
     """Includes dividends that are expected in the next 12 months but not declared. Their amounts and
     payment dates are estimates."""
     known_at: str
-    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
-    New York. With `as_of`, the response is what was known at this instant about that day. For a day
-    before the tier's history the response is a 403. Conflicts with `data_version`."""
+    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
+    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
+    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
     limit: int
     """Maximum number of rows on a page."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
     sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc", "payment_date.asc", "payment_date.desc", "amount.asc", "amount.desc"]]
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
     start_date: date | str
-    """First ex-date. Default: start of the tier's history. For an earlier day the response is a 403."""
+    """First ex-date. Default: first day of the tier's history. A request for an earlier day gets a
+    403."""
     status: str | Sequence[Literal["declared", "paid", "cancelled"]]
-    """Statuses declared, paid or cancelled, comma-separated. Default: declared and paid."""
+    """Statuses, comma-separated: declared, paid, cancelled. Default: declared and paid."""
     type: str | Sequence[Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]]
-    """Types as declared, comma-separated."""
+    """Dividend types as declared, comma-separated."""
     updated_since: str
-    """`meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since
-    then, in commit order. Deleted rows are returned as cancelled. Conflicts with filters and
-    `sort`."""
+    """Returns only the rows that changed after this point, in the order of the changes. The point is
+    either the `meta.sync_from` of an earlier response or a time in UTC (RFC 3339). Deleted rows
+    have the status `cancelled`. Conflicts with `start_date`, `end_date`, `type`, `status`,
+    `include_projected` and `sort`."""
 
 
 class StocksBySymbolEtfHoldersQuery(TypedDict, total=False):
@@ -565,8 +577,8 @@ class StocksBySymbolEtfHoldersQuery(TypedDict, total=False):
     """Maximum number of rows on a page."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
     sort: str | Sequence[Literal["weight.asc", "weight.desc", "etf_symbol.asc", "etf_symbol.desc"]]
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
@@ -576,26 +588,26 @@ class StocksBySymbolEventsQuery(TypedDict, total=False):
     cursor: str
     """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     data_version: str
-    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
-    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
-    program cannot derive it any more."""
+    """`meta.data_version` of an earlier response. The response has the data of this version. For the
+    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
+    this version was never served, 410 if this program cannot derive it any more."""
     end_date: date | str
     """Last date. Default: no limit, so that announced future events are included."""
     known_at: str
-    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
-    New York. With `as_of`, the response is what was known at this instant about that day. For a day
-    before the tier's history the response is a 403. Conflicts with `data_version`."""
+    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
+    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
+    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
     limit: int
     """Maximum number of rows on a page."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
     sort: str | Sequence[Literal["date.asc", "date.desc"]]
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
     start_date: date | str
-    """First date. Default: start of the tier's history. For an earlier day the response is a 403."""
+    """First date. Default: first day of the tier's history. A request for an earlier day gets a 403."""
     type: str | Sequence[Literal["rename", "merger", "delisting", "split", "spin_off", "rights", "class_distribution", "special_dividend"]]
     """Types of events, comma-separated."""
 
@@ -603,36 +615,36 @@ class StocksBySymbolEventsQuery(TypedDict, total=False):
 class StocksBySymbolMetricsQuery(TypedDict, total=False):
     as_of: date | str
     """As-of date. Only prices up to this day, and records declared or effective by this day, are used.
-    Default: the as-of date of the market."""
+    Default: the market's newest session."""
     data_version: str
-    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
-    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
-    program cannot derive it any more."""
+    """`meta.data_version` of an earlier response. The response has the data of this version. For the
+    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
+    this version was never served, 410 if this program cannot derive it any more."""
     explain: bool
-    """Adds the observations, choices and formulas from which the figures follow (Starter and higher).
-    With `fields`, only the selected figures are explained. Observations before the tier's history
-    are counted, but not listed."""
+    """Adds the formulas of the figures, and the records from which the figures are computed (Starter
+    and higher). With `fields`, only the selected figures are explained. Records before the tier's
+    history are counted, but not listed."""
     known_at: str
-    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
-    New York. With `as_of`, the response is what was known at this instant about that day. For a day
-    before the tier's history the response is a 403. Conflicts with `data_version`."""
+    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
+    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
+    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
 
 
 class StocksBySymbolRevisionsQuery(TypedDict, total=False):
     cursor: str
     """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     kind: str | Sequence[Literal["dividend", "split", "figure"]]
-    """Kinds of revised values, comma-separated: dividend, split, figure. Default: all."""
+    """Kinds of revised values, comma-separated: dividend, split, figure (a metric). Default: all."""
     limit: int
     """Maximum number of rows on a page."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
     sort: str | Sequence[Literal["known_at.asc", "known_at.desc"]]
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
@@ -642,32 +654,33 @@ class StocksBySymbolSplitsQuery(TypedDict, total=False):
     cursor: str
     """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
     data_version: str
-    """`meta.data_version` of an earlier response. The body is what was served then: the same request,
-    tier and current day give the same bytes. Status 412 if no such version was served, 410 if this
-    program cannot derive it any more."""
+    """`meta.data_version` of an earlier response. The response has the data of this version. For the
+    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
+    this version was never served, 410 if this program cannot derive it any more."""
     end_date: date | str
     """Last ex-date. Default: no limit, so that announced future splits are included."""
     known_at: str
-    """Instant (RFC 3339) or day. The response has only what was known then; a day counts to its end in
-    New York. With `as_of`, the response is what was known at this instant about that day. For a day
-    before the tier's history the response is a 403. Conflicts with `data_version`."""
+    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
+    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
+    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
     limit: int
     """Maximum number of rows on a page."""
     min_version: str
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Cursors, `updated_since` and `If-None-Match` contain their
-    version. Status 412 if no such data exists."""
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
     sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]]
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
     start_date: date | str
-    """First ex-date. Default: start of the tier's history. For an earlier day the response is a 403."""
+    """First ex-date. Default: first day of the tier's history. A request for an earlier day gets a
+    403."""
     type: str | Sequence[Literal["forward", "reverse", "stock_dividend", "spin_off", "rights", "class_distribution"]]
     """Types of splits, comma-separated."""
     updated_since: str
-    """`meta.sync_from` of an earlier response, or an instant. Returns the rows that changed since
-    then, in commit order. Deleted rows are returned as cancelled. Conflicts with filters and
-    `sort`."""
+    """Returns only the rows that changed after this point, in the order of the changes. The point is
+    either the `meta.sync_from` of an earlier response or a time in UTC (RFC 3339). Deleted rows
+    have the status `cancelled`. Conflicts with `start_date`, `end_date`, `type` and `sort`."""
 
 
 class Operations(Asker):

@@ -38,8 +38,8 @@ fn retraction(id: Option<&str>, seconds: i64) -> EventRow<Dividend> {
     dividend(id, Action::Retract, seconds, 10)
 }
 
-/// Undoes the rows `own`. `others` are the rows of other runs. Returns each published row as a text with id, action,
-/// observation time, amount and revision.
+/// Undoes a run with the rows `own`. `others` are the rows of other runs. Returns the published rows, each as
+/// `id action seconds+microseconds amount revision`, and the counts of changes.
 fn undone(own: &[EventRow<Dividend>], others: &[EventRow<Dividend>]) -> (Vec<String>, UndoChanges) {
     undone_with(SecurityCurrencies::default(), own, others)
 }
@@ -93,14 +93,15 @@ fn rows_with_other_ids_outlive_a_retraction_of_their_date() {
     let expected = ["- retract 5+0 0.10 r0", "b put 5+1 0.10 r0"];
     check(&[put(Some("a"), 5, 10)], std::slice::from_ref(&other), &expected);
     check(&[put(None, 5, 10)], std::slice::from_ref(&other), &expected);
-    // A row that was withdrawn before stays withdrawn.
+    // Row `b` was already retracted before the run, so the undo does not restore it.
     check(&[put(None, 5, 10)], &[other, retraction(None, 2)], &["- retract 5+0 0.10 r0"]);
 }
 
 #[test]
 fn what_a_retraction_withdrew_comes_back() {
     check(&[retraction(None, 5)], &[put(Some("a"), 5, 10)], &["a put 5+1 0.10 r0"]);
-    // A retraction by id has the highest preference; only a greater revision outranks it.
+    // A retraction with an id outranks all other rows of its revision. The restored row therefore has a greater
+    // revision.
     check(&[retraction(Some("a"), 5)], &[put(Some("a"), 1, 20)], &["a put 5+1 0.20 r1"]);
 }
 
@@ -121,20 +122,21 @@ fn a_row_without_a_currency_has_that_of_its_security() {
         currencies
     };
     let (own, before) = (put(None, 5, 10), put(None, 1, 20));
-    // The same payment: the earlier version is restored, even if one row has no currency.
+    // A row without a currency has the currency of the security (CAD). The two rows are then one payment, and the undo
+    // restores the earlier row.
     for (own_currency, other_currency) in [("", "CAD"), ("CAD", ""), ("", "")] {
         let (own, before) =
             (in_currency(own.clone(), own_currency), in_currency(before.clone(), other_currency));
         let found = undone_with(security("CAD"), &[own], &[before]).0;
         assert_eq!(found, ["- put 5+1 0.20 r0"], "{own_currency} {other_currency}");
     }
-    // A row in another currency is another payment, and is not changed.
+    // The two rows are in different currencies, so they are two payments. The undo only retracts the row of the run.
     for (own_currency, other_currency) in [("", "USD"), ("USD", ""), ("CAD", "USD")] {
         let (own, other) =
             (in_currency(own.clone(), own_currency), in_currency(before.clone(), other_currency));
         let found = undone_with(security("CAD"), &[own], &[other]).0;
         assert_eq!(found, ["- retract 5+0 0.10 r0"], "{own_currency} {other_currency}");
     }
-    // A security without a reference record has US dollars.
+    // Without a reference record, the currency of a security is the US dollar.
     assert_eq!(undone(&[in_currency(own, "")], &[before]).0, ["- put 5+1 0.20 r0"]);
 }

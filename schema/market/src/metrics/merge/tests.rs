@@ -1,4 +1,4 @@
-//! Tests of the merge, through the rows that are derived from it.
+//! Tests of the merge of dividends from several sources. The tests compare the derived dividend rows and flags.
 
 mod held;
 
@@ -16,7 +16,6 @@ fn date(text: &str) -> NaiveDate {
     text.parse().unwrap()
 }
 
-/// Observation of a record from the source `a`.
 pub(crate) fn observed<T: serde::de::DeserializeOwned>(record: serde_json::Value) -> Observation<T> {
     Observation {
         source: "a".into(),
@@ -31,8 +30,9 @@ pub(crate) fn observed<T: serde::de::DeserializeOwned>(record: serde_json::Value
     }
 }
 
-/// Builds an observation of a dividend. `text` is `source id revision +second ex-date amount [type [record date]]
-/// [&sibling amount]`. `-second` makes it a retraction. The id `-` means no id. `second` is the observation time.
+/// Builds an observation of a dividend from text such as `a x 0 +1 2024-06-03 0.5`: source, id, revision, observation
+/// time in seconds, ex-date and amount. The type, the record date, and the amounts of sibling payments (`&0.259`) may
+/// follow. `-1` instead of `+1` makes the observation a retraction. The id `-` means no id.
 fn row(line: u64, text: &str) -> Observation<Dividend> {
     let (same_day_payments, words): (Vec<&str>, Vec<&str>) =
         text.split_whitespace().partition(|word| word.starts_with('&'));
@@ -87,7 +87,6 @@ fn history(rows: &[&str], closes: &[(&str, i64)]) -> History {
     }
 }
 
-/// Rows derived from a history. `day` is the as-of date.
 fn at(day: &str, history: &History, policy: &SourcePolicy) -> DerivedRows {
     let day = date(day);
     let context =
@@ -95,12 +94,11 @@ fn at(day: &str, history: &History, policy: &SourcePolicy) -> DerivedRows {
     derive(history, &context)
 }
 
-/// Rows derived from dividends, without prices. The as-of date is the end of 2024.
 fn derived(rows: &[&str], policy: &SourcePolicy) -> DerivedRows {
     at("2024-12-31", &history(rows, &[]), policy)
 }
 
-/// Paid and declared dividends as `ex-date amount`, in order.
+/// Paid and declared dividends, each as `ex-date amount`.
 fn live(derived: &DerivedRows) -> Vec<String> {
     let live = derived
         .dividends
@@ -124,7 +122,7 @@ fn check(rows: &[&str], expected: &[&str], flags: &[&str]) {
 #[test]
 fn revisions_and_corrections() {
     check(&["a x 1 +1 2024-06-03 0.52", "a x 0 +2 2024-06-04 0.50"], &["2024-06-03 0.52"], &[]);
-    // The same id and revision: the ex-date that follows from the record date wins, in any order.
+    // Of two rows with the same id and revision, the row whose ex-date follows from its record date wins, in any order.
     check(
         &["a x 0 +1 2017-08-30 0.8 regular 2017-09-01", "a x 0 +2 2017-08-31 0.8 regular 2017-09-01"],
         &["2017-08-30 0.8"],
@@ -138,7 +136,8 @@ fn cancellations() {
     check(&["a x 1 -1 2024-06-03 0", "a x 0 +2 2024-06-03 0.5"], &[], &["cancelled:x"]);
     check(&["a x 0 -1 2024-06-03 0", "a x 0 +2 2024-06-03 0.5"], &[], &["cancelled:x"]);
     check(&["a x 0 -1 2024-06-03 0", "a x 1 +2 2024-06-03 0.5"], &["2024-06-03 0.5"], &[]);
-    // Without an id, the later row of one revision wins. A retraction withdraws rows with an id that are not newer.
+    // Among rows without an id and with equal revisions, the later row wins. A retraction without an id also withdraws
+    // rows that have an id, unless they are newer.
     check(&["a - 0 -1 2024-06-03 0", "a - 0 +2 2024-06-03 0.5"], &["2024-06-03 0.5"], &[]);
     check(&["a - 0 -2 2024-06-03 0", "a x 0 +1 2024-06-03 0.5"], &[], &["cancelled:x"]);
     check(&["a - 0 -1 2024-06-03 0", "a x 0 +2 2024-06-03 0.5"], &["2024-06-03 0.5"], &[]);
@@ -176,18 +175,19 @@ fn an_income_and_a_gain_of_one_day_are_two_payments() {
     let (income, gain) = ("a - 0 +1 2004-12-27 0.259", "a - 0 +1 2004-12-27 0.526 &0.259");
     check(&[income, gain], &both, &[]);
     check(&[gain, income], &both, &[]);
-    // The same rows with ids. In the last case, a newer version without the sibling replaces the row that lists the
-    // sibling.
+    // The same rows with ids. In the second case, a newer revision of row `y` does not list the sibling payment. Both
+    // payments remain.
     check(&["a x 0 +1 2004-12-27 0.259", "a y 0 +1 2004-12-27 0.526 &0.259"], &both, &[]);
     check(
         &["a x 0 +1 2004-12-27 0.259", "a y 0 +1 2004-12-27 0.526 &0.259", "a y 1 +2 2004-12-27 0.526"],
         &both,
         &[],
     );
-    // If one of the two rows is loaded again without the other row, nothing changes.
+    // Nothing changes if only one of the two rows is loaded again.
     check(&[income, gain, "a - 0 +2 2004-12-27 0.259"], &both, &[]);
     check(&[income, gain, "a - 0 +2 2004-12-27 0.526"], &both, &[]);
-    // A correction of the income replaces the income. It also replaces the gain, unless it lists the gain as a sibling.
+    // A corrected income alone replaces both payments. The gain remains if the gain is loaded again with the new income
+    // as its sibling, or if the new income lists the gain as its sibling.
     let corrected = ["a - 0 +2 2004-12-27 0.26", "a - 0 +2 2004-12-27 0.526 &0.26"];
     check(
         &[income, gain, corrected[0], corrected[1]],
@@ -200,7 +200,7 @@ fn an_income_and_a_gain_of_one_day_are_two_payments() {
         &["conflicting_duplicate", "duplicate_collapsed"],
     );
     check(&[income, gain, "a - 1 +2 2004-12-27 0.26 &0.526"], &["2004-12-27 0.26", "2004-12-27 0.526"], &[]);
-    // A sibling amount is valid for its own day, type and currency only.
+    // A listed sibling amount applies only to payments of the same day, type and currency.
     check(
         &[gain, "a - 0 +1 2004-12-28 0.259", "a - 0 +2 2004-12-28 0.526"],
         &["2004-12-27 0.526", "2004-12-28 0.526"],
@@ -223,7 +223,7 @@ fn a_retraction_takes_one_payment_or_the_day() {
     check(&[income, gain, "a - 0 -2 2004-12-27 0"], &[], &["cancelled:x"]);
     check(&[income, gain, "a - 0 -2 2004-12-27 0.259"], &["2004-12-27 0.526"], &["cancelled:x"]);
     check(&[income, gain, "a - 0 -2 2004-12-27 0.526"], &["2004-12-27 0.259"], &[]);
-    // A manual record overrides the payment that it does not list as a sibling.
+    // A manual record overrides all payments of the day except those that it lists as siblings.
     check(
         &[income, gain, "manual - 0 +3 2004-12-27 0.26 &0.526"],
         &["2004-12-27 0.526", "2004-12-27 0.26"],
@@ -271,11 +271,11 @@ fn an_ex_date_is_unexpected_where_no_rule_gives_it() {
     };
     check("1", "2024-12-10", "2024-12-10", false);
     check("1", "2024-12-10", "2024-12-23", true);
-    // A quarter of the price goes ex after the payment date. A vendor may give the ordinary ex-date instead.
+    // A payment of a quarter of the price has its ex-date after the payment date. The ordinary ex-date is accepted too.
     check("10", "2024-12-10", "2024-12-23", false);
     check("10", "2024-12-10", "2024-12-10", false);
     check("10", "2024-12-10", "2024-12-20", true);
-    // Under five-day settlement, no ex-date is unexpected.
+    // For record dates before T+3 settlement (until 1995-06-08), no ex-date is unexpected.
     check("1", "1995-06-08", "1995-06-02", false);
     check("1", "1995-06-09", "1995-06-05", true);
     check("1", "1995-06-09", "1995-06-07", false);
@@ -309,8 +309,8 @@ fn sources_never_interleave_and_manual_records_override() {
     check(&[vendor, "manual x 0 +1 2024-06-05 0.6"], &["2024-06-05 0.6"], &[]);
     check(&[vendor, "manual - 0 +1 2024-09-03 0.6"], &["2024-06-03 0.5", "2024-09-03 0.6"], &[]);
     check(&[vendor, "manual x 0 -1 2024-06-03 0"], &[], &["cancelled:x"]);
-    // A manual record also overrides a row whose ex-date follows from its record date, even if the row was observed
-    // later.
+    // The vendor row has no ex-date, so the ex-date is computed from its record date. The manual record overrides the
+    // vendor row, although the vendor row was observed later.
     let mut undated =
         history(&["a x 0 +5 2024-03-07 0.5 regular 2024-03-08", "manual - 0 +1 2024-03-07 0.6"], &[]);
     undated.dividends[0].record.ex_date = None;

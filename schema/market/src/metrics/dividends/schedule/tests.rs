@@ -13,7 +13,7 @@ fn date(text: &str) -> NaiveDate {
     text.parse().unwrap()
 }
 
-/// Rows from text such as `2024-03-08 0.60`, one row per line.
+/// Parses rows such as `2024-03-08 0.60` (ex-date and amount), one per line.
 fn rows(text: &str) -> Vec<ScheduleRow> {
     let row = |line: &str| {
         let (day, amount) = line.trim().split_once(' ').unwrap();
@@ -22,7 +22,6 @@ fn rows(text: &str) -> Vec<ScheduleRow> {
     text.trim().lines().map(row).collect()
 }
 
-/// Rows every three months, the first on `first`.
 fn quarterly(first: &str, amounts: &[Decimal]) -> Vec<ScheduleRow> {
     every(3, first, amounts)
 }
@@ -35,7 +34,7 @@ fn every(months: u32, first: &str, amounts: &[Decimal]) -> Vec<ScheduleRow> {
         .collect()
 }
 
-/// Rows with an amount of 1 and the given gaps in days.
+/// Builds rows with an amount of 1. `gaps` are the days between successive rows.
 fn spaced(gaps: &[i64]) -> Vec<ScheduleRow> {
     let mut rows = vec![ScheduleRow { ex_date: date("2010-01-04"), amount: dec!(1), tag: None, doubt: None }];
     for gap in gaps {
@@ -49,7 +48,8 @@ fn read(rows: &[ScheduleRow]) -> Schedule {
     Schedule::read(rows, &Rules::DEFAULT)
 }
 
-/// Rows that are special, combined or dips, for example `2020-11-19 combined 0.14` (ex-date, kind, amount for growth).
+/// Returns the rows that are not plain regular payments, each as ex-date, kind, and the amount that counts for growth.
+/// For example, `2020-11-19 combined 0.14` is a regular payment of 0.14 combined with a special payment.
 fn peculiar(rows: &[ScheduleRow]) -> Vec<String> {
     let schedule = read(rows);
     let readings = schedule.readings.iter().filter(|reading| reading.kind != AmountReading::Regular);
@@ -80,8 +80,7 @@ fn a_special_in_a_regular_row_is_split_off() {
     assert_eq!(peculiar(&rows), ["2020-11-29 combined 0.14"]);
     let schedule = read(&rows);
     assert_eq!(schedule.readings[5].regular, dec!(0.14));
-    // Without a later row, the whole amount of the newest row is regular. The exception is a row with a doubtful
-    // amount.
+    // Without a later row, the whole amount of the newest row counts as regular, unless this amount is doubtful.
     assert!(peculiar(&rows[..6]).is_empty());
     let mut doubted = rows[..6].to_vec();
     doubted[5].doubt = Some(AmountDoubt::Unconfirmed);
@@ -146,7 +145,7 @@ fn one_missing_slot_is_assumed_and_two_are_unknown() {
     let two = read(&rows);
     let unknown = |year| MissingSlot { year, per_year: 4, assumed: None };
     assert_eq!(two.missing, [unknown(2018), unknown(2019)]);
-    // If the rate after the gap is lower, the payer paused, and no payment is missing.
+    // If the amounts after the gap are lower, the gap is a pause of the payer, and no payment is missing.
     rows[3..].iter_mut().for_each(|row| row.amount = dec!(0.10));
     assert!(read(&rows).missing.is_empty());
 }
@@ -155,7 +154,7 @@ fn one_missing_slot_is_assumed_and_two_are_unknown() {
 fn interim_and_final_dividends_are_read_at_face_value() {
     let mut rows = every(6, "2015-03-05", &[dec!(0.30), dec!(0.10)].repeat(5));
     assert!(peculiar(&rows).is_empty(), "{:?}", peculiar(&rows));
-    // The gaps are made uneven: 84 and 281 days.
+    // The gaps are made uneven: 86 days, then 279 or 280 days.
     for (index, row) in rows.iter_mut().enumerate() {
         row.ex_date += TimeDelta::days(if index % 2 == 0 { 98 } else { 0 });
     }
@@ -271,7 +270,7 @@ proptest::proptest! {
             read(rows).readings.iter().map(|r| (r.kind, r.per_year, r.year)).collect()
         };
         proptest::prop_assert_eq!(kinds(&rows), kinds(&scaled));
-        // The calendar repeats after 28 years.
+        // Weekdays and leap years repeat after 28 years.
         let years = i32::try_from(28 * cycles).unwrap();
         let shifted: Vec<ScheduleRow> = rows.iter().map(|row| ScheduleRow {
             ex_date: row.ex_date + TimeDelta::days(365 * i64::from(years) + i64::from(years) / 4), ..*row

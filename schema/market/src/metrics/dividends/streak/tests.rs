@@ -59,8 +59,8 @@ fn tolerated_flat_years_are_passed_over() {
     check(&paused, 0, 1, Some(2024), false);
     check(&paused, 1, 1, Some(2024), false);
     check(&paused, 2, 3, Some(2019), true);
-    // The newest year may be a flat year (with an equal total). A year with a cut is not a flat year. The first year
-    // after a year without payments is not a flat year either.
+    // The newest year may be a flat year, that is, a year with the same total as the year before. A year with a cut is
+    // not flat. The first year after a year without payments is not flat either.
     check(&paused[..6], 2, 2, Some(2020), true);
     check(&[dec!(3), dec!(2), dec!(3)], 5, 1, Some(2024), false);
     check(&[dec!(1), dec!(0), dec!(2), dec!(2), dec!(3)], 5, 1, Some(2024), false);
@@ -69,7 +69,7 @@ fn tolerated_flat_years_are_passed_over() {
     let input = StreakInput { running: 2025, seed, ..StreakInput::default() };
     let found = increase_streak(&totals(&paused), &input, &StreakRules { tolerated_flat_years: 2, ..RULES });
     assert_eq!((found.years, found.started, found.seeded), (43, Some(1979), true));
-    // A flat year within the seed counts as a year of the seed. A flat year after the seed adds nothing.
+    // A flat year that the seed covers counts as a year of the seed. A flat year after the seed adds nothing.
     let raised = [dec!(1), dec!(1), dec!(2), dec!(3)];
     let rules = StreakRules { tolerated_flat_years: 1, ..RULES };
     for (through_year, expected) in [(2021, (12, Some(2012))), (2022, (12, Some(2013)))] {
@@ -183,7 +183,8 @@ fn a_seed_joins_a_streak_that_reaches_it() {
     check(&raised, 2025, 10, 2023, (11, true, Some(2014)));
     check(&raised, 2025, 1, 2022, (3, true, Some(2022)));
     check(&raised, 2025, 0, 2022, (2, true, Some(2023)));
-    // A seed is used for the newest complete year even if the data contradict it, but not for a future year.
+    // A seed through the newest complete year (2024) is used even if the data contradict it. A seed through an earlier
+    // or a future year is not.
     let frozen = totals(&[dec!(1), dec!(1)]);
     check(&frozen, 2025, 10, 2024, (10, true, Some(2015)));
     check(&frozen, 2025, 10, 2023, (0, false, None));

@@ -1,4 +1,4 @@
-//! Tests of merged prices, through the rows that are derived from them.
+//! Tests of the merge of prices from several sources. The tests compare the derived bars and the quarantined rows.
 
 mod alone;
 
@@ -52,7 +52,6 @@ fn derived(history: &History, rules: &[PolicyRule]) -> DerivedRows {
     )
 }
 
-/// Closes of the merged bars as `day close`.
 fn closes(derived: &DerivedRows) -> Vec<String> {
     let close = |index: usize| derived.bars.decimal(derived.bars.close[index]).unwrap().normalize();
     (0..derived.bars.len())
@@ -60,7 +59,7 @@ fn closes(derived: &DerivedRows) -> Vec<String> {
         .collect()
 }
 
-/// Quarantined rows as `date reason source line`.
+/// Quarantined rows, each as `date reason source line`.
 fn held(derived: &DerivedRows) -> Vec<String> {
     let told = |row: &crate::row::Quarantined| {
         format!("{} {} {} {}", row.date.unwrap(), row.reason, row.source, row.line)
@@ -71,7 +70,7 @@ fn held(derived: &DerivedRows) -> Vec<String> {
 #[test]
 fn a_bar_that_cannot_be_is_held_by_itself() {
     let whole = |day: &str| Bar { open: 4_000, high: 4_100, low: 3_900, ..bar(day, 4_000) };
-    // Two bars may have the same fault.
+    // The two middle bars have the same fault, and both are quarantined.
     let found = |change: &dyn Fn(Bar) -> Bar| {
         let days = ["2024-06-21", "2024-06-24", "2024-06-25", "2024-06-26"].map(whole);
         let bars = [days[0], change(days[1]), change(days[2]), days[3]];
@@ -124,11 +123,12 @@ fn a_close_far_from_its_neighbours_is_held_where_both_say_so() {
         check(&[10_000, close, 10_000], &[(1, reason)]);
     }
     check(&[10_000, 30_000, 10_000], &[]);
-    // A dip.
+    // The same limits apply to a close far below the closes around it.
     for (around, reason) in [(869_565, isolated), (869_566, unit), (1_150_000, unit), (1_150_001, isolated)] {
         check(&[around, 10_000, around], &[(1, reason)]);
     }
-    // One neighbour is not enough: the first bar, and a lasting move. The newest bar waits for a confirmation.
+    // A bar is wrong only if its close is far from the closes on both sides. The first bar has no earlier close. After
+    // a lasting move, the next close agrees with the bar. The newest bar is only unconfirmed.
     check(&[1_000_000, 10_000, 10_000], &[]);
     check(&[10_000, 1_000_000, 1_000_000, 1_000_000], &[]);
     check(&[10_000, 10_000, 1_000_000], &[(2, "unconfirmed_price")]);
@@ -149,7 +149,7 @@ fn withdrawn_bars_and_those_of_tomorrow_are_none() {
     some.bars.version[0] = 1;
     let mut faulty = some.clone();
     assert_eq!(closes(&derived(&history(vec![some]), &[])), ["2024-06-28 41"]);
-    // Impossible values in ignored bars are not quarantined.
+    // Impossible values in retracted bars and in bars after the as-of date are not quarantined.
     (faulty.bars.close[0], faulty.bars.close[2]) = (0, 0);
     let found = derived(&history(vec![faulty]), &[]);
     assert_eq!((closes(&found), held(&found)), (vec!["2024-06-28 41".to_owned()], vec![]));
@@ -181,7 +181,7 @@ fn each_day_has_the_bar_of_the_believed_source_that_has_one() {
             assert_eq!(closes(&found), expected, "{rules:?}");
         }
     };
-    // The newest source is used. The other source fills the days that the newest source lacks.
+    // Without a rule, the source with the newest observations is used. The other source fills in the missing days.
     check(
         [&a, &b],
         &[],
@@ -241,7 +241,7 @@ fn a_price_too_large_for_a_finer_scale_rounds_the_others() {
         ["2024-06-21 9000000000000000000", "2024-06-24 1", "2024-06-25 2", "2024-06-27 1", "2024-06-28 3"]
     );
     assert_eq!((found.bars.high[4], found.bars.low[4], found.bars.open[4]), (3, 1, MISSING));
-    // The largest common scale is one decimal place, because two places do not fit.
+    // Both sources are converted to one decimal place, because the large close does not fit with two places.
     let large = source("a", 0, &[bar("2024-06-21", 900_000_000_000_000_000)]);
     let found = derived(&history(vec![large, source("b", 2, &rows)]), &[]);
     assert_eq!(closes(&found)[1..3], ["2024-06-24 1.5", "2024-06-25 1.5"]);
@@ -271,7 +271,8 @@ fn adjusted_closes_return_to_the_shares_of_their_day() {
     let found = derived(&halved, &[]);
     assert_eq!(closes(&found), ["2024-06-21 20", "2024-06-24 10.1", "2024-06-28 10.3"]);
     assert_eq!((found.bars.volume[0], found.bars.volume[1]), (50, 100));
-    // The share basis is the last day of the source's data. A later split is not in these prices.
+    // The source adjusts its prices for splits up to the last day of its data. The later split therefore does not
+    // change the close.
     halved.prices[0].bars = halved.prices[0].bars.slice(0..1);
     assert_eq!(closes(&derived(&halved, &[])), ["2024-06-21 10"]);
 }
@@ -280,7 +281,7 @@ fn adjusted_closes_return_to_the_shares_of_their_day() {
 fn each_bar_is_on_the_shares_that_it_says_itself() {
     let rows = [bar("2024-06-20", 1_000), bar("2024-06-21", 2_000), bar("2024-06-28", 1_030)];
     let mut mixed = source("a", 2, &rows);
-    // The second bar is raw. All other bars are on the share basis of the newest day.
+    // The second bar is raw. All other bars are adjusted for splits up to the newest day.
     mixed.bars.versions = vec![BarVersion { basis_day: Some(0), ..BarVersion::UNKNOWN }, BarVersion::UNKNOWN];
     mixed.bars.version[1] = 1;
     let mut halved = history(vec![mixed]);

@@ -1,4 +1,4 @@
-//! Tests of the status of each observation, through the explanation.
+//! Tests that check in the explanation which observations are unused, and why.
 
 use chrono::DateTime;
 
@@ -31,9 +31,9 @@ fn observed<T: serde::de::DeserializeOwned>(
     }
 }
 
-/// Builds an observation of a dividend. `text` is `source id revision +second ex-date amount [record date [payment date
-/// [declaration date [symbol]]]]`. `-second` makes it a retraction. A field `-` is absent. `second` is the observation
-/// time.
+/// Builds an observation of a dividend from the words `source id revision +second ex-date amount`. The words
+/// `record-date payment-date declaration-date symbol` may follow. `second` is the observation time, and `-second` means
+/// a retraction. `-` is an absent value.
 fn dividend(line: u64, text: &str) -> Observation<Dividend> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let given = |place: usize| words.get(place).copied().filter(|word| *word != "-");
@@ -45,8 +45,9 @@ fn dividend(line: u64, text: &str) -> Observation<Dividend> {
     observed(line, &words[..4], record)
 }
 
-/// Builds an observation of a split. `text` is `source id revision +second ex-date from to [declaration date [payable
-/// date]]`. `-second` makes it a retraction. A field `-` is absent. `second` is the observation time.
+/// Builds an observation of a split from the words `source id revision +second ex-date from to`. The words
+/// `declaration-date payable-date` may follow. `second` is the observation time, and `-second` means a retraction. `-`
+/// is an absent value.
 fn split(line: u64, text: &str) -> Observation<Split> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let given = |place: usize| words.get(place).copied().filter(|word| *word != "-");
@@ -74,7 +75,6 @@ fn history(dividends: &[&str], splits: &[&str]) -> History {
     }
 }
 
-/// Unused observations as `line outcome`, sorted.
 fn unused(history: &History, rules: &[PolicyRule]) -> Vec<String> {
     let policy = SourcePolicy { rules: rules.to_vec() };
     let as_of = "2024-06-28".parse().unwrap();
@@ -106,27 +106,27 @@ fn of_one_id_and_revision_the_better_dated_row_counts() {
         &["a x 0 +1 2024-03-07 0.5 - 2024-04-01 2024-02-01", "a x 0 +5 2024-03-07 0.5 - 2024-04-01"],
         &["2 superseded"],
     );
-    // An ex-date that follows from the record date outweighs any number of dates.
+    // An ex-date that follows from the record date outweighs any number of other dates.
     check(
         &["a x 0 +1 2024-03-07 0.5 2024-03-08", "a x 0 +5 2024-03-06 0.5 2024-03-08 2024-04-01 2024-02-01"],
         &["2 superseded"],
     );
-    // A greater revision outweighs both. If two rows are equal, the later row wins.
+    // A greater revision outweighs all dates. If two rows are equal, the later row wins.
     check(&["a x 0 +1 2024-03-07 0.5 2024-03-08", "a x 1 +5 2024-03-06 0.5"], &["1 superseded"]);
     check(&["a x 0 +1 2024-03-07 0.5", "a x 0 +2 2024-03-07 0.6"], &["1 superseded"]);
     check(&["a x 0 +1 2024-03-07 0.5", "a x 0 +1 2024-03-07 0.6"], &["1 superseded"]);
-    // Without an id, only the time distinguishes rows of a day.
+    // Among rows of a day without an id and with equal revisions, the newer row wins, even if it has fewer dates.
     check(&["a - 0 +1 2024-03-07 0.5 - 2024-04-01 2024-02-01", "a - 0 +2 2024-03-07 0.5"], &["1 superseded"]);
 }
 
 #[test]
 fn retractions_reach_what_they_name() {
-    // A retraction with an id needs no dates. A retraction without an id needs the day.
+    // A retraction with an id needs no dates. A retraction without an id needs the ex-date.
     check(&["a x 0 +1 2024-03-07 0.5", "a x 0 -2 - 0"], &["1 cancelled", "2 cancelled"]);
     check(&["a x 0 -2 2024-03-07 0"], &["1 cancelled"]);
     check(&["a - 0 -2 - 0"], &["1 no_ex_date"]);
     check(&["a x 0 +1 - 0.5", "a y 0 +1 2024-03-07 0"], &["1 no_ex_date", "2 non_positive_amount"]);
-    // Rows of other sources, of other days, and newer rows are not withdrawn.
+    // A retraction withdraws neither newer rows nor rows of other days or other sources.
     let put = "a x 0 +5 2024-03-07 0.5";
     check(&[put, "a - 0 -5 2024-03-07 0"], &["1 cancelled", "2 cancelled"]);
     check(&[put, "a - 0 -4 2024-03-07 0"], &["2 cancelled"]);
@@ -141,7 +141,8 @@ fn a_record_moves_with_its_last_symbol() {
     let here = "a x 0 +1 2024-03-07 0.5";
     check(&[here, "a x 1 +2 2024-03-07 0.5 - - - ELSE"], &["1 superseded", "2 moved"]);
     check(&["a x 0 +1 2024-03-07 0.5 - - - ELSE", "a x 1 +2 2024-03-07 0.5"], &["1 superseded"]);
-    // A former symbol of the same security is not a move, nor is a row that never had another symbol.
+    // A record does not move if its last symbol is a former symbol of the same security (OLD), or if it has had only
+    // one symbol.
     check(&[here, "a x 1 +2 2024-03-07 0.5 - - - OLD"], &["1 superseded"]);
     check(&["a x 1 +2 2024-03-07 0.5 - - - ELSE"], &[]);
     check(&["a - 0 +1 2024-03-07 0.5", "a - 1 +2 2024-03-07 0.5 - - - ELSE"], &["1 superseded"]);
@@ -211,7 +212,7 @@ fn a_row_with_more_dates_is_better_dated() {
         "a x 0 +1 2024-03-07 0.5",
         "a x 0 +1 2024-03-07 0.5 - 2024-04-01",
         "a x 0 +1 2024-03-07 0.5 2024-03-12 2024-04-01 2024-02-01",
-        // Fewer dates, but the ex-date follows from the record date.
+        // This row has fewer dates, but its ex-date follows from its record date.
         "a x 0 +1 2024-03-07 0.5 2024-03-08",
     ];
     better(&dividends.map(|text| dividend_preference(&dividend(1, text).record)));

@@ -1,11 +1,12 @@
-//! Tests of a payment schedule at its thresholds: repeats, extra rows, combined rows, dips and missing slots.
+//! Tests of the thresholds of a payment schedule: the days and amounts from which a row is a repeat, an extra row, a
+//! combined row or a dip, or from which a payment is missing.
 
 use super::*;
 use crate::metrics::dividends::schedule::{RepeatedPayment, find_repeats};
 
-/// Finds repeats among seven rows. Six rows are quarterly payments of 1. The seventh row is `days` days after the
-/// second payment, and has the given amount. `change` may modify the rows before the search. Returns pairs of indexes:
-/// the dropped row and the kept row.
+/// Inserts a row of `amount` into six quarterly payments of 1, `days` days after the second payment. `change` may then
+/// modify all rows. Returns the repeats among the rows, each as the index of the dropped row and the index of the kept
+/// row.
 fn repeats(days: i64, amount: Decimal, change: impl Fn(&mut [RepeatedPayment<'_>])) -> Vec<(usize, usize)> {
     let mut rows = quarterly("2019-02-14", &[dec!(1); 6]);
     let ex_date = rows[1].ex_date + TimeDelta::days(days);
@@ -24,7 +25,8 @@ fn repeats_among(rows: &[ScheduleRow], change: impl Fn(&mut [RepeatedPayment<'_>
 #[test]
 fn a_repeat_has_an_equal_or_double_amount_within_days() {
     let is_repeat = |days: i64, amount: Decimal| !repeats(days, amount, |_| ()).is_empty();
-    // 2019-05-14 is a Tuesday. The limits are 20 days, and 2 % of the smaller amount.
+    // The second payment is on Tuesday, 14 May 2019. A repeat is at most 20 days later. Its amount is equal, double or
+    // half, with a tolerance of 2 %.
     assert_eq!([5, 20, 21].map(|days| is_repeat(days, dec!(1))), [true, true, false]);
     for (amount, expected) in [
         (dec!(1.02), true),
@@ -39,8 +41,8 @@ fn a_repeat_has_an_equal_or_double_amount_within_days() {
     ] {
         assert_eq!(is_repeat(6, amount), expected, "{amount}");
     }
-    // Half a period of a monthly payer is shorter than the limit of 20 days. An additional row between two payments
-    // therefore repeats one of them: the one before or the one after.
+    // For a monthly payer, the limit is 15 days (half a month). A row up to 15 days after a payment repeats that
+    // payment. A row 16 days after a payment repeats the next payment.
     let monthly = |days: i64| {
         let mut rows = every(1, "2019-02-14", &[dec!(1); 8]);
         rows.insert(4, ScheduleRow { ex_date: rows[3].ex_date + TimeDelta::days(days), ..rows[3] });
@@ -66,9 +68,10 @@ fn a_repeat_of_an_irregular_payer_has_an_equal_amount() {
         [dec!(3.57), dec!(3.571), dec!(3.432), dec!(3.431)].map(|amount| is_repeat(1, amount)),
         [true, false, true, false]
     );
-    // A double or half amount may be another payment, and is not a repeat.
+    // For an irregular payer, a row with double or half the amount may be another payment. Such a row is not a repeat.
     assert_eq!([dec!(7), dec!(1.75)].map(|amount| is_repeat(1, amount)), [false, false]);
-    // The median gap must be at least twice the limit of 20 days. Weekly payers therefore have no repeats.
+    // Repeats are found only if the median gap is at least 40 days (twice the limit). Weekly payers therefore have
+    // none.
     let spaced = |gaps: &[i64]| repeats_among(&spaced(gaps), |_| ()).len();
     assert_eq!([spaced(&[12, 40, 90, 40]), spaced(&[12, 39, 90, 39])], [1, 0]);
     assert_eq!([spaced(&[7, 7, 7, 7]), spaced(&[7, 2, 5, 7, 7]), spaced(&[7])], [0, 0, 0]);
@@ -87,7 +90,7 @@ fn ids_of_one_source_that_differ_are_two_payments() {
 
 #[test]
 fn the_better_of_two_rows_stays() {
-    // 2019-05-14 is a Tuesday: six days later is a Monday, five days later a Sunday.
+    // The second payment is on Tuesday, 14 May 2019. Six days later is a Monday, five days later a Sunday.
     let stays = |days: i64, change: &dyn Fn(&mut [RepeatedPayment<'_>])| {
         repeats(days, dec!(1), change).first().map(|(_, kept)| *kept)
     };
@@ -105,7 +108,7 @@ fn a_combined_row_is_at_least_1_3_times_both_neighbours() {
         peculiar(&quarterly("2019-02-15", &[dec!(1), dec!(1), dec!(1), amount, next, next, next])).len()
     };
     assert_eq!([dec!(1.29), dec!(1.3)].map(|amount| read(amount, dec!(1))), [0, 1]);
-    // The next payment must be 0.8 to 1.5 times the payment before the row.
+    // The payment after a combined row must be 0.8 to 1.5 times the payment before that row.
     assert_eq!([dec!(0.79), dec!(0.8), dec!(1.5), dec!(1.51)].map(|next| read(dec!(5), next)), [0, 1, 1, 0]);
 }
 
@@ -144,7 +147,8 @@ fn of_two_equal_rows_in_a_slot_the_one_off_schedule_is_extra() {
     };
     assert_eq!(read(30), ["2019-09-14 special 0"]);
     assert_eq!(read(-30), ["2019-07-16 special 0"]);
-    // 0.6 of a period are 54.8 days. From 55 days on, the row shares a slot with the payment after it.
+    // Up to 54.8 days (0.6 of a quarter) after a payment, an extra row is in the slot of that payment. From 55 days on,
+    // the extra row is in the slot of the next payment.
     assert_eq!([54, 55, 75].map(|days| read(days).len()), [1, 1, 1]);
     let newest = |days: i64| {
         let mut rows = quarterly("2019-02-15", &[dec!(1); 6]);
@@ -163,14 +167,15 @@ fn of_two_nearly_equal_rows_in_a_slot_few_others_show_no_usual_amount() {
         rows.extend(every(12, "2020-07-12", others));
         peculiar(&rows)
     };
-    // The amount of the first row is nearer to the usual 1.5, but the second row is on the schedule.
+    // The amount of the first row is nearer to the usual 1.5, but the second row is on the schedule. With three other
+    // rows, the schedule decides which row is extra. With four other rows, the amounts decide.
     assert_eq!(read(dec!(1.8), &[dec!(1.5); 3]), ["2019-07-09 special 0"]);
     assert_eq!(read(dec!(1.8), &[dec!(1.5); 4]), ["2019-07-12 special 0"]);
     // The amount of the second row is nearer to the usual 1.5, but the first row is on the schedule.
     let mut nearer = every(12, "2019-07-12", &[dec!(1.95), dec!(1.5), dec!(1.5), dec!(1.5)]);
     nearer.insert(1, ScheduleRow { ex_date: date("2019-07-15"), amount: dec!(1.8), ..nearer[0] });
     assert_eq!(peculiar(&nearer), ["2019-07-15 special 0"]);
-    // If the two amounts differ by more than 30 %, three neighbours are enough to decide by the amounts.
+    // If the two amounts differ by more than 30 %, the amounts decide even with three other rows.
     assert_eq!(read(dec!(1.5), &[dec!(1.5); 3]), ["2019-07-09 special 0"]);
     assert_eq!(read(dec!(1.49), &[dec!(1.5); 3]), ["2019-07-12 special 0"]);
 }
@@ -192,7 +197,8 @@ fn a_slot_may_have_several_extra_rows() {
     assert_eq!(with(&[(10, dec!(3)), (20, dec!(4))]), ["2019-11-25 special 0", "2019-12-05 special 0"]);
     assert_eq!(with(&[(-20, dec!(3)), (-10, dec!(4))]), ["2019-10-26 special 0", "2019-11-05 special 0"]);
     assert_eq!(with(&[(-10, dec!(3)), (10, dec!(4))]), ["2019-11-05 special 0", "2019-11-25 special 0"]);
-    // The row that differs most from its eight neighbours is extra, even if the other row is off schedule.
+    // Of two rows in a slot, the row that differs most from the eight neighbours is extra, even if the other row is off
+    // schedule.
     let mut rows = quarterly("2019-02-15", &[dec!(1), dec!(1), dec!(1), dec!(3), dec!(1), dec!(1), dec!(1)]);
     rows.insert(4, ScheduleRow { ex_date: rows[3].ex_date + TimeDelta::days(10), ..rows[0] });
     assert_eq!(peculiar(&rows), ["2019-11-15 special 0"]);
@@ -224,7 +230,7 @@ fn a_payment_may_have_several_repeats() {
         rows.sort_by_key(|row| row.ex_date);
         repeats_among(&rows, |_| ())
     };
-    // If all rows are on sessions, the last row is kept.
+    // If all rows of a payment are on trading days, the last row is kept.
     assert_eq!(pairs(&[5, 12]), [(3, 4), (2, 4)]);
     assert_eq!(pairs(&[6, 97]), [(2, 3), (4, 5)]);
     assert_eq!(pairs(&[]), []);
@@ -241,7 +247,7 @@ fn a_distribution_of_capital_has_no_regular_part_and_no_slot() {
     assert_eq!(doubted(&mut rows, AmountDoubt::Capital), ["2020-02-15 special 0"]);
     let schedule = read(&rows);
     assert_eq!((schedule.readings[4].regular, schedule.regular().count()), (dec!(0), 4));
-    // A later payment shows that the slot is missing.
+    // Once a later payment exists, the regular payment in the slot of the distribution counts as missing.
     rows.extend(quarterly("2020-05-15", &[dec!(1)]));
     let missing = MissingSlot { year: 2020, per_year: 4, assumed: Some(dec!(1)) };
     assert_eq!(read(&rows).missing, [missing]);
@@ -276,7 +282,7 @@ fn missing_slots_beyond_half_a_year_or_before_a_lower_rate_are_a_pause() {
     assert_eq!(missing(2, dec!(0.98)), [None, None]);
     assert_eq!(missing(2, dec!(0.979)), []);
     assert_eq!(missing(3, dec!(1)), []);
-    // With three and fewer payments a year, a missing payment is not detected.
+    // With three or fewer payments a year, a missing payment is not detected.
     let mut halves = every(6, "2012-02-15", &[dec!(1); 12]);
     halves.remove(5);
     assert!(read(&halves).missing.is_empty());

@@ -1,10 +1,10 @@
-//! Tests of local frequencies at their thresholds: gaps, changes, uneven halves, four weeks and tags.
+//! Tests of the thresholds at which gaps, amounts and vendor tags decide the payment frequency around a row.
 
 use super::*;
 use crate::event::Frequency;
 use crate::metrics::dividends::schedule::local_frequencies;
 
-/// Expands runs of equal values: `[(91, 8)]` becomes eight times 91.
+/// Repeats values: `[(91, 8)]` becomes eight times 91.
 fn runs<T: Copy>(runs: &[(T, usize)]) -> Vec<T> {
     runs.iter().flat_map(|(value, count)| vec![*value; *count]).collect()
 }
@@ -18,7 +18,7 @@ fn a_gap_is_of_a_frequency_from_0_6_to_1_4_periods() {
     for (shortest, longest, expected) in [
         (2, 17, None),
         (18, 18, None),
-        // Four-weekly and more frequent payers have no number of payments a year.
+        // For payments every four weeks or more often, the number of payments a year is `None`.
         (19, 28, None),
         (29, 42, Some(12)),
         (43, 54, Some(6)),
@@ -40,19 +40,19 @@ fn a_change_of_the_frequency_has_three_gaps_of_a_shorter_period_or_two_of_a_long
     assert_eq!(after(30, 3), runs(&[(Some(4), 8), (Some(12), 4)]));
     assert_eq!(after(182, 1), vec![Some(4); 10]);
     assert_eq!(after(182, 2), runs(&[(Some(4), 8), (Some(2), 3)]));
-    // Between two runs of another frequency, a run needs six gaps of a shorter period, or three of a longer one.
+    // Between two quarterly periods, a change of frequency needs six monthly gaps or three half-yearly gaps.
     let between = |gap: i64, count: usize| frequencies(&[(91, 8), (gap, count), (91, 8)]);
     assert_eq!(between(30, 5), vec![Some(4); 22]);
     assert_eq!(between(30, 6), runs(&[(Some(4), 8), (Some(12), 6), (Some(4), 9)]));
     assert_eq!(between(182, 2), vec![Some(4); 19]);
     assert_eq!(between(182, 3), runs(&[(Some(4), 8), (Some(2), 3), (Some(4), 9)]));
-    // Weekly and biweekly payers have gaps of at most 17 days.
+    // Three gaps of at most 17 days are a change to weekly or biweekly payments. Three gaps of 18 days are not.
     for days in [7, 17] {
         assert_eq!(after(days, 2), vec![Some(4); 11]);
         assert_eq!(after(days, 3), runs(&[(Some(4), 8), (None, 4)]));
     }
     assert_eq!(after(18, 3), vec![Some(4); 12]);
-    // After a pause, no gap is compared with the gaps before it.
+    // Gaps before a pause do not affect the frequency after the pause. A single monthly gap is then enough.
     assert_eq!(frequencies(&[(91, 4), (551, 1), (30, 1)]), runs(&[(Some(4), 5), (Some(12), 2)]));
 }
 
@@ -71,7 +71,8 @@ fn uneven_halves_sum_to_a_year() {
     };
     let found = [(70, 259), (70, 260), (70, 330), (70, 331)].map(|(short, long)| halves(short, long));
     assert_eq!(found, [None, Some(2), Some(2), None]);
-    // One neighbouring gap that completes a year is enough. It may be before or after the gap.
+    // Two uneven gaps that add up to a year are gaps of a half-yearly payer. The longer gap may be the second or the
+    // first.
     assert_eq!(frequencies(&[(70, 1), (295, 1)]), [Some(2); 3]);
     assert_eq!(frequencies(&[(295, 1), (70, 1)]), [Some(2); 3]);
     assert_eq!(frequencies(&[(182, 3), (70, 1), (295, 1), (182, 3)]), vec![Some(2); 9]);
@@ -83,7 +84,8 @@ fn four_weeks_are_a_mean_of_at_most_28_7_days() {
     assert_eq!(frequencies(&[(29, 8), (28, 2)]), vec![Some(12); 11]);
     // Ex-dates on third Fridays have gaps of 28 and 35 days. The payer is monthly.
     assert_eq!(frequencies(&[(28, 2), (35, 1), (28, 2), (35, 1), (28, 2)]), vec![Some(12); 9]);
-    // Gaps around extra and missing rows do not count for the mean.
+    // The mean excludes the gaps around extra and missing rows. With fewer than six other gaps, the payer counts as
+    // monthly.
     assert_eq!(frequencies(&[(30, 6), (5, 1), (30, 6)]), vec![Some(12); 14]);
     assert_eq!(frequencies(&[(28, 6), (56, 1), (28, 6)]), vec![None; 14]);
     assert_eq!(frequencies(&[(28, 5), (56, 1)]), vec![Some(12); 7]);
@@ -103,12 +105,12 @@ fn a_row_between_two_frequencies_has_the_nearer_rate() {
     let own = |own: Decimal| between(&[(dec!(1), 4), (own, 1), (dec!(0.25), 8)]);
     let found = [dec!(1), dec!(0.51), dec!(0.5), dec!(0.25)].map(own);
     assert_eq!(found, [Some(1), Some(1), Some(4), Some(4)]);
-    // A single wrong amount in a neighbouring row does not decide. It may be too large or too small.
+    // One wrong amount in a neighbouring row, too large or too small, does not change the result.
     for wrong in [dec!(9), dec!(0.01)] {
         assert_eq!(between(&[(dec!(1), 4), (dec!(0.25), 1), (wrong, 1), (dec!(0.25), 7)]), Some(4));
         assert_eq!(between(&[(dec!(1), 3), (wrong, 1), (dec!(1), 1), (dec!(0.25), 8)]), Some(1));
     }
-    // The third row before the changed row, and the third row after it, are ignored.
+    // The row between the frequencies is compared only with the two rows before it and the two rows after it.
     assert_eq!(between(&[(dec!(1), 4), (dec!(0.5), 1), (dec!(0.2), 2), (dec!(0.5), 6)]), Some(1));
     assert_eq!(between(&[(dec!(0.5), 2), (dec!(2), 2), (dec!(0.5), 1), (dec!(0.25), 8)]), Some(4));
 }
@@ -169,7 +171,8 @@ fn each_tag_counts_once() {
         assert_eq!(tagged(&[91, 91], tags, Frequency::Monthly), [Some(4); 3], "{tags:?}");
     }
     assert_eq!(tagged(&[91, 91, 91], &[1, 2, 3], Frequency::Monthly), [None; 4]);
-    // Weekly gaps among quarterly gaps are a frequency of their own if the tags say 13 or more payments a year.
+    // Five weekly gaps among quarterly gaps are a change of frequency only if the tags of these rows say 13 or more
+    // payments a year.
     let gaps = runs(&[(91, 8), (7, 5), (91, 8)]);
     let week = |tag: Frequency| tagged(&gaps, &[9, 10, 11, 12, 13], tag)[10];
     assert_eq!([Frequency::Unknown, Frequency::Monthly].map(week), [Some(4); 2]);

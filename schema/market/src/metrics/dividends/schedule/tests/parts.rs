@@ -1,8 +1,9 @@
-//! Tests of combined rows and dips at their thresholds: steady payers, neighbours, yearly specials and doubted amounts.
+//! Tests of the thresholds at which a row is combined (a regular and a special payment in one row) or a dip.
 
 use super::*;
 
-/// Rows of a quarterly payer that are special, combined or dips: index, kind and amount for growth.
+/// Returns the rows of a quarterly payer that are not plain regular payments, each as index, kind, and the amount that
+/// counts for growth.
 fn quarters(amounts: &[Decimal]) -> Vec<(usize, AmountReading, Decimal)> {
     kinds(&quarterly("2015-02-16", amounts))
 }
@@ -33,19 +34,20 @@ fn a_payer_is_steady_if_a_fifth_of_the_steps_are_downward() {
         found.iter().any(|(index, kind, _)| *index == position && *kind == COMBINED)
     };
     let flat = [dec!(1); 4];
-    // In the first case, one of five steps is a fall. In the second case, two are falls.
+    // The first payer has one fall among five steps from payment to payment, and is steady. The second payer has two
+    // falls.
     assert!(is_read(&[dec!(1.1), dec!(1), dec!(1), dec!(1)], &[dec!(1), dec!(1)]));
     assert!(!is_read(&[dec!(1.1), dec!(1), dec!(1), dec!(1)], &[dec!(1), dec!(0.9)]));
-    // In the first case, one of seven steps is a fall. In the second case, two are falls.
+    // The first payer has one fall among seven steps, and is steady. The second payer has two falls.
     assert!(is_read(&[dec!(1.1), dec!(1), dec!(1), dec!(1)], &flat));
     assert!(!is_read(&[dec!(1.2), dec!(1.1), dec!(1), dec!(1)], &flat));
-    // The step from the row before the tested row to the row after it counts too.
+    // The step across the combined row, from the row before it to the row after it, counts too.
     assert!(is_read(&[dec!(1), dec!(1), dec!(1.2), dec!(1)], &flat));
     assert!(!is_read(&[dec!(1), dec!(1), dec!(1.2), dec!(1)], &[dec!(0.9), dec!(1), dec!(1), dec!(1)]));
-    // A fall of half a percent counts as rounding.
+    // A fall of at most half a percent counts as rounding.
     assert!(is_read(&[dec!(1.2), dec!(1), dec!(1), dec!(1)], &[dec!(0.995), dec!(1), dec!(1), dec!(1)]));
     assert!(!is_read(&[dec!(1.2), dec!(1), dec!(1), dec!(1)], &[dec!(0.994), dec!(1), dec!(1), dec!(1)]));
-    // Only four rows before and four rows after the tested row are compared.
+    // Only four rows before the combined row and four rows after it are compared.
     let far = [dec!(1.4), dec!(1.3), dec!(1), dec!(1), dec!(1), dec!(1)];
     assert!(
         is_read(&far, &flat)
@@ -96,7 +98,7 @@ fn amounts_around_a_change_of_the_frequency_are_compared_as_annual_rates() {
         &[dec!(1), dec!(1), dec!(5), dec!(1), dec!(1), dec!(1), dec!(1), dec!(1)],
     ));
     assert_eq!(kinds(&rows), [(8, COMBINED, dec!(1))]);
-    // The last row before the change is semi-annual, and the next row is quarterly.
+    // Row 5, the last semi-annual row, now pays 3 a year. The rows before and after it pay 4 a year.
     rows[5].amount = dec!(1.5);
     rows[8].amount = dec!(1);
     assert_eq!(kinds(&rows), [(5, DIP, dec!(2))]);
@@ -125,12 +127,12 @@ fn an_unconfirmed_row_has_the_rate_before_it_as_its_regular_part() {
         kinds(&rows)
     };
     assert_eq!(doubted(&[]), [(4, COMBINED, dec!(1))]);
-    // A next amount above the previous amount is an increase, and becomes the regular part. A next amount that is not
-    // below the doubted amount is ignored.
+    // The regular part is the next amount if this is above the previous amount (1) and below the doubtful amount (40).
+    // Otherwise, the regular part is the previous amount.
     assert_eq!(doubted(&[dec!(1.2), dec!(1.2)]), [(4, COMBINED, dec!(1.2))]);
     assert_eq!(doubted(&[dec!(0.8), dec!(0.8)]), [(4, COMBINED, dec!(1))]);
     assert_eq!(doubted(&[dec!(40), dec!(40)])[0], (4, COMBINED, dec!(1)));
-    // A doubted row is combined even if the payer is not steady.
+    // A row with a doubtful amount is combined even if the payer is not steady.
     let mut variable = quarterly("2015-02-16", &[dec!(3), dec!(2), dec!(4), dec!(1), dec!(40)]);
     variable[4].doubt = Some(AmountDoubt::Unconfirmed);
     assert_eq!(kinds(&variable), [(4, COMBINED, dec!(1))]);

@@ -1,15 +1,16 @@
-//! Tests of slots and dividend years at their thresholds: missing slots, shifted rows, and the first slot of a year.
+//! Tests of the slots of a payment schedule. A slot is the place of one regular payment, for example of a quarter. The
+//! tests check which slots are missing, and to which year a payment belongs.
 
 use super::*;
 
-/// Assumed amount of each missing slot. The rows have an amount of 1 and the given gaps in days.
+/// Returns the assumed amount of each missing slot, for payments of 1 with the given gaps in days.
 fn missing(gaps: &[i64]) -> Vec<Option<Decimal>> {
     read(&spaced(gaps)).missing.iter().map(|slot| slot.assumed).collect()
 }
 
 #[test]
 fn a_slot_is_missing_from_1_6_periods_on() {
-    // 1.6 periods are 146.1 days, and 2.5 periods 228.3 days.
+    // For a quarterly payer, 1.6 periods are 146.1 days, and 2.5 periods are 228.3 days.
     let after = |days: i64| missing(&[91, 91, 91, 91, days, 91, 91, 91, 91]);
     assert_eq!([after(146), after(147)], [vec![], vec![Some(dec!(1))]]);
     assert_eq!([after(228), after(229)], [vec![Some(dec!(1))], vec![None; 2]]);
@@ -18,10 +19,11 @@ fn a_slot_is_missing_from_1_6_periods_on() {
 #[test]
 fn half_of_a_deviation_is_added_to_the_next_gap() {
     let after = |first: i64, second: i64| missing(&[91, 91, 91, 91, first, second, 91, 91, 91, 91]).len();
-    // A gap of 146 days is 0.6 periods too long. Half of it is added to the next gap. A slot is then missing from 1.3
-    // periods (118.7 days) on.
+    // A gap of 146 days is 0.6 periods too long. Half of this deviation is added to the next gap. In the next gap, a
+    // slot is therefore missing from 1.3 periods (118.7 days) on.
     assert_eq!([after(146, 118), after(146, 119)], [0, 1]);
-    // A gap of 60 days is 0.34 periods too short. A slot is then missing from 1.77 periods (161.8 days) on.
+    // A gap of 60 days is 0.34 periods too short. In the next gap, a slot is therefore missing from 1.77 periods (161.8
+    // days) on.
     assert_eq!([after(60, 161), after(60, 162)], [0, 1]);
     // After a gap with one missing slot, the deviation is the difference between the gap and two periods.
     assert_eq!([after(182, 105), after(182, 127)], [1, 1]);

@@ -7,7 +7,7 @@ use super::*;
 use crate::event::Decision;
 use crate::metrics::Derivation;
 
-/// Copy of a history with a second source that has no bars. The fast path is then not used.
+/// Adds a second source without bars, so that the fast path is not used.
 fn accompanied(history: &History) -> History {
     let mut both = history.clone();
     both.prices.push(source("b", 0, &[]));
@@ -34,7 +34,7 @@ fn a_source_counts_alike_alone_and_beside_another() {
         let alone = history(vec![source("a", 2, &rows)]);
         let found = derived(&alone, &[]);
         assert_eq!(derived(&accompanied(&alone), &[]), found, "{closes:?}");
-        // Served bars can be stored.
+        // All columns of the derived bars have equal lengths. Otherwise, the bars could not be stored.
         assert!(found.bars.has_equal_lengths());
     }
 }
@@ -42,7 +42,7 @@ fn a_source_counts_alike_alone_and_beside_another() {
 #[test]
 fn what_is_traded_later_does_not_say_when_figures_were_observed() {
     let days = ["2024-06-26", "2024-06-27", "2024-07-01", "2024-07-02"];
-    // Each bar is observed one second after the bar before it. The figures are of 28 June.
+    // Each bar is observed one second after the bar before it. The as-of date is 28 June.
     for (bars, seconds) in [(0..2, Some(2)), (0..4, Some(2)), (1..4, Some(2)), (0..1, Some(1)), (2..4, None)]
     {
         let mut alone = history(vec![source("a", 2, &[])]);
@@ -70,7 +70,8 @@ fn a_mean_price_says_nothing_of_a_bar() {
         Bar { open: 0, high: 0, low: 0, volume: 0, ..bar(day, 4_000) },
         Bar { volume: MISSING, ..bar(day, 4_000) },
     ];
-    // Ingest rejects a negative mean price. The merge uses the close of such a bar.
+    // Ingest rejects rows with a negative mean price (`vwap`). The merge does not check the mean price again, and uses
+    // the close of such a bar.
     for bar in fine.map(|bar| Bar { vwap: -1, ..bar }) {
         let alone = history(vec![source("a", 2, &[bar])]);
         for history in [accompanied(&alone), alone] {
@@ -125,8 +126,8 @@ fn a_row_is_as_new_as_the_prices_that_count() {
     assert_eq!(newest(&[a, b, without]), 7);
 }
 
-/// True if the bars of 2022 may be loaded with closes only. The history has weekly bars from 2022 to June 2024, and
-/// `change` modifies it.
+/// Builds a history with weekly bars from 2022 to June 2024, and modifies it with `change`. Returns true if the closes
+/// of 2022 are enough, so that the other prices of that year need not be loaded.
 fn suffice(change: &dyn Fn(&mut History)) -> bool {
     let days =
         (0..).map(|n| date("2022-01-03") + Days::new(7 * n)).take_while(|day| *day <= date("2024-06-28"));
@@ -147,7 +148,7 @@ fn closes_are_enough_where_bars_are_taken_as_they_are() {
         &|bars| bars.volume[110] = 0,
         &|bars| (bars.open[110], bars.high[110], bars.low[110]) = (0, 0, 0),
         &|bars| (bars.high[110], bars.low[110]) = (4_000, 4_000),
-        // A price that stays at a hundredth for longer than the data before it is not a wrong unit.
+        // A fall to a hundredth that lasts longer than the earlier data is a real fall, not a wrong unit.
         &|bars| bars.close[..50].fill(400_000),
         &|bars| bars.close[100..].fill(6_000),
     ];
@@ -165,7 +166,8 @@ fn closes_are_enough_where_bars_are_taken_as_they_are() {
     for (number, change) in other.into_iter().enumerate() {
         assert!(!suffice(&|history| change(&mut history.prices[0].bars)), "{number}");
     }
-    // A second source may have bars in other years, if neither source is converted.
+    // A second source may have bars outside 2022, if the prices of neither source are converted, for example to another
+    // scale.
     let second = |day: &str, close: i64| source("b", 2, &[bar(day, close)]);
     assert!(suffice(&|history| history.prices.push(second("2024-06-28", 4_000))));
     assert!(suffice(&|history| history.prices.push(second("2021-12-31", 4_000))));
