@@ -158,6 +158,33 @@ async fn an_undo_killed_at_any_step_is_resumed_and_takes_back_once() -> Result<(
     Ok(())
 }
 
+#[tokio::test]
+async fn resume_leaves_out_an_interrupted_run_that_was_undone() -> Result<()> {
+    let app = TestApp::start().await?;
+    applied_market(&app).await?;
+    let interrupted = async |name: &str, close: u32| -> Result<()> {
+        let file = app.folder().join(name);
+        std::fs::write(&file, format!("symbol,date,close\nKO,2024-03-14,{close}\n"))?;
+        let arguments = ["load", &file.to_string_lossy(), "--source", "test"];
+        assert!(killed_at(&app, Program::Ingest, &arguments, "ingest.acknowledged", 1).await?, "{name}");
+        Ok(())
+    };
+    let listed = async || anyhow::Ok(verify(&app, &["--check-only"]).await?.1["interrupted"].clone());
+    interrupted("prices-undone.csv", 61).await?;
+    let undone = listed().await?[0].as_str().context("the first run is interrupted")?.to_owned();
+    undo(&app, &undone, &[]).await?;
+    assert_eq!(listed().await?, json!([]));
+    interrupted("prices-later.csv", 62).await?;
+    app.ingest(&["resume"]).await?.success()?;
+    assert_eq!(listed().await?, json!([]));
+    app.catch_up().await?;
+    let price: String = app.sql_value("select price::text from read_g1.quotes where symbol = 'KO'").await?;
+    assert!(price.starts_with("62"), "{price}");
+    let refused = app.ingest(&["resume", &undone]).await?;
+    assert!(refused.code != 0 && refused.stderr.contains("undone"), "{refused:?}");
+    Ok(())
+}
+
 /// Fails if a symbol is still listed after all its rows are undone. Also fails if the symbol is not listed again after
 /// a new row is loaded.
 #[tokio::test]

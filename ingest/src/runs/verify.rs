@@ -333,11 +333,13 @@ pub async fn resume_runs(
     if let Some(unknown) = args.run.as_ref().filter(|_| !manifests.iter().any(|(_, run)| wanted(run))) {
         return Err(LoadError::Failed(format!("cannot find run {unknown} in the log; see: ingest runs")));
     }
+    let status = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
+    // An undone run is resumed only if its id is given. Its error then names the undo.
+    let is_left_out = |run: &RunManifest| args.run.is_none() && status.undone_by(&run.run).is_some();
+    let is_interrupted = |run: &RunManifest| !completed.contains_key(run.run.as_str()) && !is_left_out(run);
     let mut repeated = HashSet::new();
     let mut resumed = Vec::new();
-    for (_, run) in
-        manifests.iter().filter(|(_, run)| wanted(run) && !completed.contains_key(run.run.as_str()))
-    {
+    for (_, run) in manifests.iter().filter(|(_, run)| wanted(run) && is_interrupted(run)) {
         if repeated.insert(run.run.as_str()) {
             resumed.push(repeat_command(&run.command, settings, shutdown, false).await?);
         }
