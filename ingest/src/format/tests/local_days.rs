@@ -22,7 +22,7 @@ fn a_column_of_symbols_is_never_one_symbol() {
 fn many_rows_a_day_are_not_one_symbol() {
     let header = "Date,Open,High,Low,Close,Adj Close,Volume,Firm no.\n";
     let rows: String = (1..=5).map(|firm| format!("2024-01-02,1,1,1,1,1,1,{firm}\n")).collect();
-    assert!(refused("SP.csv", &format!("{header}{rows}")).contains("5 rows of 1 day"));
+    assert!(refused("SP.csv", &format!("{header}{rows}")).contains("5 rows on 1 day"));
 }
 
 const YAHOO: &str = "Date,Open,High,Low,Close,Adj Close,Volume\n";
