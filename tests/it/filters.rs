@@ -105,11 +105,11 @@ async fn what_means_nothing_is_refused_with_the_nearest_names() -> Result<()> {
 async fn every_page_of_holdings_has_the_filters_of_the_first() -> Result<()> {
     let world = World::start().await?;
     let holding = |name: &str, weight: &str| {
-        json!({ "kind": "holding", "etf_symbol": "FUND", "as_of": "2024-06-15", "name": name, "weight": weight,
+        json!({ "kind": "holding", "etf_symbol": "FUND", "as_of": "2024-06-14", "name": name, "weight": weight,
                 "sector": "Energy", "asset_type": "Equity" })
     };
     let feed = world.app.folder().join("holdings.ndjson");
-    std::fs::write(&feed, ["One", "Two"].map(|name| holding(name, "50").to_string()).join("\n"))?;
+    std::fs::write(&feed, ["One", "Two"].map(|name| holding(name, "0.2").to_string()).join("\n"))?;
     world.app.ingest(&["load", &feed.to_string_lossy(), "--source", "test"]).await?.success()?;
     world.app.catch_up().await?;
     // No holding of the fund is in the sector Financials or has the type Bond. The API accepts `Financials`, because
