@@ -181,7 +181,7 @@ async fn resume_leaves_out_an_interrupted_run_that_was_undone() -> Result<()> {
     let price: String = app.sql_value("select price::text from read_g1.quotes where symbol = 'KO'").await?;
     assert!(price.starts_with("62"), "{price}");
     let refused = app.ingest(&["resume", &undone]).await?;
-    assert!(refused.code != 0 && refused.stderr.contains("undone"), "{refused:?}");
+    assert!(refused.code != 0 && refused.stderr.contains("undid it"), "{refused:?}");
     Ok(())
 }
 
