@@ -147,7 +147,6 @@ mod tests {
     enum Step {
         /// Clock change in milliseconds, positive or negative.
         Clock(i64),
-        /// Moves the clock to just before the next month.
         MonthEnd,
         Tier(usize),
         /// Calls, each with the rank of its minimum tier and two flags. The first flag is true if the call counts
@@ -176,7 +175,6 @@ mod tests {
         DateTime::from_timestamp_micros(microseconds).expect("a time")
     }
 
-    /// Reference implementation of the limits in integer arithmetic.
     #[derive(Debug, Clone)]
     struct Model {
         tier: usize,
@@ -272,8 +270,6 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
 
-        /// Compares verdicts and balances with the reference implementation after random calls, clock changes and tier
-        /// changes.
         #[test]
         fn calls_are_decided_as_the_rules_say(steps in steps()) {
             let (mut account, mut key) = new_account();

@@ -24,7 +24,6 @@ const CHARGE: &str = include_str!("../../queries/accounts/charge_attempt.sql");
 const REFUND: &str = include_str!("../../queries/accounts/refund_attempt.sql");
 /// Maximum delay of an attempt. An attempt that would have to wait longer is refused.
 const MAX_DELAY: Duration = Duration::from_secs(20);
-/// Timeout of a database reply.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(4);
 /// Maximum number of waiting attempts. Further attempts are refused if they would have to wait.
 const MAX_WAITING: usize = 512;

@@ -11,7 +11,6 @@ use rmcp::model::{Tool as ToolDescription, ToolAnnotations};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-/// Definitions of all tools.
 const TOOLS: &str = include_str!("tools.json");
 /// JSON schema of the arguments that all tools have in common.
 const COMMON: &str = r#"{
@@ -100,7 +99,6 @@ impl Tool {
 mod tests {
     use super::*;
 
-    /// The committed OpenAPI document. Another test compares it with the routes.
     fn document() -> Value {
         serde_json::from_str(include_str!("../../openapi.json")).expect("the document is JSON")
     }

@@ -6,7 +6,6 @@ use serde_json::json;
 use super::ParameterReader;
 use super::symbols::{ListedSymbol, SymbolList};
 
-/// Maximum number of holdings.
 const MAX_HOLDINGS: usize = 100;
 /// Maximum length of a holding, in characters.
 const MAX_LENGTH: usize = 64;

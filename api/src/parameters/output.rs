@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::{MIN_VERSION_HEADER, MinVersion, ParameterReader, ResponseFormat};
 
-/// Maximum number of names in `fields`.
 const MAX_FIELDS: usize = 50;
 /// Pattern of a data version, with or without a journal position.
 pub(super) const VERSION_PATTERN: &str = "^g[0-9]{1,9}\\.[0-9]{1,18}(\\.[0-9]{1,18})?$";

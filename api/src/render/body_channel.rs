@@ -254,7 +254,6 @@ mod tests {
         Some(frame.map(|frame| frame.into_data().unwrap_or_default()))
     }
 
-    /// Lines that differ little from each other, like the rows of a response.
     fn lines(count: usize) -> Bytes {
         (0..count)
             .map(|n| format!("{{\"date\":\"2024-06-{:02}\",\"close\":{n}}},", n % 31))

@@ -40,7 +40,6 @@ const EXPOSED: [&str; 11] = [
     "ratelimit",
 ];
 
-/// Router of the documented endpoints.
 fn documented() -> OpenApiRouter<App> {
     OpenApiRouter::with_openapi(openapi_document::OpenApiFrame::openapi())
         .merge(OpenApiRouter::new().routes(routes!(health::health)).route_layer(map_request(record_route)))

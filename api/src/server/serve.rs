@@ -270,7 +270,6 @@ impl Clients {
         }
     }
 
-    /// Accepts connections until `end` completes.
     async fn accept_until(
         &self,
         listener: &TcpListener,

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-/// Words by topic.
 static TOPICS: LazyLock<BTreeMap<&'static str, Vec<&'static str>>> = LazyLock::new(|| {
     let topics = include_str!("vocabulary.txt").lines().filter_map(|line| line.split_once(": "));
     topics.map(|(topic, words)| (topic, words.split('|').collect())).collect()

@@ -21,9 +21,7 @@ use super::synthetic_market::SyntheticMarket;
 use super::{distributions, funds, planted_faults, price_walk, regular_ex_dates, security_rows};
 use crate::source::regular_file::{Links, open_regular_file};
 
-/// File of the securities.
 const SECURITIES: &str = "securities.csv";
-/// Columns of the price files.
 const PRICE_COLUMNS: &str = "symbol,date,open,high,low,close,volume";
 /// Number of price bytes that are buffered before a write.
 const CHUNK: usize = 1 << 20;

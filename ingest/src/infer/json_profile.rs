@@ -7,7 +7,6 @@ use super::table_profile::{ColumnProfile, TableLayout, TableProfile};
 /// Maximum nesting depth. Objects that are nested deeper are not examined.
 const MAX_DEPTH: usize = 4;
 
-/// List of records in a document.
 struct RecordList<'a> {
     path: Vec<&'a str>,
     records: Vec<&'a Map<String, Value>>,

@@ -164,8 +164,6 @@ mod tests {
     }
 
     proptest! {
-        /// If the midnights of a zone are interpreted as local days, the result is the dates that begin at these
-        /// midnights.
         #[test]
         fn a_read_day_is_the_local_day(
             zone in select(ZONES.iter().map(|(zone, _)| zone.0).collect::<Vec<Tz>>()),

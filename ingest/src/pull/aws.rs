@@ -81,8 +81,6 @@ fn hex(bytes: &[u8]) -> String {
 mod tests {
     use super::*;
 
-    /// Signs a GET request for a URL with the example key, region and time of the Amazon documentation, and returns the
-    /// signature. `range` is the value of the `Range` header.
     fn signature(url: &str, range: Option<&str>) -> String {
         let signer = RequestSigner {
             key_id: "AKIAIOSFODNN7EXAMPLE",

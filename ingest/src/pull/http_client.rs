@@ -27,7 +27,6 @@ use super::retry::retry_after;
 use crate::format::{is_throttle_notice, parse_service_message};
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum duration of a whole response.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Responses up to this size, in bytes, are checked for an error message. A larger response is always data.
 const MAX_NOTICE_BYTES: u64 = 64 * 1024;

@@ -132,7 +132,6 @@ enum FileResult {
     LogUnreachable,
 }
 
-/// Inputs of a running watch.
 struct Watch<'a> {
     args: &'a WatchArgs,
     load_args: LoadArgs,

@@ -231,7 +231,6 @@ async fn import_state(
     Ok(accounts)
 }
 
-/// Tables whose checksums differ.
 fn compare_checksums(before: &Checksums, now: &Checksums) -> Vec<DifferingTable> {
     let names = before.keys().chain(now.keys().filter(|name| !before.contains_key(*name)));
     let rows = |sums: &Checksums, name: &String| sums.get(name).map_or(0, |sum| sum.rows);

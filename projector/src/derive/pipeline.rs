@@ -34,7 +34,6 @@ pub(crate) const CHUNK_SECURITIES: usize = 128;
 /// Capacity of the queues between the stages, in chunks.
 const QUEUE_DEPTH: usize = 1;
 
-/// Chunk of securities to derive.
 struct InputChunk {
     subjects: Vec<DerivationTarget>,
     facts: FactsBySymbol,
@@ -42,7 +41,6 @@ struct InputChunk {
     is_cached: bool,
 }
 
-/// Chunk of securities to write.
 struct DerivedChunk {
     built: Vec<(DerivationTarget, EncodedSecurity)>,
     facts: FactsBySymbol,

@@ -223,7 +223,6 @@ impl MetricsSource for ProjectorMetrics {
 mod tests {
     use super::*;
 
-    /// Moves the recorded times into the past by `by`.
     fn age(metrics: &ProjectorMetrics, by: Duration) {
         let mut progress = lock(&metrics.progress);
         let before = |at: Instant| at.checked_sub(by).unwrap_or(at);

@@ -26,7 +26,6 @@ const HOST_TIMEOUT: Duration = Duration::from_secs(3);
 const UNRESPONSIVE_HOST_TIMEOUT: Duration = Duration::from_secs(1);
 /// Period after an attempt without a reply. During this period, the host is tried after all other hosts.
 const UNRESPONSIVE_FOR: Duration = Duration::from_secs(30);
-/// Interval between two checks of [`watch_server`].
 const WATCH_INTERVAL: Duration = Duration::from_secs(2);
 /// Longest wait for the reply to a check.
 const WATCH_TIMEOUT: Duration = Duration::from_secs(5);

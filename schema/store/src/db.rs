@@ -37,7 +37,6 @@ const TCP_TIMEOUT: Duration = Duration::from_secs(30);
 /// Idle time after which the server is probed. With three probes at intervals of 3 s, a vanished server is detected
 /// within 20 s.
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(10);
-/// Interval between two probes.
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(3);
 /// Number of unanswered probes after which the connection is closed.
 const KEEPALIVE_RETRIES: u32 = 3;
@@ -217,7 +216,6 @@ mod tests {
         assert!(replica_configs("nonsense", "DATABASE_READ_URLS").is_err());
     }
 
-    /// Columns of a table in the generation's DDL, in order.
     fn columns(table: &str) -> Vec<String> {
         let start = READ_TABLES.find(&format!("create table {table} (")).expect("the table exists");
         let body = READ_TABLES[start..].split("\n);").next().unwrap_or_default();

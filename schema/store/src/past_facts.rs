@@ -312,7 +312,6 @@ mod tests {
 
     const SYMBOL: &str = "AAA";
 
-    /// Split observation with the given id, observation time and ratio. If `is_own` is false, its symbol is `BBB`.
     fn observation(
         (id, observed_at, ratio, is_own): (Option<u8>, i64, u8, bool),
         batch: BatchId,

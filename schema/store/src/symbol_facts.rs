@@ -233,8 +233,6 @@ mod tests {
 
     use super::*;
 
-    /// Packed bars of a year, one every three days. A bar with an even close has another version than a bar with an odd
-    /// close.
     fn packed(year: i32, scale: u32, closes: &[i64]) -> PackedBars {
         let versions =
             vec![BarVersion::UNKNOWN, BarVersion { revision: i64::from(year), ..BarVersion::UNKNOWN }];
@@ -251,7 +249,6 @@ mod tests {
         PackedBars::pack(&bars).expect("bars")
     }
 
-    /// All closes of a source, appended in chronological order.
     fn closes(facts: &SymbolFacts, source: &str) -> Bars {
         let parts = facts.years().filter(|(of, _)| *of == source);
         parts.fold(Bars::default(), |bars, (_, years)| {

@@ -23,7 +23,6 @@ const FRESH: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_secs(2);
 /// Maximum time for which a page waits for a refresh.
 const MAX_PAGE_WAIT: Duration = Duration::from_millis(500);
-/// Maximum time of a refresh.
 const MAX_REFRESH_TIME: Duration = Duration::from_secs(10);
 /// First candidate: a fund that most readers know.
 const FAVORITE: &str = "SPY";

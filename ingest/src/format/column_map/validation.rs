@@ -32,7 +32,6 @@ impl ColumnMap {
     }
 }
 
-/// Validator of one map definition.
 struct MapValidator<'a> {
     text: &'a str,
     definition: MapDefinition,

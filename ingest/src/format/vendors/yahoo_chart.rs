@@ -20,7 +20,6 @@ use super::{
 use crate::format::adjusted_row_reader::AdjustedRowReader;
 use crate::price::bar_parser::PriceCells;
 
-/// Price columns of a day.
 const COLUMNS: [&str; 5] = ["open", "high", "low", "close", "volume"];
 
 /// True if a file is a chart response.

@@ -175,7 +175,6 @@ async fn canonical_symbols(
     Ok(Some(found))
 }
 
-/// Comparison in progress.
 struct DiffRun<'a> {
     args: &'a DiffArgs,
     readers: &'a [GenerationReader; 2],

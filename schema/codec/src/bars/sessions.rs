@@ -128,7 +128,6 @@ impl Sessions {
         }
     }
 
-    /// Appends the next `count` expected sessions.
     fn append_expected(&mut self, count: usize) -> Result<(), PackedBarsError> {
         match self.weekday.checked_sub(1).and_then(|weekday| EXPECTED_DISTANCES.get(weekday)?.get(..count)) {
             Some(distances) if self.last <= i32::MAX - FARTHEST => {

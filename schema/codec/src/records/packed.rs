@@ -17,7 +17,6 @@ use super::set::RecordSet;
 use market::event::{Action, Kind};
 use market::history::Observation;
 
-/// Version of the format.
 const VERSION: u8 = 1;
 
 /// Packed set of observations: lists of distinct values, and one row per observation. A row refers to a value by its

@@ -310,7 +310,6 @@ mod tests {
         assert_eq!(running.shifted, [2024]);
     }
 
-    /// Annual totals of a semi-annual payer with the given ex-dates and amounts. The running year is 2025.
     fn years(days: &[(&str, Decimal)]) -> AnnualTotals {
         let rates: Vec<RegularDividend> = days
             .iter()

@@ -199,7 +199,6 @@ mod tests {
             .collect()
     }
 
-    /// Checks the indexes of the outliers in a wrong unit, and of the unconfirmed outliers.
     fn check(days: i64, text: &str, units: &[usize], unconfirmed: &[usize]) {
         let found = find_outliers(&paid(days, text), &Rules::DEFAULT);
         let of = |is_unit_error: bool| -> Vec<usize> {
