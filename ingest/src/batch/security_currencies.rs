@@ -1,5 +1,5 @@
-//! Currencies of securities, and numbers of dividends without a currency. A dividend without a currency gets the
-//! currency of its security (R39).
+//! Currencies of securities, and numbers of dividends without a currency, for the summary of a load. The derivation
+//! later gives such a dividend the currency of its security (R39).
 
 use std::collections::BTreeMap;
 

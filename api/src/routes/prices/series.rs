@@ -1,4 +1,4 @@
-//! Prices of one security: columns of bars, and adjustment factors.
+//! Prices of one security before rendering: columns of bars, and adjustment factors, as read or derived.
 
 use codec::bars::PackedBars;
 use market::metrics::{AdjustmentFactor, DerivedRows};

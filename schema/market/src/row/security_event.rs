@@ -1,4 +1,4 @@
-//! List of the dated events of a security: ticker changes, corporate actions and special dividends.
+//! Row of a dated event of a security: a ticker change, a corporate action or a special dividend.
 
 use chrono::NaiveDate;
 
