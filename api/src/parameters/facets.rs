@@ -92,42 +92,42 @@ impl FacetNames {
         field: Option<FilterField>,
         text: &str,
     ) -> Result<Vec<String>, UnknownFacet> {
-        let parts: Vec<&str> = text.split(',').collect();
-        let (mut meant, mut rest) = (Vec::new(), parts.as_slice());
-        while let Some(first) = rest.first() {
-            let Some((names, count)) = self.resolve_first(field, rest) else {
-                return Err(UnknownFacet {
-                    word: first.trim().to_owned(),
-                    nearest: self.suggest(field, first),
-                });
-            };
-            meant.extend(names);
-            rest = &rest[count..];
-        }
-        Ok(meant)
+        let resolved = self.resolve_each(field, text).into_iter().map(|names| {
+            names.map_err(|unknown| UnknownFacet {
+                word: unknown.trim().to_owned(),
+                nearest: self.suggest(field, unknown),
+            })
+        });
+        Ok(resolved.collect::<Result<Vec<_>, _>>()?.concat())
     }
 
     /// Finds the served names for a comma-separated list. Unknown names are skipped.
     pub(crate) fn resolve_known(&self, text: &str) -> Vec<String> {
-        let parts: Vec<&str> = text.split(',').collect();
-        let (mut meant, mut rest) = (Vec::new(), parts.as_slice());
-        while !rest.is_empty() {
-            let (names, count) = self.resolve_first(None, rest).unwrap_or((Vec::new(), 1));
-            meant.extend(names);
-            rest = &rest[count..];
-        }
-        meant
+        self.resolve_each(None, text).into_iter().flatten().flatten().collect()
     }
 
-    /// Finds the served names for the first name of a split list, and the number of its parts. A comma can be part of a
-    /// name or separate two names. The candidate with the most commas is tried first.
-    fn resolve_first(&self, field: Option<FilterField>, parts: &[&str]) -> Option<(Vec<String>, usize)> {
-        let longest = parts.len().min(COMMAS + 1);
-        (1..=longest).rev().find_map(|count| {
-            // A trailing comma is not part of a name.
-            let text = Some(parts[..count].join(",")).filter(|text| !text.trim_end().ends_with(','))?;
-            Some((self.resolve_one(field, &text)?, count))
-        })
+    /// Finds the served names for each name of a comma-separated list. An unknown name is an error.
+    ///
+    /// A comma can be part of a name or separate two names. The candidate with the most commas is tried first.
+    fn resolve_each<'t>(
+        &self,
+        field: Option<FilterField>,
+        text: &'t str,
+    ) -> Vec<Result<Vec<String>, &'t str>> {
+        let parts: Vec<&str> = text.split(',').collect();
+        let (mut resolved, mut rest) = (Vec::new(), parts.as_slice());
+        while let [first, ..] = rest {
+            let longest = rest.len().min(COMMAS + 1);
+            let found = (1..=longest).rev().find_map(|count| {
+                // A trailing comma is not part of a name.
+                let text = Some(rest[..count].join(",")).filter(|text| !text.trim_end().ends_with(','))?;
+                Some((self.resolve_one(field, &text)?, count))
+            });
+            let (names, count) = found.map_or((Err(*first), 1), |(names, count)| (Ok(names), count));
+            resolved.push(names);
+            rest = &rest[count..];
+        }
+        resolved
     }
 
     fn resolve_one(&self, field: Option<FilterField>, text: &str) -> Option<Vec<String>> {
