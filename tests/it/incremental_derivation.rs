@@ -104,6 +104,14 @@ async fn old_years_stay_and_everything_is_as_if_derived_at_once() -> Result<()> 
     Ok(())
 }
 
+/// Returns the year of the ex-date and the physical position (`ctid`) of each dividend, by id. A row that is written
+/// again gets another position.
+async fn dividend_positions(app: &TestApp) -> Result<BTreeMap<String, (i32, String)>> {
+    let rows = "select id, extract(year from ex_date)::integer, ctid::text from read_g1.dividends where id is not null";
+    let rows = app.sql(rows, &[]).await?;
+    rows.iter().map(|row| Ok((row.try_get(0)?, (row.try_get(1)?, row.try_get(2)?)))).collect()
+}
+
 #[tokio::test]
 async fn dividends_are_written_again_from_the_first_year_on_that_differs() -> Result<()> {
     let app = TestApp::start().await?;
@@ -119,25 +127,19 @@ async fn dividends_are_written_again_from_the_first_year_on_that_differs() -> Re
     }
     publish(&app, "test", "prices.csv", "symbol,date,close\nAAA,2024-06-28,10\nBBB,2024-06-28,10\n").await?;
     publish(&app, "test", "dividends.csv", &text).await?;
-    // `rows` returns the year and the `ctid` of each dividend by id. A rewritten row has another `ctid`. `told` returns
-    // the ids of the newest changes in the journal.
-    let rows = async || -> Result<BTreeMap<String, (i32, String)>> {
-        let rows = "select id, extract(year from ex_date)::integer, ctid::text from read_g1.dividends where id is not null";
-        let rows = app.sql(rows, &[]).await?;
-        rows.iter().map(|row| Ok((row.try_get(0)?, (row.try_get(1)?, row.try_get(2)?)))).collect()
-    };
-    let told = async || -> Result<Vec<String>> {
+    // Ids of the newest changes of dividends in the journal.
+    let newest_changes = async || -> Result<Vec<String>> {
         let newest = "select id from control.changes where kind = 'dividends' and position = \
             (select max(position) from control.changes where kind = 'dividends') order by id";
         app.sql(newest, &[]).await?.iter().map(|row| Ok(row.try_get(0)?)).collect()
     };
     let first = async || {
-        let rows = rows().await?;
+        let rows = dividend_positions(&app).await?;
         ensure!(rows.len() == 48, "{rows:?}");
         Ok(())
     };
     eventually(PATIENCE, first).await?;
-    let mut before = rows().await?;
+    let mut before = dividend_positions(&app).await?;
     // Three loads of corrections. Load 1 changes an amount. The next dividend also changes, because it is compared with
     // this amount. Load 2 moves an ex-date into the year before. Load 3 moves this ex-date back, and moves an ex-date
     // of another security. Each load rewrites the rows of the corrected securities from the first changed year on, but
@@ -157,16 +159,16 @@ async fn dividends_are_written_again_from_the_first_year_on_that_differs() -> Re
     ] {
         let corrections = format!("id,symbol,ex_date,amount,revision\n{corrections}");
         publish(&app, "test", &format!("dividends-since-{since}-{}.csv", ids.len()), &corrections).await?;
-        let all_told = async || {
-            let told = told().await?;
-            ensure!(told == ids, "{told:?}, since {since}");
+        let all_journaled = async || {
+            let changes = newest_changes().await?;
+            ensure!(changes == ids, "{changes:?}, since {since}");
             Ok(())
         };
-        eventually(PATIENCE, all_told).await?;
-        let after = rows().await?;
+        eventually(PATIENCE, all_journaled).await?;
+        let after = dividend_positions(&app).await?;
         for (id, (year, place)) in &after {
             let stays = before.get(id) == Some(&(*year, place.clone()));
-            let written = *year >= since && ids.iter().any(|told| told[..3] == id[..3]);
+            let written = *year >= since && ids.iter().any(|changed| changed[..3] == id[..3]);
             assert_eq!(stays, !written, "{id} of {year}, since {since}");
         }
         before = after;
@@ -186,15 +188,10 @@ async fn a_projector_that_has_just_started_writes_only_recent_dividends_again() 
         quarters.map(|(year, month)| format!("a-{year}-{month},AAA,{year}-{month:02}-10,0.25,0\n")).collect();
     load(&app, "test", "prices.csv", "symbol,date,close\nAAA,2024-06-28,10\n").await?;
     load(&app, "test", "dividends.csv", &format!("{header}{rows}")).await?;
-    let positions = async || -> Result<BTreeMap<String, (i32, String)>> {
-        let rows = "select id, extract(year from ex_date)::integer, ctid::text from read_g1.dividends where id is not null";
-        let rows = app.sql(rows, &[]).await?;
-        rows.iter().map(|row| Ok((row.try_get(0)?, (row.try_get(1)?, row.try_get(2)?)))).collect()
-    };
     // Each load starts a new projector. Dividends of 2023 and 2024 (the market date's year and the year before) are
     // recent. The loads are: a new dividend, a correction of a recent dividend, a correction of an older dividend, and
     // another price. The third value of each entry is the first year whose rows are written again.
-    let mut before = positions().await?;
+    let mut before = dividend_positions(&app).await?;
     for (name, text, first) in [
         ("dividends-new.csv", format!("{header}a-2024-2,AAA,2024-02-12,0.25,0\n"), Some(2023)),
         ("dividends-recent.csv", format!("{header}a-2023-5,AAA,2023-05-11,0.26,1\n"), Some(2023)),
@@ -202,7 +199,7 @@ async fn a_projector_that_has_just_started_writes_only_recent_dividends_again() 
         ("prices-new.csv", "symbol,date,close\nAAA,2024-06-28,11\n".to_owned(), None),
     ] {
         load(&app, "test", name, &text).await?;
-        let after = positions().await?;
+        let after = dividend_positions(&app).await?;
         for (id, (year, place)) in &after {
             let stays = before.get(id) == Some(&(*year, place.clone()));
             assert_eq!(stays, first.is_none_or(|first| *year < first), "{id} of {year} after {name}");

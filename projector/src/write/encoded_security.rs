@@ -288,3 +288,20 @@ impl EncodedYear {
         Ok(Self { year, digest, encoded: out.freeze() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn past_dividends_differ_by_their_rows_and_by_the_first_recent_year() {
+        let rows = |text: &'static str| Bytes::from_static(text.as_bytes());
+        let dividends = BTreeMap::from([(2020, rows("a")), (2023, rows("b"))]);
+        let past = digest_past(&dividends, 2022);
+        let with_recent = BTreeMap::from([(2020, rows("a")), (2022, rows("c"))]);
+        assert_eq!(past, digest_past(&with_recent, 2022));
+        assert_ne!(past, digest_past(&BTreeMap::from([(2020, rows("d"))]), 2022));
+        // No row lies between the two years. A later row of 2022 could not be found without the year in the digest.
+        assert_ne!(past, digest_past(&dividends, 2023));
+    }
+}
