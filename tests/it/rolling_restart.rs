@@ -68,35 +68,67 @@ async fn readiness(address: &str) -> Option<bool> {
     Some(reply.status == 200)
 }
 
-/// Starts a load balancer and returns its address. Each new connection goes to the next ready instance.
-async fn start_balancer(instances: &[String]) -> Result<String> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?.to_string();
-    let ready: Arc<Vec<(String, AtomicBool)>> =
-        Arc::new(instances.iter().map(|instance| (instance.clone(), AtomicBool::new(true))).collect());
-    for index in 0..instances.len() {
-        let ready = Arc::clone(&ready);
-        tokio::spawn(async move {
-            let mut checks = interval(Duration::from_millis(50));
-            loop {
-                checks.tick().await;
-                let (instance, is_ready) = &ready[index];
-                is_ready.store(readiness(instance).await == Some(true), Ordering::Relaxed);
-            }
-        });
-    }
-    tokio::spawn(async move {
-        let mut next = 0;
-        while let Ok((mut client, _)) = listener.accept().await {
-            let mut candidates = (0..ready.len()).map(|offset| &ready[(next + offset) % ready.len()]);
-            let chosen = candidates.find(|(_, is_ready)| is_ready.load(Ordering::Relaxed));
-            next += 1;
-            let Some((instance, _)) = chosen else { continue };
-            let Ok(mut server) = TcpStream::connect(instance).await else { continue };
-            tokio::spawn(async move { drop(copy_bidirectional(&mut client, &mut server).await) });
+/// Load balancer. It checks the readiness of its instances all the time, as real ones do.
+struct Balancer {
+    address: String,
+    instances: Arc<Vec<Instance>>,
+}
+
+struct Instance {
+    address: String,
+    is_ready: AtomicBool,
+}
+
+impl Balancer {
+    async fn start(addresses: &[String]) -> Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0").await?;
+        let address = listener.local_addr()?.to_string();
+        let instance = |address: &String| Instance { address: address.clone(), is_ready: AtomicBool::new(true) };
+        let instances: Arc<Vec<_>> = Arc::new(addresses.iter().map(instance).collect());
+        for index in 0..instances.len() {
+            tokio::spawn(check_readiness(Arc::clone(&instances), index));
         }
-    });
-    Ok(address)
+        tokio::spawn(forward_connections(listener, Arc::clone(&instances)));
+        Ok(Self { address, instances })
+    }
+
+    /// Waits until new connections can go to the instance again.
+    async fn wait_for(&self, address: &str) -> Result<()> {
+        let instance = self.instances.iter().find(|instance| instance.address == address);
+        let instance = instance.context("an unknown instance")?;
+        eventually(PATIENCE, async || {
+            ensure!(instance.is_ready.load(Ordering::Relaxed), "the balancer finds {address} not ready");
+            Ok(())
+        })
+        .await
+    }
+}
+
+async fn check_readiness(instances: Arc<Vec<Instance>>, index: usize) {
+    let mut checks = interval(Duration::from_millis(50));
+    loop {
+        checks.tick().await;
+        let is_ready = readiness(&instances[index].address).await == Some(true);
+        instances[index].is_ready.store(is_ready, Ordering::Relaxed);
+    }
+}
+
+/// Each new connection goes to the next ready instance that accepts it. If there is none, the client is disconnected.
+async fn forward_connections(listener: TcpListener, instances: Arc<Vec<Instance>>) {
+    let mut next = 0;
+    while let Ok((mut client, _)) = listener.accept().await {
+        next += 1;
+        for offset in 0..instances.len() {
+            let instance = &instances[(next + offset) % instances.len()];
+            if !instance.is_ready.load(Ordering::Relaxed) {
+                continue;
+            }
+            if let Ok(mut server) = TcpStream::connect(&instance.address).await {
+                tokio::spawn(async move { drop(copy_bidirectional(&mut client, &mut server).await) });
+                break;
+            }
+        }
+    }
 }
 
 /// Sends calls until `stopping` is true. Opens a new connection only after the server has announced the end of the old
@@ -132,7 +164,7 @@ async fn call_until_end(address: &str, key: &str) -> Result<()> {
 
 async fn start_instance(app: &TestApp, address: &str) -> Result<Daemon> {
     let env = [
-        ("API_DRAIN_DELAY", "1s"),
+        ("API_DRAIN_DELAY", "3s"),
         ("ADDRESS_CALLS_PER_MINUTE", "1000000"),
         ("ADDRESS_CALLS_BURST", "1000000"),
     ];
@@ -151,10 +183,10 @@ async fn a_rolling_restart_fails_no_call() -> Result<()> {
     let addresses = [app.free_address()?, app.free_address()?];
     let mut instances = try_join_all(addresses.iter().map(|address| start_instance(&app, address))).await?;
     let mut projector = app.spawn(Program::Projector, &["run"]).await?;
-    let balancer = start_balancer(&addresses).await?;
+    let balancer = Balancer::start(&addresses).await?;
     let (stopping, calls) = (AtomicBool::new(false), AtomicUsize::new(0));
 
-    let calling = join_all((0..CALLERS).map(|_| call_steadily(&balancer, &key, &stopping, &calls)));
+    let calling = join_all((0..CALLERS).map(|_| call_steadily(&balancer.address, &key, &stopping, &calls)));
     let restarting = async {
         for (instance, address) in instances.iter_mut().zip(&addresses) {
             let kept = call_until_end(address, &key);
@@ -163,6 +195,8 @@ async fn a_rolling_restart_fails_no_call() -> Result<()> {
             kept.context("on a kept connection")?;
             ensure!(stopped?.success(), "{}", instance.log_tail(10));
             *instance = start_instance(&app, address).await?;
+            // The next instance is only stopped when the balancer can use this one.
+            balancer.wait_for(address).await?;
         }
         let standby = app.spawn(Program::Projector, &["run"]).await?;
         projector.stop(Signal::TERM, PATIENCE).await?;
