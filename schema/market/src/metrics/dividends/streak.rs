@@ -1,25 +1,33 @@
 //! Increase streak and payment streak of a payer, in years (R14).
 //!
-//! The increase streak is the number of consecutive years with a total more than 0.05 % above the total of the year
-//! before. The tolerance of 0.05 % absorbs split rounding. The years are counted back from the last complete year (Y0).
-//! The running year is added as soon as its declared total exceeds the total of Y0. If the first year with data has
-//! fewer payments than the second, the second year is not compared with the first. Growth has the same rule (R13).
-//! Specials are ignored.
+//! The increase streak is the number of consecutive years with an increase. An increase is a total more than 0.05 %
+//! above the total of the year before. The tolerance of 0.05 % absorbs split rounding. Specials are ignored.
 //!
-//! The streak is at risk if the forward dividend is below the total of Y0 by more than the tolerance. A cut declared
-//! this year reduces the streak only after the end of the year. A year with payments, a spin-off and no increase
-//! neither extends nor ends the streak. A streak with a spin-off year is flagged for review. By default, a year with an
-//! equal total ends the streak. The parameter `streak.tolerated_flat_years` (default 0) is the number of such years in
-//! a row that neither extend nor end the streak.
+//! The years are counted back from the last complete year (Y0). The running year is added as soon as its declared total
+//! is an increase over Y0. A cut declared this year reduces the streak only after the end of the year. The streak is at
+//! risk if the forward dividend is more than 0.05 % below Y0's total.
 //!
-//! A year with payments of unknown amount cannot be compared. The streak begins after such a year, and the number of
-//! years is a lower bound (`lower_bound`, R34). The number is also a lower bound if the streak reaches back to the
-//! first known total. There is one exception: if the company was listed in the year of the first known total or later,
-//! the number is exact.
+//! These years have special rules:
+//! - Partial first year: the first year with data has fewer payments than the second. The second year is not compared
+//!   with the first. Growth has the same rule (R13).
+//! - Spin-off year: a year with payments and a spin-off, but without an increase. It neither extends nor ends the
+//!   streak. Any year with a spin-off in the streak sets the flag `spin_off_review`.
+//! - Flat year: a year with a total equal to the year before. By default, it ends the streak. The parameter
+//!   `streak.tolerated_flat_years` (default 0) tolerates this number of flat years in a row. Tolerated years neither
+//!   extend nor end the streak.
+//! - Unknown year: a year with payments of unknown amount. It cannot be compared, so the streak begins after it. The
+//!   number of years is then a lower bound (`lower_bound`, R34).
 //!
-//! An operator can extend a streak with a seed: the number of years of increases up to a year `through_year`. The
-//! seed's years are added if no year after `through_year` ends the streak. Source: the calendar years of published
-//! lists of dividend champions. The tolerance is this service's own.
+//! The number is also a lower bound if the streak reaches back to the first known total. There is one exception. The
+//! number is exact if the company was listed in the year of that total or later.
+//!
+//! An operator can extend a streak with a seed. The seed is the number of years of increases up to a year
+//! `through_year`. The seed's years are added if no year after `through_year` ends the streak. The seed is ignored in
+//! two cases:
+//! - `through_year` is after the last counted year.
+//! - The data alone prove a longer streak.
+//!
+//! Source: the calendar years of published lists of dividend champions. The tolerance is this service's own.
 
 use rust_decimal::Decimal;
 
@@ -43,7 +51,7 @@ pub struct Streak {
     pub years: i32,
     /// True if the real streak may be longer, because earlier years or amounts are unknown.
     pub lower_bound: bool,
-    /// Year of the first increase, which may be a year of an operator's seed; `None` without an increase.
+    /// Year of the first increase, which an operator may have entered ([`StreakSeed`]); `None` without an increase.
     pub started: Option<i32>,
     /// True if the streak includes years of an operator's seed.
     pub seeded: bool,
@@ -64,7 +72,7 @@ pub fn is_cut(new: Decimal, old: Decimal, rules: &StreakRules) -> bool {
 pub struct StreakInput<'a> {
     /// Year of the as-of date.
     pub running: i32,
-    /// Operator's seed; `None` without a seed.
+    /// Years of increases that an operator entered; `None` without an entry.
     pub seed: Option<StreakSeed>,
     /// Year of the company's listing; `None` if unknown.
     pub listed: Option<i32>,
@@ -80,6 +88,7 @@ pub fn increase_streak(totals: &AnnualTotals, input: &StreakInput<'_>, rules: &S
     };
     let paid = |year: i32| totals.amount(year) > Decimal::ZERO;
     let last_complete = running - 1;
+    // The running year counts as soon as its declared total is an increase.
     let counts_early = !totals.is_unknown(last_complete) && compared(running, is_increase);
     let last = if counts_early { running } else { last_complete };
     let walked = StreakWalk::back_from(last, rules.tolerated_flat_years, |year| {
@@ -121,8 +130,7 @@ enum StreakYear {
     /// Year with a spin-off and no increase, which neither extends nor ends the streak.
     Excused,
     Flat,
-    /// Year whose total cannot be compared with the year before, because one of these two years has payments of unknown
-    /// amount.
+    /// Year that cannot be compared, because it or the year before has unknown amounts.
     Unknown,
     Broken,
 }
@@ -133,11 +141,12 @@ struct StreakWalk {
     /// Year of the first increase of the streak; 0 without an increase.
     started: i32,
     counted: i32,
-    /// Year before the earliest year that is an increase or has a tolerated equal total. If there is no such year, it
-    /// is the last year, from which the years are counted back.
+    /// Year with which the earliest year of the streak is compared; the last year if the streak is empty.
     base: i32,
-    /// Tolerated years with an unchanged total. They do not extend the streak.
-    flat: Vec<i32>,
+    /// Years that neither extend nor end the streak: spin-off years and tolerated flat years.
+    neutral: Vec<i32>,
+    /// Year that is not part of the streak, at which counting back stopped.
+    stopped_at: i32,
     /// True if counting back stopped at a year that cannot be compared with the year before ([`StreakYear::Unknown`]).
     reaches_unknown: bool,
 }
@@ -147,16 +156,17 @@ impl StreakWalk {
         let (mut year, mut flat_in_a_row) = (last, 0);
         let mut walked = Self { base: last, ..Self::default() };
         loop {
+            walked.stopped_at = year;
             match is(year) {
                 StreakYear::Increased => {
                     (walked.started, walked.base) = (year, year - 1);
                     walked.counted += 1;
                     flat_in_a_row = 0;
                 }
-                StreakYear::Excused => {}
+                StreakYear::Excused => walked.neutral.push(year),
                 StreakYear::Flat if flat_in_a_row < tolerated_flat_years => {
                     walked.base = year - 1;
-                    walked.flat.push(year);
+                    walked.neutral.push(year);
                     flat_in_a_row += 1;
                 }
                 StreakYear::Unknown => {
@@ -169,19 +179,18 @@ impl StreakWalk {
         }
     }
 
-    /// Increase streak with the years of the seed added. `last` is the year from which the streak was counted back.
-    ///
-    /// Returns `None` if the seed ends after `last`. Also returns `None` if the seed ends before `last_complete` and
-    /// the streak does not reach back to the last year of the seed.
+    /// Extends the streak, which was counted back from `last`, by the increases that an operator entered (`seed`).
+    /// `None` if streak and seed do not connect.
     fn seeded(&self, seed: StreakSeed, last: i32, last_complete: i32) -> Option<Streak> {
-        let unbroken = self.base <= seed.through_year;
+        let unbroken = self.stopped_at <= seed.through_year;
         let vouched = seed.through_year >= last_complete;
         if seed.through_year > last || !(unbroken || vouched) {
             return None;
         }
-        let flat = length_to_i32(self.flat.iter().filter(|year| **year > seed.through_year).count());
-        let years = seed.years + (last - seed.through_year) - flat;
-        let started = (years > 0).then(|| last + 1 - years - flat);
+        let neutral = self.neutral.iter().filter(|year| **year > seed.through_year).count();
+        let neutral = length_to_i32(neutral);
+        let years = seed.years + (last - seed.through_year) - neutral;
+        let started = (years > 0).then(|| last + 1 - years - neutral);
         Some(Streak { years, lower_bound: false, started, seeded: true })
     }
 }
@@ -197,10 +206,8 @@ pub fn is_at_risk(
     forward.zip(total).is_some_and(|(forward, total)| is_cut(forward, total, rules))
 }
 
-/// Number of consecutive years with a regular payment. The years are counted back from the running year. If the running
-/// year has no payment yet, they are counted back from the year before it.
-///
-/// `unproven` are years with a quarantined amount. The payer paid in these years, but the amount is unknown.
+/// Number of consecutive years with a regular payment, counted back from the running year or the year before. In
+/// `unproven` years, the payer paid an unknown amount.
 pub fn payment_years(totals: &AnnualTotals, unproven: &[i32], running: i32) -> i32 {
     let paid = |year: i32| totals.amount(year) > Decimal::ZERO || unproven.contains(&year);
     let last = if paid(running) { running } else { running - 1 };

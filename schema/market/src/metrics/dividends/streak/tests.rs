@@ -122,6 +122,29 @@ fn seeds() {
 }
 
 #[test]
+fn a_spin_off_year_after_a_seed_adds_no_year() {
+    let check = |amounts: &[Decimal], spin_offs: &[i32], through_year, expected| {
+        let seed = Some(StreakSeed { years: 10, through_year });
+        let input = StreakInput { running: 2025, seed, spin_offs, ..StreakInput::default() };
+        let found = increase_streak(&totals(amounts), &input, &RULES);
+        assert_eq!(
+            (found.years, found.started),
+            expected,
+            "{amounts:?} {spin_offs:?} through {through_year}"
+        );
+    };
+    let halved = [dec!(1), dec!(1.1), dec!(0.6), dec!(0.7)];
+    check(&halved, &[2023], 2022, (11, Some(2013)));
+    check(&halved, &[2023], 2021, (12, Some(2012)));
+    check(&halved, &[2023], 2023, (11, Some(2014)));
+    check(&halved, &[], 2022, (1, Some(2024)));
+    // The year 2022 has a cut. The seed covers it, and the year after it has a spin-off.
+    let cut_before = [dec!(2), dec!(1), dec!(1), dec!(1.2)];
+    check(&cut_before, &[2023], 2022, (11, Some(2013)));
+    check(&cut_before, &[2023], 2021, (1, Some(2024)));
+}
+
+#[test]
 fn paid_years_and_risk() {
     let paid = totals(&[dec!(1), dec!(0), dec!(1), dec!(1)]);
     assert_eq!((payment_years(&paid, &[], 2025), payment_years(&paid, &[], 2024)), (2, 2));
