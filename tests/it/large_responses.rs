@@ -1,5 +1,5 @@
-//! Tests of responses of many megabytes. A client that reads gets the whole response, a failed response is recognizably
-//! incomplete, and a client that does not read costs little memory.
+//! Tests of responses of many megabytes. A failed response is recognizably incomplete. A client that does not read
+//! costs little memory.
 
 use std::time::{Duration, Instant};
 
@@ -31,10 +31,13 @@ async fn wide() -> Result<(World, String)> {
     let copies = format!("generate_series(1, {COPIES}) n");
     let symbols = format!("insert into read_g1.symbols select 'S' || n, 'S' || n from {copies}");
     world.app.sql(&symbols, &[]).await?;
-    let copied = "to_jsonb(d) || jsonb_build_object('symbol', 'S' || n, 'id', n || id)";
     let dividends = format!(
-        "insert into read_g1.dividends select (jsonb_populate_record(null::read_g1.dividends, {copied})).*
-         from read_g1.dividends d, {copies} where d.symbol = 'COLA'"
+        "do $$ begin
+             create temp table copies as select d.*, n from read_g1.dividends d, {copies} where symbol = 'COLA';
+             update copies set symbol = 'S' || n, id = n || id;
+             alter table copies drop column n;
+             insert into read_g1.dividends select * from copies;
+         end $$"
     );
     world.app.sql(&dividends, &[]).await?;
     // Without new statistics, Postgres would read the whole table for each symbol.
