@@ -1,8 +1,7 @@
-//! HTTP API that serves the projector's read tables from Postgres, with API keys, tiers and rate limits.
+//! HTTP API for the projector's read tables in Postgres.
 //!
-//! Invariants: no route needs the log server (NATS) for its data. Every response comes from one generation (one set of
-//! read tables) and one data version (one state of these tables). The required tier is part of every handler's
-//! signature. No input of a client causes a 500. Clients never see internal details.
+//! Invariants: every response comes from one generation (set of read tables) and one data version. No input of a client
+//! causes a 500.
 
 mod account;
 mod answer;

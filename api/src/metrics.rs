@@ -1,7 +1,6 @@
-//! Prometheus metrics of the API: counters and histograms, and gauges that are set at each scrape.
+//! Prometheus metrics of the API.
 //!
-//! Invariants: a label is a route template, a fixed word or a status code. Clients therefore cannot create new time
-//! series. Labels contain no account, key or symbol.
+//! Invariant: a label is a route template, a fixed word or a status code. Clients cannot create time series.
 
 use axum::extract::MatchedPath;
 use axum::http::{Method, StatusCode};
@@ -13,8 +12,7 @@ use prometheus::{
 };
 use telemetry::listener::DURATION_BUCKETS;
 
-/// Histogram buckets for the number of calls in an admission batch. Admission checks the key, tier, rate limit and
-/// quota of all calls in a batch with one database round trip.
+/// Histogram buckets for the number of calls in an admission batch.
 const CALLS: [f64; 11] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 256.0, 1024.0, 2048.0, 4096.0];
 
 /// All metrics of the API.

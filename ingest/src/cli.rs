@@ -1,8 +1,7 @@
 //! Command line of `ingest`: arguments, logging and exit codes.
 //!
-//! The binary only calls the synchronous function [`main`] of this library. The compiler generates the code of an
-//! `async fn` in the crate that awaits the function. If the binary awaited functions of the library, the whole program
-//! would be compiled twice.
+//! The binary only calls the synchronous function [`main`]. An `async fn` would be compiled a second time in the
+//! binary.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;

@@ -1,8 +1,6 @@
 //! `ingest generate`: a synthetic market in the canonical CSV format, for demonstrations, benchmarks and tests.
 //!
-//! Invariant: the bytes depend only on the arguments, on every platform and with any number of threads. The code
-//! therefore uses neither floats nor unordered maps. All prices and dividends are synthetic. The only real tickers are
-//! the benchmark `SPY` and those of `--familiar-tickers`. Only trading days have prices.
+//! Invariant: the same arguments always give the same bytes. The code therefore uses neither floats nor unordered maps.
 
 mod adjusted_prices;
 mod csv_row;

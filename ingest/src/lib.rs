@@ -1,7 +1,7 @@
-//! Ingest: reads vendors' feed files, normalizes their rows, and publishes them to the log as record batches.
+//! Ingest: reads vendors' feed files, and publishes their rows to the log as record batches.
 //!
-//! Invariants: every row is loaded, or stored as a reject with the reason. The same input gives the same record
-//! batches. A batch is reported as published only after the log has written it to disk.
+//! Invariants: every row is loaded, or stored as a reject. The same input gives the same record batches. A batch is
+//! reported as published only after it is on disk.
 
 mod batch;
 pub mod cli;

@@ -53,7 +53,6 @@ fn prices(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Fails if a decimal is converted to a binary float, or if a double is not written as its shortest decimal.
 #[tokio::test]
 async fn decimals_are_exact_and_doubles_are_their_shortest() -> Result<()> {
     let folder = std::env::temp_dir().join(format!("ingest-parquet-{}", std::process::id()));

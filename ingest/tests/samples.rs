@@ -1,7 +1,6 @@
-//! Tests with real files of vendors. A test expects that a file is loaded, or that it is refused with a given reason.
+//! Tests with real files of vendors, which must be loaded or refused for a given reason.
 //!
-//! The files are not part of this repository. They are in the folder `shared/samples` next to the repository. Without
-//! this folder, the tests are skipped.
+//! The files are in the folder `shared/samples` next to the repository. Without this folder, the tests are skipped.
 
 use std::path::{Path, PathBuf};
 

@@ -21,7 +21,7 @@ pub enum RunError {
     /// Permanent error: an operator must act before the next start.
     #[error("halted: {0}")]
     Halt(String),
-    /// Another projector has acquired the lease on the fact set, and has thereby raised the epoch of the fact set.
+    /// Another projector has acquired the lease on the fact set.
     #[error("lease on fact set {fact_set} lost: another projector acquired it")]
     Lost { fact_set: String },
     #[error(transparent)]
@@ -175,11 +175,7 @@ impl ApplyError {
         Some(code.to_owned())
     }
 
-    /// Stable dead-letter code for an error that the message may have caused. `None` for any other error, for example a
-    /// fault of the server.
-    ///
-    /// A single failure does not prove that the message is the cause. The code is therefore used only after repeated
-    /// failures.
+    /// Stable dead-letter code for an error that the message may have caused. Used only if the error occurs repeatedly.
     pub fn repeated_code(&self) -> Option<String> {
         match self {
             Self::Ended(error) if error.is_panic() => Some("panicked".to_owned()),

@@ -84,8 +84,7 @@ impl Generation {
         Ok(generation)
     }
 
-    /// Loads the generations that are derived from this fact set, follow the log and have the rule version of this
-    /// program. A generation with an unknown rule parameter is skipped.
+    /// Loads the generations of a fact set that follow the log and that this program can derive.
     pub async fn load_tailing(
         transaction: &Transaction<'_>,
         fact_set: &str,
@@ -105,8 +104,7 @@ impl Generation {
         Ok(tailing)
     }
 
-    /// Sets the search path of the transaction to the schema of this generation, then its fact set, then the control
-    /// tables.
+    /// Sets the search path of the transaction: this generation, its fact set, the control tables.
     pub async fn set_local_search_path(&self, transaction: &Transaction<'_>) -> Result<(), DeriveError> {
         transaction.execute("select set_config('search_path', $1, true)", &[&self.search_path()]).await?;
         Ok(())
@@ -122,9 +120,7 @@ impl Generation {
         format!("{}, {}, control", generation_schema(self.id), self.fact_set)
     }
 
-    /// Loads the source policy of this generation: its own policy if it has one, otherwise the live policy. If the live
-    /// policy was changed, but the change does not take effect for this generation yet, loads the live policy from
-    /// before the change.
+    /// Loads the generation's own source policy, or the live policy without a pending change.
     pub async fn load_source_policy(
         &self,
         transaction: &Transaction<'_>,

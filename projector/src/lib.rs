@@ -1,12 +1,10 @@
 //! Projector: applies the log to facts and derives read tables from them.
 //!
 //! Invariants:
-//! - Facts, dirty symbols, dead letters and the checkpoint commit in one transaction. If few securities change, the
-//!   read tables commit in the same transaction. If many change, the read tables commit in a second transaction.
+//! - Facts, dirty symbols, dead letters and the checkpoint commit in one transaction.
 //! - Only the projector with the newest lease epoch of a fact set writes to the fact set.
 //! - Every message is applied, becomes a dead letter or stops the projector.
-//! - Derived rows depend only on the set of events in the log and on the inputs of the generation: source policy,
-//!   rules, benchmark and market date. Replaying the log with the same inputs yields identical tables.
+//! - Derived rows depend only on the set of events and on the inputs of the generation.
 
 pub mod apply;
 pub mod backup;

@@ -10,7 +10,7 @@ const LOG_INTERVAL: Duration = Duration::from_secs(5);
 /// Progress of a command towards a known total.
 #[derive(Debug)]
 pub struct ProgressReport {
-    /// Participle before the count, for example `derived`.
+    /// Start of the log line, for example `derived` in `derived 400 of 1000 securities`.
     action: &'static str,
     /// Plural noun after the count, for example `securities`.
     unit: &'static str,

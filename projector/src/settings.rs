@@ -40,8 +40,7 @@ impl DatabaseArgs {
         self.config(fact_set, IDLE_TIMEOUT)
     }
 
-    /// Connection settings like [`DatabaseArgs::projector_config`], for a review. Its transactions write nothing. They
-    /// may be idle as long as the transactions of a rebuild.
+    /// Connection settings like [`DatabaseArgs::projector_config`], but a transaction may be idle for two minutes.
     pub fn review_config(&self, fact_set: &str) -> Result<Config, DbError> {
         self.config(fact_set, REBUILD_IDLE_TIMEOUT)
     }

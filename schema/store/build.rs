@@ -1,7 +1,6 @@
-//! Build script: lists the migrations for `schema.rs`, so that a new migration needs only a new file.
+//! Build script: lists the migration files for `schema.rs`.
 //!
-//! Refinery has a macro that also lists migrations. It is not used, because it would lengthen the build: Cargo compiles
-//! a macro's dependencies for the build host, and would thus compile refinery's core, regex and url a second time.
+//! Refinery's macro for this is not used, because Cargo would compile refinery's core, regex and url a second time.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};

@@ -121,7 +121,7 @@ impl Reply {
             .with_context(|| format!("{}: not JSON: {}", self.status, self.text()))
     }
 
-    /// Value of a header as text; `None` if the header is missing or has a value that is not text.
+    /// Value of a header; `None` if it is missing or not text.
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }

@@ -151,8 +151,7 @@ impl TestApp {
             .with_context(|| format!("running {program}"))
     }
 
-    /// Runs a program and waits until it exits. The pipe of its standard output has no reader, so every write to
-    /// standard output fails with a broken pipe.
+    /// Runs a program and waits until it exits. Every write to standard output fails with a broken pipe.
     pub async fn run_with_unread_output(&self, program: Program, arguments: &[&str]) -> Result<Output> {
         output_unread(self.command(program, arguments, &[]).await?)
             .await
@@ -266,8 +265,8 @@ impl TestApp {
 }
 
 impl Drop for TestApp {
-    /// The removal runs on another thread, because a destructor cannot await. Errors are ignored, because the test may
-    /// have killed the servers.
+    /// Removes the database and the stream on another thread, because a destructor cannot await. Ignores errors,
+    /// because the test may have killed the servers.
     fn drop(&mut self) {
         let (servers, database) = (Arc::clone(&self.servers), self.database.clone());
         let stream = self.endpoints.stream.clone();

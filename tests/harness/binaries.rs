@@ -1,9 +1,7 @@
 //! Programs of the service. They are built at their first use, because `cargo test` does not build the binaries of
 //! other packages.
 //!
-//! Invariants: the harness builds optimized programs if the calling program is optimized, so that a benchmark does not
-//! measure debug code. It builds no program if `SERVICE_PROGRAMS` names the folder of the programs. `stack` also builds
-//! no program if all of them are in its own folder.
+//! Invariant: an optimized caller builds optimized programs. Otherwise a benchmark would measure debug code.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -70,8 +68,8 @@ impl fmt::Display for Program {
 }
 
 impl Binaries {
-    /// Returns the programs in the folder that the environment variable `SERVICE_PROGRAMS` names, or builds the
-    /// programs if the variable is unset. Later calls return the result of the first successful call.
+    /// Returns the programs in the folder `$SERVICE_PROGRAMS`, or builds them if the variable is unset. Later calls
+    /// return the first successful result.
     pub async fn shared() -> Result<Arc<Binaries>> {
         static SHARED: OnceCell<Arc<Binaries>> = OnceCell::const_new();
         let find = async || match environment::read_variable("SERVICE_PROGRAMS") {

@@ -1,7 +1,6 @@
 //! Browser for tests: Debian's Chromium, controlled by its driver over the WebDriver protocol.
 //!
-//! WebDriver is JSON over HTTP, so the harness implements it without a client crate. A client crate would enable
-//! features of `serde_json` for the whole workspace, and these features would change the JSON that the service writes.
+//! No client crate is used. It would enable features of `serde_json` that change the JSON of the service.
 
 use std::path::Path;
 use std::process::Command;

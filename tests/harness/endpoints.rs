@@ -28,9 +28,8 @@ pub struct Endpoints {
 }
 
 impl Endpoints {
-    /// Returns the endpoints for this database and stream. Usually, the URL for a role is the URL for the owner with
-    /// another user name. But on a Postgres server that the harness did not start, environment variables such as
-    /// `API_DATABASE_URL` can set the URLs for the roles.
+    /// Returns the endpoints for this database and stream. The URL for a role is the owner's URL with another user
+    /// name. On a server that the harness did not start, variables such as `API_DATABASE_URL` replace this URL.
     pub fn new(servers: &Servers, database: &str, stream: &str, subject_prefix: &str) -> Result<Endpoints> {
         let owner = servers.postgres.url(database);
         let role_url = |variable: &str, role: &str| match environment::read_text(variable) {

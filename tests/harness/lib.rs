@@ -1,9 +1,7 @@
-//! Harness of the tests and of `cargo stack`: a private Postgres and NATS, the service's programs, and functions that
-//! control them.
+//! Harness of the tests and of `cargo stack`: a private Postgres and NATS, and the service's programs.
 //!
-//! Invariants: the servers that the harness starts listen only on 127.0.0.1, on free ports. No process outlives the
-//! harness process that started it, even after `kill -9`. By default, all tests of a process use the same two servers,
-//! but no two tests use the same database, stream or subject.
+//! Invariants: servers that the harness starts listen only on 127.0.0.1. No process outlives the harness process that
+//! started it. No two tests use the same database, stream or subject.
 
 mod api;
 mod app;

@@ -162,8 +162,7 @@ impl PostgresServer {
         Ok(())
     }
 
-    /// Configures the server so that the database roles of the API and of the projector can connect only with TLS and a
-    /// password.
+    /// Makes the server accept the roles of the API and of the projector only with TLS and a password.
     pub async fn demand_tls(&self, certificate: &Certificate) -> Result<()> {
         self.own()?.lock().await.cluster.demand_tls(certificate)?;
         let client = connect(&self.url).await?;

@@ -1,10 +1,7 @@
-//! Child processes that cannot outlive the harness process that started them.
+//! Child processes that die with the harness process, even after `kill -9`.
 //!
-//! Invariants: every child runs under `setpriv --pdeathsig`, so the kernel ends it even if its parent gets `kill -9`.
-//! The kernel sends the death signal when the thread that started the child ends, and a test's thread ends with its
-//! test. All children are therefore started from one thread that lives as long as the harness process. Each child leads
-//! its own process group. A Ctrl-C in the terminal therefore reaches only the parent, which stops the children in
-//! order.
+//! Invariants: all children run under `setpriv --pdeathsig` and start from one thread. Each child leads its own process
+//! group, so Ctrl-C reaches only the parent.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -196,8 +193,7 @@ pub(crate) async fn output_unread(mut command: Command) -> Result<Output> {
     collect(command).await
 }
 
-/// Like [`output`], but the program writes directly to the standard error of the harness, so that the user sees its
-/// progress.
+/// Like [`output`], but the program writes directly to the standard error of the harness.
 pub(crate) async fn output_showing_progress(mut command: Command) -> Result<Output> {
     command.stdout(Stdio::piped()).stderr(Stdio::inherit());
     collect(command).await
@@ -231,6 +227,7 @@ fn keeper() -> &'static mpsc::Sender<Request> {
     static KEEPER: OnceLock<mpsc::Sender<Request>> = OnceLock::new();
     KEEPER.get_or_init(|| {
         let (requests, inbox) = mpsc::channel::<Request>();
+        // The kernel sends the death signal when the thread that started the child ends, so this thread never ends.
         std::thread::spawn(move || {
             for (mut command, reply) in inbox {
                 // If the caller no longer waits, the child is dropped with the reply.

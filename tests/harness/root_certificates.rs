@@ -1,7 +1,6 @@
-//! Root certificates of the harness's HTTPS clients: the certificates of the system, or Mozilla's list if the system
-//! has none.
+//! Root certificates of the harness's HTTPS clients: the system's certificates, or else Mozilla's list.
 //!
-//! Invariant: every HTTPS connection checks the server's certificate, even on a machine without root certificates.
+//! Invariant: every HTTPS connection checks the server's certificate.
 
 use anyhow::{Context, Result, bail};
 use rustls::pki_types::CertificateDer;
@@ -20,9 +19,8 @@ pub(crate) fn tls_configuration() -> Result<ClientConfig> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Root certificates to trust: the usable certificates in `found`, or Mozilla's list if there are none. `variable` is
-/// the name of the environment variable with which the user selected `found`, if the user did. In this case, the
-/// function fails instead of returning Mozilla's list.
+/// Returns the usable certificates in `found`. If there are none, returns Mozilla's list, or fails if `variable` is
+/// given. `variable` names the environment variable that selected `found`.
 pub fn root_store(found: Vec<CertificateDer<'static>>, variable: Option<&str>) -> Result<RootCertStore> {
     let mut roots = RootCertStore::empty();
     roots.add_parsable_certificates(found);

@@ -1,5 +1,5 @@
-//! A Postgres server and a NATS server for tests or for a stack. The harness uses the existing servers that
-//! `DATABASE_URL` and `NATS_URL` name, or starts servers. Private servers are always started.
+//! A Postgres server and a NATS server for tests or for a stack. `DATABASE_URL` and `NATS_URL` may name existing
+//! servers. A private server belongs to one test and is always started by the harness.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -107,16 +107,15 @@ impl Servers {
         ])
     }
 
-    /// Creates a database with the service's schema. If the harness started Postgres, the database is a copy of a
-    /// template database, which is migrated once. On an existing server, the environment variable `TEMPLATE_DATABASE`
-    /// names the template. If this variable is unset, the new database itself is migrated, so that no template remains
-    /// on that server.
+    /// Creates a database with the service's schema, usually as a copy of a template database. On an existing server,
+    /// the variable `TEMPLATE_DATABASE` may name the template.
     pub(crate) async fn create_migrated_database(&self, name: &str) -> Result<()> {
         let given = read_text(TEMPLATE_DATABASE);
         let template = match &given {
             _ if self.postgres.is_own() => self.own_template().await?,
             Some(template) => template,
             None => {
+                // No template database may remain on an existing server.
                 self.postgres.create_database(name, None).await?;
                 return self.migrate(name).await;
             }

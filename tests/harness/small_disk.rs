@@ -14,9 +14,8 @@ use skipped::Requirement;
 
 use crate::folder;
 
-/// Shell script that waits for the end of its input, and then unmounts the file system. The input ends when the
-/// `SmallDisk` is dropped or the harness process dies. Because of `--lazy`, the unmount succeeds even if a process
-/// still uses the file system. The kernel frees the file system when that process ends.
+/// Shell script that unmounts the file system at the end of its input. The input ends when the `SmallDisk` is dropped
+/// or the harness dies. With `--lazy`, open files do not prevent the unmount.
 const KEEPER: &str = r#"cat >/dev/null; umount --lazy -- "$0""#;
 const BLOCK: usize = 64 << 10;
 

@@ -1,8 +1,7 @@
 //! The whole service on one machine, as `cargo stack` runs it.
 //!
-//! Invariants: a data folder has at most one running stack. When the stack stops, it stops every process that it
-//! started: the API and the projector first, then the servers that they use. A later start uses the existing data,
-//! except with `--fresh`. The processes are not reachable from another machine.
+//! Invariants: a data folder has at most one running stack. A stack stops every process that it started. Other machines
+//! cannot reach these processes.
 
 use std::path::PathBuf;
 
@@ -127,9 +126,7 @@ async fn start_servers(folder: &StackFolder, progress: &Progress) -> Result<Serv
     Ok(servers)
 }
 
-/// Creates the stack's database if it does not exist. On existing servers, the names of the database and of the stream
-/// contain a hash of the data folder's path, so that two stacks never use the same database or stream. With `--fresh`,
-/// deletes this database and this stream first, but nothing else on the servers.
+/// Creates the stack's database if it does not exist. On existing servers, each stack has its own database and stream.
 async fn prepare_database(
     options: &StackOptions,
     folder: &StackFolder,

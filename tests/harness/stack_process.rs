@@ -1,5 +1,4 @@
-//! A stack that a test starts with the program `stack`, as a user does, and shells with the variables that `stack env`
-//! prints.
+//! A stack that a test starts as a user does, with the program `stack`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -31,9 +30,7 @@ pub struct StackProcess {
 }
 
 impl StackProcess {
-    /// Starts a stack, and waits until it prints the line `ready:`. The stack loads a generated market and `files`,
-    /// which are pairs of file name and text. The market is smaller than the demo market, and uses only tickers that
-    /// the demo market also has.
+    /// Starts a stack with a generated market and `files` (pairs of name and text). Waits until the stack is ready.
     pub async fn start(files: &[(&str, &str)]) -> Result<StackProcess> {
         let binaries = Binaries::shared().await?;
         let program = binaries.path(Program::Ingest).with_file_name("stack");

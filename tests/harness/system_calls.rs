@@ -20,9 +20,8 @@ pub struct SystemCalls {
 }
 
 impl SystemCalls {
-    /// Starts to record the system calls `calls` of a process and of all its threads in the file `record`. The
-    /// recording shows the names of files and sockets, and the bytes of buffers in hexadecimal. Returns `None` and
-    /// records the test as skipped if processes cannot be traced.
+    /// Records the system calls `calls` of a process and its threads in the file `record`, with strings in hexadecimal.
+    /// Returns `None` and records the test as skipped if tracing is impossible.
     pub async fn record(process: u32, calls: &str, record: &Path) -> Result<Option<SystemCalls>> {
         let mut command = command_bound_to_parent("strace", "KILL");
         command.args(["--follow-forks", "-xx", "-yy", "--string-limit", LONGEST_DATA]);
@@ -43,9 +42,8 @@ impl SystemCalls {
         Ok(Some(SystemCalls { strace, record: record.to_owned() }))
     }
 
-    /// Ends the recording and returns its text. The traced process continues to run. Each line of the text is one call,
-    /// with one exception: if another thread makes a call during a running call, strace splits the running call into
-    /// two lines.
+    /// Ends the recording and returns its text, one system call per line. strace splits a call into two lines if
+    /// another thread's call interrupts it.
     pub async fn finish(mut self) -> Result<String> {
         self.strace.stop(Signal::INT, PATIENCE).await?;
         std::fs::read_to_string(&self.record).context("reading the recorded system calls")

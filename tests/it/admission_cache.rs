@@ -1,7 +1,7 @@
 //! Cache of accounts in an API instance. A cached account is charged only if its row in Postgres still permits the
 //! call.
 //!
-//! Most tests make several calls before they change a row, so that the account is in the cache.
+//! Most tests first make several calls, which put the account into the cache.
 
 use anyhow::{Context, Result};
 use futures::future::join_all;
@@ -18,8 +18,6 @@ async fn status(api: &Api, path: &str, key: &str) -> Result<u16> {
     Ok(api.get(path, Some(key)).await?.status.as_u16())
 }
 
-/// Deletes or expires a key that an instance has in its cache. The test fails if a call with this key still succeeds
-/// after calls with another key of the account have put the account into the cache again.
 #[tokio::test]
 async fn a_deleted_key_stays_deleted_while_another_is_used() -> Result<()> {
     let app = TestApp::start().await?;
@@ -43,9 +41,7 @@ async fn a_deleted_key_stays_deleted_while_another_is_used() -> Result<()> {
     Ok(())
 }
 
-/// Changes an account, its key or its tier while the account is cached. The next request must already have the status
-/// that follows from the change. The test fails if one of the changes does not increase `plan_version` in the account's
-/// row.
+/// Each change must increase `plan_version` in the account's row. Otherwise, the next request uses the cached account.
 #[tokio::test]
 async fn changes_of_accounts_keys_and_tiers_hold_on_the_next_request() -> Result<()> {
     let app = TestApp::start().await?;
@@ -114,8 +110,7 @@ async fn contended_calls_are_all_decided() -> Result<()> {
     Ok(())
 }
 
-/// An instance subtracts a call from the remaining calls in the account's database row, not from the number in its
-/// cache. The cached number may be wrong, because other instances also change the row.
+/// Calls are subtracted from the database row, not from the cached number. Other instances also change the row.
 #[tokio::test]
 async fn calls_are_taken_from_what_others_left() -> Result<()> {
     let app = TestApp::start().await?;
@@ -199,9 +194,8 @@ async fn an_account_of_many_instances_costs_a_statement_a_call() -> Result<()> {
     Ok(())
 }
 
-/// An instance charges calls while another database session rewrites the rows of all accounts without a pause. The
-/// first call of each account may need two SQL statements: one reads the account, and one charges it. The test fails if
-/// the instance must read an account again because its row has changed since the first read.
+/// Another session changes the rows of all accounts without a pause. Even then, an instance needs at most two SQL
+/// statements for the first call of an account.
 #[tokio::test]
 async fn an_instance_comes_to_know_an_account_that_never_rests() -> Result<()> {
     let app = TestApp::start().await?;

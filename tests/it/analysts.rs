@@ -1,6 +1,5 @@
-//! Database role for analysts. Its views show the read tables that the API serves, or another version (generation) of
-//! these tables. Each column of a view has a single, plain value. For example, compressed price bars are unpacked into
-//! one row per day. The role cannot write, and it cannot read accounts.
+//! Database role for analysts. Its views show the read tables of a generation, with plain values in all columns. The
+//! role cannot write, and it cannot read accounts.
 
 use std::collections::BTreeMap;
 
@@ -110,8 +109,7 @@ async fn plain_columns_are_what_is_served() -> Result<()> {
     Ok(())
 }
 
-/// Every view and every column has a comment, which psql shows with `\d+`. If a column is also a field of the API, its
-/// comment must equal the description of the field in the OpenAPI document.
+/// The comment of a column must equal the description of the API field with the same name.
 #[tokio::test]
 async fn every_view_and_column_has_the_words_of_the_api_document() -> Result<()> {
     let app = market().await?;

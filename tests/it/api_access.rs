@@ -1,5 +1,4 @@
-//! Access control of the API: valid and invalid keys, the endpoints of each tier, and the length of the history that a
-//! tier may read.
+//! Access control of the API: keys, the endpoints of each tier, and the length of the readable history.
 
 use anyhow::Result;
 use reqwest::Method;

@@ -1,7 +1,6 @@
 //! Small market for tests of the API: stocks with a history, a fund with holdings, and a renamed security.
 //!
-//! The market date (the last day with prices) is Friday, 2024-06-14. The current date of the service is the following
-//! Monday.
+//! The market date is Friday, 2024-06-14. The current date of the service is the following Monday.
 
 use anyhow::Result;
 use chrono::{Datelike, NaiveDate, Weekday};

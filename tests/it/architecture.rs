@@ -1,9 +1,7 @@
-//! Rules for the structure of the source code: no import cycles between files or folders, at most 20 entries in a
-//! folder, and no I/O in the domain crate.
+//! Rules for the source code. They forbid import cycles, large folders, and I/O in the domain crate.
 //!
 //! A file uses another file if its code contains a path to an item in that file. Only paths that begin with `crate`,
-//! `super` or the name of a child module are considered. This includes paths in test modules and in re-exports. If a
-//! path leads through a re-export, the used file is the file that defines the item.
+//! `super` or a child module count. A path through a re-export leads to the file that defines the item.
 
 mod paths;
 mod strong_components;
@@ -125,9 +123,8 @@ fn the_domain_depends_on_nothing_that_does_io() {
     }
 }
 
-/// The report of skipped tests must run last in `cargo test`. Cargo tests the packages in alphabetical order, so the
-/// package with the report must be the last in this order. Cargo runs documentation tests after all other tests, so
-/// there must be none.
+/// The report of skipped tests must run last. Cargo tests the packages in alphabetical order, and documentation tests
+/// after all others.
 #[test]
 fn the_report_of_skipped_tests_closes_a_run() {
     let metadata = Command::new(env!("CARGO"))

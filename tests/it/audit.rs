@@ -23,8 +23,7 @@ fn flat(symbol: &str) -> Vec<Value> {
     [vec![security(symbol)], prices(symbol, |_| false, |_| "50")].concat()
 }
 
-/// Records of a security with a constant price and the quarterly dividends `paid`, which are pairs of ex-date and
-/// amount.
+/// Records of a security with a constant price. `paid` contains the ex-dates and amounts of its quarterly dividends.
 fn payer(symbol: &str, currency: &str, paid: &[(&str, &str)]) -> Vec<Value> {
     let dividend = |(ex_date, amount): &(&str, &str)| {
         json!({ "kind": "dividend", "symbol": symbol, "ex_date": ex_date, "amount": amount, "currency": currency,
@@ -71,9 +70,8 @@ async fn load(app: &TestApp, name: &str, records: &[Value]) -> Result<()> {
     app.catch_up().await
 }
 
-/// Findings of an audit as texts, for example `held_rows split split_denied: 1 SILENT`. A text contains the name of the
-/// check, the topic if there is one, the number of findings, and the first symbols. Checks that found nothing are left
-/// out.
+/// Findings of an audit as texts: check, topic, number of findings and first symbols. For example: `held_rows split
+/// split_denied: 1 SILENT`.
 fn found(audit: &Value) -> Result<Vec<String>> {
     let findings = audit["findings"].as_array().context("no findings")?;
     let told = findings.iter().filter(|finding| finding["count"] != 0).map(|finding| {

@@ -1,5 +1,4 @@
-//! Tests of the parameter `updated_since`: a client that requests only changes has the same rows as a full download,
-//! after any sequence of events.
+//! Tests of the parameter `updated_since`. A client that requests only changes has the same rows as a full download.
 //!
 //! To repeat a failed run, set the environment variable `SYNC_SEED` to the seed in the error message.
 
@@ -128,8 +127,8 @@ impl Copy {
     }
 }
 
-/// Clients with copies of lists. `dividends` and `later` are copies of all dividends of the market: `dividends` begins
-/// empty, and `later` begins with a full download. `splits` has one copy per symbol, with the splits of that symbol.
+/// Two copies of the list of all dividends, and one copy of each symbol's splits. `dividends` begins empty. `later`
+/// begins with a full download.
 struct Clients {
     beginning: String,
     symbols: BTreeSet<String>,

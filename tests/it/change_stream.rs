@@ -1,5 +1,4 @@
-//! Tests of the change stream: a client that applies its events has the same rows as a full download, even if the
-//! connections are interrupted.
+//! Tests of the change stream. A client that applies its events has the same rows as a full download.
 //!
 //! To repeat a failed run, set the environment variable `STREAM_SEED` to the seed in the error message.
 

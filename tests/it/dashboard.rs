@@ -1,5 +1,4 @@
-//! Tests of the account dashboard with a simulated browser that runs no scripts: the actions of an account holder, and
-//! attacks that must fail.
+//! Tests of the account dashboard in a simulated browser without scripts: actions of account holders, and attacks.
 
 mod account;
 mod keys;

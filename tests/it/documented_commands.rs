@@ -1,8 +1,7 @@
-//! Tests that run every command line of README.md and docs/ against a fresh stack, in the order of the pages.
+//! Tests that run every command line of README.md and docs/ against a fresh stack.
 //!
-//! A command line is a line of a fenced `sh` or `console` block, or a code span in the column "command" or "script" of
-//! a table. Each command line must end with exit code 0, or with a code in [`OTHER_CODES`]. A line that a test cannot
-//! run needs an entry in [`NOT_RUN`].
+//! A command line is in a fenced `sh` or `console` block, or in a table column "command" or "script". The exit code
+//! must be 0 or listed in [`OTHER_CODES`]. Lines that cannot run are in [`NOT_RUN`].
 
 use std::collections::BTreeSet;
 use std::fs;

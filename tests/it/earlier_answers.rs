@@ -1,5 +1,4 @@
-//! Tests of requests for earlier data, with the parameter `data_version` or `known_at`: refused values, the combination
-//! with `as_of`, the list of revisions, and the `projector` options with the same meaning.
+//! Tests of requests for earlier data with `data_version` or `known_at`, and of the matching `projector` options.
 
 use std::time::{Duration, Instant};
 
@@ -160,8 +159,8 @@ async fn a_restored_service_answers_for_versions_before_the_backup() -> Result<(
     Ok(())
 }
 
-/// Fails if a request for an earlier data version is not answered from the old generation while this generation exists.
-/// In this test, the program does not have the rules of that version, so it cannot derive the answer again.
+/// A request for an earlier version uses the old generation. The test changes the recorded rules of the version, so the
+/// answer cannot be derived again.
 #[tokio::test]
 async fn a_kept_generation_answers_for_its_version_until_it_is_dropped() -> Result<()> {
     let world = World::start().await?;

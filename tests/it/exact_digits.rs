@@ -8,16 +8,14 @@ use proptest::test_runner::TestRunner;
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::Value;
 
-/// Largest number of digits before the decimal point. For each number of digits up to this one, the test has a security
-/// with dividends and a security with prices.
+/// Largest number of digits before the decimal point.
 const MAGNITUDES: usize = 7;
 const DAYS: usize = 60;
 /// Maximum number of decimal places of amounts and prices in answers.
 const PLACES: u32 = 6;
 
-/// Generates numbers with `magnitude` digits before the decimal point, in the formats of feeds: up to ten decimal
-/// places, zeros at both ends, a plus sign, or an exponent. Numbers of the same magnitude differ by a factor below 2.5,
-/// because an outlier would be quarantined.
+/// Generates numbers with `magnitude` digits before the decimal point, in the formats of feeds. The numbers differ by a
+/// factor below 2.5, because outliers would be quarantined.
 fn number(magnitude: usize) -> BoxedStrategy<String> {
     let plain = format!("[+0]?[2-4][0-9]{{{}}}(\\.[0-9]{{0,10}})?", magnitude - 1);
     let plain = proptest::string::string_regex(&plain).expect("the pattern is one");

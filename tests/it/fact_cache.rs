@@ -58,8 +58,6 @@ async fn facts_that_a_retry_wrote_are_known_to_a_running_projector() -> Result<(
     as_rebuilt(&app, 1).await
 }
 
-/// Fails if a running projector still uses its cached rows of a generation after a promotion has changed the stored
-/// rows.
 #[tokio::test]
 async fn rows_that_a_promotion_wrote_are_known_to_a_running_projector() -> Result<()> {
     let app = TestApp::start().await?;

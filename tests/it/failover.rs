@@ -1,5 +1,4 @@
-//! Tests of failover from servers that hang: the programs use another host, and health and readiness are correct within
-//! seconds.
+//! Tests of failover from servers that hang. The programs use another host, and health is correct within seconds.
 
 use std::time::{Duration, Instant};
 
@@ -10,8 +9,7 @@ const CALL: &str = "/v1/stocks?limit=1";
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Sets the admission timeout to its default of 250 ms. The test harness sets a longer timeout for other tests.
 const ADMISSION: (&str, &str) = ("API_ADMISSION_TIMEOUT_MS", "250");
-/// Maximum time from the promotion of a Postgres replica to the first answer of the API, with a margin for a busy
-/// machine.
+/// Maximum time until a promoted Postgres replica is used, with a margin for a busy machine.
 const FAILOVER: Duration = Duration::from_secs(8);
 
 /// Returns a URL that names several hosts. Clients connect to the one that accepts writes.

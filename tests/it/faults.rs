@@ -1,8 +1,7 @@
-//! Tests of faults that the programs survive: every acknowledged row is in the tables once, and only a bad row becomes
-//! a dead letter.
+//! Tests of faults that the programs survive. Every acknowledged row is in the tables once. Only a bad row becomes a
+//! dead letter.
 //!
-//! The expected tables are those of the same feed loaded without a fault. `replay.rs` tests that the tables do not
-//! depend on the order of the rows, or on the division of the rows into batches.
+//! The expected tables come from a load of the same feed without a fault.
 
 use std::time::Duration;
 

@@ -239,7 +239,7 @@ async fn child_process() -> Result<()> {
     Ok(())
 }
 
-/// Starts a process that installs the build into `cache`.
+/// Starts a process that runs [`child_process`]: it installs the test package from `url` into the folder `cache`.
 fn child(cache: &Path, url: &Url, variables: &[(&str, &PathBuf)]) -> Result<Child> {
     fs::File::create(cache.join("url"))?.write_all(url.as_str().as_bytes())?;
     let mut command = Command::new(std::env::current_exe()?);

@@ -1,6 +1,5 @@
-//! Tests of filters whose value is a name, for example of a sector, an exchange or a country. A filter accepts a name,
-//! its slug (`consumer-staples`), its code (`XNAS`), or a list of these. The refusal of an unknown value contains the
-//! most similar known names.
+//! Tests of filters by name, for example of a sector or country. A filter accepts names, slugs (`consumer-staples`) and
+//! codes (`XNAS`). An error suggests similar names.
 
 use anyhow::Result;
 use serde_json::{Value, json};

@@ -7,8 +7,7 @@ use futures::future::try_join_all;
 use harness::{Program, Servers, Signal, TestApp, eventually};
 
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Time limit of a command. It covers the interval and the timeout of the check for a frozen Postgres, and a margin for
-/// a busy machine.
+/// Time limit of a command. The check for a frozen Postgres ends earlier, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(45);
 
 #[tokio::test]

@@ -1,5 +1,5 @@
-//! Tests of `projector diff`: differences between two generations are found by digests, ranked by size, reported by day
-//! and field with reasons, and exported to files.
+//! Tests of `projector diff`: the differences between two generations, their ranking and reasons, and their export to
+//! files.
 
 use std::collections::BTreeSet;
 use std::fs;

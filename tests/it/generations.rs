@@ -1,5 +1,4 @@
-//! Tests of an analyst's workflow: build a second generation, compare it with the served one, promote it, and roll
-//! back.
+//! Tests of an analyst's workflow: build a second generation, compare it, promote it, and roll back.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -73,8 +72,8 @@ async fn price(api: &Api, key: &str) -> Result<(String, Value)> {
     Ok((version, body["data"]["price"].clone()))
 }
 
-/// Two clients that continuously request the quote of the symbol TWIN (see [`two_sources`]). They fail if an answer is
-/// not a 200, or if it combines the price of one generation with the version of another.
+/// Two clients that continuously request the quote of the symbol TWIN. They fail at an error, or if an answer mixes two
+/// generations.
 pub(crate) struct Readers {
     api: Arc<Api>,
     key: String,

@@ -1,11 +1,9 @@
 //! Tests that load worked cases of the domain rules as feeds, and compare the API's answers with the expected values.
 //!
-//! All cases share one market, but each case has its own symbols. The cases are loaded date by date. Each load contains
-//! a trading session, so its date becomes the market date. Then the answers for the cases of this date are compared. At
-//! the end, every case is compared again, with requests as of its date.
+//! All cases share one market. The cases of a date are loaded together, and the date becomes the market date. At the
+//! end, every case is requested again as of its date.
 //!
 //! The cases in the fixtures test the bounds of each rule. The published cases are in a folder next to the workspace.
-//! If the folder is missing, the test of the published cases is recorded as skipped.
 
 mod answers;
 #[path = "../../schema/market/tests/golden_cases/compare.rs"]
@@ -80,7 +78,7 @@ async fn serve(cases: &[Value]) -> Result<()> {
     Ok(())
 }
 
-/// Loads the cases of `date`, and a trading session of the same date, so that `date` becomes the market date.
+/// Loads the cases of `date`, and a trading session that makes `date` the market date.
 async fn load(app: &TestApp, date: &str, cases: &[Case]) -> Result<()> {
     let folder = app.folder().join(date);
     std::fs::create_dir(&folder)?;

@@ -17,7 +17,7 @@ const FREE: [&str; 7] = [
     "/v1/dividends/payment-dates?start_date={}&end_date={}",
 ];
 
-/// Fails if a request for the day `floor` is refused, or if a request for the day `before` is answered.
+/// Checks that the key may request the day `floor`, but not the day `before`.
 async fn holds(world: &World, key: &str, path: &str, floor: &str, before: &str) -> Result<()> {
     let reply = world.api.get(&path.replace("{}", floor), Some(key)).await?;
     assert_eq!(reply.status, 200, "{path} on {floor}: {}", reply.text());
@@ -63,8 +63,7 @@ async fn yearly_totals_begin_with_the_first_whole_year() -> Result<()> {
     Ok(())
 }
 
-/// Returns the dates of the observations that an explanation lists, and the number of older observations, which it only
-/// counts.
+/// Returns the dates of the listed observations of an explanation, and the number of its older observations.
 fn observations(explained: &Value) -> (Vec<&str>, i64) {
     let explanation = &explained["data"]["explanation"];
     let metrics = explanation["metrics"].as_array().into_iter().flatten();

@@ -1,5 +1,4 @@
-//! Tests of incremental derivation: rows that do not change are not written again, and the tables equal those of a full
-//! rebuild.
+//! Tests of incremental derivation. Unchanged rows are not written again, and the tables equal those of a full rebuild.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -1,17 +1,14 @@
-//! Simulation of leases of API calls, a possible design for one call limit over several regions. A seed determines the
-//! arrivals of calls, the latencies and the network partitions.
+//! Simulation of leases, a possible design for one call limit over several regions.
 //!
-//! The center leases parts of an account's limit to regions. A lease permits a number of calls, and a region admits
-//! these calls without asking the center. If a lease is not returned, it expires, and the center grants its calls
-//! again. A region that was cut off may have used these calls already, so the total may exceed the limit. The excess is
-//! at most the sum of the expired leases.
+//! A center leases calls to regions, which admit these calls without asking. The calls of an expired lease are granted
+//! again, although a disconnected region may have used them. The total may therefore exceed the limit.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 const REGIONS: usize = 4;
 const STEPS: u32 = 600;
-/// Number of steps until a lease expires at the center. A region returns the lease four steps earlier.
+/// Number of steps until a lease expires. A region returns unused calls of a lease four steps earlier.
 const LEASE_STEPS: u32 = 20;
 
 #[derive(Debug, Clone, Copy)]
@@ -48,7 +45,7 @@ struct Outcome {
     largest_open: u64,
 }
 
-/// Runs the simulation. If `restores` is true, the center grants the calls of an expired lease again.
+/// Runs the simulation. `restores` is true if the calls of an expired lease may be leased again.
 fn simulate(rng: &mut StdRng, limit: u64, size: u64, restores: bool) -> Outcome {
     let (mut free, mut leases, mut messages) = (limit, Vec::<Lease>::new(), Vec::<Message>::new());
     let mut regions = [Region::default(); REGIONS];

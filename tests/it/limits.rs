@@ -1,8 +1,6 @@
-//! Tests of the rate and quota limits over several API processes. The limits are exact for any number of processes,
-//! even if a process is killed.
+//! Tests of the rate and quota limits over several API processes. The limits stay exact even if a process is killed.
 //!
-//! The limits use the clock of the database. Tests do not change this clock, but change the times stored in the
-//! database.
+//! The limits use the clock of the database, so the tests change the times in the database.
 
 use std::time::{Duration, Instant};
 

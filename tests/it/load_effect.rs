@@ -199,8 +199,8 @@ async fn rows_that_the_log_has_change_no_served_figure() -> Result<()> {
     Ok(())
 }
 
-/// Checks that two reports contain the same changes. The first report is the effect of a run. For the second report,
-/// tables are rebuilt from the log messages before the run, and compared with the served tables.
+/// The reported effect of a run must equal the difference between the tables before and after the run. The tables
+/// before the run are rebuilt from the log.
 #[tokio::test]
 async fn the_effect_equals_a_comparison_with_the_replayed_log() -> Result<()> {
     let app = TestApp::start().await?;

@@ -1,5 +1,5 @@
-//! NATS servers that are killed under load, one of three nodes at a time. An uncompressed stream, as the service
-//! creates it, loses nothing. A compressed stream is damaged.
+//! NATS cluster whose nodes are killed in turn under load. An uncompressed stream loses nothing. A compressed stream is
+//! damaged.
 //!
 //! Both tests run for minutes and belong to `tests/nightly`. `LOG_KILL_ROUNDS` sets the number of rounds.
 

@@ -1,5 +1,4 @@
-//! Storage of the log: new streams are uncompressed, a compressed stream can be copied into an uncompressed one,
-//! lagging replicas are reported, and a stalled consumer is replaced.
+//! Storage of the log: compression of streams, lagging replicas, and stalled consumers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Market pages in a browser without scripts: who may read them, and the equality of their figures with the API's.
+//! Market pages in a browser without scripts: access to the pages, and agreement of their figures with the API.
 
 mod access;
 mod calendar;

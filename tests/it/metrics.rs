@@ -43,8 +43,7 @@ impl Scrape {
         self.values.get(name).copied().with_context(|| format!("no {name} in\n{}", self.text))
     }
 
-    /// Fails if a metric in `names` has no help text, has another type than `kind`, or has a name that ends with a unit
-    /// other than a base unit (for example `_ms`).
+    /// Fails if a metric lacks help text, has another type, or has a unit such as `_ms`.
     #[track_caller]
     fn has(&self, kind: &str, names: &[&str]) {
         for name in names {

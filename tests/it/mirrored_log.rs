@@ -10,7 +10,7 @@ use crate::log_copies::market;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Creates the log of `region` as a mirror of the log of `home`, with the same identity and the same sequences.
+/// Creates the log of `region` as a mirror of the log of `home`, with the same identity.
 async fn mirror(home: &TestApp, region: &TestApp) -> Result<()> {
     let context = jetstream::new(region.nats().await?);
     let origin = context.get_stream(&home.endpoints().stream).await?;

@@ -17,8 +17,7 @@ const LONGEST_RUN: u64 = 14;
 /// Faults that the service found: symbol, date (if known) and kind.
 type Found = BTreeSet<(String, Option<NaiveDate>, String)>;
 
-/// Query for the faults that the service found, from the marks of rows and the flags of securities. A fault of a kind
-/// that is never planted gets another name, for example `flag price_level_break`, so it counts as a false alarm.
+/// Query for the faults that the service found. A fault of a kind that is never planted counts as a false alarm.
 const READINGS: &str = "
     select symbol, ex_date, case reading::text
         when 'special' then 'untyped_special' when 'combined' then 'combined_payment' when 'dip' then 'amount_dip' end

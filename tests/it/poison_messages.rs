@@ -1,7 +1,7 @@
-//! Messages that no NATS client can receive. Each becomes a dead letter, and no program stops at it.
+//! Messages that no NATS client can receive. Each becomes a dead letter, and no program stops.
 //!
-//! The server stores any header block. A client drops its connection if the block is malformed, and hides a message
-//! whose block has a status.
+//! The server stores any header block. A client disconnects at a malformed block, and hides a message whose block has a
+//! status.
 
 use std::time::Duration;
 

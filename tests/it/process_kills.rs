@@ -1,8 +1,7 @@
 //! Processes killed at every step of their work. After each kill, the stored facts equal the log up to the checkpoint.
-//! The restarted programs continue from the checkpoint, and the final tables equal those of an undisturbed load.
+//! The final tables equal those of an undisturbed load.
 //!
-//! `KILLS_SEED` repeats the run with the seed that a failure printed. `KILLS_RUNS` sets the number of runs of the long
-//! test.
+//! `KILLS_SEED` repeats a run with the printed seed. `KILLS_RUNS` sets the number of runs of the long test.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -23,7 +22,7 @@ mod market;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 const RUN: [&str; 2] = ["run", "--until-caught-up"];
-/// Exit code of a process that was killed by SIGKILL, as a shell reports it.
+/// Exit code that a shell reports for a process killed by SIGKILL.
 const KILLED: i32 = 137;
 
 /// Returns the names of all failpoints that begin with `prefix`, from the `failpoint!` calls in the source code. At a
@@ -53,8 +52,8 @@ fn collect_failpoints(folder: &Path, found: &mut BTreeSet<String>) -> Result<()>
     Ok(())
 }
 
-/// Runs a program that kills itself when it reaches the failpoint `step` for the `passing`-th time. Returns `false` if
-/// the program ends successfully before that.
+/// Runs a program that kills itself at the `passing`-th pass of the failpoint `step`. Returns `false` if the program
+/// ends successfully before this pass.
 pub(crate) async fn killed_at(
     app: &TestApp,
     program: Program,
@@ -71,8 +70,8 @@ pub(crate) async fn killed_at(
     Ok(false)
 }
 
-/// Loads a piece of the market. With `killed` (a failpoint and its count), a first attempt is killed if it reaches this
-/// point. Returns `true` if the first attempt was killed.
+/// Loads a piece of the market. With `killed`, first runs an attempt that may be killed at a failpoint. `killed` has
+/// the failpoint's name and the number of the pass. Returns `true` if the first attempt was killed.
 async fn load(app: &TestApp, market: &Market, piece: usize, killed: Option<(&str, u32)>) -> Result<bool> {
     let arguments = market.load(app, piece)?;
     let arguments = arguments.each_ref().map(String::as_str);
@@ -85,8 +84,7 @@ async fn load(app: &TestApp, market: &Market, piece: usize, killed: Option<(&str
     Ok(died)
 }
 
-/// Applies the rest of the log, which must take less than a minute. Then compares the log and the tables with those of
-/// another app that loaded the same pieces without a kill.
+/// Applies the rest of the log within a minute. The log and the tables must equal those of an undisturbed load.
 async fn converges(app: &TestApp, market: &Market) -> Result<()> {
     let healed = Instant::now();
     app.catch_up().await?;
@@ -113,8 +111,6 @@ async fn converges(app: &TestApp, market: &Market) -> Result<()> {
     Ok(())
 }
 
-/// Kills the projector and `ingest` once at each failpoint. Fails if the stored facts differ from the log up to the
-/// checkpoint, if the checkpoint moves back, or if the final tables differ from those of an undisturbed load.
 #[tokio::test]
 async fn killed_at_every_step_a_load_converges_to_what_the_log_says() -> Result<()> {
     let (ingest, projector) = (failpoints("ingest.")?, failpoints("projector.")?);
@@ -206,9 +202,8 @@ async fn stopped(process: &Daemon) -> Result<()> {
     .await
 }
 
-/// A stopped projector continues with a batch after another projector has acquired the lease. Fails if the stopped
-/// projector writes the batch. Only the epoch (the number of the lease) can prevent the write, because the next renewal
-/// of the lease is twenty seconds away.
+/// Only the epoch (the number of the lease) can prevent the write of the stopped projector. The next renewal of its
+/// lease is twenty seconds away.
 #[tokio::test]
 async fn a_projector_stopped_with_a_batch_in_its_hands_does_not_write_it_after_another_took_over()
 -> Result<()> {

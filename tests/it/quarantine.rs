@@ -39,8 +39,8 @@ async fn reasons(app: &TestApp) -> Result<Vec<String>> {
     Ok(rows.map(|row| row["reason"].as_str().unwrap_or_default().to_owned()).collect())
 }
 
-/// Returns the sum of the dividends of the last twelve months, and the outcome that `projector explain` reports for the
-/// wrong close.
+/// Returns the dividends of the last twelve months, and the outcome that `projector explain` reports for the wrong
+/// close.
 async fn served(app: &TestApp) -> Result<(String, String)> {
     let query =
         "select coalesce(trim_scale(dps_ttm)::text, 'null') from read_g1.metrics where symbol = 'HELD'";

@@ -1,8 +1,7 @@
-//! Random sequences of new days, corrections, retractions, records that move to another symbol, renames, policies and
-//! restarts. After any sequence, the served tables equal those of a fresh rebuild.
+//! Random sequences of new rows, changed rows, renames, policies and restarts. After any sequence, the served tables
+//! equal those of a fresh rebuild.
 //!
-//! `SEQUENCES_SEED` repeats the sequence with the seed that a failure printed. `SEQUENCES_RUNS` sets the number of
-//! sequences.
+//! `SEQUENCES_SEED` repeats the sequence with the printed seed. `SEQUENCES_RUNS` sets the number of sequences.
 
 use anyhow::{Context, Result, ensure};
 use chrono::{DateTime, Days, NaiveDate, TimeDelta, Utc};
@@ -60,8 +59,8 @@ impl RandomHistory {
         format!("{}.{:02}", self.random.random_range(40..60), self.random.random_range(0..100))
     }
 
-    /// Returns weekly bars of every symbol for the years before the first day. With that much history, the projector
-    /// can load only the closes of old years.
+    /// Returns weekly bars of every symbol for the years before the first day. In old years, the projector loads closes
+    /// without the other columns of a bar.
     pub(crate) fn years_before(&mut self) -> Vec<Value> {
         let symbols = self.symbols.clone();
         let days = (1..=WEEKS_BEFORE).filter_map(|week| self.day.checked_sub_days(Days::new(7 * week)));
@@ -86,8 +85,7 @@ impl RandomHistory {
         symbols.iter().map(|symbol| self.bar(symbol, day)).collect()
     }
 
-    /// Returns a random row: a bar, a dividend, a split, a session, a new symbol, a rename, or the retraction of an
-    /// earlier rename.
+    /// Returns one random row, for example a price, a rename or an outlier.
     pub(crate) fn news(&mut self) -> Vec<Value> {
         let (symbol, past) = (self.symbol(), self.past());
         let fields = match self.random.random_range(0..9) {

@@ -60,8 +60,8 @@ async fn said_and_served(app: &TestApp) -> Result<(Vec<String>, String)> {
     Ok((dividends(app).await?.into_iter().map(said).collect(), app.sql_value(served).await?))
 }
 
-/// Starts an app, and loads a security, a trading session and one dividend. The dividend has three revisions, which are
-/// loaded in the order of `revisions`. Revision 1 has the symbol BBB. Revisions 0 and 2 have the symbol AAA.
+/// Starts an app with three revisions of a dividend, loaded in the order of `revisions`. Revision 1 has the symbol BBB,
+/// and the others have AAA.
 async fn moving(revisions: [u32; 3]) -> Result<TestApp> {
     let app = TestApp::start().await?;
     let prices = "symbol,date,close\nAAA,2024-06-27,10\nBBB,2024-06-27,20\n";

@@ -1,7 +1,6 @@
 //! Reference projection: a simple implementation of the projector, with which tests compare the service's tables.
 //!
-//! For each natural key and source of a bar or dividend, it stores the row with the greatest version. It shares only
-//! the decoding of messages with the projector.
+//! For each source, it stores the greatest version of every bar and dividend. It shares only the decoding of messages.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -25,8 +24,7 @@ mod tables;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Version {
     revision: i64,
-    /// True for a retraction with a vendor's id. Such a row outranks every row with the action `put` and the same
-    /// revision, even if that row was observed later.
+    /// True for a retraction with a vendor's id, which outranks every `put` of the same revision.
     final_word: bool,
     observed_at: DateTime<Utc>,
     retracted: bool,
@@ -42,11 +40,9 @@ type BarKey = (String, String, NaiveDate);
 type Bar = (i64, DateTime<Utc>, Option<Decimal>);
 /// Content of an observation. Fields: source, kind, symbol, id, revision, action, and the record as JSON.
 type Said = (String, String, String, Option<String>, i64, String, String);
-/// A stored observation. Fields: the symbol under which it is stored, its content, and the latest time at which this
-/// content was observed.
+/// A stored observation: its symbol, its content, and the latest time of observation.
 type Observation = (String, Said, DateTime<Utc>);
-/// A served close or dividend. Fields: the symbol, the session date of the close or the ex-date of the dividend, and
-/// the close or the amount.
+/// A served close or dividend: its symbol, its date (session or ex-date), and its close or amount.
 type Figure = (String, NaiveDate, Decimal);
 
 /// Expected state after some messages from the start of a log.
@@ -155,9 +151,7 @@ impl ReferenceProjection {
         Ok(())
     }
 
-    /// Compares the facts and the served tables of a generation with the log, in one snapshot of the database. The
-    /// facts must equal the log up to the checkpoint. The served tables must equal the log up to the sequence in their
-    /// data version. Returns the checkpoint.
+    /// Compares the facts and the served tables of a generation with the log. Returns the checkpoint.
     pub(crate) async fn check(app: &TestApp, generation: i32) -> Result<i64> {
         let messages = crate::log_copies::messages(app).await?;
         let mut tables = Tables::read(app, generation).await?;

@@ -82,8 +82,8 @@ const HEADER: &str = "columns = { symbol = \"Wert\", date = \"Datum\", close = \
 const NO_HEADER: &str =
     "columns = { symbol = 1, date = 2, close = 3 }\nfile.header = 0\nfile.first_line = 2\n";
 
-/// The corrected export of a rejected row is loaded with the map of the original file. Fails if the load does not find
-/// the columns, or skips rows because the map skips the first lines of the original file.
+/// The corrected export of a rejected row is loaded with the original file's map. The load must find the columns and
+/// skip no row.
 #[tokio::test]
 async fn rows_of_a_map_are_mended_under_the_map() -> Result<()> {
     let app = TestApp::start().await?;

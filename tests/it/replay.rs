@@ -1,5 +1,5 @@
-//! Replay of the log. The read tables depend only on the set of events, and not on order, repetitions, division into
-//! batches, or crashes.
+//! Replay of the log. The read tables depend only on the set of events. Order, repetitions, batches and crashes do not
+//! matter.
 
 use std::path::{Path, PathBuf};
 
@@ -92,8 +92,7 @@ async fn files_in_any_order_give_the_same_tables() -> Result<()> {
     Ok(())
 }
 
-/// Splits every CSV file into files of at most 97 rows. Each new file takes rows from all parts of the original file,
-/// so the batches contain other rows than in a normal load.
+/// Splits every CSV file into files of at most 97 rows, so the batches contain other rows.
 fn recut(market: &Path, out: &Path) -> Result<()> {
     std::fs::create_dir_all(out)?;
     for entry in std::fs::read_dir(market)? {

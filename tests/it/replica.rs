@@ -56,8 +56,8 @@ async fn a_replica_serves_reads_and_its_lag_shows_in_health() -> Result<()> {
     .await
 }
 
-/// Starts an API instance that reads from a replica. An instance remembers the newest data version that it returned, so
-/// each case of a test needs its own instance.
+/// Starts an API instance that reads from a replica. An instance remembers its newest data version, so each case needs
+/// a new instance.
 async fn reading(app: &TestApp, reads: &str, extra: (&str, &str)) -> Result<Api> {
     app.api_serve_with(&[("DATABASE_READ_URLS", reads), extra]).await
 }

@@ -1,5 +1,5 @@
-//! Answers of earlier data versions. After any later events, a request with `data_version` returns the bytes that were
-//! served. A request with `known_at` returns the data that was served at that time.
+//! Answers of earlier data versions. After any later events, `data_version` returns the served bytes, and `known_at`
+//! returns the served data.
 //!
 //! `REPRODUCED_SEED` repeats the run with the seed that a failure printed.
 

@@ -118,8 +118,7 @@ async fn the_dashboard_sees_nothing_of_the_market() -> Result<()> {
     Ok(())
 }
 
-/// Some SQL functions run with the rights of their owner. Fails if such a function uses a temporary table of the caller
-/// instead of the owner's table with the same name.
+/// A function that runs with its owner's rights must not use a temporary table of the caller.
 #[tokio::test]
 async fn what_runs_as_the_owner_looks_at_temporary_tables_last() -> Result<()> {
     let app = TestApp::start().await?;

@@ -1,5 +1,4 @@
-//! Secrets and TLS. Cursors remain valid after a change of the secret that signs them, and the programs connect to
-//! servers that require TLS.
+//! Secrets and TLS. Cursors survive a change of the secret that signs them, and the programs connect with TLS.
 
 use std::time::Duration;
 

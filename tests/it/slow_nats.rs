@@ -67,8 +67,8 @@ async fn relay_all(listener: TcpListener, server: String, asked: Arc<Asked>) -> 
     }
 }
 
-/// Fails if a load reads the whole log message by message because the server answers late. With ten thousand securities
-/// in the log, reading this way delayed the first load of each day by thirteen seconds.
+/// If the server answers late, the load must not request every message of the log. With ten thousand securities, these
+/// requests took thirteen seconds.
 #[tokio::test]
 async fn a_load_waits_for_a_slow_server_without_reading_the_whole_log() -> Result<()> {
     let app = TestApp::start().await?;

@@ -33,8 +33,8 @@ fn middle(year: i32, month: u32) -> Result<String> {
     Ok(days.next().context("a weekday")?.to_string())
 }
 
-/// Returns ten years of quarterly dividends of 0.10 with faults: one amount is too low, one payment is missing, one
-/// payment is listed twice, one row does not fit the quarterly schedule, and one amount includes a special dividend.
+/// Returns ten years of quarterly dividends with five faults. They are a low, a missing, a repeated, an unscheduled and
+/// a combined payment.
 fn faulty_history() -> Result<Vec<Value>> {
     let mut rows = Vec::new();
     for year in 2014..=2023 {

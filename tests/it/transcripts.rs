@@ -1,8 +1,6 @@
-//! The test runs commands of `ingest`, `projector` and `api`: on an empty service, with data, and in failure. It fails
-//! if their output differs from the transcripts in `tests/fixtures/transcripts/`.
+//! Comparison of the output of `ingest`, `projector` and `api` with the transcripts in `tests/fixtures/transcripts/`.
 //!
-//! The transcripts show the output at 80 and at 140 columns. Values that differ between runs, such as times, ports and
-//! secrets, are masked.
+//! The output has 80 or 140 columns. Values that differ between runs, such as times and secrets, are masked.
 
 use std::fs;
 use std::path::Path;
@@ -32,8 +30,8 @@ const FILES: &[(&str, &str)] = &[
     ("second/prices.csv", "symbol,date,close\nTGT,2024-06-28,15\n"),
 ];
 
-/// The commands, in the order in which they run. A line that begins with `#` is a heading of the transcript. A command
-/// after `~` runs, but is not in the transcript. `RUN` is replaced by the run id that the latest `ingest load` printed.
+/// Commands in order. `#` begins a heading. A command after `~` is not in the transcript. `RUN` is the run id that the
+/// latest `ingest load` printed.
 const SCRIPT: &str = "
 # ingest: an empty log
 ingest runs

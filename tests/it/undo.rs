@@ -1,5 +1,4 @@
-//! Tests of `ingest undo`. After the undo of a wrong load, the served data are as before this load, and rows that a
-//! later load corrected stay corrected.
+//! Tests of `ingest undo`. The undo of a wrong load restores the served data, but keeps later corrections.
 
 use anyhow::{Context, Result};
 use harness::{Program, TestApp};
@@ -215,7 +214,7 @@ async fn a_symbol_that_only_a_load_taken_back_had_is_listed_no_more() -> Result<
     Ok(())
 }
 
-/// Fails if `ingest` does not report a retraction that matches no row, or an undo that changes no row.
+/// `ingest` must report a retraction that matches no row. It must also report an undo without effect.
 #[tokio::test]
 async fn what_takes_nothing_back_is_said() -> Result<()> {
     let app = TestApp::start().await?;

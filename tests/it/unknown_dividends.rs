@@ -1,6 +1,5 @@
-//! Tests of the dividend status of securities for which no dividends are loaded. The status is `unknown` or
-//! `non_payer`, depending on price files and on other dividends of the same source. The last test checks the currencies
-//! that `ingest load --dry-run` assumes for dividends.
+//! Tests of the dividend status (`unknown` or `non_payer`) of securities without loaded dividends. The last test checks
+//! the currencies that `ingest load --dry-run` assumes.
 
 use anyhow::Result;
 use harness::TestApp;
@@ -10,8 +9,7 @@ const TODAY: &str = "2024-08-09";
 /// paid dividends.
 const PROOF: &str = "Date,Open,High,Low,Close,Adj Close,Volume\n\
     2000-01-03,29.0,29.0,27.625,28.1875,14.549589,10997000\n2024-08-08,68.0,68.86,67.85,68.73,68.73,14416200\n";
-/// A price file whose dividend column has only zeros. The split column has a reverse split as a rounded decimal
-/// (0.033333 for one new share per 30 old shares).
+/// A price file with only zeros as dividends, and with a rounded reverse split (30 to 1).
 const SILENT: &str = "Date,Open,High,Low,Close,Adj Close,Volume,Dividends,Stock Splits\n\
     2024-08-06,3,3,3,3.0,3.0,100,0.0,0.0\n2024-08-08,3,3,3,3.0,3.0,100,0.0,0.033333\n";
 const SECURITIES: &str = "symbol,name,type,currency\nCURX,CURX,stock,GBP\nPENX,PENX,stock,GBX\n";
@@ -19,8 +17,7 @@ const PRICES: &str = "symbol,date,close\nCURX,2024-08-08,10\nPENX,2024-08-08,100
 const DIVIDENDS: &str = "symbol,ex_date,amount\n\
     CURX,2023-06-13,0.20\nCURX,2024-06-13,0.20\nPENX,2023-06-13,20\nPENX,2024-06-13,20\n";
 
-/// Returns one line for each security: symbol, dividend status, dividend yield (`-` if null), currency, and the flags
-/// about missing dividends and currencies.
+/// Returns one line for each security: symbol, dividend status, yield (`-` if null), currency and some flags.
 async fn served(app: &TestApp) -> Result<Vec<String>> {
     let query =
         "select concat_ws(' ', symbol, dividend_status, coalesce(dividend_yield::text, '-'), currency,

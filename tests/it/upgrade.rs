@@ -1,9 +1,7 @@
-//! Upgrade from release 0.1.0. The database, the log and the backup of that release work with the current programs, and
-//! nothing is lost.
+//! Upgrade from release 0.1.0. The database, the log and the backup of that release work with the current programs.
 //!
-//! `tests/fixtures/0.1.0/` contains the database, log and backup for the market of `api_world.rs`. The programs of that
-//! release wrote them with `cargo test -p tests --test it upgrade::write_fixture -- --ignored`. For each later release,
-//! add a folder and let these tests read all folders.
+//! That release wrote `tests/fixtures/0.1.0/` with `cargo test -p tests --test it upgrade::write_fixture -- --ignored`.
+//! For each later release, add a folder that these tests also read.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,5 +1,4 @@
-//! The tests load files of real vendors, and compare the responses of the API with the adjusted closes and figures that
-//! the vendors publish.
+//! Comparison of the API's adjusted closes and figures with the files of real vendors.
 //!
 //! The files are in a folder next to the workspace. If the folder is missing, the tests are recorded as skipped.
 

@@ -107,9 +107,8 @@ pub(crate) async fn change_address(account: &LockedAccount<'_>, email: &str) -> 
     account.record("account.address", json!({ "before": account.email, "after": email })).await
 }
 
-/// Deletes an account with its keys, sessions, one-time links, portfolios and password. The deletion applies from the
-/// next request on. If a new account with the same email address is created in the same month, the calls of the deleted
-/// account count against the new account's quota.
+/// Deletes an account, from the next request on. A new account with the same email address starts with the calls used
+/// this month.
 pub(crate) async fn delete_account(client: &mut Client, actor: AccountActor<'_>) -> Result<()> {
     let account = actor.begin(client).await?;
     account.lock_limiter().await?;

@@ -15,8 +15,7 @@ const BY_ID: &str = include_str!("../../queries/accounts/lock_own_account.sql");
 const LIMITER: &str = include_str!("../../queries/accounts/lock_limiter.sql");
 const RECORD: &str = include_str!("../../queries/accounts/record.sql");
 const ACTIVE_KEYS: &str = include_str!("../../queries/accounts/count_active_keys.sql");
-/// Maximum number of changes of one kind (for example of the email address) that a holder may make within 24 hours. It
-/// limits the size of the audit log.
+/// Maximum number of changes of one kind per holder within 24 hours. This limits the size of the audit log.
 const MAX_CHANGES: i64 = 50;
 /// Maximum number of audit log entries for the session starts of one holder within 24 hours. Session ends have the same
 /// limit.
@@ -81,9 +80,8 @@ impl AccountActor<'_> {
 }
 
 impl LockedAccount<'_> {
-    /// Locks the account's row in the table `accounts.limiter`, which stores the account's used calls. A transaction
-    /// that replaces or deletes keys must take this lock before it changes the keys, because admission locks the rows
-    /// in the same order. Admission of the account's calls waits until the transaction ends.
+    /// Locks the account's row in `accounts.limiter`. This lock must precede the replacement or deletion of a key:
+    /// admission locks the rows in the same order.
     pub(crate) async fn lock_limiter(&self) -> Result<()> {
         self.transaction.execute(LIMITER, &[&self.id]).await?;
         Ok(())

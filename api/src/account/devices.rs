@@ -1,7 +1,6 @@
-//! Known devices: browsers and networks from which the holder of an account signed in within the last 30 days.
+//! Known devices: browsers and networks of an account's sign-ins in the last 30 days.
 //!
-//! Invariant: sign-ins from known devices are served before sign-ins from unknown devices. A sign-in from a known
-//! device still needs the password.
+//! Invariant: sign-ins from known devices are served first, but still need the password.
 
 use sha2::{Digest, Sha256};
 

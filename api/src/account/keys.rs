@@ -217,8 +217,7 @@ async fn insert_key(account: &LockedAccount<'_>, new: &NewKey<'_>) -> Result<Cre
     Ok(CreatedKey { key: ApiKey::from_row(&row)?, secret: text })
 }
 
-/// Finds the active key with the id `key`, or else with the name `key`. During an overlap, an old and a new key have
-/// the same name. If several active keys have this name, the function fails, and the caller must use an id.
+/// Finds the active key with the id `key`, or else with the name `key`. Fails if several active keys have this name.
 async fn find_active_key(account: &LockedAccount<'_>, key: &str) -> Result<ActiveKey> {
     let normalized: String = key.nfc().collect();
     let rows = account.transaction.query(FIND, &[&account.id, &key, &normalized]).await?;

@@ -1,10 +1,7 @@
-//! Account operations for the command line and the dashboard: accounts, keys, plans, sessions and links.
+//! Account operations for the command line and the dashboard.
 //!
-//! Invariants: a secret is shown once, at its creation, and stored as a hash. Deleted accounts and keys stay in the
-//! database, but cannot be used. A change of an account and its audit log entry are written in one transaction. Only
-//! changes of sessions may lack an entry. First, the starts and ends of sessions are not recorded after a maximum
-//! number of entries within 24 hours. Second, if a new session replaces an older session, the end of the older session
-//! is not recorded.
+//! Invariants: secrets are stored as hashes. A change and its audit log entry are written in one transaction. Only
+//! session changes may lack an entry.
 
 pub(crate) mod accounts;
 mod actor;

@@ -1,8 +1,7 @@
 //! Passwords: rules, hashing and comparison.
 //!
-//! Invariants: the database stores an Argon2id hash (19 MiB, two passes). A sign-in with an unknown email address costs
-//! as much work as one with a known email address. The number of concurrent hashes is bounded, so that sign-ins cannot
-//! starve the API.
+//! Invariants: a sign-in costs the same work for known and unknown email addresses. The number of concurrent hashes is
+//! limited.
 
 use std::collections::HashSet;
 use std::sync::{Arc, LazyLock};
@@ -36,15 +35,8 @@ const LENGTH: std::ops::RangeInclusive<usize> = 12..=128;
 const COMMON: &str = include_str!("common_passwords.txt");
 /// Maximum wait for a hashing permit. The number of permits limits the number of concurrent hashes.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(15);
-/// Maximum number of passwords that wait for a hashing permit.
-///
-/// If the queue is full, a new password can displace a waiting one. The busiest network is the network with the most
-/// waiting passwords. The newest waiting password of the busiest network is displaced if the new password comes from:
-///
-/// - a signed-in user or a known device, or
-/// - another network that would still have fewer waiting passwords than the busiest network.
-///
-/// Otherwise the new password is refused.
+/// Maximum number of passwords that wait for a hashing permit. A full queue first refuses passwords from the network
+/// with the most waiting passwords.
 const MAX_WAITERS: usize = 512;
 /// Maximum number of passwords that wait for a hashing permit, per network or account.
 const MAX_WAITERS_PER_KEY: usize = 40;

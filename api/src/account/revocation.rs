@@ -1,7 +1,7 @@
-//! Revocation of sessions, one-time links and known devices of an account.
+//! Revocation of sessions, one-time links and known devices.
 //!
-//! Invariant: a new password revokes sessions, one-time links and devices in the same transaction. Disabling the
-//! account does the same. A new email address revokes only the one-time links.
+//! Invariant: a new password revokes all three, and so does disabling the account. A new email address revokes the
+//! links.
 
 use super::actor::LockedAccount;
 use super::devices;

@@ -1,8 +1,7 @@
 //! Browser sessions of account holders.
 //!
-//! Invariants: the session's secret is only in the cookie; the database stores a hash. A session ends after 30 idle
-//! minutes, after 12 hours, or at sign-out. Disabling or deleting the account ends all its sessions. A password change
-//! ends all sessions and starts a new session.
+//! Invariants: the database stores only a hash of the session's secret. A session ends after 30 idle minutes or after
+//! 12 hours.
 
 use chrono::{DateTime, Utc};
 use secrecy::SecretString;

@@ -78,8 +78,7 @@ sql_row! {
 }
 
 sql_row! {
-    /// Number of refused or failed calls to one endpoint with the same outcome, and the time of the last of these
-    /// calls.
+    /// Refused or failed calls to one endpoint with the same outcome.
     #[derive(Debug, Clone)]
     pub(crate) struct RefusedCalls {
         pub(crate) outcome: CallOutcome,

@@ -1,8 +1,6 @@
-//! Changes of a subscription: current tier, paid period, and next tier.
+//! Changes of a subscription: current tier, paid period and next tier.
 //!
-//! Invariants: if a holder chooses a higher tier, it applies from the next call on. A lower tier applies after the paid
-//! period. Neither change needs a background job. A payment provider can be added later: its webhooks would call these
-//! functions.
+//! Invariant: a holder's upgrade applies from the next call on, a downgrade after the paid period.
 
 use std::cmp::Ordering;
 

@@ -1,9 +1,6 @@
-//! Cache of accounts and keys. Calls of a cached account are charged without reading the account's row first.
+//! Cache of accounts and keys for admission.
 //!
-//! Invariants: a cached account may be outdated, so every charge checks the account's row in the database. A charge
-//! that only subtracts calls requires that the row has enough remaining calls and the cached plan version. Every change
-//! of the plan or of an existing key increases the plan version. Every other charge requires that the row is unchanged
-//! since it was cached. A full cache evicts one entry at a time.
+//! Invariant: a cached account may be outdated, so every charge checks the account's row in the database.
 
 use std::time::Instant;
 
@@ -45,8 +42,7 @@ impl AccountCache {
         Self { clock: StoreClock::new(), keys: map(capacity), accounts: map(capacity) }
     }
 
-    /// Takes the accounts of these keys out of the cache for one batch, and refills their rate-limit buckets for the
-    /// elapsed time.
+    /// Takes the accounts of these keys out of the cache, with refilled rate-limit buckets.
     pub(crate) fn checkout(&mut self, presented: &[PresentedKey]) -> AdmissionBatch {
         let Some(now) = self.clock.estimate_at(Instant::now()) else {
             return AdmissionBatch { list: vec![], keys: vec![None; presented.len()] };
@@ -91,8 +87,8 @@ impl AccountCache {
         Some(account)
     }
 
-    /// Returns the accounts of a batch to the cache. Accounts whose rows the batch did not write are dropped, because
-    /// their rows may have changed.
+    /// Returns the accounts that a batch wrote to the cache. The other accounts are dropped, because another instance
+    /// may have changed their rows.
     pub(crate) fn checkin(&mut self, presented: &[PresentedKey], accounts: AdmissionBatch) {
         let AdmissionBatch { list, keys } = accounts;
         debug_assert_eq!(presented.len(), keys.len(), "a key per presented key");

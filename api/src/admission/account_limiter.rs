@@ -1,7 +1,6 @@
-//! Limiter of one account. It decides the account's requests in order of arrival, without I/O.
+//! Limiter of one account: rate-limit bucket and monthly quota. It does no I/O.
 //!
-//! Invariants: if the clock is set back, the bucket gets no tokens and the month does not change. A change of tier does
-//! not change the number of used calls.
+//! Invariant: if the clock is set back, the bucket gets no tokens.
 
 use chrono::{DateTime, Datelike, Months, NaiveDate, NaiveTime, TimeDelta, Utc};
 
@@ -64,9 +63,8 @@ impl AccountLimiter {
             && self.used + i64::from(counted) <= self.monthly_quota
     }
 
-    /// Decides one call. The call takes a token from the account's bucket and, if the key has its own bucket, a token
-    /// from the key's bucket. If one of these buckets is empty, the call takes no token. A call that is refused because
-    /// of the tier or the quota also takes its tokens. Only an admitted call counts against the quota.
+    /// Decides one call. A call that is refused because of tier or quota also takes tokens. Only an admitted call
+    /// counts against the quota.
     pub(crate) fn decide(
         &mut self,
         call: &AdmissionRequest,
@@ -94,8 +92,7 @@ impl AccountLimiter {
         AdmissionDecision { account: self.account, key: KeyId(0), tier: self.tier, verdict, counted, usage }
     }
 
-    /// Remaining limits after a call. If the key has its own rate limit, the reported bucket is the
-    /// one that refuses calls first: the account's or the key's.
+    /// Remaining limits, with the bucket that refuses calls first: the account's or the key's.
     fn usage(&self, key: Option<&KeyLimiter>) -> RemainingLimits {
         let seconds = |day: NaiveDate| day.and_time(NaiveTime::MIN).and_utc().timestamp();
         RemainingLimits {
@@ -116,9 +113,7 @@ impl KeyLimiter {
     }
 }
 
-/// Time to store for a charge at the time `now`. The previous charge was at the time `before`. If `now` is earlier than
-/// `before` by less than [`CLOCK_JUMP_THRESHOLD`], the decisions were reordered, and the result is `before`. Otherwise,
-/// the result is `now`.
+/// Later of the two times. If the clock was set back by [`CLOCK_JUMP_THRESHOLD`] or more, returns `now`.
 fn monotonic_time(before: DateTime<Utc>, now: DateTime<Utc>) -> DateTime<Utc> {
     if before > now && before - now < CLOCK_JUMP_THRESHOLD { before } else { now }
 }
@@ -139,7 +134,7 @@ mod tests {
     const NAMES: [Tier; 4] = [Tier::Free, Tier::Starter, Tier::Premium, Tier::Professional];
     /// Number of integer units per call. At a rate of one call per minute, the bucket gains one unit per microsecond.
     const CALL: i64 = 60_000_000;
-    /// Tolerance for rounding errors, in units: a millionth of a call.
+    /// Tolerance for rounding errors: a millionth of a call, in the same units as [`CALL`].
     const FORGIVEN: i64 = CALL / 1_000_000;
     const START: i64 = 1_769_900_000_000_000;
 

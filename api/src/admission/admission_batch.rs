@@ -1,7 +1,5 @@
-//! Admission batch: calls that are decided together, with their accounts from the cache. Each call is decided in
-//! memory. The batch also chooses how the row of each account is written.
-//!
-//! `admission_store` sends the result to Postgres in one round trip.
+//! Admission batch: calls that are decided together, with their accounts from the cache. `admission_store` sends the
+//! result to Postgres in one round trip.
 
 use chrono::{DateTime, Utc};
 use tokio_postgres::{Error, Row};
@@ -23,8 +21,7 @@ pub(crate) struct CachedAccount {
     pub(crate) plan_version: i64,
     /// End of the paid period. After it, the next tier applies. `None` without a paid period.
     pub(crate) paid_until: Option<DateTime<Utc>>,
-    /// True if the row has the current month and bucket size, and the clock was not set back since the row's last
-    /// write. A charge then only needs to subtract calls.
+    /// True if the row's month and bucket size are current, and the clock was not set back.
     pub(crate) is_settled: bool,
     /// Calls in this batch that belong to the account.
     pub(crate) demand: BatchDemand,
@@ -41,10 +38,7 @@ pub(crate) enum WriteMode {
     /// the row is unchanged since it was cached.
     #[default]
     CompareAndSet,
-    /// One statement subtracts all calls of the account in the batch, if the row has enough calls left. The statement
-    /// returns the balance after all these calls. To get the balance before the calls, the batch adds their number to
-    /// the returned balance. It then decides the calls one by one, so that each decision reports the balance after its
-    /// own call.
+    /// One statement subtracts all calls of the account. The batch then decides each call from the returned balance.
     Decrement,
 }
 
@@ -74,8 +68,8 @@ pub(crate) struct CachedKey {
 pub(crate) struct KeyBucket {
     pub(crate) key: KeyId,
     pub(crate) limiter: KeyLimiter,
-    /// Version of the account's row. Every charge of the key's bucket also writes this row, so an unchanged version
-    /// means an unchanged bucket.
+    /// Version of the account's row when the bucket was last read or written. Every charge of the bucket also changes
+    /// that row.
     pub(crate) version: RowVersion,
 }
 
@@ -99,9 +93,7 @@ impl AdmissionBatch {
         account.demand.uses_key_bucket |= key.key_bucket.is_some();
     }
 
-    /// Chooses the write method of each account. `Decrement` only subtracts calls from the account's row. It is chosen
-    /// if the cached account has enough calls left for the batch, month and bucket size have not changed, the clock was
-    /// not set back, and no call uses a key with its own bucket. In all other cases, `CompareAndSet` is chosen.
+    /// Chooses the write mode of each account: `Decrement` if a plain subtraction of calls is enough.
     pub(crate) fn choose_write_modes(&mut self) {
         for account in &mut self.list {
             let BatchDemand { calls, counted, uses_key_bucket } = account.demand;
@@ -116,8 +108,7 @@ impl AdmissionBatch {
         self.list.iter().filter(|account| account.write_mode == write_mode).collect()
     }
 
-    /// Decides a call if its account is written by the method `write_mode`. Otherwise, or if the key is not cached,
-    /// returns `None`. `key_index` is the index of the call's key in `keys`.
+    /// Decides a call. Returns `None` if the account has another write mode, or the key is not cached.
     pub(crate) fn decide_in_mode(
         &mut self,
         call: &AdmissionRequest,

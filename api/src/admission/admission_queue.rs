@@ -1,8 +1,6 @@
-//! Batched admission: one database round trip decides a batch of calls. Calls that arrive during the round trip wait in
-//! a queue, and form the next batch.
+//! Admission in batches: calls that arrive during one database round trip form the next batch.
 //!
-//! Invariants: limits are exact across instances, because every charge checks the account's row. A call that gets no
-//! decision in time is refused with 503.
+//! Invariants: limits are exact across instances. A call without a decision in time is refused with 503.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,8 +32,8 @@ use crate::auth::ids::AccountId;
 use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::metrics::AdmissionMetrics;
 
-/// Postgres session settings. The planner must look keys up by index, with one generic plan. A commit does not wait
-/// for the disk, so a crash of Postgres may lose the charges of the last second.
+/// Postgres session settings. Queries use one generic plan with index look-ups. A crash of Postgres may lose the
+/// charges of the last second.
 const SESSION: &str = "-c synchronous_commit=off -c plan_cache_mode=force_generic_plan -c enable_hashjoin=off \
                        -c enable_mergejoin=off -c jit=off";
 /// Maximum number of waiting calls. Further calls are refused.
@@ -54,7 +52,6 @@ struct WaitingCall {
     decision: oneshot::Sender<Result<Option<AdmissionDecision>, AdmissionError>>,
 }
 
-/// Task of the background worker: a refund, a check of the keys of open streams, or a change of stream slots.
 #[derive(Debug)]
 enum BackgroundTask {
     /// Refund of one call of the account. The date is the first day of the month in which the call was charged to the
@@ -320,8 +317,7 @@ async fn decide_reconnecting(
 }
 
 impl WaitingCall {
-    /// Sends the decision to the caller. A call without a decision is usually returned, so that the next batch decides
-    /// it. But if the call has already waited for `response_timeout`, an error is sent to the caller.
+    /// Sends the decision to the caller. Returns the call itself if the next batch must decide it.
     fn send_decision(self, outcome: BatchOutcome, response_timeout: Duration) -> Option<Self> {
         let decision = match outcome {
             BatchOutcome::Undecided if self.since.elapsed() < response_timeout => return Some(self),

@@ -1,8 +1,6 @@
-//! SQL statements of admission: they read keys and accounts, charge accounts, and write the usage statistics.
+//! SQL statements of admission and of the usage statistics.
 //!
-//! Invariants: if the cached values of an account admit all its calls in a batch, one statement subtracts the calls
-//! from the account's row, without reading the row first. Every other charge requires that the row is unchanged since
-//! it was cached. Rows are locked in the order of the account ids, so that instances cannot deadlock.
+//! Invariant: rows are locked in the order of the account ids, so instances cannot deadlock.
 
 use std::collections::{BTreeMap, HashMap};
 use std::iter::repeat_with;
@@ -96,8 +94,7 @@ impl AdmissionStore {
         !self.client.is_closed()
     }
 
-    /// Decides calls in order of arrival. Calls of cached accounts are charged to the accounts' rows, each account by
-    /// its [`WriteMode`]. Accounts that are not cached are only read, and the next batch decides their calls. After an
+    /// Decides calls in order of arrival. Uncached accounts are only read, and their calls stay undecided. After an
     /// error, the caller must drop the connection.
     pub(crate) async fn decide(
         &self,
@@ -192,9 +189,8 @@ impl AdmissionStore {
             .await
     }
 
-    /// Writes accounts whose rows are unchanged since they were cached. An account is written even if all its calls
-    /// were refused, because the row also stores the time of the batch. A later batch compares this time with its own
-    /// time to detect that the clock was set back.
+    /// Writes accounts whose rows are unchanged since they were cached. Accounts with only refused calls are written
+    /// too, because the row stores the batch's time.
     async fn compare_and_set(&self, accounts: &AdmissionBatch) -> Result<Vec<Row>, Error> {
         let list = accounts.accounts_by_write_mode(WriteMode::CompareAndSet);
         if list.is_empty() {
@@ -275,8 +271,7 @@ fn column<'a, R: 'a, T>(rows: impl IntoIterator<Item = &'a R>, field: impl Fn(&'
     rows.into_iter().map(field).collect()
 }
 
-/// Index of a row's key among all keys of the batch. `unread_keys` contains the indexes of the keys that the statement
-/// looked up. The column `ordinal` of the row is a position in `unread_keys`, counted from 1.
+/// Index of the row's key among the caller's keys: `unread_keys[ordinal - 1]`.
 fn key_index_of(row: &Row, unread_keys: &[usize]) -> Result<usize, AdmissionError> {
     let key_index: i64 = row.try_get("ordinal")?;
     let key_index = usize::try_from(key_index - 1).ok().and_then(|key_index| unread_keys.get(key_index));

@@ -64,9 +64,7 @@ impl AdmissionDecision {
 pub(crate) enum BatchOutcome {
     /// Decision; `None` for an invalid key.
     Decided(Option<AdmissionDecision>),
-    /// No decision yet, so the call goes into the next batch. One reason is that the account was not cached, and the
-    /// current batch only read it. The other reason is that the account's row has changed since it was cached, for
-    /// example by another instance.
+    /// No decision yet: the account was not cached, or its row has changed. The next batch decides the call.
     Undecided,
 }
 

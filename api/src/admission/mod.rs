@@ -1,8 +1,6 @@
-//! Admission of calls: a check of credential, tier, rate limit and quota. One database round trip decides a batch of
-//! calls.
+//! Admission of calls: checks of credential, tier, rate limit and quota.
 //!
-//! Invariants: parameters are parsed before the charge, and their errors are reported after the charge. Without a
-//! decision, the response is 503 and contains no data.
+//! Invariants: parameter errors are reported after the charge. Without a decision, the response is 503.
 
 pub(crate) mod account_cache;
 pub(crate) mod account_limiter;

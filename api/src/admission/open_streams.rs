@@ -1,8 +1,6 @@
-//! Open change streams (responses with server-sent events) of one API instance. Each open stream uses one slot of its
-//! account, and the number of slots is limited. A stream ends if its slot is lost or its key is no longer valid.
+//! Open change streams (server-sent events) of one API instance. Each stream uses one slot of its account.
 //!
-//! Invariant: an instance that cannot renew the leases of its slots ends its streams before the leases end. Another
-//! instance can then take the slots, and the account still has no more open streams than its limit.
+//! Invariant: a stream ends before the lease of its slot ends.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -69,7 +67,7 @@ pub(crate) struct StreamPermit {
     streams: Arc<OpenStreams>,
     slot: StreamSlot,
     number: u64,
-    /// Cancelled when the instance stops, or the slot is lost.
+    /// Cancelled when the instance stops, or loses the lease of the stream's [`StreamSlot`].
     pub(crate) ended: CancellationToken,
     /// Cancelled when the key is no longer valid.
     pub(crate) revoked: CancellationToken,

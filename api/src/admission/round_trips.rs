@@ -1,7 +1,5 @@
-//! Durations of recent round trips to the database, and the response timeout that is computed from them.
-//!
-//! The shortest recent round trip measures the network distance to the database. Even an overloaded database has some
-//! short round trips, so overload does not lengthen the timeout.
+//! Durations of recent round trips to the database. The response timeout depends on the shortest one, which overload
+//! hardly changes.
 
 use std::collections::VecDeque;
 use std::time::Duration;

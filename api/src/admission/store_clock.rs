@@ -23,9 +23,8 @@ impl StoreClock {
         self.at_base.map(|at_base| at_base + self.elapsed(instant))
     }
 
-    /// Corrects the estimate with a database time from a reply. The database read its clock between the instants `sent`
-    /// and `received`, so the true time has a lower and an upper bound. An estimate within the bounds does not change.
-    /// An estimate outside the bounds moves to the nearer bound.
+    /// Corrects the estimate with a database time from a reply. The database read its clock between `sent` and
+    /// `received`.
     pub(crate) fn update(&mut self, database_time: DateTime<Utc>, sent: Instant, received: Instant) {
         let (earliest, latest) = (database_time - self.elapsed(received), database_time - self.elapsed(sent));
         self.at_base = Some(self.at_base.map_or(latest, |known| known.clamp(earliest, latest)));

@@ -1,7 +1,6 @@
 //! Database connection of the admission workers, reopened after each loss.
 //!
-//! Invariant: a call is never refused because of an earlier failure. After a loss, each call tries to open the
-//! connection again, if necessary after a pause of at most [`MAX_PAUSE`].
+//! Invariant: a call is never refused because of an earlier failure.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -80,7 +79,7 @@ impl StoreConnection {
         self.round_trips.response_timeout(self.configured_timeout)
     }
 
-    /// Records the duration of one round trip. The round trip was a decision or a check.
+    /// Records a successful round trip: stores its duration, and marks the database as reachable.
     pub(crate) fn record_round_trip(&mut self, round_trip: Duration) {
         self.round_trips.record(round_trip);
         self.checked_at = Instant::now();

@@ -1,8 +1,6 @@
-//! Slots of open streams. An account has as many slots as it may have open streams. A slot in use is a row in Postgres,
-//! which all instances share.
+//! Slots of open streams: rows in Postgres that all instances share. An account has one slot per permitted stream.
 //!
-//! Invariants: every open stream has a slot of its account, so the limit is exact over all instances. The stream's
-//! instance renews the lease of the slot. Without renewal, another stream may take the slot after [`LEASE`].
+//! Invariant: if the lease is not renewed, another stream may take the slot after [`LEASE`].
 
 use std::time::Duration;
 

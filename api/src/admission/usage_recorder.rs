@@ -1,12 +1,6 @@
-//! Usage recorder: counts requests by account, day, endpoint, key and outcome, and writes the counts in batches.
+//! Usage recorder: counts calls by account, day, endpoint, key and outcome, and writes the counts in batches.
 //!
-//! Invariants: no request waits for a write. Memory is bounded. Calls beyond this bound are missing in the statistics,
-//! and a warning is logged. Limits do not depend on the statistics. A killed process loses the counts of the last
-//! seconds.
-//!
-//! A failed write is repeated. The repetition counts a call twice only if Postgres completed the first write but its
-//! reply was lost. A slow write does not count a call twice: the statement timeout is shorter than the timeout of the
-//! reply, so Postgres rolls the slow write back before the repetition.
+//! Invariants: no request waits for a write. Limits do not depend on the statistics, which may lack calls.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -40,7 +34,7 @@ const SUMMED_EVERY: Duration = Duration::from_millis(100);
 /// Write intervals: the first for at most [`FEW`] waiting rows, the second for more rows. With the longer interval,
 /// more calls are summed up in each row.
 const WRITTEN_EVERY: [Duration; 2] = [Duration::from_millis(500), Duration::from_millis(2_500)];
-/// Maximum number of rows for the shorter write interval.
+/// Maximum number of waiting rows for the first (shorter) interval in [`WRITTEN_EVERY`].
 const FEW: usize = 200;
 /// Maximum number of rows per write.
 const CHUNK: usize = 1_000;
@@ -180,6 +174,7 @@ impl UsageWriter {
             let writing = async { self.connection.open_store().await?.add_usage(&chunk).await };
             let written = timeout(RESPONSE_TIMEOUT, writing).await;
             if let Err(error) = written.unwrap_or(Err(AdmissionError::Timeout)) {
+                // These rows are written again. Only a completed write with a lost reply then counts calls twice.
                 self.sums.append(&mut chunk);
                 self.connection.close();
                 static LIMIT: LogLimit = LogLimit::new();

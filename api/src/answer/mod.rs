@@ -1,7 +1,4 @@
-//! HTTP responses of the handlers. A handler renders the body; this module adds cache look-up, 304 Not Modified,
-//! headers and streaming.
-//!
-//! The futures of handlers are boxed, so that `buffered` and `streamed` are compiled once and not once per handler.
+//! HTTP responses of the handlers: cache look-up, 304 Not Modified, headers and streaming.
 //!
 //! Invariant: a body and its data version come from the same snapshot.
 
@@ -60,6 +57,7 @@ impl<G: RequiredTier, P: Parameters> Access<G, P> {
     {
         match prepare_handler(self) {
             Ok((asked, mut context)) => {
+                // Boxed, so that `streamed` is compiled once and not once per handler.
                 let write = Box::new(move |generation, outlet| -> LocalBoxFuture<'static, _> {
                     context.generation = generation;
                     Box::pin(write(context, outlet))

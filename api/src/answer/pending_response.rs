@@ -87,7 +87,6 @@ impl PendingResponse {
 }
 
 impl CacheHandle {
-    /// Cache entry for a response body: the body, its entity tag and, for CSV, the link to the next page.
     pub(super) fn to_cached(
         &self,
         body: Bytes,

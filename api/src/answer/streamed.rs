@@ -90,8 +90,7 @@ fn on_own_thread<F: Future<Output = WriteOutcome>>(
     Ok(finished)
 }
 
-/// Response for a finished body. Usually the body is also cached. But it is not cached if it is so long that the body
-/// channel has compressed a part of it.
+/// Responds with a finished body, and caches it unless a part is already compressed.
 fn respond_complete(
     app: &App,
     handle: &CacheHandle,

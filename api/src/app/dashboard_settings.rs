@@ -83,7 +83,7 @@ pub struct DashboardSettings {
     /// Limit per client address, in market pages per minute
     #[arg(long, env = "PAGES_PER_MINUTE", default_value_t = 120, value_parser = clap::value_parser!(u64).range(1..=MAX_PAGES_PER_MINUTE))]
     pub pages_per_minute: u64,
-    /// Burst per client address, in market pages
+    /// Burst of market pages per client address
     #[arg(long, env = "PAGES_BURST", default_value_t = 240, value_parser = clap::value_parser!(u64).range(1..=MAX_PAGES_PER_MINUTE))]
     pub pages_burst: u64,
     /// Postgres connections of the dashboard

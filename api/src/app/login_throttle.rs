@@ -1,10 +1,6 @@
 //! Login throttle per account, device and client network. It delays or refuses attempts, and never locks an account.
 //!
-//! Invariants: all instances share the limits, which are rows of the database. Attempts per minute are limited to 5 per
-//! account and device, 30 per client network, 300 per IPv6 /48, and 20 per account from all unknown devices together.
-//! If several attempts for one account come from unknown devices, an instance serves them one after another. These
-//! attempts never delay the holder's sign-in on a known device, and never delay the holder's confirmation of a change.
-//! A refused attempt is not charged to any limit.
+//! Invariant: attempts from unknown devices never delay a sign-in with a known browser.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -131,7 +127,6 @@ impl AttemptLimit {
         Self { is_shared: true, ..Self::new("account ", &[account], PER_ACCOUNT) }
     }
 
-    /// Limits for a client address: the limit of its client network and, for IPv6, the limit of its /48 network.
     fn of_address(client: IpAddr) -> impl Iterator<Item = Self> {
         let (network, wide) = ClientNetwork::containing(client);
         let limit =
@@ -144,8 +139,8 @@ impl AttemptLimit {
         60.0 / f64::from(self.per_minute)
     }
 
-    /// Maximum delay in seconds. The value 0 means that attempts are refused instead of delayed. The value is 0 for
-    /// shared limits, because their attempts already wait in order of arrival.
+    /// Maximum delay that the database may assign, in seconds. It is 0 for shared limits, for which `wait` repeats the
+    /// charge.
     fn max_delay_seconds(&self) -> f64 {
         if self.is_shared { 0.0 } else { MAX_DELAY.as_secs_f64() }
     }
@@ -192,7 +187,7 @@ impl LoginThrottle {
         self.wait_for_sign_in(email, client, DeviceTrust::Network).await
     }
 
-    /// Waits until a client at this IP address may have a new password hashed.
+    /// Waits until this client may submit a new password for hashing.
     pub(crate) async fn wait_for_hashing(&self, client: IpAddr) -> Result<AttemptCharge, AttemptError> {
         self.wait(ClientNetwork::containing(client).0, AttemptLimit::of_address(client).collect()).await
     }
@@ -210,8 +205,8 @@ impl LoginThrottle {
         }
     }
 
-    /// If a limit is shared, first waits until the earlier attempts of this limit are charged. Then charges the
-    /// attempt, and waits for the delay that the charge returns.
+    /// Charges an attempt to its limits, and waits for the assigned delay. On one instance, attempts with the same
+    /// shared limit are charged one after another.
     async fn wait(
         &self,
         network: ClientNetwork,

@@ -1,14 +1,14 @@
-//! Public address of the service, from `PUBLIC_URL` or from the headers of a request.
+//! Public address of the service.
 //!
-//! Invariants: `PUBLIC_URL` has precedence over the headers. Without `PUBLIC_URL`, the `Host` header of every request
-//! is used. The `X-Forwarded-Proto` header is used only if a trusted proxy sent it.
+//! Invariants: `PUBLIC_URL` has precedence over the headers of a request. `X-Forwarded-Proto` is used only from a
+//! trusted proxy.
 
 use std::net::{IpAddr, SocketAddr};
 use std::str::FromStr;
 
 use axum::http::{HeaderMap, header};
 
-/// Public address of the service, as one client reaches it.
+/// Public address of the service for one request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SiteAddress {
     /// Scheme, host and port of the service. They appear in the command examples of the pages.
@@ -75,8 +75,7 @@ pub(crate) fn is_https(headers: &HeaderMap, is_proxied: bool, public: Option<&Pu
     public.map_or(is_proxied && is_forwarded_https, |public| public.is_secure)
 }
 
-/// True if a host has only characters that are safe in a shell command. The check is needed because the pages show
-/// commands that contain the host, and readers copy them to a shell.
+/// True if a host is safe in a shell command. Readers copy commands with the host from the pages.
 fn is_plain(host: &str) -> bool {
     !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b".-:[]".contains(&b))
 }

@@ -1,9 +1,7 @@
-//! Limits per client address on calls, failed credentials and views of market pages. The throttle does no I/O, and its
-//! memory is bounded for any number of addresses.
+//! Limits per client address on calls, failed credentials and page views.
 //!
-//! Invariants: a client is an IPv4 address or an IPv6 /64 network. For calls and pages, all clients of an IPv6 /48
-//! network together have ten times the allowance of one client. Failed credentials never block a key that was valid
-//! within the last day. A client with too many failed credentials may still try one key per second.
+//! Invariants: memory is bounded for any number of addresses. Failed credentials do not block a key that was valid
+//! within a day.
 
 use std::net::IpAddr;
 use std::time::Instant;
@@ -64,8 +62,7 @@ pub(crate) struct AddressThrottle {
     viewed: BoundedTimestampMap<ClientNetwork>,
     /// For each network with too many failed credentials, the time from which it may try another key.
     next_lookup_at: BoundedTimestampMap<ClientNetwork>,
-    /// For each recently valid key, the end of its exemption from the limit of failed credentials. The map key is the
-    /// tag of the API key.
+    /// Time until which failed credentials do not block a key, by the key's tag.
     valid: BoundedTimestampMap<u128>,
 }
 
@@ -95,10 +92,8 @@ impl AddressThrottle {
         charge(&self.viewed, self.pages, address, self.now())
     }
 
-    /// Returns a refusal if the client or its IPv6 /48 has too many failed credentials. There are two exceptions: a key
-    /// that was valid within the last day is never refused, and the refused network may try one other key per second.
-    /// A valid key from a shared address is therefore accepted after a short wait, but one key per second is too slow
-    /// for guessing keys.
+    /// Returns a refusal if the client or its IPv6 /48 has too many failed credentials. Recently valid keys are exempt.
+    /// A refused network may still try one key per second.
     pub(crate) fn find_refusal(&self, address: IpAddr, key: Option<u128>) -> Option<ThrottleRefusal> {
         let now = self.now();
         if key.is_some_and(|key| self.valid.update(key, now, |until| (until, until > now))) {

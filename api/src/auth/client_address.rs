@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use axum::http::HeaderMap;
 use ipnet::IpNet;
 
-/// Network with a limit of its own: an IPv4 address, an IPv6 /64, or the /48 around an IPv6 /64.
+/// Network that has its own limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum ClientNetwork {
     V4([u8; 4]),
@@ -14,8 +14,7 @@ pub(crate) enum ClientNetwork {
 }
 
 impl ClientNetwork {
-    /// Returns the two networks of an address that have limits. The first counts as one client: the IPv4 address, or
-    /// the IPv6 /64. The second is the IPv6 /48 around the /64; `None` for IPv4.
+    /// Returns the client's network (IPv4 address or IPv6 /64), and for IPv6 also the surrounding /48.
     pub(crate) fn containing(address: IpAddr) -> (Self, Option<Self>) {
         match address.to_canonical() {
             IpAddr::V4(address) => (Self::V4(address.octets()), None),

@@ -1,7 +1,6 @@
 //! API keys: format, checksum, hash, and extraction from request headers.
 //!
-//! Invariants: a key with a wrong checksum is not looked up. The response is the same for every kind of invalid key.
-//! The secret is never stored, and never printed after its creation.
+//! Invariants: a key with a wrong checksum is not looked up. Only the hash of a key is stored.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -101,8 +100,8 @@ fn hash(secret: &[u8]) -> [u8; 32] {
     Sha256::digest(secret).into()
 }
 
-/// Reads the API key in the header `Authorization` or `X-API-Key`. Returns `None` if the key is absent or malformed, if
-/// the two headers have different keys, or if the query string contains a key.
+/// Reads the API key in `Authorization` or `X-API-Key`. Returns `None` for a missing, malformed or ambiguous key, or if
+/// the query string contains a key.
 pub(crate) fn read_key(headers: &HeaderMap, uri: &Uri) -> Option<PresentedKey> {
     if uri.query().is_some_and(contains_key) {
         return None;
@@ -137,7 +136,6 @@ fn bearer_token(value: &str) -> Option<&str> {
     Some(rest.trim_start_matches(' '))
 }
 
-/// True if a query string seems to contain a key: a parameter name such as `api_key`, or the prefix of keys.
 fn contains_key(query: &str) -> bool {
     form_urlencoded::parse(query.as_bytes()).any(|(given, value)| {
         let name: String =

@@ -27,12 +27,8 @@ impl<K: Hash + Eq + Copy> BoundedTimestampMap<K> {
         Self { hasher: RandomState::default(), shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
     }
 
-    /// Updates the timestamp of a key. `change` gets the old timestamp, or 0 if the key is absent. It returns the new
-    /// timestamp, and the value that `update` returns to its caller.
-    ///
-    /// Timestamps up to `now` have expired. A new key is added only if its timestamp has not expired. If the shard for
-    /// the key is full, its expired entries are removed first. If it is still full, the half of its entries with the
-    /// earliest timestamps is removed too.
+    /// Updates the timestamp of a key. `change` maps the old timestamp (0 if absent) to the new timestamp and the
+    /// result. An absent key is added only if its new timestamp is later than `now`.
     pub(crate) fn update<T>(&self, key: K, now: u64, change: impl FnOnce(u64) -> (u64, T)) -> T {
         #[expect(clippy::cast_possible_truncation, reason = "any part of a hash is one")]
         let index = self.hasher.hash_one(key) as usize % SHARDS;

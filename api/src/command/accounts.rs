@@ -62,8 +62,8 @@ pub(super) enum AccountCommand {
     /// Cancel the subscription. The paid tier applies until the end of the paid period. Afterwards the account is on
     /// the free tier
     Cancel {
-        /// New end of the paid period. Default: the current end, if the account has one. Otherwise the end of the month
-        /// that is paid, or the end of the calendar month (UTC) if the account is not paid monthly
+        /// New end of the paid period. Default: the current end, else the end of the current paid month, else the end
+        /// of the calendar month (UTC)
         #[arg(long, value_parser = parse_instant)]
         paid_until: Option<DateTime<Utc>>,
         #[command(flatten)]
@@ -187,8 +187,7 @@ async fn list(client: &Client, output: &ListArgs) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Describes the state of an account in the list: `active` or `disabled`, followed by a tier that has ended or is
-/// scheduled, and by a requested tier. For example `active, premium has ended, wants starter`.
+/// State of an account in the list, such as `active, premium has ended, wants starter`.
 fn describe_state(account: &AccountDetails) -> String {
     let is_disabled = account.disabled_at.is_some();
     let mut state = vec![if is_disabled { "disabled" } else { "active" }.to_owned()];

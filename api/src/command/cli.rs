@@ -1,8 +1,6 @@
 //! Command line of the API: arguments, logging and exit codes.
 //!
-//! This code is in the library and not in the binary, to save compile time. The compiler generates the code of an
-//! `async fn` in the crate that awaits it. If the binary awaited the command, the whole program would be compiled a
-//! second time.
+//! The code is in the library and not in the binary, so that it is compiled only once.
 
 use std::net::SocketAddr;
 use std::process::ExitCode;

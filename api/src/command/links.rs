@@ -26,8 +26,7 @@ pub(super) struct LinkArguments {
     json: bool,
 }
 
-/// Creates a one-time link and prints it. If `invited` is a tier, a person can create an account of this tier with the
-/// link. If `invited` is `None`, the holder of an account can set a new password with the link.
+/// Creates and prints a one-time link: an invitation to the tier `invited`, or else a password reset.
 pub(super) async fn print_link(
     client: &mut Client,
     arguments: &LinkArguments,

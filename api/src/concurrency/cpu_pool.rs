@@ -1,8 +1,6 @@
 //! Thread pool for long computations: one thread per core, at low priority.
 //!
-//! Invariant: only the threads of this pool, and threads that serve a single response, have a lowered priority. The
-//! blocking threads of tokio have the normal priority, because they resolve host names and read files for the whole
-//! process.
+//! Invariant: tokio's blocking threads keep the normal priority, because the whole process needs them.
 
 use std::num::NonZero;
 use std::panic::{AssertUnwindSafe, catch_unwind};

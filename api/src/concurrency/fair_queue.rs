@@ -1,10 +1,6 @@
-//! Fair queue for expensive work. Each waiter has a key, for example its account. The queue grants permits to the keys
-//! in turn (round-robin), and to urgent keys before all other keys.
+//! Fair queue for expensive work. It grants permits to its keys (for example accounts) in turn, to urgent keys first.
 //!
-//! Invariants: at most `max_permits` permits are in use. While an ordinary (not expensive) request is in progress, a
-//! permit is granted only if fewer than `max_permits_beside_others` permits are in use. If a waiter no longer exists,
-//! its permit returns to the queue. Permits are granted in a loop without recursion, so the stack depth does not depend
-//! on the number of waiters.
+//! Invariant: at most `max_permits` permits are in use.
 
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Debug;
@@ -43,8 +39,8 @@ pub(crate) trait QueueKey: Copy + Eq + Hash + Debug + Send + Sync + 'static {
 pub(crate) struct QueueLimits {
     /// Maximum number of work permits in use.
     pub(crate) max_permits: usize,
-    /// Limit of work permits in use while an ordinary (not expensive) request is in progress. Permits that were granted
-    /// before the request began may exceed the limit.
+    /// Limit that replaces `max_permits` while an ordinary (not expensive) request is in progress. Permits granted
+    /// earlier stay valid.
     pub(crate) max_permits_beside_others: usize,
     /// Maximum number of expensive results per key that are computed or delivered at the same time.
     pub(crate) max_in_progress_per_key: usize,
@@ -57,8 +53,7 @@ pub(crate) struct QueueLimits {
 }
 
 impl QueueLimits {
-    /// Limits for expensive responses. At most `renderers` responses are rendered at the same time. While an ordinary
-    /// request is in progress, the limit for new responses is half of `renderers`, but at least 1.
+    /// Limits for expensive responses. `renderers` is the maximum number rendered at the same time.
     pub(crate) fn of_responses(renderers: usize, timeout: Duration) -> Self {
         Self {
             max_permits: renderers.max(1),
@@ -115,8 +110,7 @@ pub(crate) struct Permit<K: QueueKey> {
 #[derive(Debug)]
 pub(crate) struct WorkPermit<K: QueueKey>(Arc<FairQueue<K>>);
 
-/// Slot of a key for one result that is computed or delivered. A key has at most `max_in_progress_per_key` slots in
-/// use. Dropping the slot returns it to the queue.
+/// Slot of a key for one result, kept until the result is delivered. Dropping the slot returns it to the queue.
 #[derive(Debug)]
 pub(crate) struct KeySlot<K: QueueKey> {
     queue: Arc<FairQueue<K>>,
@@ -166,7 +160,6 @@ impl<K: QueueKey> FairQueue<K> {
         }
     }
 
-    /// Current limit of work permits in use.
     fn capacity(&self) -> usize {
         match self.has_ordinary_requests() {
             false => self.limits.max_permits,
@@ -174,9 +167,8 @@ impl<K: QueueKey> FairQueue<K> {
         }
     }
 
-    /// Sends permits to waiters until the limit is reached. For the remaining waiters, `dispatch` is called again
-    /// whenever a permit or slot is returned. The end of an ordinary request can raise the limit, but `dispatch` is not
-    /// called then, so waiters wait until the next permit or slot is returned.
+    /// Grants permits to waiters, up to the current limit. Runs for each new waiter, and for each returned permit or
+    /// slot.
     fn dispatch(self: &Arc<Self>) {
         let mut state = self.state.lock();
         while state.permits_in_use < self.capacity() {
@@ -229,10 +221,8 @@ impl<K: QueueKey> QueueState<K> {
         }
     }
 
-    /// Makes room for one new waiter of `key` in a full queue. First removes the waiters that timed out. If the queue
-    /// is still full, selects the non-urgent key with the most waiters, and removes its newest waiter. If `key` is not
-    /// urgent, the selected key must have more waiters than `key` would have with the new one. Returns `false` if no
-    /// waiter can be removed.
+    /// Makes room for one new waiter of `key` in a full queue. Removes expired waiters, or else the newest waiter of
+    /// the non-urgent key with the most waiters. Returns `false` if no waiter can be removed.
     fn make_room(&mut self, key: K) -> bool {
         for known in self.keys.keys().copied().collect::<Vec<_>>() {
             self.remove_expired(known);
@@ -240,6 +230,7 @@ impl<K: QueueKey> QueueState<K> {
         if self.waiting < self.limits.max_waiters {
             return true;
         }
+        // A non-urgent key displaces only a waiter of a key that keeps at least as many waiters.
         let own = if key.is_urgent() { 0 } else { self.waiting_of(key) + 1 };
         let others = self.keys.iter().filter(|(known, _)| !known.is_urgent());
         let Some((most, count)) =

@@ -24,7 +24,7 @@ pub(crate) struct ClientTimeouts {
     pub(crate) head: Duration,
     /// Maximum idle time between two requests, or before the first request.
     pub(crate) idle: Duration,
-    /// Time in which the client must accept the next 64 KiB of a response, or the rest if less remains.
+    /// Time in which the client must accept the next 64 KiB (or the rest) of a response.
     pub(crate) write: Duration,
 }
 
@@ -64,10 +64,7 @@ struct BlockedWrite {
     accepted_bytes: usize,
 }
 
-/// Eviction rank, compared field by field. The connection with the lowest rank is evicted first. The order is:
-/// 1. connections without a valid key, before connections with a valid key;
-/// 2. connections that are not sending a request head, before connections that are sending one;
-/// 3. connections in the order in which their phases started, the earliest first.
+/// Eviction rank, compared field by field. The connection with the lowest rank is evicted first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct EvictionRank {
     has_shown_key: bool,
@@ -110,8 +107,8 @@ impl ClientConnection {
         RequestGuard(Arc::clone(self))
     }
 
-    /// Records received bytes. Returns `false` if the connection must be closed: the request head is large, the client
-    /// has not sent a valid key, and no permit for large heads is available.
+    /// Records received bytes. Returns `false` if the connection must be closed, because no permit for its large head
+    /// is available.
     pub(super) fn record_received(&self, count: usize) -> bool {
         let mut progress = self.progress.lock();
         let has_shown_key = progress.has_shown_key;
@@ -171,8 +168,7 @@ impl ClientConnection {
         is_late || progress.blocked.as_ref().is_some_and(|blocked| beyond(blocked.since, timeouts.write))
     }
 
-    /// Eviction rank; `None` if the connection must not be evicted. A connection is not evicted while a request is in
-    /// progress, or while a client with a valid key is still receiving a response.
+    /// Eviction rank; `None` during a request, or while a client with a valid key receives a response.
     pub(super) fn eviction_rank(&self) -> Option<EvictionRank> {
         let progress = self.progress.lock();
         let is_sending = matches!(progress.phase, ConnectionPhase::Head { .. });

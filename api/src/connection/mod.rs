@@ -1,7 +1,6 @@
 //! Client connections: progress, timeouts and eviction.
 //!
-//! Invariant: an idle or slow client occupies resources only for a limited time, so that new clients can always
-//! connect.
+//! Invariant: an idle or slow client occupies resources only for a limited time.
 
 mod client_connection;
 mod monitored_stream;

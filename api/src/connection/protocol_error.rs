@@ -1,8 +1,5 @@
-//! Replies to protocol errors: bytes that are not an HTTP/1.1 request, and request heads that are too large.
-//!
-//! hyper replies to these errors before a tower service or layer sees them, and its reply cannot be configured. The
-//! stream below hyper therefore recognizes hyper's reply, and writes a reply of this service instead. A reply with a
-//! 4xx status and without a request id comes from hyper, because every response of this service has a request id.
+//! Replies to protocol errors: malformed HTTP/1.1 requests, and request heads that are too large. hyper sends its own
+//! reply. The stream below hyper replaces it with a reply of this service.
 
 use std::fmt::Write;
 use std::io::{self, ErrorKind};
@@ -27,6 +24,7 @@ const MAX_LINGER_BYTES: usize = 1024 * 1024;
 /// Returns the status of the reply if the bytes are an error reply that hyper wrote; otherwise `None`.
 pub(super) fn hyper_reply_status(bytes: &[u8]) -> Option<StatusCode> {
     let rest = bytes.strip_prefix(b"HTTP/1.1 ").filter(|rest| rest.starts_with(b"4"))?;
+    // Every response of this service has a request id, so a reply without an id comes from hyper.
     let name = REQUEST_ID_HEADER;
     let name = name.as_str().as_bytes();
     let has_id = bytes.windows(name.len()).any(|window| window == name);
@@ -60,8 +58,7 @@ impl ErrorReply {
         Poll::Ready(Ok(()))
     }
 
-    /// Reads and discards the bytes that the client still sends after the reply. If the connection were closed before
-    /// they are read, it would be reset, and the client could lose the reply.
+    /// Discards the bytes that the client still sends. An earlier close could reset the connection and lose the reply.
     pub(super) fn poll_linger<S: AsyncRead + Unpin>(
         &mut self,
         stream: &mut S,

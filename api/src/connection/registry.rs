@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use super::client_connection::{ClientConnection, ClientTimeouts, PHASES};
 use crate::auth::client_address::ClientNetwork;
 
-/// Maximum number of request heads above 16 KiB that clients without a valid key may send at the same time.
+/// Maximum number of concurrent request heads above 16 KiB from clients without a valid key.
 const LARGE_HEADS: usize = 512;
 /// Maximum interval between two checks for connections that exceed a timeout.
 const SWEEP: Duration = Duration::from_secs(1);
@@ -59,9 +59,8 @@ impl ConnectionRegistry {
         Arc::new(Self { caps, timeouts, large_heads, open: Mutex::default() })
     }
 
-    /// Registers a connection. If a cap is reached, another connection is evicted. Returns `None` if no connection can
-    /// be evicted. The caller must run the connection under the returned abort registration, so that the registry can
-    /// abort the connection. Trusted proxies have no cap per client network.
+    /// Registers a connection, and evicts another one if a cap is reached. Returns `None` if no connection can be
+    /// evicted. The caller must run the connection under the returned abort registration.
     pub(crate) fn register(
         self: &Arc<Self>,
         peer: IpAddr,

@@ -21,7 +21,7 @@ tokio::task_local! {
 pub(crate) struct RequestId(HeaderValue);
 
 impl RequestId {
-    /// Request id of a request: the client's id if it is valid, else the client's trace id, else a random id.
+    /// Request id: the client's id if it is valid, else the client's trace id, else a random id.
     pub(crate) fn from_headers(headers: &HeaderMap) -> Self {
         given(headers).or_else(|| traced(headers)).unwrap_or_else(Self::generate)
     }

@@ -89,8 +89,8 @@ impl PageError {
     }
 }
 
-/// Text of an error page, stored as an extension of the response. The page is first rendered without a search form. If
-/// the site has public market pages, a middleware renders the page again from this text, with the search form.
+/// Text of an error page, stored as a response extension. A middleware uses it to render the page again with a search
+/// form.
 #[derive(Debug, Clone)]
 pub(super) struct ErrorText {
     title: &'static str,

@@ -1,9 +1,6 @@
 //! Account dashboard and public pages: keys, usage, plan, API reference and service status.
 //!
-//! Invariants: only a POST from a page of the same origin changes state. A form of a signed-in account holder must also
-//! come from a page of the same session. Browsers and proxies do not store pages (`Cache-Control: no-store`). Pages
-//! load nothing from other sites, and contain no inline script or style. `/v1` does not read cookies. Every page that
-//! uses the database has a deadline. Accounts are changed only by functions of [`crate::account`].
+//! Invariants: only a POST from a page of the same origin changes state. Pages load nothing from other sites.
 
 mod error;
 mod market;
@@ -40,8 +37,8 @@ use view::live_example::ExampleCache;
 /// Maximum size of a form, in bytes.
 const MAX_FORM_BYTES: usize = 16 * 1024;
 
-/// Router of all pages. `data` is the API router from which pages get their data. If the dashboard is switched off,
-/// only four kinds of pages exist: plans, API reference, service status and market data.
+/// Router of all pages. `data` is the API router. Without the dashboard, only plans, reference, status and market pages
+/// exist.
 pub(crate) fn dashboard_routes(app: &App, data: Router, document: &Value) -> Router<App> {
     let pages = match app.dashboard.is_some() {
         true => pages().merge(pages_with_password()),

@@ -1,7 +1,4 @@
-//! Deadlines of pages. A browser must not wait forever for a database that accepts requests but never replies.
-//!
-//! A statement timeout is enforced by the database server, so a frozen server does not enforce it. These deadlines are
-//! enforced by the API process.
+//! Deadlines of pages, enforced by the API process. A frozen database server does not enforce its statement timeout.
 
 use std::time::Duration;
 
@@ -16,8 +13,7 @@ pub(crate) const PAGE_DEADLINE: Duration = Duration::from_secs(4);
 /// Maximum time to look up the reader's account on a public page. If the look-up takes longer, the page treats the
 /// reader as not signed in.
 pub(crate) const VISITOR_LOOKUP_LIMIT: Duration = Duration::from_millis(300);
-/// Maximum time of a request with a password: at most 20 s in the login throttle, at most 15 s in the password hashing
-/// queue, and 4 s for the rest.
+/// Maximum time of a request with a password: 20 s in the throttle, 15 s in the hashing queue, 4 s for the rest.
 pub(crate) const PASSWORD_PAGE_DEADLINE: Duration = Duration::from_secs(39);
 
 /// Runs database work with a time limit.

@@ -1,8 +1,6 @@
 //! Session cookie, device cookie, and the CSRF token of forms.
 //!
-//! Invariants: scripts cannot read the cookies. Except on loopback addresses, the cookies are Secure and bound to this
-//! host. A CSRF token belongs to one session. Every form gets a new token. The size of a compressed page therefore
-//! reveals nothing about the token (BREACH attack).
+//! Invariants: scripts cannot read the cookies. Every form gets a new CSRF token, against the BREACH attack.
 
 use axum::http::{HeaderMap, HeaderValue, header};
 use hmac::{Hmac, KeyInit, Mac};

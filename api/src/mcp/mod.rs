@@ -1,8 +1,6 @@
-//! `/mcp`: the API as tools for language models, over the Model Context Protocol's streamable HTTP.
+//! `/mcp`: the API as tools for language models, over the Model Context Protocol.
 //!
-//! Invariants: a tool call becomes one call of the API's router with the caller's key. Access, history depth and limits
-//! are therefore the same as in the API. Every other valid message costs one call of the account's rate limit. An
-//! invalid message is charged only to the client address. Requests share no state.
+//! Invariants: a tool call is a call of the API's router with the caller's key. Requests share no state.
 
 mod server;
 mod tool_call;

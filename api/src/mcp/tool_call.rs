@@ -117,17 +117,16 @@ fn text(name: &str, value: &Value) -> Result<Option<String>, ParameterError> {
     Ok(Some(rows.map_or(text, |rows| rows.min(MAX_ROWS).to_string())))
 }
 
-/// Parses the cursor of a tool call, such as `7.abc`. Returns the number of rows to skip on an API page (`7`), and the
-/// API's cursor of this page (`abc`; `None` for the first page). A cursor without a period is an API cursor, and no
-/// rows are skipped.
+/// Splits a tool cursor such as `7.abc` into the rows to skip and the API's cursor. Without a period, no rows are
+/// skipped.
 fn position(cursor: &str) -> Result<(usize, Option<String>), ParameterError> {
     let Some((skip, page)) = cursor.split_once('.') else { return Ok((0, Some(cursor.to_owned()))) };
     let skip = skip.parse().map_err(|_| argument_error("cursor", "is damaged; ask without it", None))?;
     Ok((skip, Some(page.to_owned()).filter(|page| !page.is_empty())))
 }
 
-/// Builds the cursor of a tool call for the rows of an API page after the first `skip` rows. `page` is the API's cursor
-/// of this page; `None` for the first page.
+/// Builds the tool cursor for the rest of an API page. `skip` rows were already returned, and `page` is the page's API
+/// cursor.
 pub(super) fn remaining_cursor(skip: usize, page: Option<&str>) -> String {
     format!("{skip}.{}", page.unwrap_or_default())
 }

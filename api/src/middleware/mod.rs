@@ -127,7 +127,7 @@ async fn call_router(app: &App, mut router: Router, request: Request) -> Respons
 #[derive(Clone, Copy)]
 struct RoutedStatus(StatusCode);
 
-/// True if the request has valid `Host` headers as RFC 9112 requires: exactly one, or in HTTP/1.0 at most one.
+/// True if the `Host` headers are valid by RFC 9112.
 fn has_valid_host(request: &Request) -> bool {
     let mut hosts = request.headers().get_all(header::HOST).iter();
     let is_valid = |host: &HeaderValue| {

@@ -1,7 +1,5 @@
-//! Deadline and panic handler of a request.
-//!
-//! The layers of tower-http are not used, for two reasons. After a timeout, `TimeoutLayer` responds with an empty body
-//! instead of the service's error body. And `CatchPanicLayer` boxes every response body a second time.
+//! Deadline and panic handler of a request. The layers of tower-http send an empty body after a timeout, and box every
+//! response body again.
 
 use std::convert::Infallible;
 use std::panic::AssertUnwindSafe;

@@ -1,8 +1,7 @@
-//! Pagination cursors: signed, and bound to the request's filters.
+//! Pagination cursors: signed, and bound to the request's filters. A cursor contains the sort keys of the page's last
+//! row.
 //!
-//! Invariant: only cursors that the service issued are accepted. A modified cursor is refused, and so is a cursor for
-//! other filters. A cursor contains the sort keys of the last row on the page, not an offset. Pages therefore neither
-//! skip nor repeat rows.
+//! Invariant: only cursors that the service issued are accepted.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;

@@ -10,10 +10,8 @@ use crate::parameters::facets::FilterField;
 const MAX_LENGTH: usize = 512;
 
 impl ParameterReader<'_> {
-    /// Reads the comma-separated names of `field` and maps them to the names in responses. An unknown name is an error,
-    /// except in two cases: the facet index (the table of valid names) is missing or empty, or the request has a
-    /// cursor. In these cases, the list is returned as the client wrote it. A request with a cursor repeats a list that
-    /// was accepted for the first page.
+    /// Reads the comma-separated names of `field`, and maps them to the names in responses. With a cursor, or without a
+    /// facet index, unknown names are accepted.
     pub(crate) fn read_names(&mut self, field: FilterField) -> Option<Vec<String>> {
         let text = self.read_text(field.as_str(), MAX_LENGTH)?;
         let as_written = || text.split(',').map(|name| name.trim().to_owned()).collect();

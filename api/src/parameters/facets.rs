@@ -1,7 +1,5 @@
-//! Facet index: table of the names that each filter accepts. It maps a client's text to served names (the names in
-//! responses) and suggests similar names.
-//!
-//! The comparison ignores case and punctuation, so that a name and its slug are equal.
+//! Facet index: the names that each filter accepts, as they appear in responses (served names). Input may differ in
+//! case and punctuation.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -26,7 +24,7 @@ text_enum! {
     }
 }
 
-/// Served names of every filter, for one data version.
+/// Names that each filter accepts, as they appear in responses of one data version.
 #[derive(Debug, Default)]
 pub(crate) struct FacetIndex(BTreeMap<FilterField, FacetNames>);
 
@@ -43,7 +41,6 @@ impl FacetIndex {
         self.0.is_empty()
     }
 
-    /// Adds a served name.
     pub(crate) fn insert(&mut self, field: FilterField, name: String) {
         self.0.entry(field).or_default().insert(name);
     }
@@ -61,7 +58,7 @@ impl FacetIndex {
     }
 }
 
-/// Served names by their normalized form (without case and punctuation).
+/// Names as they appear in responses, by their form without case and punctuation.
 #[derive(Debug, Default)]
 pub(crate) struct FacetNames(BTreeMap<String, Vec<String>>);
 

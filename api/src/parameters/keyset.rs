@@ -1,7 +1,6 @@
-//! Keyset pagination of rows in memory. A page has the sorted rows after the cursor's row, up to the page limit.
+//! Keyset pagination of rows in memory: a page has the sorted rows after the cursor's row.
 //!
-//! Invariants: nulls come last in ascending and in descending order. Rows with equal sort keys are ordered by a unique
-//! key, ascending, so that pages neither skip nor repeat rows.
+//! Invariants: nulls come last in both directions. A unique key orders rows with equal sort keys.
 
 use std::array;
 use std::borrow::Cow;

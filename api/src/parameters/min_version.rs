@@ -9,8 +9,7 @@ pub(crate) const MIN_VERSION_HEADER: &str = "if-min-version";
 pub(crate) struct MinVersion {
     /// Minimum position in the change journal; 0 accepts every position.
     pub(crate) position: i64,
-    /// Generation number and minimum log sequence of a requested version without a journal position, such as
-    /// `g3.184467`. `None` if the version has a journal position.
+    /// Required generation and log sequence, from a version such as `g3.184467`. `None` if no log sequence is required.
     pub(crate) sequence: Option<(i32, i64)>,
     /// True if the client named the version in `min_version` or `If-Min-Version`. If the service has only older data, a
     /// request with an explicit version fails. A request without an explicit version gets the older data.
@@ -18,7 +17,7 @@ pub(crate) struct MinVersion {
 }
 
 impl MinVersion {
-    /// Minimum with only a journal position.
+    /// Requires only this minimum position in the change journal.
     pub(crate) fn of_position(position: i64) -> Self {
         Self { position, ..Self::default() }
     }

@@ -1,8 +1,6 @@
 //! Request parameters: parsed once into types, with all errors collected.
 //!
-//! Invariants: parsing does no I/O. Unknown, repeated and conflicting parameters are errors. An endpoint accepts
-//! exactly the parameters that its function `read` reads. The list `allowed` in a 400 therefore names all accepted
-//! parameters.
+//! Invariants: parsing does no I/O. Unknown, repeated and conflicting parameters are errors.
 
 pub(crate) mod cursor;
 mod date_range;

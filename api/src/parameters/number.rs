@@ -97,9 +97,7 @@ fn plain_integer(text: &str) -> Option<i64> {
     if plain { text.parse().ok() } else { None }
 }
 
-/// Parses a number in JSON notation. A number that is closer to zero than every nonzero `Decimal` becomes the `Decimal`
-/// next to zero with the same sign. This does not change the result of a filter, because no nonzero figure of the
-/// service is that close to zero.
+/// Parses a number in JSON notation. Returns `None` for a malformed text, or a number that is too large.
 fn threshold(text: &str) -> Option<Decimal> {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let digits = mantissa.strip_prefix(['-', '+']).unwrap_or(mantissa);
@@ -119,10 +117,11 @@ fn threshold(text: &str) -> Option<Decimal> {
     Some(value.normalize())
 }
 
-/// Divides a number by 10^`places`. A result that is closer to zero than every nonzero `Decimal` becomes the `Decimal`
-/// next to zero with the same sign.
+/// Divides a number by 10^`places`. A nonzero result with more than 28 decimal places becomes the `Decimal` next to
+/// zero, with the same sign.
 fn shifted(number: Decimal, places: u32) -> Decimal {
     let scale = places.saturating_add(number.scale());
+    // No nonzero figure of the service is that close to zero, so the result of a filter does not change.
     let smallest = || match number {
         zero if zero.is_zero() => zero,
         negative if negative.is_sign_negative() => Decimal::new(-1, Decimal::MAX_SCALE),

@@ -1,8 +1,6 @@
-//! OpenAPI parameters of an endpoint. The schemas come from the code that reads the parameters. A description comes
-//! from the endpoint's parameter struct. If the struct has none, it comes from the code that reads the parameter.
+//! OpenAPI parameters of an endpoint.
 //!
-//! Invariant: bounds and allowed words come from the code that enforces them. The OpenAPI document therefore cannot
-//! contradict that code.
+//! Invariant: the schemas come from the code that reads the parameters, so the document cannot contradict that code.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

@@ -14,7 +14,7 @@ pub(super) const VERSION_PATTERN: &str = "^g[0-9]{1,9}\\.[0-9]{1,18}(\\.[0-9]{1,
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExpandedColumn {
     pub(crate) name: &'static str,
-    /// Fields of a list element. They replace the column in the CSV.
+    /// Fields of a list element. In CSV, they are columns that replace the list's column.
     pub(crate) fields: &'static [&'static str],
 }
 
@@ -33,7 +33,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Expands `column` into one CSV row per list element, if the request is for CSV and `fields` names the column.
+    /// Sets `expanded` if a CSV request names `column` in `fields`.
     pub(crate) fn expand_if_named(self, column: ExpandedColumn) -> Self {
         let named = self.fields.as_ref().is_some_and(|fields| fields.contains(&column.name));
         let expanded = (named && self.format == ResponseFormat::Csv).then_some(column);
@@ -76,8 +76,8 @@ impl ParameterReader<'_> {
         Output { format, text_decimals, columns, fields, expanded: None }
     }
 
-    /// Reads the names in `fields`. Every name must be in `columns`. The OpenAPI document also lists `others`, the
-    /// columns of the CSV.
+    /// Reads `fields`, whose names must be in `columns`. The OpenAPI document also lists `others`, which are valid only
+    /// in CSV.
     fn read_fields(
         &mut self,
         columns: &'static [&'static str],

@@ -8,9 +8,7 @@ use crate::parameters::cursor::ResponseSigner;
 
 /// Maximum number of keys in `sort`.
 pub(super) const MAX_SORT_KEYS: usize = 3;
-/// Prefix that is added to the filters before a cursor is signed. Cursors now contain a data version, which release
-/// 0.1.0 would misread. Because of the prefix, release 0.1.0 refuses such a cursor: it checks the signature of the
-/// filters without a prefix.
+/// Prefix of the filters in a cursor's signature. It makes release 0.1.0 refuse cursors that it would misread.
 const CURSOR_FORMAT: &str = "2 ";
 /// Maximum length of a cursor, in characters.
 const MAX_CURSOR_LENGTH: usize = 512;
@@ -41,9 +39,8 @@ pub(crate) struct Page {
     /// Last row of the previous page: the values of its sort keys, and its unique tie-breaker. `None` on the first
     /// page.
     pub(crate) after: Option<Vec<Option<String>>>,
-    /// `sync_from` of the first page's response: a place in the change journal. The responses for all later pages
-    /// repeat it. After the last page, the client can request the changes that follow this place. Among them are the
-    /// changes that were made while the client read the pages. `None` if the list has no change feed.
+    /// Journal place (`sync_from`) of the first page, which all later pages repeat. `None` if the list has no change
+    /// feed.
     pub(crate) sync_from: Option<String>,
     filters: String,
 }
@@ -148,7 +145,7 @@ impl Page {
         signer.seal(&sealed, &self.filters)
     }
 
-    /// Copy of the page with the given `sync_from`. A `sync_from` in the request's cursor has precedence.
+    /// Copy of the page with this journal place, unless the cursor already has the first page's place.
     pub(crate) fn with_sync_from(&self, sync_from: Option<String>) -> Self {
         Self { sync_from: self.sync_from.clone().or(sync_from), ..self.clone() }
     }

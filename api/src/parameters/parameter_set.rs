@@ -9,8 +9,7 @@ pub(crate) trait Parameters: Sized + Send + Sync + 'static {
     const FEATURE: &'static str = "";
     /// True if the response differs by tier. The response cache then has a separate entry for each tier.
     const TIER_MATTERS: bool = false;
-    /// True if every response of the endpoint is expensive. If false, a response is expensive only if it may have many
-    /// rows or shows an earlier state of the data.
+    /// True if every response is expensive. Otherwise, only responses with many rows or earlier data are expensive.
     const IS_COSTLY: bool = false;
     /// False for requests that match no endpoint. Such a request does not count against the quota, and its parameters
     /// are not checked.
@@ -30,10 +29,8 @@ pub(crate) trait Parameters: Sized + Send + Sync + 'static {
     }
 }
 
-/// Declares the parameter struct of an endpoint, and implements [`Parameters`] for it. The doc comment of a field
-/// becomes the description of the parameter in the OpenAPI document. After its type, each field has an expression that
-/// reads its value. The expressions run in the order of the fields, and may use earlier fields. Other items of
-/// [`Parameters`], such as `FEATURE`, follow the struct.
+/// Declares the parameter struct of an endpoint, and implements [`Parameters`]. Each field has a type and an expression
+/// that reads its value. Field docs become OpenAPI descriptions.
 macro_rules! parameters {
     ($(#[doc = $about:literal])+ pub(crate) struct $name:ident $(<const $constant:ident: $of:ty>)? by $reader:ident {
         $($(#[doc = $description:literal])* $field:ident: $type:ty = $value:expr,)+

@@ -1,5 +1,4 @@
-//! Properties of a request that follow from its parameters: the response format, the cost of the response, and the data
-//! versions and days that the request names.
+//! Properties of a request that follow from its parameters, such as the response format and the cost.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use store::ids::GenerationId;
@@ -30,8 +29,7 @@ pub(crate) struct RequestProperties {
     pub(crate) min_version: MinVersion,
     /// Oldest day that the request names. It must be within the tier's history.
     pub(crate) oldest_day: Option<NaiveDate>,
-    /// True if a filter value was not checked, because the parameter reader had no facet index (the table of valid
-    /// filter values).
+    /// True if a filter value was not checked, because the table of valid values (facet index) was missing.
     pub(crate) needs_facet_index: bool,
     /// Instant in the parameter `known_at`; `None` if absent. Its day must be within the tier's history.
     pub(crate) known_at: Option<DateTime<Utc>>,
@@ -43,8 +41,7 @@ pub(crate) struct RequestProperties {
 }
 
 impl RequestProperties {
-    /// True if the response is expensive: it may have many rows, or it must be calculated again from an earlier state
-    /// of the data.
+    /// True if the response is expensive: many rows, or an earlier state of the data that is derived again.
     pub(crate) fn is_costly(&self) -> bool {
         self.asks_for_past
             || self.rows > if self.format == ResponseFormat::Csv { MANY_ROWS_OF_CSV } else { MANY_ROWS }

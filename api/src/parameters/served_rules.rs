@@ -1,5 +1,4 @@
-//! Served rules: the values of the rule parameters, such as `lists.king_years`, that the projector used to calculate
-//! the served figures.
+//! Served rules: the values of the rule parameters, such as `lists.king_years`, that determine the served figures.
 
 use std::collections::BTreeMap;
 

@@ -62,9 +62,7 @@ impl ListedSymbol {
 pub(crate) struct SymbolList(pub(crate) Vec<ListedSymbol>);
 
 impl SymbolList {
-    /// Two arrays of equal length, with one element for each spelling of each symbol. The first array has the index of
-    /// the symbol in the list. The second array has the spelling. The arrays are parameters of the query that looks up
-    /// all symbols.
+    /// Columns for the look-up of all symbols, one row per spelling: the symbol's index in the list, and the spelling.
     pub(crate) fn to_columns(&self) -> (Vec<i32>, Vec<String>) {
         let spelled = self.0.iter().zip(0i32..).flat_map(|(symbol, place)| {
             symbol.candidates.iter().map(move |candidate| (place, candidate.clone()))

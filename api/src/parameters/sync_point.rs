@@ -15,8 +15,7 @@ pub(crate) use journal_place::{ChangeKind, JournalPlace, RowKey};
 
 /// Header with the id of the last event that a client received.
 const LAST_EVENT_ID: &str = "last-event-id";
-/// Regular expression for the start of a synchronization. It accepts three kinds of text: the `sync_from` of a
-/// response, the id of a change event, and an instant in UTC.
+/// Regular expression for the start of a synchronization: a `sync_from`, the id of a change event, or a UTC instant.
 const PATTERN: &str = "^([0-9a-f]{8}\\.[0-9]{1,18}(\\.[A-Za-z0-9_-]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?Z)$";
 
 /// Start of a synchronization. The response has the changes after this place in the journal, or after this time.
@@ -45,8 +44,8 @@ impl SyncPoint {
 }
 
 impl ParameterReader<'_> {
-    /// Reads `updated_since`. A request with `updated_since` and a filter is refused: if a changed row no longer
-    /// matches the filter, the client would not learn of the change.
+    /// Reads `updated_since`, and refuses it together with a filter. With a filter, the client would miss changed rows
+    /// that no longer match.
     pub(crate) fn read_updated_since(&mut self, filters: &[&'static str]) -> Option<SyncPoint> {
         let text = self.read_sync_text("updated_since")?;
         for filter in filters {

@@ -18,8 +18,8 @@ pub(crate) struct DataVersion {
     /// Position in the journal. Every change of the served data increases it, for example newly derived rows or the
     /// promotion of another generation.
     pub(crate) position: JournalPosition,
-    /// True if an earlier data version has the same generation and sequence, but other data. The text of this version
-    /// then also contains the position, for example `g3.184467.92`, so that the texts of the two versions differ.
+    /// True if an earlier data version has the same generation and sequence, but other data. The text of the later
+    /// version ends with its journal position, as in `g3.184467.92`.
     pub(crate) is_repeated: bool,
 }
 

@@ -17,7 +17,7 @@ pub(crate) enum QueryError {
     NoGeneration,
     #[error("cannot read: no generation is active; promote one")]
     NoneActive,
-    /// The generation is being built or dropped, and therefore has no row with its data version.
+    /// The generation has no data version, because it is being built or dropped.
     #[error("cannot read generation {0}: it has no version row")]
     Unversioned(GenerationId),
     /// Another generation was promoted during the request.
@@ -38,9 +38,7 @@ pub(crate) enum QueryError {
     /// The client named a data version that the primary does not have.
     #[error("cannot read: no data of the requested version exists")]
     VersionNotServed,
-    /// The data version was served in the past, but cannot be derived again. Possible reasons: this program has another
-    /// version of the rules, it cannot parse the stored source policy and rule parameters, or the facts of the version
-    /// were deleted.
+    /// The data version was served in the past, but this program cannot derive it again.
     #[error("cannot derive version {version}: it has rules {method} of program {program}")]
     VersionGone { version: String, method: String, program: String },
     #[error("Nothing was known at {0}")]
@@ -109,11 +107,10 @@ impl From<BuildError> for QueryError {
     }
 }
 
-/// True for a lost connection. Also true for an SQLSTATE of class 08 (connection exception), 53 (insufficient
-/// resources) or 57 (operator intervention). Also true for an undefined schema or table: the generation was dropped,
-/// and a retry reads another generation.
+/// True if a retry can succeed: lost connection, overloaded or stopping server, or dropped generation.
 fn is_transient(error: &Error) -> bool {
     let is_io = std::error::Error::source(error).is_some_and(|source| source.is::<std::io::Error>());
+    // 08: connection exception. 53: insufficient resources. 57: operator intervention. Others: no such table or schema.
     let reported = error.code().is_some_and(|code| {
         let code = code.code();
         ["08", "53", "57"].iter().any(|class| code.starts_with(class)) || matches!(code, "42P01" | "3F000")

@@ -37,9 +37,8 @@ impl KeptGenerations {
         Self { settings, shared, open: Mutex::default() }
     }
 
-    /// Opens the former generation `id` in the primary database. Returns `None` if this generation was dropped or
-    /// cannot be read. `served` is the generation that is served now. One of its connections is used to check that the
-    /// former generation still exists.
+    /// Opens the former generation `id` in the primary database. Returns `None` if it was dropped or cannot be read. A
+    /// connection of the generation `served` is used for this check.
     pub(super) async fn find(
         &self,
         served: &ServedGeneration,

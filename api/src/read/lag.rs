@@ -19,7 +19,7 @@ pub(crate) struct LagMeasurement {
 }
 
 impl LagMeasurement {
-    /// Time since the served data last contained all messages of the log, in seconds.
+    /// Duration of the current lag, in seconds; 0 if the served data contains every log message.
     pub(crate) fn seconds(&self) -> u64 {
         if self.events == 0 { 0 } else { self.caught_up_at.elapsed().as_secs() }
     }

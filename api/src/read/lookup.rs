@@ -21,7 +21,7 @@ pub(crate) struct SymbolRows<T> {
     pub(crate) rows: Vec<T>,
     /// Number of quarantined rows of the symbol.
     pub(crate) quarantined_count: i64,
-    /// Value for `updated_since` in a later request; `None` if the endpoint has no `updated_since`, or while the served
+    /// Value for `updated_since` in a later request. `None` if the endpoint has no `updated_since`, or while the served
     /// generation changes.
     pub(crate) sync_from: Option<String>,
 }
@@ -66,8 +66,8 @@ pub(crate) async fn find_row(
     }
 }
 
-/// Finds the rows of a symbol. Fails if the symbol is unknown. The statement must also select three columns:
-/// `canonical` (null for an unknown symbol), `held` (number of quarantined rows) and `sync_from`.
+/// Finds the rows of a symbol. Fails for an unknown symbol. The statement must also select `canonical` (null if
+/// unknown), `held` (quarantined rows) and `sync_from`.
 pub(crate) async fn find_rows<T: FromRow>(
     generation: &ServedGeneration,
     statement: &str,

@@ -1,8 +1,6 @@
-//! Batched look-ups of single rows. Look-ups that arrive while a statement is running wait in a queue. The next
-//! statement takes at most 256 of them.
+//! Batched look-ups of single rows. Look-ups that arrive while a statement runs share the next statement.
 //!
-//! Invariants: every look-up in a queue gets a result or an error, unless its caller no longer waits. The queues are
-//! dropped with their generation.
+//! Invariant: every look-up with a waiting caller gets a result or an error.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -45,9 +43,8 @@ impl LookupBatcher {
 
     /// Looks up the row of the first spelling in `candidates` that is a known symbol.
     ///
-    /// The statement has two array parameters of equal length. Element `i` of the first array is the index of a look-up
-    /// in the batch. Element `i` of the second array is one spelling of the symbol of this look-up. The column
-    /// `ordinal` of each returned row is the index of the look-up.
+    /// The statement gets two arrays of equal length: look-up indexes and spellings. It returns the index in the column
+    /// `ordinal`.
     pub(crate) async fn look_up_row(
         &self,
         pool: &Pool,

@@ -1,7 +1,6 @@
-//! Queries on the read tables. A generation is a complete set of these tables. Each request pins one generation: all
-//! queries of the request read this generation.
+//! Queries on the read tables. All queries of a request read one generation, which is a complete set of these tables.
 //!
-//! Invariant: this module does not depend on HTTP, keys or rate limits. Its functions fail with [`QueryError`].
+//! Invariant: this module does not depend on HTTP, keys or rate limits.
 
 mod benchmark_cache;
 pub(crate) mod changes;

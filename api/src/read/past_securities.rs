@@ -44,8 +44,7 @@ pub(crate) struct PastSecurityKey {
     pub(crate) position: JournalPosition,
     pub(crate) as_of: NaiveDate,
     pub(crate) columns: PriceColumns,
-    /// Spellings of the symbol in the order in which they are tried: the symbol itself, then its spelling as a
-    /// preferred share (for example `BAC.L`, then `BAC.PRL`).
+    /// Spellings of the symbol in the order of the look-up, for example `BAC.L`, then `BAC.PRL` (a preferred share).
     pub(crate) spellings: Vec<String>,
 }
 

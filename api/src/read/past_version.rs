@@ -1,5 +1,5 @@
-//! Look-up of a data version, current or earlier. The result includes the inputs of its derivation: the source policy
-//! (the order of preference of the data sources) and the rules.
+//! Look-up of a data version, current or earlier, with its rules and its source policy. The source policy is the order
+//! of preference of the data sources.
 
 use std::ops::Deref;
 
@@ -75,8 +75,8 @@ impl PastVersion {
         self.0.inputs.as_ref().ok_or_else(|| self.gone_error())
     }
 
-    /// Fails if this program cannot derive the version. Possible reasons: this program has another version of the
-    /// rules, it cannot parse the stored source policy and rule parameters, or the facts of the version were deleted.
+    /// Fails if this program cannot derive the version again. The rules may be of another program version, the stored
+    /// inputs unreadable, or the facts deleted.
     pub(crate) fn require_reproducible(&self) -> Result<(), QueryError> {
         let is_reproducible = self.derivable().is_some() && self.has_facts;
         if is_reproducible { Ok(()) } else { Err(self.gone_error()) }

@@ -1,8 +1,7 @@
-//! Projection: the databases that serve reads. For each request, the projection selects one of these databases.
+//! Projection: the primary database and its replicas, one of which serves each request.
 //!
-//! Invariants: all queries of a request read the same generation of the same database. A replica is read only if the
-//! replica has all data that the instance has already returned. If the primary does not have a version, no replica has
-//! this version.
+//! Invariants: all queries of a request read one generation of one database. A replica is read only if it has all data
+//! that the instance has returned.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError};
@@ -25,9 +24,8 @@ use crate::parameters::served_rules::ServedRules;
 const REPLICA_WAIT: Duration = Duration::from_millis(200);
 /// Maximum wait for any database with the requested version, before the request fails.
 const VERSION_WAIT: Duration = Duration::from_secs(2);
-/// Number of polls of the primary that must end during a request before a missing version counts as nonexistent. The
-/// first of these polls may have started before the request. The second poll started later, so it finds every version
-/// that existed at the start of the request.
+/// Number of completed polls of the primary that prove that a version does not exist. One poll is not enough, because
+/// it may have started before the request.
 const FRESH_POLLS: u64 = 2;
 
 /// Databases that serve reads, shared by all requests.
@@ -70,13 +68,11 @@ impl Projection {
         found.ok_or(QueryError::NoGeneration)
     }
 
-    /// Pins a generation whose data version is `min` or newer. Waits briefly until a replica has such a version, and
-    /// then until any database has it. If polls show that the primary does not have such a version, no database has it.
-    /// The call then pins the generation of the primary anyway, unless the client named the version explicitly.
+    /// Pins a generation with data version `min` or newer. Waits for a replica first, then for any database. If the
+    /// version does not exist, pins the primary, unless `min` is explicit.
     ///
     /// # Errors
-    /// [`QueryError::VersionNotServed`] if the client named the version explicitly, and the data of the primary is
-    /// older.
+    /// [`QueryError::VersionNotServed`] if `min` is explicit and does not exist.
     pub(crate) async fn pin_version(&self, min: &MinVersion) -> Result<Arc<ServedGeneration>, QueryError> {
         let (started, polls) = (Instant::now(), self.primary.polls());
         let mut is_primary_allowed =
@@ -111,7 +107,7 @@ impl Projection {
     }
 
     /// Future that completes after the next poll of any database. Each commit of the projector triggers a poll of the
-    /// primary, so a waiting caller can read new data soon after the commit.
+    /// primary.
     pub(crate) fn polled(&self) -> Notified<'_> {
         self.shared.polled.notified()
     }

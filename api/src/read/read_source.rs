@@ -1,7 +1,6 @@
 //! Database that serves reads: the primary or a replica. One task per database polls it for the active generation.
 //!
-//! Invariants: a new generation is served only after a connection to it was opened. After a reconnect, all connections
-//! are new, because the host may have changed.
+//! Invariant: a reconnect replaces all connections, because the host may have changed.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
@@ -65,9 +64,7 @@ impl ConnectionSettings {
         Self { config: connect::config_of_host(&self.config, index), ..self.clone() }
     }
 
-    /// Opens connection pools for a generation. A statement after the sign-in makes each session read-only. A
-    /// connection option cannot do this: if the URL contains `target_session_attrs=read-write`, the Postgres client
-    /// refuses a session that is read-only from the start.
+    /// Opens pools of read-only connections for a generation.
     pub(super) fn open_generation(
         &self,
         id: GenerationId,
@@ -80,6 +77,7 @@ impl ConnectionSettings {
             self.timeout.as_millis(),
         ));
         let pool = |connections| {
+            // A read-only connection option would conflict with `target_session_attrs=read-write` in the URL.
             let setup = "set default_transaction_read_only = on";
             build_pool(
                 config.clone(),
@@ -147,7 +145,7 @@ impl ReadSource {
         self.polls.load(Ordering::Acquire)
     }
 
-    /// Time since the database last had the newest known journal position.
+    /// Time since the last poll that found this database up to date with the newest known journal position.
     pub(super) fn age(&self) -> Duration {
         self.current_at.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
     }
@@ -272,10 +270,10 @@ impl ReadSource {
         Ok(())
     }
 
-    /// Records the journal position that a poll read. The first poll of the primary after a reconnect may lower the
-    /// newest known position, because a failover can lose the newest data of the primary.
+    /// Records the journal position that a poll read. `is_first` is true for the first poll after a reconnect.
     fn record_position(&self, shared: &SharedReadState, position: i64, is_first: bool) {
         if self.is_primary {
+            // A failover can lose the newest data of the primary, so the known position may fall.
             if is_first {
                 shared.newest.store(position, Ordering::Relaxed);
                 shared.answered.fetch_min(position, Ordering::Relaxed);

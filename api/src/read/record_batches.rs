@@ -1,9 +1,5 @@
-//! Cache of the log positions of record batches. A record batch is part of one log message, and can contain rows of
-//! many securities. To derive a security at an earlier data version, the program needs the position of every batch that
-//! contains rows of the security.
-//!
-//! Daily prices of thirty years come from thousands of batches. A cached position is useful for many securities,
-//! because most securities have rows in the same batches.
+//! Cache of the log positions of record batches. A record batch is a part of one log message, with rows of many
+//! securities. The derivation of an earlier data version needs the positions of all batches of a security.
 
 use std::sync::{Arc, OnceLock};
 
@@ -13,8 +9,7 @@ use store::past_facts::{BatchId, BatchIndex, LoggedBatch};
 /// Maximum number of cached batches, about 100 bytes each.
 const MAX_BATCHES: usize = 65_536;
 
-/// Cached log positions of the record batches of one fact set (a set of tables with all facts from the log). The
-/// position of a batch never changes.
+/// Cached log positions of the record batches of one fact set: the tables with all facts from the log.
 #[derive(Debug)]
 pub(crate) struct RecordBatches {
     /// Fact set of the first request. Only batches of this fact set are cached, because requests for other fact sets
@@ -23,8 +18,7 @@ pub(crate) struct RecordBatches {
     places: Cache<BatchId, LoggedBatch>,
 }
 
-/// View of the cache for one fact set. If `is_cached` is false, the cache has the batches of another fact set, so this
-/// view neither reads nor fills the cache.
+/// View of the cache for one fact set. A view with `is_cached` false neither reads nor fills the cache.
 #[derive(Debug)]
 pub(crate) struct FactSetBatches {
     batches: Arc<RecordBatches>,

@@ -1,8 +1,6 @@
-//! Served generation: one generation of the read tables in one database, and the connections that read this generation.
+//! Served generation: one generation of the read tables in one database, with its connections.
 //!
-//! Invariants: the SQL statement that reads the rows of a response also reads the data version of the response. The
-//! data version that the latest poll found is not used for responses. If a database stops replying, all connections to
-//! it are abandoned together.
+//! Invariant: the statement that reads the rows of a response also reads their data version.
 
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -37,8 +35,7 @@ pub(crate) struct ServedGeneration {
     pub(crate) record_batches: Arc<RecordBatches>,
     /// Cancelled when the database stops replying.
     unresponsive: CancellationToken,
-    /// The same generation with separate connections for expensive responses; `None` if this value has these
-    /// connections itself.
+    /// Second handle of this generation, with the connections for expensive responses. `None` in the second handle.
     expensive: Option<Arc<ServedGeneration>>,
 }
 
@@ -118,7 +115,7 @@ impl ServedGeneration {
         }
     }
 
-    /// Fails all work that uses the connections of this generation.
+    /// Cancels the running work of this generation. The callers get [`QueryError::Timeout`].
     pub(super) fn abandon(&self) {
         self.unresponsive.cancel();
     }

@@ -1,10 +1,8 @@
 //! Body channel of streamed responses. It contains the bytes that are written but not yet sent (the backlog).
 //!
-//! The writer never waits for the client. A slow client therefore occupies neither a Postgres connection nor a render
-//! permit. The part of the backlog above 1 MiB is compressed.
+//! The writer never waits for the client. The backlog above 1 MiB is compressed.
 //!
-//! Invariants: the reader gets the end only after the writer has finished. A truncated response therefore never looks
-//! complete. A writer gets an error after its client disconnects.
+//! Invariant: a truncated response never looks complete.
 
 use std::collections::VecDeque;
 use std::pin::Pin;

@@ -1,7 +1,6 @@
 //! Cache of rendered responses. Concurrent requests for the same response share one rendering.
 //!
-//! Invariant: a key contains everything that determines the body: version, day, format, request and, for some
-//! endpoints, the tier. An entry is therefore never outdated, only evicted.
+//! Invariant: a key contains everything that determines the body. An entry is therefore never outdated, only evicted.
 
 use std::sync::Arc;
 

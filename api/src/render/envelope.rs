@@ -120,9 +120,8 @@ impl ListMeta {
         }
     }
 
-    /// Sets the fields `depth` and `today`. The field `today` is set because the start of the history depends on the
-    /// current day. If the request has a start date, the argument `depth` is `None`, and the fields `depth` and `today`
-    /// are empty.
+    /// Sets the start of the history, and the current day that determines it. `depth` is `None` if the request names a
+    /// start date; both fields are then empty.
     pub(crate) fn set_depth(&mut self, depth: Option<Depth>, today: NaiveDate) {
         self.depth = depth;
         self.today = depth.map(|_| today);

@@ -1,9 +1,7 @@
-//! Renderer of rows to JSON or CSV. It writes all fields of a row, or only selected fields. In JSON, it writes decimals
-//! as numbers or as strings.
+//! Renderer of rows to JSON or CSV, with all fields or only selected fields.
 //!
-//! Invariants: the digits of a number are copied without arithmetic. By default, the columns of a CSV page are the
-//! fields of the JSON objects. An endpoint can declare other columns for CSV. A column name with a dot, such as
-//! `quote.price`, is a path in the JSON object.
+//! Invariant: the digits of a number are copied without arithmetic. A CSV column `quote.price` is a path in the JSON
+//! object.
 
 use std::collections::HashMap;
 
@@ -164,8 +162,8 @@ fn csv_header(output: &Output) -> Vec<&'static str> {
     header
 }
 
-/// CSV records of JSON objects. Usually, each object becomes one record. But if `output` has an expanded column (a list
-/// such as `annual_totals`), each element of the object's list becomes one record.
+/// CSV records of JSON objects, one record per object. If `output` expands a list, such as `annual_totals`: one record
+/// per element of the list.
 fn records(
     output: &Output,
     rows: impl IntoIterator<Item = Result<Vec<u8>, RenderError>>,

@@ -1,4 +1,4 @@
-//! HTTP server: listener, router and monitoring source.
+//! HTTP server: listener, router, probes, and the source of operational metrics.
 
 pub(crate) mod metrics_source;
 mod probes;

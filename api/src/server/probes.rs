@@ -18,8 +18,7 @@ async fn live() -> Response {
     probe_response(StatusCode::OK, json!({ "status": "alive" }))
 }
 
-/// Responds with 200 if this instance can serve requests, and otherwise with 503. It can serve requests if the database
-/// of API keys is reachable, a complete set of read tables (a generation) is served, and the instance is not stopping.
+/// Responds with 200 if this instance can serve requests, and otherwise with 503 and the reason.
 async fn ready(State(app): State<App>) -> Response {
     match app.find_unreadiness() {
         None => probe_response(StatusCode::OK, json!({ "status": "ready" })),

@@ -28,8 +28,7 @@ pub(crate) struct EncodedBatch {
 pub(crate) struct ChunkEncoder {
     /// Next chunk number of each kind.
     chunks: [u64; Kind::ALL.len()],
-    /// Number of prices that were rounded. All prices of a series are stored with the same number of decimal places. If
-    /// one price is very large, its series gets fewer decimal places, and other prices of the series may be rounded.
+    /// Number of prices that were rounded. A very large price reduces the decimal places of all prices in its series.
     pub rounded: u64,
     /// Copies of encoded rows, for the review at the end of the load. Rows of kinds that the review does not use are
     /// not copied.

@@ -76,8 +76,7 @@ impl LoadCoverage {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct EarlierCoverage {
     pub sources: BTreeSet<String>,
-    /// Each symbol with the index of the first completed run that has rows of the symbol. `None` if a manifest has no
-    /// list of new symbols: an older version of `ingest` wrote the manifest, or the run had too many symbols.
+    /// Index of the first completed run of each symbol. `None` if a manifest has no list of new symbols.
     symbols: Option<HashMap<Symbol, usize>>,
     /// For each source, the index of its last completed run with prices.
     last_priced: BTreeMap<String, usize>,
@@ -106,9 +105,8 @@ impl EarlierCoverage {
         before
     }
 
-    /// Symbols that may have prices from a source. These are the symbols that were known at the source's last run with
-    /// prices, and the symbols with prices in this load. `None` if the list of symbols of this load or of an earlier
-    /// run is incomplete.
+    /// Symbols that may have prices from a source. They were known at the source's last run with prices, or have prices
+    /// in this load. `None` if a list of symbols is incomplete.
     pub(crate) fn symbols_with_prices<'a>(
         &'a self,
         source: &str,

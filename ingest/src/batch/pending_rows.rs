@@ -19,8 +19,7 @@ impl<T> Default for PendingRows<T> {
 }
 
 impl<T> PendingRows<T> {
-    /// Adds a row. If the rows now fill a record batch, removes and returns all rows, and the source line of the first
-    /// row.
+    /// Adds a row. If the rows fill a record batch, removes and returns them, with the line of the first row.
     pub(super) fn push(&mut self, line: u64, row: T, bytes: usize) -> Option<(Vec<T>, u64)> {
         if self.rows.is_empty() {
             self.line = line;

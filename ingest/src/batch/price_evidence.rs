@@ -1,15 +1,7 @@
-//! Evidence about dividends in a price file: the dividend column of the file, and changes in the ratio of adjusted
-//! close to close (R38, R40).
+//! Evidence of dividends in a price file: dividend columns, and changes of the ratio `adjusted close / close`.
 //!
-//! The ratio of adjusted close to close is constant between ex-dates. Both numbers are rounded, so each row gives a
-//! lower and an upper bound of the ratio. Consecutive rows form a run while their bounds overlap in one common range.
-//! The first row outside this range begins a new run. A run of one row is ignored as an error of the file if the runs
-//! before and after it have overlapping bounds.
-//!
-//! A step is the change of the ratio from one run to the next. It gives an ex-date and the adjustment factor of the
-//! dividends on that date.
-//!
-//! The dates of a symbol's rows must be in ascending or in descending order. Rows in any other order give no steps.
+//! The ratio is constant between ex-dates. Consecutive rows with the same ratio form a run. The step from one run to
+//! the next gives an ex-date and an adjustment factor (R38, R40).
 
 use std::collections::BTreeMap;
 
@@ -18,17 +10,17 @@ use market::event::{DividendEvidence, ShareBasis};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-/// Relative tolerance that widens the bounds of a row beyond the rounding of its two numbers. It covers closes that
-/// were stored as single-precision floats, with seven significant digits.
+/// Relative tolerance of the ratio of a row, in addition to rounding. It covers closes that were stored as
+/// single-precision floats.
 const BOUNDS_TOLERANCE: Decimal = Decimal::from_parts(1, 0, 0, false, 5);
-/// Minimum difference of a step's factor from 1. Smaller steps are ignored.
+/// Minimum relative change of the ratio from one run of rows to the next. Smaller changes are not evidence.
 const MIN_STEP: Decimal = Decimal::from_parts(1, 0, 0, false, 4);
-/// Number of fraction digits of a step's factor.
+/// Number of fraction digits of the adjustment factor between two runs of rows.
 const STEP_DIGITS: u32 = 6;
-/// The average run length of a symbol is checked against [`MIN_ROWS_PER_RUN`] only if the symbol has at least this
-/// number of rows.
+/// Minimum number of rows of a symbol for the check of [`MIN_ROWS_PER_RUN`].
 const MIN_ROWS_FOR_RUN_CHECK: u32 = 20;
-/// Minimum average number of rows per run. Shorter runs mean that the adjusted closes are too irregular to be evidence.
+/// Minimum average number of consecutive rows with the same ratio. Below this number, the ratio is too irregular to be
+/// evidence of dividends.
 const MIN_ROWS_PER_RUN: u32 = 3;
 
 /// Adjusted closes and dividend columns of a file, by symbol.
@@ -41,9 +33,9 @@ pub(crate) struct PriceEvidence {
 struct SymbolEvidence {
     /// Source line of the symbol's first row with evidence.
     line: u64,
-    /// First and last year of the rows that have a dividend column.
+    /// First and last year for which the file has a dividend column.
     dividend_years: Option<(i32, i32)>,
-    /// Runs of rows with one ratio of adjusted close to close, in file order.
+    /// Runs of rows with the same ratio, in file order.
     runs: Vec<RatioRun>,
     basis: Option<ShareBasis>,
     rows: u32,
@@ -51,7 +43,7 @@ struct SymbolEvidence {
     unordered: bool,
 }
 
-/// Consecutive rows with one ratio of adjusted close to close.
+/// Consecutive rows with the same ratio `adjusted close / close`.
 #[derive(Debug, Clone, Copy)]
 struct RatioRun {
     first: NaiveDate,
@@ -67,7 +59,7 @@ struct Bounds {
 }
 
 impl PriceEvidence {
-    /// Adds the year of a row that has a dividend column. The row's cell in this column may be empty.
+    /// Records that the file has a dividend column in the year of a row. The row itself may have no dividend.
     pub(crate) fn add_dividend_column(&mut self, symbol: &Symbol, date: NaiveDate, line: u64) {
         let evidence = self.entry_for(symbol, line);
         let year = date.year();
@@ -130,7 +122,7 @@ impl SymbolEvidence {
         self.runs.push(RatioRun { first: date, last: date, rows: 1, bounds });
     }
 
-    /// True if the dates are descending, false if ascending; `None` if fewer than two runs are known.
+    /// True if the dates are descending, false if ascending. `None` until the ratio changes for the first time.
     fn is_descending(&self) -> Option<bool> {
         let (first, last) = (self.runs.first()?.first, self.runs.last()?.last);
         (first != last).then_some(last < first)
@@ -180,8 +172,7 @@ impl SymbolEvidence {
     }
 }
 
-/// Removes each run of one row if the runs before and after it have overlapping bounds, and joins these two runs. Such
-/// a row is an error of the file.
+/// Removes each outlier, and joins the runs around it. An outlier is one row between two runs with the same ratio.
 fn without_outliers(runs: &[RatioRun]) -> Vec<RatioRun> {
     let mut joined: Vec<RatioRun> = Vec::with_capacity(runs.len());
     for run in runs {

@@ -164,7 +164,7 @@ impl KnownKeys {
         }
     }
 
-    /// Keys for prices: the symbols are known, the days are not.
+    /// Keys of prices by symbol only, because the days are unknown. A retraction for any day of the symbol matches.
     fn with_unknown_days<'a>(symbols: impl IntoIterator<Item = &'a Symbol>) -> Self {
         let days = symbols.into_iter().map(|symbol| (Some(symbol.clone()), BTreeSet::new())).collect();
         Self { days, ..Self::default() }

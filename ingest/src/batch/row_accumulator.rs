@@ -257,9 +257,8 @@ impl RowAccumulator {
         Ok(())
     }
 
-    /// Batch with all price rows of the file. This method is for files with split-adjusted prices. The day to which the
-    /// prices are adjusted is known only at the end of such a file, and is then set in the batch. Returns `None` if the
-    /// price rows do not fit into one batch, because the first batch was then already sent.
+    /// Batch with all price rows of the file; `None` if they do not fit into one batch. At the end of a split-adjusted
+    /// file, the reader sets the basis day in this batch.
     pub(crate) fn uncut_prices_mut(&mut self) -> Option<&mut PriceBatch> {
         (self.price_rows <= crate::price::price_batch::BATCH_ROWS as u64).then_some(&mut self.prices)
     }

@@ -1,11 +1,6 @@
-//! Review of a load. It applies the domain rules R28 and R34–R38 to the rows, and reports doubtful rows to the user.
+//! Review of a load: applies the domain rules R28 and R34–R38, and reports doubtful rows to the user.
 //!
-//! The result lists rows that the projector would probably quarantine, symbols with a flag, and dividends that are not
-//! plain regular payments. An example of such a dividend is one amount that contains a regular payment and a special
-//! payment.
-//!
-//! The review uses only the files of the load. The projector uses the data of all sources, so the figures of the API
-//! may differ from the review.
+//! The review uses only the files of the load. The projector uses all sources, so the figures of the API may differ.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
@@ -23,11 +18,9 @@ use market::symbol::Symbol;
 use serde::Serialize;
 use telemetry::counted;
 
-/// Maximum number of rows in a review. The review needs the rows in memory until the end of the load, so a larger load
-/// is not reviewed.
+/// Maximum number of rows in a review, because all of them are in memory. A larger load is not reviewed.
 const MAX_ROWS: usize = 500_000;
-/// Maximum length of three lists: the example rows, the symbols with growth figures, and the symbols of one flag in the
-/// text output.
+/// Maximum number of example rows, of symbols with growth figures, and of displayed symbols per flag.
 const MAX_EXAMPLES: usize = 10;
 /// Flags that a review reports. The review ignores all other flags.
 const FLAGS: [Flag; 10] = [
@@ -117,7 +110,7 @@ impl ReviewedRows {
         }
     }
 
-    /// Reviews the rows. The as-of date of the review is the newest day with a price, or `today` if no row has a price.
+    /// Reviews the rows as of the newest day with a price; as of `today` if no row has a price.
     pub(crate) fn review(self, source: &str, today: NaiveDate) -> RowReview {
         if self.is_too_large() {
             return RowReview { is_too_large: true, ..RowReview::default() };
@@ -176,8 +169,7 @@ pub struct RowReview {
     pub flags: BTreeMap<String, Vec<Symbol>>,
     /// The first quarantined rows and doubtful dividends, at most ten.
     pub examples: Vec<DoubtedRow>,
-    /// Growth figures of at most ten symbols. The amounts of these symbols may already be adjusted for later splits
-    /// (R37).
+    /// Growth figures of symbols whose amounts may already be adjusted for later splits (R37); at most ten symbols.
     pub share_bases: Vec<ShareBasisReadings>,
 }
 
@@ -200,13 +192,13 @@ pub struct DoubtedRow {
 pub struct ShareBasisReadings {
     /// Symbol of the rows.
     pub symbol: Symbol,
-    /// Growth figures if the amounts in the file are as declared.
+    /// Growth figures under the assumption that the amounts are as declared.
     pub raw: GrowthFigures,
-    /// Growth figures if the amounts in the file are already adjusted for splits.
+    /// Growth figures under the assumption that the amounts are already adjusted for splits.
     pub split_adjusted: GrowthFigures,
 }
 
-/// Growth figures of a symbol's dividends, for one interpretation of the amounts.
+/// Growth figures of a symbol's dividends, under one assumption: amounts as declared, or split-adjusted amounts.
 #[derive(Debug, Clone, Serialize)]
 pub struct GrowthFigures {
     /// Growth of the dividend over one year, percent; `None` if it cannot be computed.

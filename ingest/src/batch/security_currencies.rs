@@ -93,9 +93,8 @@ impl MissingCurrencyCounts {
         self.dividends.values().sum::<u64>() + self.others
     }
 
-    /// Number of dividends without a currency, by the unit in which the prices of their security are quoted, for
-    /// example GBX (pence). The dividend amounts are assumed to be in the same unit. Dividends of symbols without a
-    /// separate count are not included.
+    /// Number of dividends without a currency, by the price unit of the security, for example GBX (pence). The amounts
+    /// are assumed to be in this unit. Only the first [`MAX_SYMBOLS`] symbols are counted.
     pub(crate) fn count_by_unit(&self, known: &SecurityCurrencies) -> BTreeMap<String, u64> {
         let mut units = BTreeMap::new();
         for (symbol, count) in &self.dividends {

@@ -1,8 +1,7 @@
-//! Reader of daily rows. Their values are either raw, or adjusted for all splits up to a certain day, the basis day.
+//! Reader of daily rows that are raw, or adjusted for all splits up to a basis day.
 //!
-//! In a file of one symbol, the basis day is the day of the newest row. In a table of many symbols, the newest rows of
-//! the symbols may be of different days, so the reader sets no basis day. The projector then uses the newest day that
-//! the source has for the symbol.
+//! The basis day of a file of one symbol is the day of the newest row. The projector chooses the basis day of symbols
+//! in other files.
 
 use market::bars::BarVersion;
 use market::day::date_of;
@@ -14,8 +13,7 @@ use super::trading_day::{SeriesDates, TradingDay, plain_split, regular_dividend}
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
 
-/// Reader of daily rows. It collects all dividends, and adds them to the batch only at the end of the file. In a file
-/// of one symbol, the basis day of the dividends is known only then, because it is the day of the newest row.
+/// Reader of daily rows. It adds the dividends to the batch at the end of the file, when the basis day is known.
 pub(super) struct AdjustedRowReader<'a> {
     one_symbol: bool,
     basis: ShareBasis,
@@ -29,9 +27,8 @@ impl<'a> AdjustedRowReader<'a> {
         Self { one_symbol, basis, options, dividends: Vec::new(), days: SeriesDates::default() }
     }
 
-    /// Adds the split and the price of a day, and collects its dividends for [`Self::finish`]. A day with a price is
-    /// rejected completely if its date is in the future. If only the price is invalid, the split and the dividends are
-    /// still used, because the values of other rows may be adjusted for this split.
+    /// Adds the split and the price of a day, and collects its dividends for [`Self::finish`]. Fails for a price in the
+    /// future. Announced splits and dividends may be in the future.
     pub(super) fn add(&mut self, day: &TradingDay<'_>, rows: &mut RowAccumulator) -> Result<(), RowError> {
         let Self { basis, options, .. } = *self;
         let symbol = day.symbol;
@@ -60,6 +57,7 @@ impl<'a> AdjustedRowReader<'a> {
                 day.bytes,
             );
         }
+        // After an invalid price, the split and the dividends stay: other rows may be adjusted for this split.
         if let Some(cells) = &day.prices {
             let basis_day = (basis == ShareBasis::SplitAdjusted).then_some(0);
             let version = BarVersion::new(0, Action::Put, rows.observed_at(), basis_day);

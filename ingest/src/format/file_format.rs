@@ -47,7 +47,7 @@ impl FormatChoice {
     }
 }
 
-/// Format of one file, with the symbol and the date of its rows if the rows do not contain them.
+/// Format of one file. It includes the symbol and the date if the rows do not contain them.
 #[derive(Debug, Clone)]
 pub struct FileFormat {
     pub(super) layout: FileLayout,
@@ -62,9 +62,8 @@ pub struct FileFormat {
 /// Layout of the records in a file.
 #[derive(Debug, Clone)]
 pub(super) enum FileLayout {
-    /// Canonical layout, with the kind that the file name states. All rows of a CSV file have this kind. In a JSON
-    /// file, records that do not state a kind have this kind. `None` for a JSON file in which the first record states
-    /// its kind.
+    /// Canonical layout, with the kind in the file name. It is the kind of all records that do not contain a kind.
+    /// `None` for a JSON file whose first record contains its kind.
     Canonical(Option<Kind>),
     Vendor(&'static VendorFormat),
     /// Layout described by a map.
@@ -91,9 +90,8 @@ impl FileFormat {
         matches!(self.layout, FileLayout::Mapped { .. })
     }
 
-    /// Format, symbol, date and map of the file as text, for example `tiingo/AAPL`. The text is empty for canonical
-    /// JSON with a kind in each record. The rows of a file depend on its content and on this text. The digest that
-    /// identifies an input is therefore computed from both.
+    /// Format, symbol, date and map as text, for example `tiingo/AAPL`, for the digest of an input. The content and
+    /// this text determine the rows of a file.
     pub fn identity_context(&self) -> String {
         let symbol = self.symbol.as_ref().map(|symbol| format!("/{symbol}")).unwrap_or_default();
         let date = self.date.map(|date| format!("@{date}")).unwrap_or_default();

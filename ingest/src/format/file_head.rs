@@ -146,8 +146,7 @@ impl FileHead {
     }
 
     /// Hint for the user of a yfinance file with several header lines: `Price,Adj Close,…`, `Ticker,KO,…`, `Date,,…`.
-    /// Files of several symbols always have several header lines. In newer versions of yfinance, files of one symbol
-    /// have them too. `None` for other files.
+    /// `None` for other files.
     fn yfinance_multi_header_hint(&self) -> Option<&'static str> {
         let names = || self.columns.iter().chain(&self.first_row);
         let has = |name: &str| names().any(|cell| cell == name);
@@ -181,10 +180,8 @@ fn has_named_month(date: &str) -> bool {
     date.split('-').nth(1).is_some_and(|month| month.bytes().all(|b| b.is_ascii_alphabetic()))
 }
 
-/// Encoding of a text. A text that begins with `[` is JSON. A text that begins with `{` is NDJSON if the first line is
-/// a complete object and more lines follow. Otherwise a text that begins with `{` is usually JSON. It is NDJSON only if
-/// `named` is NDJSON and the first line has more than the brace. All other texts have the encoding `named`, which comes
-/// from the file name.
+/// Encoding of a text. A text that begins with `[` is JSON. A text that begins with `{` is NDJSON or JSON, depending on
+/// its first line. Any other text has the encoding `named`, from the file name.
 fn encoding_of(text: &str, named: Encoding) -> Encoding {
     if text.starts_with('[') {
         return Encoding::Json;
@@ -204,7 +201,7 @@ fn encoding_of(text: &str, named: Encoding) -> Encoding {
     }
 }
 
-/// Names of the members of the first JSON object, alone or in a list. The text may be truncated.
+/// Member names of the first JSON object in a text. The object may be an item of a list. The text may be truncated.
 fn keys(text: &str) -> Vec<String> {
     struct KeyVisitor(Vec<String>);
     impl<'de> serde::de::Visitor<'de> for &mut KeyVisitor {

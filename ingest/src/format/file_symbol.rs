@@ -1,9 +1,7 @@
 //! Symbol from the name of a single-symbol file: `AAPL.csv`, `aapl.us.csv`, `1398-HK-1d-prices.csv`.
 //!
-//! A file name gives a symbol if the whole name is a symbol. It also gives a symbol if a year (`2006`) or an interval
-//! (`1d`) follows the symbol. The word `wiki` before the symbol is ignored. A file with any other name is usually
-//! refused, so that no false security is created. The error message suggests symbols. But the file is accepted if the
-//! command line or a column map gives the symbol. A name with another interval, such as `1wk`, is always refused.
+//! A name without a clear symbol is refused, unless the command line or a map gives the symbol. A name with an interval
+//! that is not daily, such as `1wk`, is always refused.
 
 use market::symbol::Symbol;
 
@@ -103,8 +101,7 @@ fn symbol_in(word: &str) -> Option<&str> {
     Some(part).filter(named).filter(|part| part.len() <= 6 && !is_year(part))
 }
 
-/// True if a word with dots is not only a symbol, because one of its parts describes the file. Examples of such parts
-/// are `div` in `AAPL.US.div`, and the year in `AAPL.2024`.
+/// True if a word with dots has a part that describes the file: `div` in `AAPL.US.div`, `2024` in `AAPL.2024`.
 fn describes_file(word: &str) -> bool {
     let mut parts = word.split('.');
     let first = parts.next().unwrap_or_default();

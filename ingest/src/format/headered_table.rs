@@ -70,8 +70,8 @@ impl<R: Read> HeaderedTable<R> {
     }
 }
 
-/// Fails if the record has an unclosed quote, fewer than `width` fields, or a non-empty field after the first `width`
-/// fields. If the number of fields is wrong, `expected` returns the end of the error message.
+/// Fails if the record has an unclosed quote or the wrong number of fields. Additional empty fields are allowed. The
+/// closure `expected` describes the right number for the error message.
 pub(super) fn check_shape(
     width: usize,
     record: &CsvRecord<'_>,

@@ -130,8 +130,7 @@ fn string_end(text: &str, begin: usize) -> usize {
 pub(super) struct RawJson<'a>(&'a str);
 
 impl<'a> RawJson<'a> {
-    /// Validates a whole document. A member name that occurs twice in an object is an error, because the value of this
-    /// member is ambiguous.
+    /// Validates a whole document. A repeated member name in an object is an error, because the value is ambiguous.
     pub(super) fn parse(text: &'a str) -> Result<Self, serde_json::Error> {
         let value = serde_json::from_str::<&RawValue>(text.trim_start_matches('\u{feff}'))?.get();
         match find_repeated_member(value) {

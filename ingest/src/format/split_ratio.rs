@@ -1,8 +1,5 @@
-//! Split ratios written as one number of new shares per old share. For example, 7.0 is 1 old to 7 new shares, 0.1 is 10
-//! to 1, and 1.5 is 2 to 3.
-//!
-//! A ratio of 1/n means n old shares to 1 new share. A rounded 1/n has the same meaning if no other n has the same
-//! rounded value: 0.033333 is 30 to 1.
+//! Split ratios written as one number of new shares per old share: 7.0 is 1 old to 7 new shares, and 0.1 is 10 to 1. A
+//! rounded 1/n is n to 1, if only one n fits.
 
 use rust_decimal::{Decimal, RoundingStrategy};
 
@@ -44,8 +41,7 @@ pub(super) fn parse_ratio(text: &str) -> Option<(Decimal, Decimal)> {
     }
 }
 
-/// Number n of old shares in a reverse split of n old shares to 1 new share. The ratio must equal 1/n, or must be the
-/// rounded 1/n of exactly one n. `None` for any other ratio.
+/// Number n of old shares per new share. The ratio must be exactly 1/n, or fit only one n after rounding.
 fn unit_fraction(ratio: Decimal) -> Option<Decimal> {
     let rounds = |old: Decimal| {
         let quotient = Decimal::ONE.checked_div(old)?;
@@ -58,8 +54,8 @@ fn unit_fraction(ratio: Decimal) -> Option<Decimal> {
     (ratio < Decimal::ONE && (is_exact || is_only)).then_some(old)
 }
 
-/// Old and new shares of a fraction that is cut off or rounded, such as 3 and 2 for 0.6666. Only denominators up to
-/// [`MAX_CUT_DENOMINATOR`] are considered.
+/// Old and new shares of a truncated or rounded fraction: 3 and 2 for 0.6666. Only denominators up to
+/// [`MAX_CUT_DENOMINATOR`] are tried.
 fn cut_short(ratio: Decimal) -> Option<(i128, i128)> {
     let step = Decimal::new(1, ratio.scale());
     (1..=MAX_CUT_DENOMINATOR).find_map(|from| {

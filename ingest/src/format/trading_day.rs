@@ -37,9 +37,8 @@ pub(super) struct TradingDay<'a> {
 }
 
 impl<'a> TradingDay<'a> {
-    /// Trading day of a row with the columns open, high, low, close and volume. `dividend` is the column of the
-    /// dividend, and `ratio` is the column of the split ratio. Each of these two arguments has the vendor's column name
-    /// for error messages, and the normalized column name for the search.
+    /// Trading day of a row with the columns open, high, low, close and volume. `dividend` and `ratio` are pairs: the
+    /// vendor's column name for messages, and the normalized column name.
     pub(super) fn of_row(
         row: &'a VendorRow<'_>,
         symbol: &'a Symbol,
@@ -181,8 +180,7 @@ impl SeriesDates {
     }
 }
 
-/// `weekly` or `monthly` if at least 90 % of the gaps between the sorted days are a week or a month; `None` for other
-/// gaps.
+/// `weekly` or `monthly`, if at least 90 % of the gaps between the sorted days have this length; otherwise `None`.
 fn coarser_than_daily(days: &[i32]) -> Option<&'static str> {
     let gaps: Vec<i32> = days.windows(2).map(|pair| pair[1] - pair[0]).collect();
     if gaps.len() < 4 {

@@ -16,13 +16,11 @@ use crate::source::feed_files::Encoding;
 const DAYS: [&str; 6] = ["", "datetime", "timestamp", "time", "day", "asof"];
 
 impl FileFormat {
-    /// Time zone of the exchange, if the file gives its days as the UTC times of local midnights. For example,
-    /// `2021-06-30 22:00:00Z` is midnight of 1 July in Berlin. `None` if the file has no such times, or if the file has
-    /// a map, because the map sets the zone.
+    /// Time zone of the exchange, if the file gives days as UTC times of local midnights: `2021-06-30 22:00:00Z` is 1
+    /// July in Berlin. `None` for files with a map.
     ///
     /// # Errors
-    /// The times are midnights in a zone, but the first rows are too few to show if a time means its local date or its
-    /// UTC date.
+    /// The first rows are too few to decide between local dates and UTC dates.
     pub(crate) fn exchange_zone(&self, head: &FileHead) -> Result<Option<ExchangeZone>, String> {
         if self.is_mapped() {
             return Ok(None);
@@ -43,8 +41,8 @@ impl FileFormat {
     }
 }
 
-/// Date columns with UTC times in all their cells. Each result is the text of the column's first cell, and the times of
-/// all its cells.
+/// Date columns in which all values are UTC times. Each result has the first value as text, for messages, and all times
+/// of the column.
 fn utc_time_columns(head: &FileHead) -> Vec<(String, Vec<NaiveDateTime>)> {
     let columns = if head.encoding == Encoding::Csv { table_columns(head) } else { json_members(&head.text) };
     let mut found = Vec::new();

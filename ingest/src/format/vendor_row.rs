@@ -1,7 +1,6 @@
-//! Loops over the records of a vendor's file, for CSV and JSON.
+//! Loops over the records of a vendor's file: rows of a table, or objects of a JSON document.
 //!
-//! A record is a row of a table or an object of a JSON document. Field names are normalized, so that one name fits both
-//! CSV and JSON.
+//! Field names are normalized to be the same in CSV and JSON.
 
 use std::borrow::Cow;
 use std::io::Read;
@@ -230,8 +229,8 @@ pub(super) fn read_objects(
 /// Maximum depth of nested lists in the search for records.
 const MAX_NESTING: u32 = 8;
 
-/// Finds the records of a document: the items of a list, the value of `results` or `data`, or the document itself.
-/// Calls `each` for every record, with the object that encloses it.
+/// Calls `each` for every record of a document: each item of a list, the value of `results` or `data`, or the document
+/// itself. The second argument is the enclosing object.
 fn find_records<'a>(
     value: RawJson<'a>,
     wrapper: Option<RawJson<'a>>,

@@ -11,8 +11,8 @@ const ONE: i128 = 1_000_000_000_000;
 /// One cent, in millionths of a dollar.
 const CENT: i128 = 10_000;
 
-/// Adds an adjusted close to the canonical price rows of one security. `start` is the session position of the first
-/// row, which is its index in the market's sessions. The distributions must be sorted by session position.
+/// Adds an adjusted close to the canonical price rows of one security. `start` is the index of the first row in the
+/// market's sessions. The distributions must be sorted by session position.
 pub(super) fn with_adjusted_close(
     rows: &[u8],
     start: usize,

@@ -1,5 +1,4 @@
-//! Well-known tickers for the demo market. The dividends and prices behind a ticker are synthetic, but follow a pattern
-//! similar to the real company or fund.
+//! Well-known tickers for the demo market. Their dividends and prices are synthetic, but follow a similar pattern.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

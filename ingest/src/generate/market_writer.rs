@@ -158,7 +158,7 @@ pub(super) fn write_market(
     Ok(counts)
 }
 
-/// Number of securities in one price file: an eighth of all securities, but at least 15 and at most 500.
+/// Number of securities in one price file.
 fn block_size(symbols: u64) -> u64 {
     symbols.div_ceil(8).clamp(15, 500)
 }

@@ -31,7 +31,7 @@ const SYLLABLES: u64 = 45;
 /// Securities with an index below this number have tickers of three syllables. All other securities have tickers of
 /// four syllables. This applies to current and former tickers.
 const SHORT: u64 = SYLLABLES.pow(3) / 2;
-/// Maximum number of securities with distinct current and former tickers.
+/// Maximum number of securities in a market. Up to this number, [`ticker`] and [`former_ticker`] give no ticker twice.
 pub(super) const MAX_SYMBOLS: u64 = 1_000_000;
 
 /// Ticker of a security. It has at least six letters, and so differs from real American tickers, which are shorter.

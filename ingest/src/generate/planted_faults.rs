@@ -1,5 +1,5 @@
-//! Typical faults of real feeds, planted in a synthetic market, at most one per security. A test counts the faults that
-//! the rules R34–R38 find, and the correct rows that the rules flag by mistake.
+//! Typical faults of real feeds, planted in a synthetic market, at most one per security. A test counts how many of
+//! them the rules R34–R38 find.
 
 use chrono::{Datelike, Days};
 use market::event::Frequency;
@@ -25,7 +25,7 @@ pub(super) enum FaultKind {
     AmountDip,
     /// The row of a payment is missing.
     MissingPayment,
-    /// The ex-date of a payment is in the wrong year: moved from January to December, or from December to January.
+    /// The ex-date of a payment in January or December is moved to the neighbouring year.
     BoundaryShift,
     /// A spin-off is given as a split without a type.
     SpinOffAsSplit,
@@ -65,10 +65,9 @@ pub(super) struct PlantedFault {
 
 /// Distributions of a security, once as paid and once as written to `dividends.csv`, and the planted fault.
 pub(super) struct FaultyRows {
-    /// Distributions as paid. The price falls on each of their ex-dates.
+    /// Distributions at their true dates and amounts. The generated price falls on each ex-date.
     pub(super) price_distributions: Vec<SyntheticDistribution>,
-    /// Distributions as written to `dividends.csv`. They differ from the paid distributions if the fault is in the
-    /// dividend rows.
+    /// Distributions as written to `dividends.csv`. Most dividend faults are only in these rows.
     pub(super) rows: Vec<SyntheticDistribution>,
     pub(super) fault: Option<PlantedFault>,
 }
@@ -76,8 +75,8 @@ pub(super) struct FaultyRows {
 /// Minimum number of payments before a faulty payment, and also after it. The rules compare the faulty payment with
 /// these payments.
 const MIN_NEIGHBOURS: usize = 5;
-/// Number of steady payments before a faulty payment, and also after it. Payments are steady if the amount does not
-/// fall from one payment to the next, and rises by at most 20 %.
+/// Number of steady payments before a faulty payment, and also after it. Steady amounts never fall, and rise by at most
+/// 20 % each time.
 const STEADY_NEIGHBOURS: usize = 4;
 /// Maximum age of a faulty payment, in complete calendar years. Older payments affect no figure.
 const MAX_AGE_YEARS: i32 = 9;
@@ -87,7 +86,8 @@ const SPIN_OFFS: [i64; 5] = [1_281, 1_253, 1_087, 1_139, 1_413];
 /// dividend could exceed the price.
 const MAX_YIELD: i64 = 1_000;
 
-/// Plants a fault in a security, with the probability `fault_percent`. The benchmark has no fault.
+/// Plants a fault in a security, with the probability `fault_percent`. The first security, the index fund SPY, gets no
+/// fault.
 pub(super) fn plant(
     plan: &SecurityPlan<'_>,
     changes: &ShareChanges,
@@ -242,8 +242,8 @@ impl Planting<'_> {
         PlantedFault { bars, ..self.fault(FaultKind::PriceLevel, position) }
     }
 
-    /// Plants the fault `ShareBasis`: adjusts all amounts before the security's only split for this split. `None` if
-    /// the security is not suitable.
+    /// Plants [`FaultKind::ShareBasis`]: adjusts all amounts with an ex-date before the security's only split. `None`
+    /// if the security is not suitable.
     fn plant_share_basis(&mut self, changes: &ShareChanges) -> Option<PlantedFault> {
         let [split] = changes.0.as_slice() else { return None };
         let payments = &self.rows.price_distributions;

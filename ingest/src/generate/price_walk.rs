@@ -36,7 +36,6 @@ impl BarFault {
     /// Empty range: no price is changed.
     pub(super) const NONE: Self = Self { from: 0, to: 0, multiply: 1, divide: 1 };
 
-    /// Applies the factor to the prices of a bar, if the session position of the bar is in the range.
     #[inline]
     fn apply(&self, position: usize, bar: DailyBar) -> DailyBar {
         if !(self.from..self.to).contains(&position) {
@@ -140,9 +139,7 @@ struct PriceWalk {
     /// Yearly dividend divided by the sessions of a year. The price rises by this amount in each session, and falls by
     /// the dividend on the ex-date.
     carry: i64,
-    /// Product of the old shares of all splits and stock dividends so far, and product of their new shares. For
-    /// example, two splits of 2 for 1 give (1, 4). An amount per share of the first day, multiplied by old/new, is the
-    /// amount per current share.
+    /// Products of the old and of the new shares of all share changes so far. Two 2:1 splits give (1, 4).
     ratio: (i64, i64),
     /// Part of the planned value that remains after all corporate actions so far, in hundredths of a percent.
     remaining_value: i64,

@@ -33,7 +33,7 @@ impl SplitMix64 {
 /// Standard deviation of [`bell`].
 pub(super) const BELL_DEVIATION: i64 = 2365;
 
-/// Bell-shaped random number: sum of four 12-bit numbers from the upper 48 bits of `bits`, minus their mean sum 8190.
+/// Bell-shaped random number with mean 0, from the upper 48 bits of `bits`.
 #[inline]
 pub(super) fn bell(bits: u64) -> i64 {
     let part = |shift: u32| ((bits >> shift) & 0xFFF) as i64;

@@ -6,13 +6,13 @@ use market::event::Frequency;
 use super::security_plan::SecurityPlan;
 use super::synthetic_market::SyntheticMarket;
 
-/// Regular ex-date, and the fraction of the yearly dividend that is paid on it.
+/// Regular ex-date, and the payment's fraction of the yearly dividend.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RegularExDate {
     pub(super) position: usize,
     /// Calendar year whose dividend rate applies to the payment.
     pub(super) rate_year: i32,
-    /// Fraction of the yearly dividend that this payment has, as numerator and denominator.
+    /// Payment's fraction of the yearly dividend, as numerator and denominator.
     pub(super) part: (i64, i64),
 }
 
@@ -77,12 +77,9 @@ fn without_rhythm(
     days.take_while(|day| *day <= limit).map(|day| (day, day.year(), (1, 2))).collect()
 }
 
-/// Planned payments of a calendar year. Each entry contains the planned date, the year whose dividend rate applies, and
-/// the fraction of the yearly dividend that is paid (numerator and denominator).
-///
-/// The actual ex-date is the first session on or after the planned date that can be an ex-date. A planned date is never
-/// later than the 24th of its month, so the ex-date is in the same year.
+/// Planned payments of a calendar year: date, year of the dividend rate, and fraction of the yearly dividend.
 fn in_year(plan: &SecurityPlan<'_>, frequency: Frequency, year: i32) -> Vec<(NaiveDate, i32, (i64, i64))> {
+    // At most 24, so that the session on or after the planned date is in the same year.
     let day = 3 + (plan.index * 7 % 22) as u32;
     let phase = 1 + (plan.index % 3) as u32;
     let months: Vec<(u32, (i64, i64))> = match frequency {
@@ -102,8 +99,7 @@ fn in_year(plan: &SecurityPlan<'_>, frequency: Frequency, year: i32) -> Vec<(Nai
         .collect()
 }
 
-/// Position of the session on which a dividend is declared. `position` is the position of the session of its ex-date.
-/// Both are indexes in the list of sessions.
+/// Session index of a dividend's declaration. The argument `position` is the session index of the ex-date.
 pub(super) fn declaration_position(plan: &SecurityPlan<'_>, position: usize) -> usize {
     let sessions = &plan.market.sessions;
     sessions.on_or_before(sessions.day(position) - Days::new(plan.shape.notice))

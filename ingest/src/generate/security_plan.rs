@@ -32,15 +32,14 @@ pub(super) struct SecurityPlan<'a> {
     pub(super) sector: usize,
     /// Session position of the first price. A session position is an index in the market's sessions.
     pub(super) start: usize,
-    /// Session position of the last price.
+    /// Session of the last price, as an index in the market's sessions.
     pub(super) end: usize,
     /// Shares outstanding before all splits.
     pub(super) shares: i64,
     /// Typical number of shares traded per day before all splits.
     pub(super) volume: i64,
     pub(super) volatility: i64,
-    /// Number of consecutive yearly dividend raises before those in the generated rows, and the year of the last of
-    /// these earlier raises. `None` if the plan has no earlier raises.
+    /// Yearly raises that the generated rows do not show: their number, and the last year.
     pub(super) streak_seed: Option<(i32, i32)>,
     pub(super) random: SplitMix64,
     first_year: i32,
@@ -102,7 +101,7 @@ impl<'a> SecurityPlan<'a> {
         years
     }
 
-    /// Value and dividend in a calendar year, per share of the first day of the history.
+    /// Value and dividend of a calendar year. Both are per share before all splits.
     pub(super) fn year(&self, year: i32) -> PlannedYear {
         let last = self.years.len() - 1;
         self.years[usize::try_from(year - self.first_year).unwrap_or(0).min(last)]
@@ -206,13 +205,10 @@ fn trading_positions(shape: &SecurityShape, market: &SyntheticMarket) -> (usize,
     }
 }
 
-/// Number of consecutive yearly dividend raises that cannot be computed from the generated rows, and the year of the
-/// last of these raises.
-///
-/// This last raise is in the first complete year of the history, because the history has no earlier complete year for a
-/// comparison. `None` if the history shows all raises, or if the trading period is not `Full`. Also `None` if the
-/// streak of `shape` is shorter than 5 or longer than 98 years.
+/// Yearly raises that the generated rows do not show: their number, and the last year. `streak` is the number of all
+/// raises.
 fn streak_seed(streak: i32, shape: &SecurityShape, market: &SyntheticMarket) -> Option<(i32, i32)> {
+    // The rows do not show the raise of the first complete year, because they have no complete year before it.
     let through = market.first_complete_year.min(market.last_complete_year);
     let before = streak - (market.last_complete_year - through);
     let long = (5..99).contains(&shape.streak) && shape.trading_period == TradingPeriod::Full;

@@ -1,6 +1,5 @@
-//! Shapes of generated securities: type, dividends, splits and trading period. The generator numbers the securities of
-//! a market from 0, and the number (`index`) selects one of sixty shapes. A market with at least sixty securities
-//! therefore contains every shape.
+//! Shapes of generated securities: type, dividends, splits and trading period. The number of a security in the market,
+//! from 0, selects one of sixty shapes.
 
 use market::event::{DividendType, Frequency, SecurityType};
 
@@ -35,8 +34,7 @@ pub(super) enum TradingPeriod {
     RecentListing,
     Delisted,
     Renamed,
-    /// Trading begins after the start of the history. The previous security of the market has been renamed, and this
-    /// security uses the ticker that the previous one had before.
+    /// Trading begins after the start of the history, with the former ticker of the previous security.
     TakesFormerTicker,
 }
 
@@ -48,15 +46,13 @@ pub(super) enum DividendStop {
     Lapsed,
 }
 
-/// Share split after `percent` percent of the trading period. `from` is a number of old shares, and `to` is the number
-/// of new shares that replace them: 1 and 2 for a 2:1 split.
+/// Share split after `percent` percent of the trading period. `from` old shares become `to` new shares.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SplitAt {
     pub(super) percent: usize,
     pub(super) from: i64,
     pub(super) to: i64,
-    /// True if the split is moved to an ex-date of the regular dividend. This is the first such ex-date that is not
-    /// before `percent` percent of the trading period.
+    /// True if the split is moved to the next regular ex-date.
     pub(super) on_ex_date: bool,
 }
 
@@ -69,14 +65,12 @@ pub(super) struct SecurityShape {
     pub(super) extra: ExtraDistribution,
     pub(super) trading_period: TradingPeriod,
     pub(super) stop: DividendStop,
-    /// Number of consecutive complete years with a dividend raise, up to the newest complete year of the history.
-    /// Before these years, the dividend is constant. The incomplete last year also has a raise, which is not counted.
-    /// After a cut, no year has a raise.
+    /// Number of complete years with a dividend raise, up to the newest complete year of the history. Earlier years,
+    /// and years after a cut, have no raise.
     pub(super) streak: i32,
     /// Growth of price level and dividend in a year with a raise, in hundredths of a percent.
     pub(super) growth: i64,
-    /// Year in which the dividend is halved, counted back from the last year of the history: 0 for the last year, 1 for
-    /// the year before. `None` if the dividend is never halved.
+    /// Year in which the dividend is halved, counted back: 0 is the last year of the history.
     pub(super) cut: Option<i32>,
     /// Dividend yield in the first year, in hundredths of a percent.
     pub(super) dividend_yield: i64,
@@ -97,9 +91,7 @@ pub(super) struct SecurityShape {
     pub(super) figures: bool,
     /// True if the price falls by 55 % on one day, at most 100 sessions before the last price.
     pub(super) crash: bool,
-    /// Suffix of the ticker, for example `.B` for a share class. The number is 0 if the security is the first one of
-    /// its company, and 1 if the previous security of the market belongs to the same company. `None` for a ticker
-    /// without a suffix.
+    /// Suffix of the ticker, such as `.B`, and index of the security within its company (0 or 1).
     pub(super) class: Option<(&'static str, u64)>,
     pub(super) pays_in: &'static str,
     /// Number of calendar days from the declaration of a dividend to its ex-date.

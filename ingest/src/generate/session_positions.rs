@@ -4,9 +4,8 @@
 use chrono::{Days, NaiveDate};
 use market::metrics::calendar::is_session;
 
-/// Sessions of the generated history, and of some days before and after it. The days before are necessary because a
-/// dividend can be declared before the history starts. The days after are necessary because the ex-date of a declared
-/// dividend can be after the history ends.
+/// Sessions of the generated history, and of [`MARGIN`] days before and after it. Dividends may be declared before the
+/// history, and have their ex-date after it.
 #[derive(Debug)]
 pub(super) struct SessionPositions {
     days: Vec<NaiveDate>,
@@ -16,8 +15,7 @@ pub(super) struct SessionPositions {
     pub(super) last: usize,
 }
 
-/// Number of calendar days. The list of sessions begins this number of days before the history, and ends the same
-/// number of days after it.
+/// Number of additional calendar days before the history, and also after it.
 const MARGIN: u64 = 200;
 
 impl SessionPositions {

@@ -8,8 +8,7 @@ use super::regular_ex_dates::RegularExDate;
 use super::security_plan::SecurityPlan;
 use super::security_shape::ExtraDistribution;
 
-/// Split or stock dividend, effective from the start of the session at `position`. `from` is a number of old shares,
-/// and `to` is the number of shares that a holder has instead of them.
+/// Split or stock dividend at the start of the session at `position`: `from` old shares become `to` shares.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ShareChange {
     pub(super) position: usize,
@@ -46,15 +45,13 @@ impl ShareChanges {
         Self(changes)
     }
 
-    /// Converts an amount per share. `amount` refers to a share on the first day, and the result refers to a share in
-    /// the session at `position`. For example, 4 dollars per share become 2 dollars per share after a 2:1 split.
+    /// Converts an amount per share on the first day to the amount at `position`.
     pub(super) fn per_share_at(&self, amount: i64, position: usize) -> i64 {
         let (from, to) = self.ratio(position);
         scaled(amount, from, to)
     }
 
-    /// Converts a number of shares. `shares` is the number on the first day, and the result is the number in the
-    /// session at `position`. For example, 100 shares become 200 shares after a 2:1 split.
+    /// Converts a number of shares on the first day to the number at `position`.
     pub(super) fn share_count_at(&self, shares: i64, position: usize) -> i64 {
         let (from, to) = self.ratio(position);
         scaled(shares, to, from)

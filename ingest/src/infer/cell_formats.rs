@@ -12,9 +12,8 @@ pub(super) fn parse_date(format: &str, cell: &str) -> Option<NaiveDate> {
     parse_date_format(format, cell).filter(|date| (1900..2100).contains(&date.year()))
 }
 
-/// Date formats that fit the largest number of cells, the most likely format first. Cells without a digit, such as
-/// `n/a`, are ignored. The result is empty if more than half of the cells have no digit, or if the cells are not dates.
-/// If all dates have the same time of day, such as `16:00`, the time becomes part of each format.
+/// Date formats that fit the largest number of cells, the most likely first. Empty if the cells are not dates. A time
+/// of day that all cells share becomes part of each format.
 pub(super) fn date_formats(cells: &[&str]) -> Vec<String> {
     let dated: Vec<&str> = cells.iter().copied().filter(|cell| has_digit(cell)).collect();
     if dated.len() * 2 < cells.len() {
@@ -79,7 +78,7 @@ fn has_digit(cell: &str) -> bool {
     cell.bytes().any(|byte| byte.is_ascii_digit())
 }
 
-/// Words for absent values in a column of dates or numbers: the short cells without a digit, for example `n/a`.
+/// Words for absent values, such as `n/a`: the short cells without a digit.
 pub(super) fn absent_words(cells: &[&str]) -> BTreeSet<String> {
     /// Maximum number of different words. With more words, the column is a text column, and the result is empty.
     const MAX_WORDS: usize = 8;

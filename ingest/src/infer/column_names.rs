@@ -4,8 +4,8 @@ use market::event::Kind;
 
 use crate::format::{canonical_column_of, is_word_of, normalize_column_name};
 
-/// Canonical column for a vendor's column name, and a strength. The strength says how reliable the name is: from 1 for
-/// an ambiguous name (`amount`) to 3 for an unambiguous one. `None` if the name is unknown.
+/// Canonical column for a vendor's column name, and the reliability of the name (see [`strength`]). `None` if the name
+/// is unknown.
 pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<(&'static str, u8)> {
     let rows = match kind {
         Kind::Dividend => "dividend",

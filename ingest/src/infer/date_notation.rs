@@ -1,4 +1,4 @@
-//! Notation of the dates in a file: date formats, and the time zone of dates that are written as UTC times.
+//! Notation of the dates in a file: date formats, and the time zone of UTC times.
 
 use std::collections::BTreeSet;
 
@@ -19,7 +19,7 @@ pub(super) struct DateNotation {
     pub(super) zone: Option<UtcTimeInterpretation>,
 }
 
-/// Infers the notation of the dates in the mapped columns, and of dates in column names.
+/// Infers the notation of dates in the mapped columns and in the column names.
 pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -> DateNotation {
     let dated = proposal.columns.iter().filter(|column| column.name.ends_with("date"));
     let dated: Vec<&ColumnProfile> = dated.map(|column| &profile.columns[column.index]).collect();
@@ -63,9 +63,8 @@ pub(super) fn infer_date_notation(profile: &TableProfile, proposal: &Proposal) -
 }
 
 impl DateNotation {
-    /// Merges the interpretation of one column's UTC times with the interpretation of the previous columns. If the two
-    /// differ, `LocalDays` has priority over `AsWritten`. `Uncertain` and `Times` have priority over `AsWritten` and
-    /// `LocalDays`, because the user must check the column.
+    /// Updates `zone` with the interpretation of one more column. `Uncertain` and `Times` take priority, because the
+    /// user must check them. `AsWritten` has the lowest priority.
     fn add_zone(&mut self, interpretation: UtcTimeInterpretation) {
         let certain = |interpretation: &UtcTimeInterpretation| {
             matches!(interpretation, UtcTimeInterpretation::AsWritten | UtcTimeInterpretation::LocalDays(_))

@@ -1,4 +1,4 @@
-//! Table layout inferred from a JSON document: the path of the records, and the names and values of their members.
+//! Table layout of a JSON document: path of the records, and names and values of their members.
 
 use serde_json::{Map, Value};
 

@@ -1,5 +1,4 @@
-//! Writer of the proposed map as TOML. The map contains comments for the user: reasons for the choices in the map, and
-//! hints to check some of them.
+//! Writer of the proposed map as TOML. Comments in the map explain choices, and ask the user to check some of them.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,4 @@
-//! `ingest map`: proposes a column map for a file, for review by the user.
-//!
-//! The proposed map is validated like every map. The program then reads the first rows of the file with the map, and
-//! prints these rows below the map. The user can thus see wrong guesses.
+//! `ingest map`: proposes a column map for a file. The output also shows the first rows as read with this map.
 
 use std::io::Read;
 use std::path::PathBuf;
@@ -65,8 +62,7 @@ pub enum MapProposalError {
     Refused { file: String, reason: String },
 }
 
-/// Prints the list of shipped maps if the argument is absent. If the argument is the name of a shipped map, prints that
-/// map. Otherwise the argument is the path of a file, and a proposed map for the file is printed.
+/// Prints a proposed map for the file, or the shipped map with this name. Without an argument, lists the shipped maps.
 ///
 /// # Errors
 /// The file cannot be read, or contains no recognizable table.
@@ -169,8 +165,8 @@ fn reader_options(map: Option<Arc<ColumnMap>>, symbol: Option<Symbol>) -> Reader
     ReaderOptions { map, symbol, today: Utc::now().date_naive(), ..ReaderOptions::default() }
 }
 
-/// Reads a file with a map. The result has three parts, written as comment lines: the first rows, the first rejects,
-/// and the review by the domain rules (rows that would be quarantined, and doubtful rows).
+/// Reads a file according to a column map. Returns comment lines: the first rows, the first rejects, and a review by
+/// the domain rules.
 fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) -> Result<String, String> {
     let map = ColumnMap::parse(map).map_err(|error| error.to_string())?;
     let options = reader_options(Some(Arc::new(map)), symbol);

@@ -1,6 +1,5 @@
-//! Proposes a column map: the kind of the rows and the column of each value, based on column names and cells.
-//!
-//! Some files do not show the kind or the column of a value. The user must then complete the map.
+//! Proposes a column map: the kind of the rows and the column of each value. The user must add whatever the column
+//! names and cells do not show.
 
 use std::collections::BTreeSet;
 
@@ -205,8 +204,8 @@ pub(super) fn is_unix(cell: &str) -> bool {
     matches!(cell.len(), 9 | 10 | 12 | 13) && cell.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// Column that identifies the rows of a wide table. In a table with a column for each date, it is the symbol column. In
-/// any other wide table, it is the date column; the result is empty if this column is missing.
+/// Column that identifies the rows of a wide table. In a table with a column for each date, it is the symbol column,
+/// otherwise the date column.
 fn wide_columns(profile: &TableProfile, kind: Kind, wide: &WideLayout) -> Vec<MappedColumn> {
     if wide.pattern == "{date}" {
         return vec![MappedColumn { name: "symbol", index: 0, strength: 1 }];

@@ -51,9 +51,8 @@ impl TableEvidence<'_> {
         column.is_some_and(|column| column.cells.iter().all(|cell| dividend_type(cell).is_some()))
     }
 
-    /// True if the canonical column `name` contains a zero. In a wide table, a zero in any numeric column is enough.
-    /// Rows with a zero must be skipped: some files have a row for every day, with a zero if the day has no dividend or
-    /// split.
+    /// True if the column `name`, or any numeric column of a wide table, contains a zero. Some files write a zero for a
+    /// day without a dividend or split.
     pub(super) fn has_zeros(&self, name: &str) -> bool {
         let is_zero = |cell: &String| cell.bytes().all(|byte| b"-+0.,".contains(&byte));
         let wide = self.proposal.wide.is_some();
@@ -74,9 +73,8 @@ impl TableEvidence<'_> {
         units.into_iter().find(|unit| remark.contains(unit)).and_then(currency_of)
     }
 
-    /// True if the close is probably adjusted for splits. A file with an extra column for the adjusted close usually
-    /// also has a split-adjusted close. The exception is Yahoo's older layout: `Adj Close` follows the volume, and the
-    /// close is raw.
+    /// True if the close is probably adjusted for splits. A separate column for the adjusted close, or the
+    /// file name, shows this.
     pub(super) fn is_adjusted(&self) -> bool {
         let position = |words: &[&str]| {
             let is_named = |name: &str| {
@@ -84,6 +82,7 @@ impl TableEvidence<'_> {
             };
             self.profile.columns.iter().position(|column| is_named(&column.name))
         };
+        // In Yahoo's older layout, `Adj Close` follows the volume, and the close is raw.
         let adjusted =
             position(&["adjclose"]).filter(|at| position(&["volume"]).is_none_or(|volume| *at < volume));
         adjusted.or_else(|| position(&["adjustedclose", "closeadj"])).is_some()

@@ -20,7 +20,7 @@ const DELIMITERS: [u8; 4] = [b',', b';', b'\t', b'|'];
 pub(super) enum ColumnContent {
     /// Dates, with the formats that fit the largest number of cells.
     Dates(Vec<String>),
-    /// UTC times, with their meaning: midnights in a time zone, or times that are not dates.
+    /// UTC times, and how to read them as dates.
     UtcTimes(UtcTimeInterpretation),
     Numbers,
     Tickers,
@@ -95,8 +95,8 @@ pub(super) enum TableLayout {
         /// Number of header lines.
         header: usize,
     },
-    /// Path of the JSON member with the records. `None` if the records are at the top level, or in the member `results`
-    /// or `data`: readers find them there without a path.
+    /// Path of the JSON member with the records. `None` if readers find the records by default: at the top level, in
+    /// `results` or in `data`.
     Json(Option<String>),
 }
 

@@ -74,8 +74,7 @@ pub(super) fn infer_wide_layout(profile: &TableProfile) -> Option<WideLayout> {
     (!texts && are_symbols(&values)).then(|| WideLayout { pattern, ..WideLayout::default() })
 }
 
-/// True if the column names are symbols. Names such as V and LOW may be symbols or fields. They are taken as fields if
-/// the table has a column `close`, or columns for open, high, low and close.
+/// True if the column names are symbols, and not price fields. Some names, such as LOW, can be both.
 fn are_symbols(names: &[&str]) -> bool {
     let small = names.iter().all(|name| !name.contains(|c: char| c.is_ascii_uppercase()));
     let is_symbol = |name: &&str| match small {

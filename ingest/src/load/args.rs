@@ -85,10 +85,10 @@ pub struct LoadArgs {
     /// Date (YYYY-MM-DD) to use as today, for historical data; default: today's date in New York
     #[arg(long, env = "SERVICE_DATE", value_name = "DATE")]
     pub today: Option<NaiveDate>,
-    /// Maximum time, in seconds, to measure the effect of the load: which served figures changed. The summary then
-    /// contains the effect. With 0, or if the time does not suffice, the summary contains only the command that
-    /// measures the effect. The measurement needs the program `projector` in the same folder, and
-    /// PROJECTOR_DATABASE_URL or DATABASE_URL
+    /// Maximum time, in seconds, to measure the effect of the load on the figures of the API. The summary then contains
+    /// the effect. With 0, or if the time does not suffice, the summary contains only the command that measures the
+    /// effect. The measurement needs the program `projector` in the same folder, and PROJECTOR_DATABASE_URL or
+    /// DATABASE_URL
     #[arg(long, env = "INGEST_EFFECT_WAIT", default_value_t = 5, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(..=3600))]
     pub effect_wait: u64,
     /// Handle of the folder that contains all paths. The files are opened through this handle. `None` for paths from

@@ -1,8 +1,6 @@
 //! Effect of a load on the figures that the API serves, as `projector audit --since` measures it.
 //!
-//! Ingest accesses only the log; Postgres belongs to the projector. Ingest therefore runs the program `projector`, if
-//! that program is in the same folder and an environment variable contains the URL of the projector's database.
-//! Otherwise the summary of the load names the command to run.
+//! Only the projector accesses Postgres. Ingest therefore runs the program `projector`, or names the command to run.
 
 use std::fmt::{Display, Formatter};
 use std::process::Stdio;

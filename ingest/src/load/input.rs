@@ -1,8 +1,5 @@
-//! Inputs of a load: files with a detected format and a content digest. The format is detected before any row is
-//! loaded.
-//!
-//! The digest covers the unpacked content. It also covers properties from outside the content, such as the kind or the
-//! symbol in a file name. Compression and folder do not change the digest.
+//! Inputs of a load: files with a detected format and a content digest. Compression and folder do not change the
+//! digest.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -21,7 +18,7 @@ pub(crate) struct LoadInput {
     pub format: FileFormat,
     /// Time zone of the exchange. Set if the date column contains UTC times that are midnight in this zone.
     pub zone: Option<ExchangeZone>,
-    /// Digest of the unpacked content and of the properties from outside it, as 64 hexadecimal digits.
+    /// Digest of the unpacked content and of [`FileFormat::identity_context`], as 64 hexadecimal digits.
     pub digest: String,
     /// Hash of the unpacked content. The load reads the file a second time to parse it. If the hash is then different,
     /// the file has changed, and the load fails.

@@ -1,8 +1,7 @@
-//! Producer of a load, on blocking threads: reads the inputs in order and passes record batches to the publisher.
+//! Producer of a load: reads the inputs in order and passes record batches to the publisher. It runs on blocking
+//! threads.
 //!
-//! Each file has a parser thread and an encoder thread. By default, a precheck reads a whole file before any of its
-//! rows is published. During the precheck, the batches of the file are stored temporarily. They are sent while the next
-//! file is read. The channels between the threads are bounded, so that reading waits if publishing is slower.
+//! By default, a precheck reads a whole file before its first batch is published.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -169,8 +168,6 @@ impl Producer {
     }
 }
 
-/// Encodes all row chunks, and passes the record batches to `emit`. The returned encoder contains the number of rounded
-/// prices, and copies of the rows for the review of the load.
 fn encode_pieces(
     pieces: Receiver<RowChunk>,
     recycle: SyncSender<PriceBatch>,

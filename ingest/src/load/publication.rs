@@ -21,7 +21,7 @@ pub(crate) struct Publication<'a> {
     /// Manifest of the run. [`Self::publish_manifest`] adds the state, the digest and the counts of batches and
     /// messages.
     pub manifest: RunManifest,
-    /// Ids of batches that must not be sent again: the log already has them, or this run has already accepted them.
+    /// Ids of the batches that are already in the log or accepted by this run. They are not sent again.
     in_log: HashSet<BatchId>,
     digest: blake3::Hasher,
     /// Number of batches of this run, by digest of the input and by kind of rows.
@@ -35,8 +35,7 @@ pub(crate) struct Publication<'a> {
 }
 
 impl<'a> Publication<'a> {
-    /// Creates a publication. `stored` lists the batches that the log already has, from this run and from earlier runs
-    /// with the same inputs.
+    /// Creates a publication. `stored` lists the batches that the log already has.
     pub(crate) fn new(log: &'a Log, manifest: RunManifest, stored: StoredBatches) -> Self {
         let StoredBatches { ids: in_log, messages } = stored;
         Self {

@@ -10,9 +10,8 @@ use crate::load::error::LoadError;
 use crate::load::report::LoadSummary;
 use crate::log::reader::Log;
 
-/// Adds the totals and the checks of the accepted rows to the summary. `before` are the symbols and dates of earlier
-/// runs. `log` and `before` are `None` if the log was not read. The as-of date of the review is the day of the newest
-/// price, or `today` if the load has no price.
+/// Adds the totals and the checks of the accepted rows to the summary. If `log` or `before` is `None`, the checks that
+/// need it are left out.
 pub(super) async fn check_rows(
     log: Option<&Log>,
     before: Option<&EarlierCoverage>,
@@ -32,8 +31,6 @@ pub(super) async fn check_rows(
     Ok(())
 }
 
-/// Adds the retractions that match no row of their source to the summary. `before` are the symbols and dates of earlier
-/// runs.
 async fn report_unmatched_retractions(
     log: &Log,
     total: &LoadStats,
@@ -49,8 +46,8 @@ async fn report_unmatched_retractions(
     }
 }
 
-/// Adds the numbers of dividends without a currency to the summary, one number for each assumed currency. The assumed
-/// currency comes from the newest reference record of the security, in the log or in this load.
+/// Adds counts of the dividends without a currency to the summary, by assumed currency. The assumed currency is the
+/// currency of the security.
 async fn report_assumed_currencies(log: Option<&Log>, total: &LoadStats, summary: &mut LoadSummary) {
     if total.missing_currencies.is_empty() {
         return;

@@ -1,9 +1,5 @@
-//! Run of a load: reads the inputs, and publishes them between a start manifest and a completion manifest.
-//!
-//! The start manifest stores the observation time. A resumed run uses the same time, and therefore gives equal batches
-//! with equal ids. The completion manifest is published after all batches are on disk. Both manifests contain the
-//! digests of the inputs. A later load with one of these inputs finds the run by the digest, and skips the batches that
-//! the log already has.
+//! Run of a load: publishes the inputs between a start manifest and a completion manifest. A resumed run takes its
+//! observation time from the start manifest, and so gives the same batches.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,7 +1,5 @@
-//! Publisher of record batches to the log. The number of unacknowledged messages is limited. A message without
-//! acknowledgement is sent again until a timeout.
-//!
-//! A message that is sent twice is stored once, because the log detects duplicates by the message id.
+//! Publisher of record batches to the log. It limits the number of unacknowledged messages. It sends an unacknowledged
+//! message again, and the log drops the duplicate by its message id.
 
 use std::time::{Duration, Instant};
 
@@ -48,8 +46,8 @@ pub(crate) struct OutgoingMessage {
     pub body: Bytes,
 }
 
-/// Encodes a manifest as the headers and the body of a message. The message id is a hash of `identity`, `number` and
-/// the manifest's source. If the log already has a manifest with this id, NATS drops the new one as a duplicate.
+/// Encodes a manifest as a message. The message id is a hash of the source, `identity` and `number`. NATS drops a
+/// message with a known id within its duplicate window.
 pub(crate) fn encode_manifest(
     manifest: RunManifest,
     identity: &str,

@@ -96,9 +96,8 @@ impl Log {
         Ok(manifests)
     }
 
-    /// Calls `each` for every manifest from `from_sequence` on, in log order. The arguments of `each` are sequence,
-    /// storage time and manifest. Returns the sequence of the last message on the subject of manifests, even if it is
-    /// damaged. Returns 0 if there is no such message.
+    /// Calls `each` with sequence, storage time and manifest, for every manifest from `from_sequence` on. Returns the
+    /// sequence of the last message read, even if it is damaged; 0 if there is none.
     pub(crate) async fn each_manifest(
         &self,
         from_sequence: u64,
@@ -157,9 +156,8 @@ impl Log {
         .await
     }
 
-    /// Calls `each` for the batches of a kind. Only messages with a sequence below `before_sequence` are read. If
-    /// `wanted` is true for the envelope of one batch, all batches of its message are passed to `each`. `wanted` must
-    /// therefore depend only on the run and the source, which are equal in all batches of a message.
+    /// Calls `each` for the batches of a kind in messages before `before_sequence`. `wanted` must depend only on the
+    /// run and the source, because it selects whole messages.
     pub(crate) async fn each_batch(
         &self,
         kind: Kind,
@@ -228,9 +226,8 @@ impl Log {
         self.skip_damaged(message, message.decode_batches())
     }
 
-    /// Replaces the content of a damaged message by an empty list, with a warning. The projector does not use a damaged
-    /// message either: it stores the message as a dead letter. But if a newer program version wrote the message, the
-    /// message is not damaged, and this function fails.
+    /// Replaces the content of a damaged message by an empty list, with a warning. Fails if a newer program version
+    /// wrote the message.
     fn skip_damaged<T>(
         &self,
         message: &LogMessage,
@@ -265,13 +262,12 @@ pub struct EarlierRuns {
     pub completed: Option<RunManifest>,
     /// Start manifest that an earlier attempt of this load published; `None` at the first attempt.
     pub started: Option<RunManifest>,
-    /// Limits of the search for batches of the load's inputs. The number is the first sequence at which such a batch
-    /// may be. The set contains the ids of the runs that may have published such batches. `None` if no run had one of
-    /// the inputs.
+    /// First sequence that may have batches of the inputs, and the runs that published them. `None` if no run had one
+    /// of the inputs.
     pub earlier: Option<(u64, HashSet<String>)>,
 }
 
-/// Finds the runs of a source that completed or started a load of any of `inputs`. `run` is the id of the new load.
+/// Finds the completed and started runs of `source` with at least one of `inputs`. `run` is the id of the new load.
 pub fn find_earlier_runs(
     manifests: Vec<(u64, RunManifest)>,
     run: &str,

@@ -40,8 +40,7 @@ pub(super) fn parse_day(text: &[u8], zone: Option<ExchangeZone>) -> Option<Naive
         .or_else(|| zone?.day_beginning_at(parse_utc_time(std::str::from_utf8(text).ok()?)?))
 }
 
-/// Parses the date of a price row. The row must be for a single day, so a week, a range or a time other than midnight
-/// is an error.
+/// Parses the date of a price row. A week, a range or a time of day is an error.
 pub(crate) fn parse_session_date(
     column: &str,
     text: &[u8],

@@ -1,10 +1,7 @@
-//! Detection of the exchange's time zone, for columns that give each date as the UTC time of local midnight.
+//! Detection of the exchange's time zone, for columns with dates as UTC times of local midnight.
 //!
-//! Tools that convert dates to UTC write `2021-06-30 22:00:00+00:00` for 1 July in Berlin. The local date is known only
-//! if all times of a column are midnights in one zone.
-//!
-//! East of Greenwich, the UTC date is one day before the local date. The file may mean either date. It means the local
-//! date if its UTC times change with the daylight saving of the zone, or if a UTC date is on a weekend.
+//! For example, 1 July in Berlin is written as `2021-06-30 22:00:00+00:00`. East of Greenwich, a column may mean either
+//! the UTC dates or the local dates.
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -12,17 +9,18 @@ use std::sync::LazyLock;
 use chrono::{DateTime, Datelike, NaiveDate, NaiveDateTime, NaiveTime, Utc, Weekday};
 use chrono_tz::Tz;
 
-/// Time zones of exchanges. The flag is true if the exchange has sessions on Sunday. Of several zones with the same
-/// midnights, the list contains only one. If several zones of the list fit, the first one is used.
+/// Time zones of exchanges. The flag is true if the exchange has sessions on Sunday. The first zone that fits a column
+/// is used.
 static ZONES: LazyLock<Vec<(ExchangeZone, bool)>> = LazyLock::new(|| {
     let zone = |line: &str| {
         let name = line.strip_suffix(" Sunday").unwrap_or(line);
         Some((ExchangeZone::parse(name)?, name != line))
     };
+    // Zones with equal UTC offsets are listed once.
     include_str!("exchange_zones.txt").lines().filter_map(zone).collect()
 });
 
-/// Time zone in which the UTC times of a column are midnights.
+/// Time zone of an exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ExchangeZone(Tz);
 
@@ -35,13 +33,13 @@ impl fmt::Display for ExchangeZone {
 /// Meaning of a column of UTC times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UtcTimeInterpretation {
-    /// Every time is midnight in UTC. The day is the written date.
+    /// All times are 00:00 in UTC. They mean the UTC dates.
     AsWritten,
-    /// Every time is midnight in this zone. The day is the local date.
+    /// All times are 00:00 in this zone. They mean the local dates.
     LocalDays(ExchangeZone),
-    /// Every time is midnight in this zone. The file may mean the local date or the UTC date, so the user must decide.
+    /// All times are 00:00 in this zone. They may mean the local dates or the UTC dates, so the user must decide.
     Uncertain(ExchangeZone),
-    /// The times are not midnights in any known zone, so the column has no dates.
+    /// The times are not 00:00 in any known zone. They are times of day instead of dates.
     Times,
 }
 
@@ -66,7 +64,7 @@ impl ExchangeZone {
         utc_time.and_utc().with_timezone(&self.0).naive_local()
     }
 
-    /// True if every time is midnight in this zone, and every local date is on a day of the week with sessions.
+    /// True if every time is midnight in this zone, on a day of the week with sessions.
     fn fits(self, has_sunday_sessions: bool, times: &[NaiveDateTime]) -> bool {
         let has_session = |day: NaiveDate| match day.weekday() {
             Weekday::Sat => false,
@@ -77,7 +75,7 @@ impl ExchangeZone {
     }
 }
 
-/// Decides which dates the UTC times of a column mean.
+/// Decides how the UTC times of a column become dates.
 pub(crate) fn interpret_utc_times(times: &[NaiveDateTime]) -> UtcTimeInterpretation {
     if times.iter().all(|utc_time| utc_time.time() == NaiveTime::MIN) {
         return UtcTimeInterpretation::AsWritten;
@@ -87,6 +85,7 @@ pub(crate) fn interpret_utc_times(times: &[NaiveDateTime]) -> UtcTimeInterpretat
     };
     // West of Greenwich, local midnight is on the same date in UTC. The UTC date and the local date then agree.
     let same_date = times.iter().all(|utc_time| zone.day_beginning_at(*utc_time) == Some(utc_time.date()));
+    // Times that follow daylight saving time, or UTC dates on a weekend, show that the local dates are meant.
     let summer_time = times.iter().any(|utc_time| utc_time.time() != times[0].time());
     let weekend = times.iter().any(|utc_time| matches!(utc_time.weekday(), Weekday::Sat | Weekday::Sun));
     if same_date || summer_time || weekend {

@@ -1,7 +1,5 @@
-//! Normalization of feed values: dates, numbers, currencies, symbols, and rules for a single row.
-//!
-//! All functions are pure. The error of an invalid value is a [`RowError`]. It has a stable reason code, and a message
-//! with the column and the cause.
+//! Normalization of feed values: dates, numbers, currencies, symbols, and rules for a single row. All functions are
+//! pure. Invalid values give a [`RowError`] with a stable reason code.
 
 mod cell_text;
 mod date;

@@ -1,5 +1,4 @@
-//! Parser of one bar. It converts all prices of the bar to the same number of decimal places, and checks the rules for
-//! a single bar (rule R28).
+//! Parser of one bar. All prices of the bar get the same number of decimal places. The bar must satisfy rule R28.
 
 use market::bars::{Bar, MISSING};
 use market::decimal::DecimalError;
@@ -114,8 +113,7 @@ impl ScaledBar {
     }
 }
 
-/// Converts a price of 0 to an absent value, because vendors write 0 for an unknown open, high or low. A close of 0 is
-/// an error.
+/// Converts a price of 0 to an absent value, because vendors write 0 for an unknown price.
 fn zero_to_absent(price: FixedPoint) -> FixedPoint {
     if price.mantissa == 0 { ABSENT } else { price }
 }

@@ -79,8 +79,7 @@ fn fits_limit(mantissa: i64, scale: u8) -> bool {
     mantissa.abs() < LIMIT || mantissa.abs() / POW10[usize::from(scale)] < LIMIT
 }
 
-/// Drops trailing zeros after the second fraction digit. All prices of a series have the same number of fraction
-/// digits, so the zeros would lengthen the other prices too.
+/// Drops trailing zeros after the second fraction digit. They would lengthen the other prices of the series.
 fn trimmed(mut mantissa: i64, mut scale: u8) -> FixedPoint {
     while scale > 2 && mantissa % 10 == 0 {
         (mantissa, scale) = (mantissa / 10, scale - 1);

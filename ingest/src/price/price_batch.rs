@@ -1,8 +1,7 @@
-//! Price batch: collects price rows, groups them by symbol, and cuts them into record batches. A record batch stores
-//! the values column by column.
+//! Price batch: groups price rows by symbol, and cuts them into record batches.
 //!
-//! A price batch is far larger than a record batch. Each symbol therefore has a long series, even if the file is in
-//! date order. Grouping and cutting depend only on the rows, so that the same file gives the same record batches.
+//! A price batch is far larger than a record batch, so each symbol has a long series. Equal rows give equal record
+//! batches.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,9 +13,7 @@ use crate::price::fixed_point::{LARGE_PRICE_PLACES, POW10};
 
 /// Maximum number of rows in a price batch. It limits the memory to about 32 MiB.
 pub(crate) const BATCH_ROWS: usize = 512 * 1024;
-/// Maximum number of different versions in a price batch, because the index of a version has 16 bits. A version
-/// combines revision, observation time, retraction and share basis. If every row has its own observation time, this
-/// limit is reached before [`BATCH_ROWS`].
+/// Maximum number of different row versions in a price batch, because a version index has 16 bits.
 const BATCH_VERSIONS: usize = 60_000;
 /// Estimated overhead of a series in a record batch, in bytes.
 const SERIES_BYTES: usize = 80;
@@ -40,8 +37,7 @@ pub(crate) struct ScaledPriceRow {
     pub volume: i64,
 }
 
-/// Price fields that few feeds have: volume-weighted average price (`vwap`), on the scale of the row, and number of
-/// trades.
+/// Price fields of few feeds. `vwap` (volume-weighted average price) has the scale of its row.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RareFields {
     pub vwap: i64,
@@ -64,8 +60,7 @@ impl PriceBatch {
         self.rows.len() >= BATCH_ROWS || self.versions.len() >= BATCH_VERSIONS
     }
 
-    /// Removes the rows but keeps their memory for the next rows, because it is slow to allocate the memory again. It
-    /// takes longer than sorting the rows.
+    /// Removes the rows, but keeps their memory. Allocation takes longer than sorting the rows.
     pub(crate) fn clear(&mut self) {
         self.rows.clear();
         self.extras.clear();
@@ -83,8 +78,7 @@ impl PriceBatch {
         [days().min(), days().max()]
     }
 
-    /// Ids of the symbols with at least one row that has prices and is not a retraction. `None` if the batch has no
-    /// retractions, because every symbol of the batch then has prices.
+    /// Ids of the symbols with at least one row that is not a retraction. `None` means all symbols of the batch.
     pub(crate) fn priced_symbols(&self) -> Option<HashSet<SymbolId>> {
         let retracted = |row: &&ScaledPriceRow| self.versions[usize::from(row.version)].retracted;
         let any = self.versions.iter().any(|version| version.retracted);
@@ -160,9 +154,7 @@ impl PriceBatch {
         cut
     }
 
-    /// Estimated encoded size of a bar, in bytes. The encoding stores the differences between bars as integers, which
-    /// are larger if the prices have more fraction digits. The real size is less than four times the estimate, which
-    /// keeps every record batch below the message limit.
+    /// Estimated encoded size of a bar, in bytes. The real size is less than four times the estimate.
     fn bar_bytes(&self, group: &[u32]) -> usize {
         let finest = group.iter().map(|index| self.rows[*index as usize].scale).max().unwrap_or(0);
         let price = 1 + usize::from(finest.max(2)).div_ceil(2);
@@ -176,8 +168,7 @@ impl PriceBatch {
 #[derive(Debug, Default)]
 pub(crate) struct SeriesBatches {
     pub batches: Vec<SeriesBatch>,
-    /// Number of rounded prices. All prices of a series have the same number of decimal places. If one price of the
-    /// series is very large, only eight places fit, and prices with more places are rounded to eight.
+    /// Number of rounded prices. If a series has a very large price, all its prices have at most eight decimal places.
     pub rounded: u64,
 }
 
@@ -208,8 +199,7 @@ impl SeriesBatches {
     }
 }
 
-/// Columns of the rows with the indexes in `order`, and the number of rounded prices. The scale of the columns is the
-/// largest scale of these rows. If a price does not fit an `i64` at that scale, the scale is 8.
+/// Columns of the rows with the indexes in `order`, and the number of rounded prices.
 fn series(batch: &PriceBatch, order: &[u32]) -> (Bars, u64) {
     let rows = || order.iter().map(|index| &batch.rows[*index as usize]);
     let finest = rows().map(|row| row.scale).max().unwrap_or(0);

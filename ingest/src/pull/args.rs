@@ -48,7 +48,7 @@ pub struct PullArgs {
     /// Symbols to fetch instead of the symbols in the manifest: KO,PEP or @FILE with one symbol per line
     #[arg(long, value_delimiter = ',', value_name = "SYMBOLS")]
     pub symbols: Vec<String>,
-    /// Names of the requests in the manifest that are sent; default: all requests
+    /// Names of the manifest's requests to send; default: all requests
     #[arg(long = "request", value_name = "NAME")]
     pub requests: Vec<String>,
     /// Folder for fetched responses until they are loaded, and for refused files

@@ -1,8 +1,7 @@
-//! Batch of fetched responses. The responses stay on disk until their rows are in the log.
+//! Batch of fetched responses. They stay on disk until their rows are in the log.
 //!
-//! Invariants: every complete response is recorded immediately. After a kill, the next pull therefore loads the
-//! recorded responses without a second request, and publishes none of their rows twice. Files are created through the
-//! handle of an open folder, and never through a symbolic link.
+//! Invariants: every complete response is recorded immediately, and not requested again after a kill. Files are created
+//! through a folder handle, never through a symbolic link.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -159,10 +158,9 @@ impl ResponseBatch {
         options
     }
 
-    /// Creates the folder for a page of a response, and returns the location of the page's file, which is not created
-    /// yet. Pages are counted from 1. Each page has its own folder, because all pages of a response have the same file
-    /// name.
+    /// Creates the folder for a page, counted from 1. The returned file does not exist yet.
     pub(super) fn create_page(&self, request: &PlannedRequest, page: usize) -> io::Result<PageFile> {
+        // Each page has its own folder, because all pages of a response have the same file name.
         let number = format!("{:03}-{page:03}", self.notes.responses.len() + 1);
         // A failed request may have left pages in this folder, because only a recorded response increases the number.
         remove_folder(&self.files_folder(BatchPart::New).join(&number))?;

@@ -1,14 +1,12 @@
 //! Call budgets: maximum number of API calls to a vendor, in sliding windows of time.
 //!
-//! A vendor may count calls in fixed windows, for example per calendar day, but the start of such a window is unknown.
-//! A sliding window is safe: if no period of this length exceeds the limit, no fixed window does.
+//! A sliding window is also safe if the vendor counts in fixed windows with unknown start.
 
 use chrono::{DateTime, TimeDelta, Utc};
 use serde::Deserialize;
 
-/// Number of parts into which a budget is divided. Before the calls of a part are made, an entry in the log charges all
-/// of them to the budget. If the process is killed, calls that are charged but not yet made are lost. With more parts,
-/// a kill costs fewer calls, but the log gets more entries.
+/// Number of parts in which a budget is charged. With more parts, a kill loses fewer charged calls, but the log gets
+/// more entries.
 const PARTS: u64 = 50;
 
 /// Maximum number of calls to the vendor per period.
@@ -53,15 +51,14 @@ impl BudgetPeriod {
     }
 }
 
-/// Calls that are charged to a budget. They must be made before `until`.
+/// Calls that are charged to a budget. They must be made before `until`, and count as made at `until`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BudgetCharge {
     pub calls: u64,
     pub until: DateTime<Utc>,
 }
 
-/// Either the number of calls that may be charged now, or the time at which the budgets have enough calls left for the
-/// next request.
+/// Result of [`compute_allowance`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum BudgetAllowance {
     /// Number of calls that may be charged now.
@@ -70,8 +67,8 @@ pub(super) enum BudgetAllowance {
     From(DateTime<Utc>),
 }
 
-/// Number of calls to charge at once, for a request that costs `cost` calls. It is usually the smallest budget divided
-/// by [`PARTS`]. It is at least `cost`, and at most the number of calls left in the budgets.
+/// Computes the calls to charge at once, for a request of `cost` calls and further requests. The number is the smallest
+/// budget divided by [`PARTS`], but at least `cost`.
 pub(super) fn compute_allowance(
     budgets: &[CallBudget],
     charges: &[BudgetCharge],
@@ -104,19 +101,18 @@ impl CallBudget {
     }
 }
 
-/// Duration of a charge's lease. The calls of the charge must be made before the end of the lease; unused calls are
-/// lost. The budget counts all calls as made at the end of the lease. The lease lasts at least twice `charge_duration`,
-/// which is the time that the previous charge needed to reach the log.
+/// Time within which the calls of a charge must be made; unused calls are lost. `charge_duration` is the time that the
+/// previous charge needed to reach the log.
 pub(super) fn lease_duration(
     budgets: &[CallBudget],
     calls: u64,
     cost: u64,
     charge_duration: TimeDelta,
 ) -> TimeDelta {
-    /// Minimum duration of a lease. The charge must be in the log before the lease ends.
     const MIN_LEASE: TimeDelta = TimeDelta::seconds(1);
     const MAX_LEASE: TimeDelta = TimeDelta::seconds(10);
     let shortest = budgets.iter().map(|budget| budget.per.length()).min().unwrap_or(MAX_LEASE);
+    // The charge must reach the log before its lease ends.
     let shortest_lease = MIN_LEASE.max(charge_duration * 2);
     if calls == cost {
         shortest_lease

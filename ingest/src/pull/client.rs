@@ -35,8 +35,7 @@ pub(super) enum RequestError {
     Failed(String),
     /// The server does not answer, or reports an error of its own, even after several attempts.
     NoResponse(String),
-    /// No further requests may be sent in this sync run, which is one round of due requests. `wait` is the pause before
-    /// the next request; `None` if a pause does not help.
+    /// The sync run must end now. The next sync run can send requests after `wait`; `None` if waiting does not help.
     Stop {
         reason: String,
         wait: Option<Duration>,
@@ -52,8 +51,8 @@ impl From<PullError> for RequestError {
 }
 
 impl VendorClient<'_> {
-    /// Sends the request for a page, and repeats it after a temporary error. Fails after the maximum number of
-    /// attempts, or if the vendor or the budget requires a wait that exceeds the maximum wait.
+    /// Sends the request for a page, with retries after temporary errors. Fails after [`MAX_ATTEMPTS`] attempts, or if
+    /// a pause would exceed the maximum wait.
     pub(super) async fn request_page(
         &mut self,
         template: &RequestTemplate,

@@ -1,9 +1,7 @@
-//! Credentials of connectors, for example API keys. They are read from environment variables and sent only to the
-//! vendor. They never appear in printed texts.
+//! Credentials of connectors, such as API keys, from environment variables. They are sent only to the vendor, and never
+//! printed.
 //!
-//! Invariant: outside of this file, only the AWS signer receives secrets. Other code can read a secret only in a
-//! request to which the credential was added. [`Credential::redact`] removes the secrets from every printed text.
-//! [`Credential::overwrite_secrets`] removes the secrets from every stored response, except very short secrets.
+//! Invariant: outside of this file, only the AWS signer receives secrets.
 
 use std::fs::File;
 use std::io;

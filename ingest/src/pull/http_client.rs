@@ -1,8 +1,7 @@
-//! HTTP client of a connector. It sends one request and writes the response to a file.
+//! HTTP client of a connector.
 //!
-//! Invariants: every wait has a timeout, and responses have a maximum size and a minimum speed. The credential is sent
-//! only to the vendor's hosts, even after redirects. A redirect or a link to the next page may lead to a host that the
-//! manifest does not name. Such a host must have a public address.
+//! Invariants: the time, size and speed of a response are limited. Only the vendor's hosts receive the credential.
+//! Hosts that the manifest does not name must have a public address.
 
 use std::fs::File;
 use std::io::Write;

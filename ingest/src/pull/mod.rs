@@ -1,5 +1,5 @@
-//! `ingest pull`: fetches data from vendors, once or on a schedule. A connector is a TOML file (the manifest) that
-//! describes the requests to one vendor. A sync run sends the due requests of one connector and loads the responses.
+//! `ingest pull`: fetches data from vendors, once or on a schedule. A connector is a TOML file (the manifest) with the
+//! requests to one vendor. A sync run sends the due requests of one connector.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -49,8 +49,8 @@ use sync::SyncRun;
 /// pause.
 const MIN_SYNC_PAUSE: Duration = Duration::from_secs(5);
 
-/// Runs the connectors that the command line names. Calls `report` at the end of each sync run. If a scheduled sync run
-/// cannot reach the log, the error is reported and the sync run is repeated. Returns the exit code of the program.
+/// Runs the connectors that the command line names, and returns the exit code. Calls `report` after each sync run. A
+/// scheduled sync run that cannot reach the log is repeated.
 pub async fn pull(
     args: &PullArgs,
     settings: &StreamSettings,
@@ -172,9 +172,8 @@ impl ConnectorRun<'_> {
         SyncRun { client, symbols: &symbols, settings, folder, pulled }.run().await
     }
 
-    /// Starts sync runs until shutdown. The first run starts immediately, because the run of the last scheduled time
-    /// may not have sent all requests. A further run starts at every scheduled time. If the call budget was exhausted,
-    /// a further run starts as soon as the budget allows calls again. Without a schedule, there is only one sync run.
+    /// Starts a sync run immediately, and then at every scheduled time until shutdown. Without a schedule, there is
+    /// only one sync run.
     async fn run_on_schedule(
         &self,
         report: impl Fn(Result<&PullReport, &PullError>),
@@ -184,6 +183,7 @@ impl ConnectorRun<'_> {
                 Ok(pulled) => {
                     report(Ok(&pulled));
                     let Some(schedule) = &self.connector.schedule else { return Ok(()) };
+                    // After an exhausted call budget, the next run starts as soon as calls are allowed again.
                     schedule.next_after(Utc::now()).into_iter().chain(pulled.again_at).min()
                 }
                 Err(PullError::Interrupted) => return Ok(()),

@@ -46,8 +46,7 @@ pub(super) fn next_page_url(
     }
 }
 
-/// True if the page `body` has no record. A page has no record if it is empty or its list of records is empty. `first`
-/// is the file of the first page. A later page also has no record if it consists of the header line of the first page.
+/// True if the page `body` has no record. A later page with only the header line of the page `first` also has none.
 pub(super) fn has_no_records(
     body: &Path,
     first: Option<&Path>,
@@ -116,8 +115,8 @@ fn first_line(path: &Path) -> io::Result<Vec<u8>> {
     Ok(line.trim_ascii().to_vec())
 }
 
-/// Value at a JSON pointer of a response, if it is a number or a text that is not empty; otherwise `None`. A response
-/// that is not JSON gives `None` if the page has no records (`is_empty`), and an error if the page has records.
+/// Number or non-empty text at a JSON pointer of a response; `None` if it is missing. Fails if a page with records is
+/// not JSON.
 fn text_at(body: &Path, pointer: &str, is_empty: bool) -> Result<Option<String>, String> {
     let file = File::open(body).map_err(|error| error.to_string())?;
     let response: Value = match serde_json::from_reader(BufReader::new(file)) {

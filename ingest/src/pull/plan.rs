@@ -1,5 +1,5 @@
-//! Plan of a sync run: one request per symbol or trading session. After a response, the log stores a bookmark of the
-//! request. The bookmark contains the last day that was fetched, and the next request continues from this day.
+//! Plan of a sync run: one request per symbol or trading session. The bookmark of a request stores the last day that
+//! was fetched.
 
 use std::collections::BTreeMap;
 
@@ -47,9 +47,8 @@ pub(super) struct PlannedRequest {
     pub file: String,
     /// Last day that the response covers. The bookmark of the response stores this day.
     pub through: NaiveDate,
-    /// Bookmark of the previous response to this request; `None` for a first request. If the URL contains the first or
-    /// last day to fetch, every request has a different URL. `etag` and `last_modified` are then `None`, because they
-    /// apply only to the URL of the previous request.
+    /// Bookmark of the previous response to this request. `etag` and `last_modified` are `None` if the URL changes with
+    /// the requested days.
     pub known: Option<Bookmark>,
     /// Meaning of a 404 response to this request.
     pub not_found: NotFoundMeaning,
@@ -90,9 +89,8 @@ pub(super) fn select_templates<'a>(
     Ok(connector.requests.iter().filter(is_wanted).collect())
 }
 
-/// Plans the requests of a template for all symbols and sessions. Requests without an earlier response come first. The
-/// others follow in the order of their last response, oldest first. If the call budget does not suffice for all
-/// requests, the next sync run therefore begins with the requests that this run did not send.
+/// Plans the requests of a template for all symbols and sessions. Requests without an earlier response come first, then
+/// those with the oldest response.
 pub(super) fn plan_requests(
     connector: &Connector,
     template: &RequestTemplate,

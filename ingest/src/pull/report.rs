@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::connector::Connector;
 use crate::load::report::LoadSummary;
 
-/// The text of a report names at most this number of failed requests, and at most this number of refused files.
+/// Maximum number of failed requests, and also of refused files, in the text of a report.
 const MAX_NAMED: usize = 10;
 
 /// Result of a sync run of a connector.
@@ -93,8 +93,8 @@ impl PullReport {
         }
     }
 
-    /// Exit code: 0 if all requests succeeded and all rows were loaded, 1 if only a part succeeded, 2 if nothing
-    /// succeeded. A request also succeeds if the vendor has no data for it.
+    /// Exit code: 0 for complete success, 1 for partial success, 2 for no success. A request also succeeds if the
+    /// vendor has no data for it.
     pub fn exit_code(&self) -> u8 {
         let whole = self.failed.is_empty() && self.refused.is_empty() && self.stopped.is_none();
         let something = self.unchanged + self.missing + self.fetched.saturating_sub(self.refused.len()) > 0

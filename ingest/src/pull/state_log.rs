@@ -1,11 +1,7 @@
-//! State log of a connector. It records the calls that were charged to the call budget. It also records the bookmark of
-//! each request, which contains the last day that was fetched.
+//! State log of a connector: charges to the call budget, and bookmarks of the requests.
 //!
-//! Each entry is stored in the message log as the manifest of a run without rows. A pull can therefore continue on
-//! another machine.
-//!
-//! Invariant: calls are charged before they are made. The log refuses a charge if another manifest was published since
-//! the state log was last read. Pulls on several machines therefore share one budget.
+//! Each entry is a manifest in the message log, so several machines share one budget. Calls are charged before they are
+//! made. The log refuses a charge from a process that has not read all manifests.
 
 use std::collections::BTreeMap;
 
@@ -115,8 +111,8 @@ impl<'a> StateLog<'a> {
         Ok(self.read_new_entries().await?)
     }
 
-    /// Publishes an entry. If `only_if_unchanged` is set and the log has a manifest that was not read yet, publishes
-    /// nothing and returns false.
+    /// Publishes an entry. With `only_if_unchanged`, publishes nothing if the log has a manifest after `read_to`.
+    /// Returns true if the entry was published.
     async fn publish_entry(
         &self,
         calls: u64,
@@ -155,8 +151,8 @@ impl<'a> StateLog<'a> {
                 }
             }
         });
-        // The sequence of a damaged message counts as read. If it did not, the log would always have a manifest after
-        // `read_to`, and would refuse every charge.
+        // The sequence of a damaged message counts as read. Otherwise a manifest would always follow `read_to`, and the
+        // log would refuse every charge.
         *read_to = read.await?.max(*read_to);
         Ok(())
     }

@@ -1,8 +1,7 @@
 //! Sync run of a connector: sends all due requests and loads the responses.
 //!
-//! The process may be killed at any time without harm, because of the order of the steps. Calls are charged before they
-//! are made. A response is recorded on disk before it is loaded. The bookmark of the request advances after the rows of
-//! the response are in the log. Then the response is removed from disk.
+//! A kill is harmless at any time. Responses are recorded on disk before they are loaded. Bookmarks advance after the
+//! rows are in the log.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;

@@ -98,8 +98,7 @@ fn unsplit_row(reject: &Reject) -> Map<String, Value> {
     Map::from_iter([("row".to_owned(), json!(reject.row))])
 }
 
-/// Cells of a table row by column name, without empty cells. If the file name contains a kind of rows, such as
-/// `prices`, the cell `kind` is added. `None` if the row and its header have different numbers of cells.
+/// Cells of a table row by column name, without empty cells. `None` if row and header have different numbers of cells.
 fn cells(columns: &str, reject: &Reject) -> Option<Map<String, Value>> {
     let sign = detect_delimiter(columns.as_bytes());
     let [columns, row] = [columns, reject.row.as_str()].map(|text| {

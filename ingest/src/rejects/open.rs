@@ -1,7 +1,5 @@
-//! Open rejects. A reject is open if its row was not corrected and its run was not undone.
-//!
-//! The corrected row contains the reject id, and may be in a file of any format. A load of the corrected row lists the
-//! reject id in its manifest, which closes the reject. If this load is undone, the reject is open again.
+//! Open rejects: their rows were not corrected, and their runs were not undone. A load of the corrected row closes the
+//! reject. An undo of this load opens the reject again.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,4 @@
-//! `ingest freshness`: age of the newest data of every feed.
-//!
-//! Only the hours of trading days count, so that a weekend or a holiday does not make a feed late.
+//! `ingest freshness`: age of the newest data of every feed. Only the hours of trading days count.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -66,13 +64,12 @@ pub enum FreshnessVerdict {
 pub struct FeedAge {
     /// Name of the source.
     pub source: String,
-    /// Kind of the rows. Rejects, and evidence about dividends from price files, are not listed.
+    /// Kind of the rows. The kinds `reject` and `evidence` are not listed.
     pub kind: Kind,
     /// Newest date in the rows; absent for rows without a date.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub newest: Option<NaiveDate>,
-    /// Completion time of the last load with rows of this kind: the time at which the log stored the load's completion
-    /// manifest.
+    /// Time at which the log stored the completion manifest of the last load with rows of this kind.
     pub loaded: DateTime<Utc>,
     /// Age in hours. Only the hours of trading days are counted.
     pub age_hours: f64,

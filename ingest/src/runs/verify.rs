@@ -1,9 +1,7 @@
 //! `ingest verify` and `ingest resume`: both publish record batches that are missing in the log. `verify` repairs
-//! completed runs. `resume` completes interrupted runs.
+//! completed runs, and `resume` completes interrupted runs.
 //!
-//! The manifest of a completed run contains the number of record batches per input (such as a file) and kind of rows.
-//! The id of a batch is computed from its source, input, kind and number, so the ids of all batches are known. To
-//! replace a missing batch, the original files are read again. The same files always give the same batches.
+//! Missing batches are created again from the original files. These always give the same batches and ids.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt::{Display, Formatter};
@@ -74,8 +72,8 @@ pub struct VerifyReport {
     pub lagging_replicas: Vec<LaggingReplica>,
     /// True if nats-server compresses the stream. A compressed stream may be damaged if the server is killed.
     pub compressed: bool,
-    /// True if the log is complete after the repair. It then has no damaged messages, missing batches, interrupted runs
-    /// or lagging replicas, and `unaccounted` is 0. Sequence numbers without a message may remain.
+    /// True if nothing is damaged, missing, interrupted, lagging or unaccounted for after the repair. Gaps in the
+    /// sequence numbers remain, because republished batches get new sequence numbers.
     pub whole: bool,
 }
 
@@ -146,7 +144,7 @@ impl Display for ResumedRun {
     }
 }
 
-/// Ids of all record batches of a completed run, computed from the batch counts in the manifest of the run.
+/// Ids of all record batches of a completed run, computed from its manifest.
 fn expected_batch_ids(run: &RunManifest) -> impl Iterator<Item = BatchId> {
     run.frames.iter().flat_map(move |cut| {
         let schema = schema_name(cut.kind);

@@ -1,12 +1,7 @@
-//! Reader of lines and CSV records from a feed. It returns byte slices of one reused buffer.
+//! Reader of lines and CSV records from a feed.
 //!
-//! The format is RFC 4180 with extensions for vendors' files. Lines may end in LF without CR. A quote inside an
-//! unquoted field is an ordinary character. The delimiter may also be a semicolon, a tab or `|`, if the header has no
-//! comma. Comment lines that begin with `#`, and a spreadsheet's line `sep=;`, may precede the header. The header may
-//! also begin with `#`, if its first column is named `#`, or if its number of fields equals that of the next line.
-//!
-//! Invariant: the memory for a record is limited. A record that is much longer than [`MAX_RECORD`] bytes causes an
-//! error.
+//! The format is RFC 4180 with extensions: LF line ends, other delimiters, and lines above the header. A record that is
+//! much longer than [`MAX_RECORD`] causes an error.
 
 use std::io::{self, Read};
 
@@ -22,8 +17,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub(crate) struct LineReader<R> {
     reader: R,
     buffer: Vec<u8>,
-    /// Position of the current record in the buffer. The field `next` is the position of the next line, and `end` is
-    /// the end of the bytes that were read.
+    /// Position of the current record in the buffer. `next` is the next line, and `end` the end of the bytes read.
     start: usize,
     next: usize,
     end: usize,
@@ -92,8 +86,8 @@ impl<R: Read> LineReader<R> {
         Ok(true)
     }
 
-    /// Returns a copy of the first following line for which `wanted` returns true; `None` if no such line is found. All
-    /// lines remain unread.
+    /// Returns a copy of the next line for which `wanted` is true; `None` if no such line is found. All lines remain
+    /// unread.
     fn peek_line(&mut self, wanted: impl Fn(&[u8]) -> bool) -> io::Result<Option<Vec<u8>>> {
         /// Maximum number of lines examined.
         const MAX_LINES: usize = 100;
@@ -232,11 +226,10 @@ impl<R: Read> CsvReader<R> {
         Ok(Some(CsvRecord { line: self.lines.line, raw, text, fields: &self.fields, delimiter, unclosed }))
     }
 
-    /// True if the current line is a comment above the header. A line that begins with `#` is not a comment but the
-    /// header in two cases. In the first case, its first column is named `#`. In the second case, it has at least two
-    /// fields, and as many fields as the next line that does not begin with `#`.
+    /// True if the current line is a comment above the header. The header itself may also begin with `#`.
     fn is_comment(&mut self) -> io::Result<bool> {
         let line = self.lines.current();
+        // A header may have a first column named `#`.
         let marked =
             line.starts_with(b"#") && !matches!(line.get(1), None | Some(b',' | b';' | b'\t' | b'|'));
         if self.begun || !self.comments || !marked {
@@ -244,6 +237,7 @@ impl<R: Read> CsvReader<R> {
         }
         let delimiter = self.delimiter.unwrap_or_else(|| detect_delimiter(line));
         let fields = width(line, delimiter);
+        // A header has as many fields as the next line.
         let below = self.lines.peek_line(|line| !line.trim_ascii().is_empty() && !line.starts_with(b"#"))?;
         Ok(fields < 2 || below.is_none_or(|below| width(&below, delimiter) != fields))
     }
@@ -253,8 +247,8 @@ impl<R: Read> CsvReader<R> {
         self.delimiter.unwrap_or(b',')
     }
 
-    /// Splits a record that contains quotation marks. If a quoted field is still open at the end of the line, the next
-    /// line is added to the record. Returns false if a quoted field is never closed.
+    /// Splits a record that contains quotation marks, and may extend over several lines. Returns false if a quoted
+    /// field is never closed.
     fn read_quoted(&mut self, delimiter: u8) -> io::Result<bool> {
         /// Maximum number of lines in a record. If a quoted field is still open after this number of lines, only the
         /// first line is rejected. The other lines are read again as separate records.

@@ -15,8 +15,7 @@ use crate::source::folder_handle::{FolderEntry, FolderHandle};
 use crate::source::standard_input::{self, StandardInput};
 use crate::source::zip_archive::ZipDirectory;
 
-/// Container of a feed file: none, or a zip archive. Compression such as gzip is not part of this type, because it is
-/// detected from the bytes of the file.
+/// Container of a feed file. Compression such as gzip is detected later, from the bytes of the file.
 #[derive(Debug, Clone)]
 pub enum Packing {
     Plain,
@@ -38,8 +37,7 @@ pub enum Encoding {
 pub struct FeedFile {
     /// Location of the file on disk, or of the archive that contains the file.
     pub location: FileLocation,
-    /// Name of the file in messages and in the log, for example `2024/prices.csv` in a folder or `feeds.zip/prices.csv`
-    /// in an archive.
+    /// Name of the file in messages and in the log, such as `2024/prices.csv` or `feeds.zip/prices.csv`.
     pub label: String,
     pub packing: Packing,
     pub encoding: Encoding,
@@ -126,9 +124,8 @@ pub(crate) fn find_feed_files(
 const NOT_UTF8: &str = "has a name that is not UTF-8: rename it";
 
 impl FoundFiles {
-    /// Adds a file to the feed files, the refused files or the skipped files, depending on the ending of its name.
-    /// `path` is the path of the file for messages. A file with an unknown ending gets the encoding `default`; if
-    /// `default` is `None`, the file is skipped.
+    /// Adds a file to the feed files, refused files or skipped files, by the ending of its name. A file with an unknown
+    /// ending gets the encoding `default`, or is skipped.
     fn add_file(
         &mut self,
         location: FileLocation,
@@ -215,8 +212,7 @@ fn is_hidden(name: &str) -> bool {
     name.split('/').any(|part| part.starts_with('.') || part == "__MACOSX")
 }
 
-/// Reason for refusing a file in an unsupported format, such as `.rar` or `.xlsx`, with a hint for the user. Only the
-/// ending of the name is checked. `None` if the file is not refused.
+/// Reason for refusing a file by the ending of its name, such as `.rar` or `.xlsx`; `None` for other files.
 fn unsupported_packing(name: &str) -> Option<String> {
     let (_, ending) = name.rsplit_once('.')?;
     Some(match ending.to_ascii_lowercase().as_str() {

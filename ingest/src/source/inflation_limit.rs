@@ -1,5 +1,4 @@
-//! Limits against zip bombs: compression ratio of a file, compression ratio of an archive, and unpacking time of an
-//! archive.
+//! Limits against zip bombs: compression ratios of files and archives, and unpacking time of archives.
 
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -1,8 +1,5 @@
-//! Conversion of a Parquet file to CSV text. The file is then loaded like a CSV file.
-//!
-//! Decimals keep their digits. A binary double is written as the shortest decimal that gives the same double, which is
-//! usually the vendor's original number. Invariant: a row group is read page by page, so that the row group need not
-//! fit in memory.
+//! Conversion of a Parquet file to CSV text. A binary double becomes the shortest decimal with the same value. Row
+//! groups are read page by page, to limit the memory.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,7 +1,6 @@
-//! Conversion of a feed file to UTF-8 text. The first bytes of the file determine how it is unpacked.
+//! Conversion of a feed file to UTF-8 text. Compression and encoding are detected from the first bytes.
 //!
-//! Invariant: a file is unpacked piece by piece, never completely in memory. A zip bomb causes an error after a limited
-//! amount of work.
+//! Invariant: a file is unpacked piece by piece, never completely in memory. A zip bomb causes an error.
 
 use std::io::{self, BufReader, Read};
 use std::sync::Arc;

@@ -1,7 +1,6 @@
-//! Zip archive. The central directory is read once, and all entries of the archive, often thousands, share this
-//! directory in memory.
+//! Zip archive. Its entries, often thousands, share one central directory in memory.
 //!
-//! Invariant: one limit of unpacked bytes and one limit of time apply to all entries together. Entries do not overlap.
+//! Invariant: the limits of unpacked bytes and of time apply to all entries together. Entries do not overlap.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};

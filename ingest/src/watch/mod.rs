@@ -1,8 +1,7 @@
 //! `ingest watch`: loads the files that arrive in a folder.
 //!
-//! Invariant: a file is moved only after its rows are in the log or the file is refused. If the watch is killed before
-//! it moves a file, the next watch loads the file again, but publishes no row twice. The folder is polled, which also
-//! works on network file systems.
+//! Invariant: a file is moved only after it was loaded or refused. A file that is loaded again after a kill publishes
+//! no row twice.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -70,8 +69,8 @@ pub struct WatchArgs {
     pub options: Vec<String>,
 }
 
-/// Loads files until shutdown. With `--once`, ends after all files in the folder were processed, and returns the number
-/// of files that could not be moved. Otherwise returns 0.
+/// Loads files until shutdown, or with `--once` until all files are processed. With `--once`, returns the number of
+/// files that could not be moved; otherwise 0.
 pub async fn watch_folder(
     args: &WatchArgs,
     settings: &StreamSettings,
@@ -94,6 +93,7 @@ pub async fn watch_folder(
             return Err(WatchError::Gone { folder: args.folder.clone() });
         }
         let mut pause = args.every;
+        // Polling also works on network file systems.
         for name in pending.poll(&watch.folder.folder, args.settle).map_err(unusable)? {
             match watch.process_file(&name, pending.state(&name)).await {
                 FileResult::Moved => {

@@ -1,4 +1,4 @@
-//! Pending files: files in a watched folder that are not yet processed.
+//! Pending files: files in a watched folder that are not yet loaded, or not yet moved.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};
@@ -52,7 +52,7 @@ struct PendingFile {
     retry_at: Option<Instant>,
 }
 
-/// Files in the folder that are not yet processed, by name.
+/// Files in the folder that are not yet loaded, or not yet moved, by name.
 #[derive(Debug, Default)]
 pub(super) struct PendingFiles {
     files: HashMap<OsString, PendingFile>,
@@ -92,7 +92,7 @@ impl PendingFiles {
         self.files.remove(name);
     }
 
-    /// Restarts the settle time: the file is loaded only after it was unchanged for the whole settle time from now on.
+    /// Restarts the settle time of a file.
     pub(super) fn restart(&mut self, name: &OsStr) {
         if let Some(file) = self.files.get_mut(name) {
             file.since = Instant::now();
@@ -106,8 +106,7 @@ impl PendingFiles {
         }
     }
 
-    /// Number of pending files, if all of them were processed but could not be moved. `None` if other files are
-    /// pending. `Some(0)` if no file is pending.
+    /// Number of files that could not be moved. `None` if other files remain to be processed.
     pub(super) fn only_postponed(&self) -> Option<usize> {
         self.files.values().all(|file| file.retry_at.is_some()).then_some(self.files.len())
     }

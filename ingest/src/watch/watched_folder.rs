@@ -87,8 +87,7 @@ impl WatchedFolder {
     }
 }
 
-/// First unused name in the sequence `name`, `name.2`, `name.3` and so on. A name is in use if the folder contains a
-/// file of this name, or a report about such a file.
+/// First unused name in the sequence `name`, `name.2`, `name.3`. A name with a report is in use too.
 fn find_unused_name(folder: &FolderHandle, name: &OsStr) -> io::Result<OsString> {
     let numbered = (2..=MAX_NAME_NUMBER).map(|number| with_ending(name, &format!(".{number}")));
     for name in std::iter::once(name.to_owned()).chain(numbered) {

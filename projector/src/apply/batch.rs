@@ -1,9 +1,8 @@
-//! Applies a batch of log messages to the facts (the tables with the loaded rows). Facts, dead letters, dirty symbols
-//! (symbols whose rows in the read tables must be derived again) and the checkpoint are written in one transaction.
+//! Applies log messages to the facts (the tables with the loaded rows). Facts, dead letters and checkpoint commit in
+//! one transaction.
 //!
-//! Record batches are applied in groups, each under a savepoint. If a group is refused, for example by Postgres, its
-//! savepoint is rolled back. Each half of the group is then applied separately. A single refused record batch is split
-//! in the same way, down to the refused row. The refused row becomes a dead letter; all other rows are applied.
+//! A refused group of record batches is split in halves, down to the refused row. This row becomes a dead letter; all
+//! other rows are applied.
 
 use std::collections::HashSet;
 
@@ -33,14 +32,11 @@ struct SequencedBatch {
     batch: RecordBatch,
 }
 
-/// Applies messages to the facts in Postgres, and updates `cache`.
+/// Applies messages to the facts in Postgres. Refused rows become dead letters. If the transaction rolls back, discard
+/// `cache`.
 ///
-/// The caller commits the transaction together with the checkpoint. If the transaction rolls back, the caller must
-/// discard `cache`.
-///
-/// A row becomes a dead letter if applying it fails with an error that has an [`ApplyError::dead_letter_code`]. If
-/// these messages have already failed several times, the caller sets `repeated`. A row with an
-/// [`ApplyError::repeated_code`] then becomes a dead letter too.
+/// `repeated` means that the messages have failed several times. Rows with an [`ApplyError::repeated_code`] are then
+/// refused too.
 pub async fn apply_messages(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
@@ -97,11 +93,7 @@ async fn apply_batches(
     Ok(letters)
 }
 
-/// Applies a group of record batches under a savepoint. Rolls the savepoint back if the group is refused.
-///
-/// Returns `None` on success, and the error with its dead-letter code if the group is refused. A group is refused if
-/// the error has an [`ApplyError::dead_letter_code`]. If `repeated` is true, an [`ApplyError::repeated_code`] is also
-/// enough. Fails with any other error.
+/// Applies a group under a savepoint. If refused, rolls back and returns the error with its dead-letter code.
 async fn apply_or_undo(
     transaction: &mut Transaction<'_>,
     fact_set: &str,

@@ -1,5 +1,4 @@
-//! Log reader. It reads every message after the checkpoint with one ordered JetStream consumer. If the server does not
-//! deliver a message to the consumer, the reader fetches the message by its sequence number.
+//! Reader of the log with an ordered JetStream consumer. Undelivered messages are fetched by sequence.
 
 use std::time::{Duration, Instant};
 
@@ -19,8 +18,7 @@ const MAX_MESSAGES: usize = 2_000;
 /// Maximum wait for the next message while a load is in progress. After this wait, the batch is returned without
 /// further messages.
 const LINGER: Duration = Duration::from_millis(250);
-/// If no message arrives for this time, the reader checks if the log has a message that the server did not deliver. The
-/// check is repeated at this interval until a message arrives.
+/// Interval at which a reader without new messages checks the log for an undelivered message.
 const STALL_CHECK_INTERVAL: Duration = Duration::from_secs(5);
 /// Maximum time for which a message may stay undelivered after a check found it in the log. The reader then stops using
 /// the consumer and fetches the message by its sequence.
@@ -72,8 +70,8 @@ pub struct LogReader {
     stream: Stream,
     /// Consumer that receives messages from the server; `None` while messages are fetched by sequence.
     messages: Option<pull::Ordered>,
-    /// Set if the consumer failed to deliver the next message. The reader then fetches this message by its sequence.
-    /// The value is the sequence of this message, or of the later message that the consumer delivered instead.
+    /// Set if the next message must be fetched by sequence. The value is the next sequence, or the later sequence that
+    /// the consumer delivered instead.
     gap: Option<u64>,
     after: Sequence,
     batch_bytes: u64,
@@ -89,7 +87,7 @@ pub struct LogReader {
 enum DeliveryState {
     /// The log has a next message, but the newly opened reader has not received a message yet.
     Pending,
-    /// The last check found no undelivered message, or a message arrived after the check.
+    /// The reader knows of no undelivered message.
     Current,
     /// A check found the next message in the log, but the server has not delivered it. `since` is the time of the first
     /// such check.
@@ -103,7 +101,6 @@ impl DeliveryState {
         Self::Stalled { since: if let Self::Stalled { since } = self { since } else { now } }
     }
 
-    /// True if the first check that found the undelivered message is at least [`STALL_TIMEOUT`] ago.
     fn has_timed_out(self, now: Instant) -> bool {
         matches!(self, Self::Stalled { since } if now.duration_since(since) >= STALL_TIMEOUT)
     }
@@ -153,11 +150,9 @@ impl LogReader {
         Ok(())
     }
 
-    /// Waits for the next batch. The batch contains all available messages, up to the size limit. If a load is in
-    /// progress, the reader also waits for the next messages of the load.
-    ///
-    /// If the previous batch was `unfinished`, the new batch may be empty. Cancel safe: messages that were read stay
-    /// buffered.
+    /// Waits for the next batch: all available messages, up to the size limit. During a load, also waits for later
+    /// messages. If none follow an [unfinished](MessageBatch::unfinished) batch soon, the next batch is empty. Cancel
+    /// safe.
     pub async fn next_batch(&mut self) -> Result<MessageBatch, ConsumeError> {
         while !self.is_batch_full() {
             if self.buffered.messages.is_empty() && !self.buffered.unfinished {
@@ -213,13 +208,8 @@ impl LogReader {
         }
     }
 
-    /// Checks that the server still delivers messages.
-    ///
-    /// Fetches messages by their sequence if the next message is malformed, if the consumer failed or skipped the next
-    /// message, or if the next message stays undelivered for `STALL_TIMEOUT`. For example, a damaged replica of the
-    /// stream may not deliver a message.
-    ///
-    /// Fails if the log has later messages, but lacks the next message. The server does not report this error itself.
+    /// Checks that the server still delivers messages. If it does not, fetches the next messages by their sequence.
+    /// Fails if the log has lost the next message.
     pub async fn check_delivery(&mut self) -> Result<(), ConsumeError> {
         if self.gap.is_none() && self.last_progress.elapsed() < STALL_CHECK_INTERVAL {
             return Ok(());
@@ -239,6 +229,7 @@ impl LogReader {
         };
         let now = Instant::now();
         self.delivery = self.delivery.after_stalled_check(now);
+        // For example, a damaged replica of the stream may not deliver a message.
         if message.is_malformed() || self.gap.is_some() || self.delivery.has_timed_out(now) {
             tracing::warn!(
                 sequence = next,

@@ -1,5 +1,4 @@
-//! Dead letters: messages and rows that could not be applied. A dead letter is stored with the reason and the origin of
-//! the row, in the same transaction as the other rows of the batch.
+//! Dead letters: messages and rows that could not be applied, stored with reason and origin.
 
 use event_log::sequence::Sequence;
 use store::copy::copy_into;
@@ -104,8 +103,7 @@ pub async fn list_dead_letters(
     Ok(rows.iter().map(DeadLetterEntry::from_row).collect::<Result<_, _>>()?)
 }
 
-/// Sets the status of the dead letters of one item of a message from `held` to `discarded`. An item may have one dead
-/// letter per fact set. Returns `false` if none of them has the status `held`.
+/// Discards the undecided dead letters of this sequence and item. Returns `false` if there are none.
 pub async fn discard_dead_letter(
     client: &tokio_postgres::Client,
     sequence: Sequence,

@@ -1,6 +1,5 @@
-//! Loads in progress, found from the run manifests in the log. If read tables (the tables for the API, derived from
-//! facts) are derived during a load, they lack the later rows of the load and must be derived again after the load has
-//! ended. While a load is in progress, the log reader therefore waits for more messages before it returns a batch.
+//! Loads in progress, found from the run manifests in the log. During a load, the log reader waits for more messages.
+//! Read tables from a partial load would have to be derived again.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};

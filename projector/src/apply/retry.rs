@@ -53,11 +53,8 @@ pub async fn retry_dead_letters(
     Ok(applied)
 }
 
-/// Reads the rows of dead letters from the log, as records in the canonical feed format. The records can be corrected
-/// and loaded again.
-///
-/// The first returned list contains the records. The second list contains the dead letters whose rows cannot be read,
-/// because their messages cannot be decoded.
+/// Reads the rows of dead letters from the log, in the canonical feed format. The rows can be corrected and loaded
+/// again. Also returns the dead letters whose messages cannot be decoded.
 pub async fn export_rows<'a>(
     log: &StreamSettings,
     letters: &'a [DeadLetterEntry],
@@ -76,8 +73,7 @@ pub async fn export_rows<'a>(
     Ok((records, unreadable))
 }
 
-/// Finds the record batch that contains an item of a message. `item` is the index of the item in the message. Returns
-/// the body of the record batch, and the index of the item in this body. Both indexes start at 0.
+/// Finds the record batch with an item of a message. Returns its body, and the item's index in this body.
 fn locate_item(batches: &[RecordBatch], item: usize) -> Option<(&Body, usize)> {
     let mut before = 0;
     batches.iter().find_map(|batch| {

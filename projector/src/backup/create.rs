@@ -1,5 +1,4 @@
-//! Creation of a backup. The tables come from one database snapshot, and the exported log ends with the last message
-//! that was applied before this snapshot. Tables and log therefore match.
+//! Creation of a backup. The exported log ends at the checkpoint of the exported database snapshot.
 
 use std::path::Path;
 use std::time::Duration;
@@ -41,8 +40,7 @@ pub struct BackupReport {
     pub messages: u64,
     /// Number of exported rows in all tables of the backup.
     pub rows: u64,
-    /// Number of messages that were in the log at the start of the backup, but are not in the backup, because the
-    /// projector had not applied them in time.
+    /// Number of log messages that the backup lacks, because the projector had not applied them in time.
     pub missing_messages: u64,
 }
 
@@ -129,13 +127,10 @@ async fn open_log(settings: &ProjectorSettings) -> Result<Option<(Context, Strea
     }
 }
 
-/// Begins a read-only transaction in which the served tables contain all applied facts. Fails if the tables still lack
-/// applied facts after [`CATCH_UP_TIMEOUT`]. Returns a row with the served generation and the checkpoint of its fact
-/// set.
+/// Begins a read-only transaction in which the served tables contain all applied facts. Fails after
+/// [`CATCH_UP_TIMEOUT`]. Returns the row of [`POSITION`].
 ///
-/// If a projector is running, also waits until the projector has applied the log up to sequence `last`, but not longer
-/// than [`CATCH_UP_TIMEOUT`]. If log messages are then still not applied, the transaction begins anyway, and the backup
-/// lacks these messages.
+/// First gives a running projector time to apply the log up to `last`.
 async fn begin_caught_up_snapshot(client: &Client, last: u64) -> Result<Row, BackupError> {
     let begun = Instant::now();
     while begun.elapsed() < CATCH_UP_TIMEOUT {
@@ -143,6 +138,7 @@ async fn begin_caught_up_snapshot(client: &Client, last: u64) -> Result<Row, Bac
         if let Some(position) = load_caught_up_position(client).await? {
             let checkpoint: Sequence = position.try_get("checkpoint")?;
             let behind = position.try_get::<_, bool>("follows")? && checkpoint.to_u64() < last;
+            // After the time limit, the backup lacks the messages that are not applied.
             if !behind || begun.elapsed() + POSITION_INTERVAL >= CATCH_UP_TIMEOUT {
                 return Ok(position);
             }

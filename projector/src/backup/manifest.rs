@@ -42,8 +42,7 @@ pub(super) struct BackupManifest {
     pub as_of: Option<NaiveDate>,
     /// Exported tables, in the order in which a restore imports them.
     pub tables: Vec<BackupTable>,
-    /// Discarded dead letters, each as a pair of numbers. The first is the sequence of the log message. The second is
-    /// the number of the row within the message, or 0 if the whole message is the dead letter.
+    /// Discarded dead letters, by message sequence and item number (0 for the whole message).
     pub discarded: Vec<(Sequence, i32)>,
     /// Checksums of the read tables, by table name.
     pub read_tables: Checksums,

@@ -46,7 +46,7 @@ pub struct RestoreReport {
     /// the backup. `None` if both versions are equal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub other_rules: Option<String>,
-    /// Numbers of accounts, keys and passwords that are valid again after the restore.
+    /// Counts of the restored accounts, keys and passwords.
     pub accounts: RestoredAccounts,
 }
 
@@ -58,9 +58,9 @@ pub struct RestoredAccounts {
     pub as_of: DateTime<Utc>,
     /// Number of accounts that are not deleted.
     pub accounts: i64,
-    /// Number of valid keys, including keys that were deleted or replaced after the backup.
+    /// Number of valid keys. A key that was deleted or replaced after the backup is valid again.
     pub keys: i64,
-    /// Number of passwords, including passwords that were changed after the backup.
+    /// Number of passwords. A password that was changed after the backup has its old value again.
     pub passwords: i64,
     /// Number of dashboard sessions in the backup. The restore ended all of them.
     pub ended_sessions: u64,

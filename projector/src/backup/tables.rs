@@ -115,9 +115,7 @@ sql_row! {
     #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
     pub(super) struct TableChecksum {
         pub(super) rows: i64,
-        /// Two sums, joined by a dot. The MD5 of each row is cut in two halves. The first sum adds 60 bits of each
-        /// first half, and the second sum adds 60 bits of each second half. The sums detect accidental changes, but not
-        /// forgery.
+        /// Two sums over the halves of the rows' MD5 digests, joined by a dot. They detect errors, not forgery.
         pub(super) sum: String,
     }
 }

@@ -31,13 +31,11 @@ pub(crate) const ANALYZE: &str = "analyze records; analyze bars";
 const NOTIFY: &str = "select pg_notify('projection', $1)";
 
 const FACTS_BYTES: &str = "select pg_table_size('records') + pg_table_size('bars')";
-/// Limit in bytes. The planner statistics are updated if the log messages since the last update exceed two limits: this
-/// number of bytes, and 1/[`ANALYZE_FRACTION`] of the size of the fact tables.
+/// Minimum bytes of log messages after which the planner statistics are updated again.
 const ANALYZE_MIN_BYTES: usize = 4 << 20;
 const ANALYZE_FRACTION: i64 = 8;
-/// Limit for derivations during a backlog of log messages. The read tables are derived during the backlog if two times
-/// exceed this limit: the time since the last derivation, and the estimated time until the end of the backlog.
-/// Otherwise, they are derived at the end of the backlog.
+/// Time without a derivation after which the read tables are derived during a backlog of log messages. If the backlog
+/// will end within this time, it is applied first.
 const MAX_DERIVE_DELAY: Duration = Duration::from_secs(60);
 /// Factor that limits the cost of derivations during a backlog. The time between two derivations is at least this
 /// factor times the duration of the previous derivation.
@@ -67,8 +65,7 @@ pub(crate) struct BatchWriter<'a> {
 }
 
 impl<'a> BatchWriter<'a> {
-    /// Creates a writer. The lease expires after `lease_length` without renewal. `reader` is a second connection. If
-    /// `sets_aside_repeated` is true, a row of the next batch that fails again becomes a dead letter.
+    /// Creates a writer. The lease expires after `lease_length` without renewal.
     pub(crate) fn new(
         lease: Lease,
         genesis: String,
@@ -109,8 +106,7 @@ impl<'a> BatchWriter<'a> {
         Ok(paused)
     }
 
-    /// Completes facts that an older program version stored. That version may not have stored the calendar years in
-    /// which each source has dividends, or the links between symbols of the same security.
+    /// Adds rows that an older program version did not store: dividend years of sources, and links between symbols.
     pub(crate) async fn complete_facts(&self, client: &mut Client) -> Result<(), RunError> {
         let transaction = client.transaction().await?;
         lease::confirm_epoch(&transaction, &self.lease).await?;

@@ -1,8 +1,7 @@
 //! Writer lease: one projector per fact set writes, and all other projectors are on standby.
 //!
-//! Every acquisition raises the epoch of the fact set. Every transaction locks the row of the fact set, and compares
-//! the epoch in the row with the epoch of the lease. A process that was suspended for some time, and lost its lease in
-//! this time, therefore cannot write.
+//! Every acquisition raises the epoch of the fact set, and every transaction checks the epoch. A process that has lost
+//! its lease therefore cannot write.
 
 use std::time::Duration;
 
@@ -64,10 +63,7 @@ pub async fn confirm_epoch(transaction: &Transaction<'_>, lease: &Lease) -> Resu
     Ok(())
 }
 
-/// Releases the lease, so that a standby can acquire it at once.
-///
-/// `ends` is true if the process ends. The name of the process is then removed from the row of the fact set. If `ends`
-/// is false, the name stays in the row, so that `projector status` still shows the process.
+/// Releases the lease. If `ends` is false, the process continues, and `projector status` still shows its name.
 pub async fn release_lease(client: &Client, lease: &Lease, ends: bool) -> Result<(), DbError> {
     client.execute(RELEASE, &[&lease.fact_set, &lease.epoch, &ends]).await?;
     Ok(())

@@ -1,5 +1,4 @@
-//! Identity check of the log. The facts must come from this stream, and the stream must have all messages after the
-//! checkpoint of the facts.
+//! Checks that the facts come from this stream, and that the stream has all later messages.
 
 use std::sync::atomic::Ordering;
 
@@ -44,11 +43,8 @@ pub(super) fn connect_count(context: &Context) -> u64 {
     context.client().statistics().connects.load(Ordering::Relaxed)
 }
 
-/// Fails if the log message at the checkpoint is not the message that was applied. In this case, the server has lost
-/// the end of the log, and has given the sequences of the lost messages to new messages.
-///
-/// `sequence` is the checkpoint, and `message` is the id of the applied message. The check passes if `message` is
-/// `None`, or if the log has no message at `sequence`.
+/// Fails if the message at the checkpoint `sequence` has another id than `message`. The server has then lost the end of
+/// the log and reused the lost sequences.
 pub(super) async fn check_position(
     context: &Context,
     settings: &ProjectorSettings,

@@ -1,7 +1,7 @@
 //! Daemon of the projector: acquires the lease, checks the identity of the log and applies batches.
 //!
-//! After a transient error, such as a lost connection, the daemon continues from the last checkpoint, with backoff. A
-//! permanent error halts the daemon. The reason for the halt is stored in the fact set's row.
+//! After a transient error, continues from the last checkpoint, with backoff. After a permanent error, stores the
+//! reason and halts.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -34,8 +34,7 @@ const SERVED: &str = include_str!("../../queries/generation_active.sql");
 pub(crate) const UNTIL: &str = "select until_sequence from fact_sets where name = $1";
 const HALT: &str = include_str!("../../queries/halt.sql");
 
-/// Limit for failed attempts to apply the messages after a checkpoint. In the attempt after this number of failures,
-/// each row that fails again becomes a dead letter.
+/// Number of failed attempts to apply the same messages. In later attempts, rows that fail become dead letters.
 const MAX_APPLY_ATTEMPTS: u32 = 5;
 /// Interval at which an idle daemon checks for a pause or a policy change.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -45,10 +44,8 @@ const FACT_SETS_INTERVAL: Duration = Duration::from_secs(2);
 /// if the server is frozen, `watch_server` ends the session.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Follows the log until shutdown, and applies it to several fact sets. These are the fact set of the served
-/// generation, and the fact sets of all generations that follow the log with this program's rule version.
-///
-/// With `until_caught_up`, stops when the read tables contain all messages that were in the log at the start.
+/// Applies the log until shutdown, to the fact sets of the served generation and of all generations that this program
+/// derives. With `until_caught_up`, stops after the messages that were in the log at the start.
 pub async fn run_projector(
     settings: &ProjectorSettings,
     until_caught_up: bool,
@@ -187,7 +184,6 @@ struct PositionFailures {
 }
 
 impl PositionFailures {
-    /// Resets the count if the checkpoint has changed since the last session.
     fn begin_at(&mut self, checkpoint: Sequence) {
         if checkpoint != self.checkpoint {
             *self = Self { checkpoint, count: 0 };

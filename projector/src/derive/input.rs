@@ -44,21 +44,17 @@ pub(crate) struct GenerationCache {
 pub(crate) struct DerivationTarget {
     pub identity: Identity,
     pub served: PublishedFingerprints,
-    /// Calendar years for which the close prices may suffice. If the stored bars of such a year equal its published
-    /// bars, a derivation loads only the close prices of the year.
+    /// Calendar years of which a derivation usually needs only close prices, if the bars are unchanged.
     pub closes: Range<i32>,
 }
 
 impl DerivationTarget {
-    /// `true` if a derivation needs only the close prices of a year. There are two conditions: the year is in `closes`,
-    /// and its stored bars equal its published bars. `digest` is the digest of the stored bars. It is compared with the
-    /// digest of the published bars.
+    /// `true` if the close prices of a year suffice. `digest` is the digest of the year's stored bars.
     pub(crate) fn closes_suffice_for(&self, year: i32, digest: i64) -> bool {
         self.closes.contains(&year) && self.served.years.get(&year) == Some(&digest)
     }
 
-    /// Removes the columns that later derivations do not need from the facts of the security's own symbol. `years` has
-    /// the digest of each published price year.
+    /// Reduces the facts of the security's own symbol to the columns that later derivations need.
     pub(crate) fn shrink_facts(
         &self,
         facts: &mut Arc<SymbolFacts>,
@@ -84,8 +80,7 @@ impl DerivationTarget {
         }
     }
 
-    /// Calendar years of published prices that are within [`DerivationTarget::closes`]. Each item has the symbol, the
-    /// year and the digest of the year's bars.
+    /// Published price years in [`DerivationTarget::closes`]: symbol, year and digest of the bars.
     pub(crate) fn published_close_years(&self) -> impl Iterator<Item = ServedYear<'_>> {
         let symbol = self.identity.symbol.as_str();
         self.served.years.range(self.closes.clone()).map(move |(year, digest)| (symbol, *year, *digest))
@@ -93,8 +88,7 @@ impl DerivationTarget {
 }
 
 impl GenerationCache {
-    /// Calendar years for which a derivation of the security may need only the close prices, not the other columns of
-    /// the bars.
+    /// Calendar years for which a derivation of the security may need only close prices.
     pub(crate) fn close_only_years(&self, identity: &Identity, market: &MarketContext) -> Range<i32> {
         if self.full_bars.contains(&identity.symbol) {
             return 0..0;

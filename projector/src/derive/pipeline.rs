@@ -28,8 +28,7 @@ use crate::write::journal::Journal;
 use crate::write::prepared_statements::PreparedStatements;
 use crate::write::read_tables;
 
-/// Number of securities per chunk. At most five chunks are in memory: one in each of the three stages and one in each
-/// of the two queues.
+/// Number of securities per chunk. Up to five chunks are in memory: in three stages and two queues.
 pub(crate) const CHUNK_SECURITIES: usize = 128;
 /// Capacity of the queues between the stages, in chunks.
 const QUEUE_DEPTH: usize = 1;
@@ -58,10 +57,7 @@ fn lock<'l, 'a>(caches: &'l Mutex<Caches<'a>>) -> MutexGuard<'l, Caches<'a>> {
 }
 
 /// Derives securities and writes them in the transaction of `statements`. Returns the number of changes to published
-/// rows.
-///
-/// `reader` must see the same facts as the transaction. It need not see the changes that the transaction makes to the
-/// read tables.
+/// rows. `reader` must see the same facts as the transaction.
 pub(crate) async fn derive_all(
     statements: &PreparedStatements<'_>,
     reader: &impl GenericClient,
@@ -182,10 +178,8 @@ impl DerivedChunk {
     }
 }
 
-/// Derives a chunk. If the close prices are not sufficient for a security, loads its facts again with all columns and
-/// derives it again.
-///
-/// Also returns the symbols of the securities that need all columns of bars in every derivation.
+/// Derives a chunk. If close prices do not suffice for a security, derives it again with all price columns. Also
+/// returns the securities that always need all columns.
 async fn derive_chunk(
     reader: &impl GenericClient,
     chunk: InputChunk,
@@ -241,7 +235,6 @@ async fn derive_in_parallel(
     Ok((DerivedChunk { built, facts }, incomplete))
 }
 
-/// Removes the columns that later derivations do not need from the facts of the derived securities.
 fn shrink_facts(
     derived: &[(DerivationTarget, EncodeOutcome)],
     facts: &mut FactsBySymbol,
@@ -297,10 +290,7 @@ struct DerivedSecurity {
     fund: Option<FundRows>,
 }
 
-/// Derives one security. Returns `None` if the close prices are not sufficient and all columns of bars are needed.
-///
-/// Dividend rows are not built if they equal the published rows. A panic in a metric becomes an error with the symbol
-/// of the security.
+/// Derives one security; `None` if all price columns are needed. A panic in a metric becomes an error with the symbol.
 fn derive_catching_panics(
     history: &History,
     market: &MarketContext,

@@ -1,8 +1,7 @@
-//! Sector statistics. A derivation updates the sectors of the derived securities. If a security has changed its sector,
-//! the former sector is updated too.
+//! Sector statistics. A derivation updates the current and former sectors of the derived securities.
 //!
-//! The statistics of a sector depend on the figures of all its securities (members). The members are therefore loaded
-//! from the read tables once, and then updated from derived rows.
+//! The statistics need the figures of all securities in a sector. The figures are loaded once, and then updated from
+//! derived rows.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

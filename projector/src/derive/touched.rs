@@ -1,7 +1,6 @@
-//! Incremental derivation. New facts mark their symbols dirty. A derivation finds the securities of the dirty symbols,
-//! derives these securities completely and replaces their rows.
+//! Incremental derivation. New facts mark symbols dirty, and the securities of dirty symbols are derived again.
 //!
-//! If the market date (R33), the source policy or the returns of the benchmark change, every security is derived again.
+//! If the market date (R33), source policy or benchmark returns change, every security is derived again.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -66,12 +65,10 @@ pub struct DerivationSummary {
 }
 
 impl Deriver {
-    /// Derives the securities that [`Deriver::find_touched`] returned, and sets the generation's data version to
-    /// `sequence`.
+    /// Derives the securities from [`Deriver::find_touched`], and sets the data version to `sequence`. After an error,
+    /// drop the deriver.
     ///
-    /// The schema of the generation must be first in the `search_path` of `transaction` and `reader`. `reader` must see
-    /// the same facts as `transaction`. If the facts are not committed yet, pass `transaction` itself as `reader`.
-    /// After an error the deriver must be dropped, because its state may not match the tables.
+    /// The schema of the generation must be first in both search paths. `reader` must see the facts of `transaction`.
     pub async fn derive(
         mut self,
         transaction: &Transaction<'_>,
@@ -92,7 +89,7 @@ impl Deriver {
         Ok((self, summary))
     }
 
-    /// Stores the inputs of the derivation in table `version`, and keeps the id of the writing transaction.
+    /// Stores the inputs of the derivation in table `version`.
     async fn advance_version(
         &mut self,
         transaction: &Transaction<'_>,

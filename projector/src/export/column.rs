@@ -41,7 +41,7 @@ enum ColumnValues {
     Decimals(Vec<u8>),
 }
 
-/// Appends an optional value to the buffered values of one variant.
+/// Appends an optional value to a column whose buffer is `ColumnValues::$variant`.
 macro_rules! push_value {
     ($column:expr, $variant:ident, $value:expr) => {{
         let value = $value;

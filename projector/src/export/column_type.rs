@@ -3,8 +3,7 @@
 use tokio_postgres::Column;
 use tokio_postgres::types::Type;
 
-/// Number of exported decimal places for a numeric column that is declared without a scale. It is enough for all
-/// values: amounts have 6 decimal places, percentages 4, prices at most 10, and factors 12.
+/// Decimal places of an exported numeric column that has no declared scale. Factors have the most decimal places: 12.
 pub(super) const SCALE: u32 = 12;
 /// Offset that Postgres adds to the type modifier of a numeric column.
 const MODIFIER: i32 = 4;

@@ -1,8 +1,7 @@
-//! `projector export --parquet DIR`: a generation as Parquet files.
+//! `projector export --parquet DIR`: a generation as Parquet files, from one database snapshot.
 //!
-//! One database snapshot is written to a temporary folder. All tables of an export therefore have the same data
-//! version. When all files are on disk, the folder is renamed to `DIR`, which must be absent or empty. `DIR` therefore
-//! never contains an incomplete export.
+//! The files are written to a temporary folder, which is renamed to `DIR` at the end. `DIR` therefore never contains an
+//! incomplete export.
 
 mod column;
 mod column_type;

@@ -34,10 +34,8 @@ pub(super) fn price_columns() -> Vec<ParquetColumn> {
     .into()
 }
 
-/// Exports prices as one of several parallel readers. Each reader writes the files of some calendar years. `reader` is
-/// the number of this reader, counted from 0. `readers` is the number of all readers.
-///
-/// Calls `wrote` after each written year of a security.
+/// Exports prices as reader number `reader` (from 0) of `readers` parallel readers. Calls `wrote` after each written
+/// year of a security.
 pub(super) async fn write_prices(
     client: &Client,
     (reader, readers): (i32, i32),

@@ -13,8 +13,7 @@ use super::error::ExportError;
 use super::file_writer::{ParquetFileWriter, TableFiles};
 use super::manifest::TableManifest;
 
-/// Query of an exported table. If the first column of the result is named `partition`, it contains a year, and the rows
-/// of each year are written to a separate folder.
+/// Query of an exported table. With a first column [`PARTITION`], each year is written to its own folder.
 pub(super) struct TableQuery {
     name: &'static str,
     statement: &'static str,

@@ -23,9 +23,7 @@ pub struct AppliedRecords {
     pub packed: Vec<u8>,
     /// `true` if the table already had a row with this key.
     pub replaces: bool,
-    /// Packed observations that the merge removed from the row. They are inserted into table `superseded_records`. For
-    /// each of them, the new row has an observation with the same content that is newer (by observation time, then line
-    /// number).
+    /// Packed observations that the merge removed from the row. They are inserted into table `superseded_records`.
     pub superseded: Vec<Vec<u8>>,
 }
 
@@ -45,7 +43,6 @@ pub struct AppliedBars {
     pub replaces: bool,
     /// Day number of the newest bar that is not retracted; `None` if all bars are retracted. Day 1 is 0001-01-01.
     pub last_day: Option<i32>,
-    /// Packed bars that the merge replaced. They are inserted into table `superseded_bars`. For each of them, the new
-    /// row has a bar of the same day that ranks higher, for example a later revision.
+    /// Packed bars that the merge replaced. They are inserted into table `superseded_bars`.
     pub superseded: Vec<Vec<u8>>,
 }

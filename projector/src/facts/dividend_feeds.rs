@@ -1,10 +1,7 @@
-//! Calendar years in which a source has at least one dividend. The dividend may be of any security.
+//! Dividend years: calendar years in which a source has a dividend of any security.
 //!
-//! These years show that the source carries dividends at all. If such a source covers a security but has no dividend
-//! for it, the security pays none. If no such source covers the security, its dividends are unknown (R38).
-//!
-//! Years are added only by dividend rows in the log, and are never removed. A new year of a source can change the
-//! dividend status of every security that the source covers.
+//! They show that the source carries dividends. A covered security without dividends then pays none (R38). A new year
+//! can change the status of every security that the source covers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::pin::pin;
@@ -22,17 +19,13 @@ use crate::error::ApplyError;
 
 const INSERT: &str = include_str!("../../queries/dividend_feeds_insert.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/dividend_feeds_mark_dirty.sql");
-/// Selects all stored dividends if the fact set has no dividend years. The years are missing if an older program
-/// version wrote the fact set.
 const STORED_DIVIDENDS: &str = "select symbol, source, packed from records
     where kind = 'dividend' and not exists (select from dividend_feeds)";
 
-/// Maps (source, year) to the sequence of the first log message with a dividend of this source in this year; 0 if
-/// unknown.
+/// Sequence of the first log message with a dividend, by source and calendar year; 0 if unknown.
 type FeedYears = BTreeMap<(String, i32), i64>;
 
-/// Stores the source and the year of each dividend in `batches`. If a year is new for a source, marks all symbols of
-/// the source dirty, so that their securities are derived again.
+/// Stores the source and year of each dividend. A new year marks all symbols of the source dirty.
 pub(crate) async fn apply_dividend_feeds(
     transaction: &Transaction<'_>,
     fact_set: &str,
@@ -50,7 +43,7 @@ pub(crate) async fn apply_dividend_feeds(
     insert_years(transaction, fact_set, &years).await
 }
 
-/// Adds the dividend years to a fact set that an older program version wrote without them.
+/// Fills table `dividend_feeds` from the stored dividends if an older program version left it empty.
 pub(crate) async fn fill_dividend_feeds(
     transaction: &Transaction<'_>,
     fact_set: &str,
@@ -68,8 +61,7 @@ pub(crate) async fn fill_dividend_feeds(
     insert_years(transaction, fact_set, &years).await
 }
 
-/// Source and year of a dividend; `None` if the dividend has no date, or if the source is `manual`, which is not a
-/// feed.
+/// Source and year of a dividend; `None` without a date, or for `manual`, which is not a feed.
 fn feed_year(source: &str, dividend: &Dividend) -> Option<(String, i32)> {
     let date = dividend.date().filter(|_| source != MANUAL)?;
     Some((source.to_owned(), date.year()))

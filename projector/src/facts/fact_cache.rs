@@ -1,14 +1,9 @@
-//! In-memory cache that keeps facts between batches. The facts are packed as in Postgres. A memory budget limits the
-//! size of the cache.
+//! In-memory cache of packed facts, limited by a memory budget.
 //!
-//! Cached facts always equal the tables: only the projector with the lease writes facts, and a projector that loses the
-//! lease drops its cache.
+//! Cached facts always equal the tables. Only the projector with the lease writes facts, and without the lease it drops
+//! its cache.
 //!
-//! Cached facts are never evicted to make room for others. All symbols are read every day in the same order. An
-//! eviction of the least recently read facts would therefore remove the facts that are needed next.
-//!
-//! The size of the cache is only an estimate. The cache therefore also stops growing if the memory of the whole process
-//! nears the budget.
+//! Facts are never evicted. All symbols are read daily in the same order, so an eviction would remove the next facts.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,8 +16,7 @@ use crate::facts::applied_facts::{AppliedBars, AppliedRecords};
 /// much memory even without a cache, for connections, fingerprints and chunks.
 const MIN_PROCESS_BYTES: usize = 128 << 20;
 
-/// Cache of facts by symbol. Usually, all facts of a cached symbol are in the cache. But for some calendar years, only
-/// the close prices of the bars are cached, because a derivation does not need the other columns.
+/// Cache of facts by symbol. A cached symbol has all its facts, but some years have only close prices.
 #[derive(Debug, Default)]
 pub struct FactCache {
     symbols: HashMap<String, Arc<SymbolFacts>>,
@@ -58,11 +52,10 @@ impl FactCache {
         self.bytes
     }
 
-    /// Adjusts the limit to the resident memory of the process, in bytes. `None` means that the memory is unknown.
-    ///
-    /// If the process uses more than 7/8 of the budget, and more than `MIN_PROCESS_BYTES`, the cache stops growing. The
-    /// rest of the budget is left for derivations and merges.
+    /// Stops the growth of the cache while the process nears the budget. `resident_bytes` is the memory of the process;
+    /// `None` if unknown.
     pub fn limit_by_resident_bytes(&mut self, resident_bytes: Option<usize>) {
+        // The rest of the budget is left for derivations and merges.
         let is_over = resident_bytes
             .is_some_and(|bytes| bytes > (self.budget - self.budget / 8).max(MIN_PROCESS_BYTES));
         self.limit = if is_over { self.limit.min(self.bytes) } else { self.budget };

@@ -1,11 +1,10 @@
-//! Stored records. All facts except prices are records. An observation is one version of a record, as a source reported
-//! it. All observations of one symbol, kind and source are packed in one row. If two observations have the same
-//! content, the row has only the newer one (by observation time, then line number). The older one is moved to table
-//! `superseded_records`. But if both are from the same record batch, the older one is dropped.
+//! Stored records: all facts except prices. A row packs all observations (versions of records) of one symbol, kind and
+//! source.
 //!
-//! A vendor may correct the symbol of a record that has an id. The observations with this id are then stored under
-//! every symbol that the record ever had. The derivation of a security therefore needs only the rows of the security's
-//! symbols. The result does not depend on the order of the messages.
+//! Of observations with equal content, only the newest stays in the row. Older ones from other record batches move to
+//! table `superseded_records`.
+//!
+//! If a vendor corrects the symbol of a record with an id, the record is stored under both symbols.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

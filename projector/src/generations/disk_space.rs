@@ -14,10 +14,8 @@ const ACTIVE: &str = "select generation from active";
 const SCHEMA_BYTES: &str = include_str!("../../queries/schema_bytes.sql");
 const DATA_DIRECTORY: &str = "select control.data_directory()";
 
-/// Logs the estimated size of a new generation. Fails if the disk has less free space than estimated.
-///
-/// The estimate is the size of the served generation. If the new generation needs a second fact set, pass the name of
-/// the current fact set as `second_fact_set`. The size of the current fact set is then added to the estimate.
+/// Logs the estimated size of a new generation. Fails if less disk space is free. If the generation needs a new fact
+/// set, `second_fact_set` is the current fact set.
 pub(crate) async fn check_disk_space(
     client: &Client,
     config: &Config,

@@ -1,8 +1,7 @@
 //! Selection of the served generation: promote, roll back, drop, pause, list.
 //!
-//! One row in the database names the served generation. A promotion derives the new generation up to the checkpoint of
-//! its facts, and then changes this row. Both steps are in one transaction. `pg_notify` then informs the API, which
-//! reads the new generation from the next request on.
+//! One row in the database names the served generation. A promotion brings the new generation up to date and changes
+//! this row, in one transaction. `pg_notify` then informs the API.
 
 use std::collections::BTreeMap;
 

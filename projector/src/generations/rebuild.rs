@@ -1,9 +1,7 @@
 //! `projector rebuild`: builds a new generation. The served generation stays in use until `projector promote`.
 //!
-//! A rebuild commits chunk by chunk and stores the last derived symbol, so that an interrupted rebuild can resume.
-//! Symbols whose facts change during the rebuild are marked dirty for the new generation. At the end, the dirty symbols
-//! are derived again. The generation then follows the log. But if only a part of the log was to be applied, the
-//! generation is frozen.
+//! Every chunk is committed, so an interrupted rebuild can resume. Securities whose facts change during the rebuild are
+//! derived again at the end.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroUsize;
@@ -153,7 +151,6 @@ async fn create_building(
     Ok(id)
 }
 
-/// Warns if the rules of the served generation differ from the defaults and also from the rules of the new generation.
 async fn warn_of_served_rules(client: &Client, requested: &Rules) -> anyhow::Result<()> {
     let served = match Generation::from_row(&client.query_one(SERVED, &[]).await?) {
         Ok(served) => served,
@@ -222,8 +219,7 @@ async fn derive_securities(
     Ok(left.len())
 }
 
-/// Derives the symbols that are dirty at the end of the rebuild, and copies the tables that were not rebuilt. From then
-/// on the generation follows the log. But if its fact set ends at a fixed sequence, the generation is frozen.
+/// Derives the dirty symbols, copies the tables that were not rebuilt, and sets the final state.
 async fn finish_rebuild(client: &mut Client, generation: &Generation) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     let row = transaction.query_one(LOCK, &[&generation.fact_set]).await?;

@@ -1,7 +1,6 @@
-//! Gauges and counters that are polled from Postgres and the log, for example the applied position, the quarantined
-//! rows and the age of every feed.
+//! Gauges and counters that are polled from Postgres and the log, for example the applied position.
 //!
-//! Invariant: the values describe the servers and not this process. A standby therefore reports the same values.
+//! Invariant: the values describe the servers, not this process. A standby therefore reports the same values.
 
 use chrono::{DateTime, NaiveDate, NaiveTime, Utc};
 use prometheus::{
@@ -93,8 +92,7 @@ impl Gauges {
         })
     }
 
-    /// Sets the metrics of one source and kind: the row count, the time of the newest load, and the newest day of the
-    /// rows. `labels` are the source and the kind. For kind `reject`, `rows` is the number of rejected rows.
+    /// Sets the metrics of one source and kind (`labels`). For kind `reject`, `rows` counts the rejected rows.
     pub(crate) fn set_feed(
         &self,
         labels: [&str; 2],

@@ -46,16 +46,14 @@ pub struct ProjectorMetrics {
     lagging_replicas: Mutex<Vec<String>>,
 }
 
-/// Progress of the fact set from which the served tables are derived, and the time of the last answer from Postgres.
-/// The health check uses both. A fact set is a set of tables with all rows that were loaded from the log.
+/// Inputs of the health check: the progress of the served generation's fact set, and the last answer from Postgres.
 #[derive(Debug)]
 struct ServedProgress {
     fact_set: String,
     checkpoint: i64,
     /// Number of log messages that are not yet applied to the fact set.
     pending: i64,
-    /// Start of the stall timeout. It is set to the current time when the checkpoint changes, when a batch was written,
-    /// when no message is pending, and while the fact set is paused.
+    /// Last time at which the fact set made progress, was paused or had no pending message.
     at: Instant,
     /// Number of batches that are being written.
     writing: u32,
@@ -160,7 +158,7 @@ impl ProjectorMetrics {
         }
     }
 
-    /// Restarts the stall timeout of a paused fact set.
+    /// Restarts the stall timeout. Called while `fact_set` is paused, because a pause is not a stall.
     pub(crate) fn record_progress(&self, fact_set: &str) {
         let mut progress = lock(&self.progress);
         if progress.fact_set == fact_set {
@@ -176,8 +174,6 @@ impl ProjectorMetrics {
         WriteInProgress(self, counts)
     }
 
-    /// Reason for a stall; `None` if there is no stall. A stall has two possible reasons. Either Postgres does not
-    /// answer, or this projector has the lease and pending messages, but has made no progress for too long.
     fn find_stall(&self) -> Option<String> {
         let progress = lock(&self.progress);
         let unanswered = progress.answered.elapsed();

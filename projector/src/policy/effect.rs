@@ -1,7 +1,6 @@
-//! Effect of a policy change: finds the securities that would get other published rows under the new policy.
+//! Effect of a policy change: finds the securities that would get other published rows.
 //!
-//! Usually, only securities with several sources get other rows. But if the change affects identities (the symbols of a
-//! security) or the returns of the benchmark, other securities can get other rows too.
+//! Usually, these have several sources. A change of identities or of benchmark returns can affect other securities too.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,9 +1,8 @@
-//! Source policy: ranks that decide which source is preferred. The policy is not part of the log, so that it can change
+//! Source policy: ranks that decide which source is preferred. The policy is not part of the log, so it can change
 //! without a new load.
 //!
 //! Invariant: all rows of a generation follow one policy. A change takes effect with the next generation, or at once
-//! with `--now`. With `--now`, every generation that follows the log and the live policy is derived again. All rows of
-//! such a generation change in one transaction.
+//! with `--now`.
 
 mod effect;
 
@@ -184,7 +183,7 @@ pub enum RuleState {
     Served,
     /// The served tables do not follow the rule yet. The next generation will follow it.
     Waits,
-    /// The rule was removed. The served tables follow it until the next generation is served.
+    /// The rule was removed from the live policy, but the served tables were derived with it.
     Ends,
 }
 
@@ -198,7 +197,7 @@ pub struct ListedRule {
     pub standing: RuleState,
 }
 
-/// Lists the rules of the live policy and of the served tables.
+/// Lists the rules of the live policy, and of the policy that derived the served tables.
 pub async fn list_rules(client: &Client) -> anyhow::Result<Vec<ListedRule>> {
     let live = load_policy(client).await?;
     let generation: GenerationId = client.query_one(SERVED, &[]).await?.try_get("id")?;

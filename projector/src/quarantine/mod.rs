@@ -1,7 +1,6 @@
 //! `projector quarantine`: quarantined rows and the decisions on them.
 //!
-//! A decision is an event in the log, so that exports, imports and rebuilds keep it. A later event can revoke the
-//! decision. After each of these events, the running projector derives the security again.
+//! A decision or its revocation is an event in the log. The running projector then derives the security again.
 
 mod args;
 mod decide;

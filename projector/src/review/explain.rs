@@ -1,7 +1,6 @@
-//! `projector explain SYMBOL METRIC`: explanation of a metric. It lists the observations, the chosen source with the
-//! reason for the choice, and the formula with its values.
+//! `projector explain SYMBOL METRIC`: the observations, the chosen source and the formula of a metric.
 //!
-//! The metric is computed again from the facts, with the market date, policy and rules of its generation.
+//! The metric is computed again from the facts, with the inputs of its generation.
 
 use anyhow::bail;
 use chrono::NaiveDate;

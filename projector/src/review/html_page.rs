@@ -52,8 +52,7 @@ impl HtmlFile {
     }
 }
 
-/// Writes sentences as an HTML list. The browser may break a line not only at a space, but also after a comma in rule
-/// parameters such as `a=1,b=2`.
+/// Writes sentences as an HTML list. Rule parameters such as `a=1,b=2` may break after a comma.
 pub(crate) fn write_list(page: &mut String, lines: &[String]) -> fmt::Result {
     if lines.is_empty() {
         return Ok(());
@@ -63,7 +62,6 @@ pub(crate) fn write_list(page: &mut String, lines: &[String]) -> fmt::Result {
     writeln!(page, "</ul>")
 }
 
-/// Allows a line break after each comma or plus sign that is followed by a letter, for example in `a=1,b=2`.
 fn breakable(text: &str) -> String {
     let mut breakable = String::with_capacity(text.len());
     let mut characters = text.chars().peekable();

@@ -48,8 +48,7 @@ impl SecurityContext {
         Ok(Self { history, as_of, benchmark, policy, rules })
     }
 
-    /// Loads a security as it was in a served data version, with the facts, policy and rules of this version. Sets the
-    /// search path to the fact set of the version.
+    /// Loads a security as it was in a served data version. Sets the search path to the fact set of the version.
     pub(crate) async fn load_known(
         transaction: &Transaction<'_>,
         symbol: &Symbol,

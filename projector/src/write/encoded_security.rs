@@ -60,9 +60,7 @@ impl EncodedRows {
         Self { digest: digest([encoded.as_ref()]), encoded }
     }
 
-    /// If `served` is `None`, encodes the rows of one table and computes their digest. Otherwise, the rows are
-    /// unchanged, and `served` has the digest of the published rows. The result then has this digest and no encoded
-    /// rows.
+    /// Encodes the rows of one table. For unchanged rows, `served` is their published digest, and nothing is encoded.
     fn encode_unless(
         served: Option<i64>,
         encode: impl FnOnce() -> Result<Bytes, EncodeError>,
@@ -82,11 +80,8 @@ pub(crate) struct EncodedYear {
 }
 
 impl EncodedSecurity {
-    /// Encodes the derived rows of a security. Rows that are known to be unchanged are not encoded.
-    ///
-    /// `dividends` has one hash per year, which covers all dividends with an ex-date in that year. `unchanged_years`
-    /// are the calendar years with prices that are known to be unchanged. `served` are the fingerprints of the
-    /// published rows.
+    /// Encodes the derived rows of a security, except unchanged ones. `dividends` has a hash for each year of ex-dates.
+    /// `unchanged_years` are the years with unchanged prices.
     pub(crate) fn encode(
         identity: &Identity,
         (derived, dividends): (&DerivedRows, BTreeMap<i32, u64>),
@@ -188,11 +183,8 @@ impl EncodedSecurity {
         }
     }
 
-    /// First year with changed dividends. The dividend rows of this year and of later years must be replaced. `None` if
-    /// all rows of the table must be replaced. Always `None` if `table` is not the table of dividends.
-    ///
-    /// If another process derived the published rows, the hashes of the single years are unknown. Only the digest of
-    /// the past rows is then compared. If it is unchanged, the result is `recent_year`.
+    /// First year with changed dividends. The rows of this and later years must be replaced. `None` if all rows of the
+    /// table must be replaced.
     pub(crate) fn first_differing_year(
         &self,
         table: &ReadTable,
@@ -201,6 +193,7 @@ impl EncodedSecurity {
         if table.name != DIVIDENDS {
             return None;
         }
+        // Another process derived the published rows. Only the digest of the past rows is known then.
         let Some(served_inputs) = &served.input_hashes else {
             let is_past_unchanged =
                 self.past_dividends.is_some() && self.past_dividends == served.digest(PAST_DIVIDENDS);
@@ -241,7 +234,7 @@ impl EncodedSecurity {
     }
 }
 
-/// Encoding of a journaled value that a security does not have, for example if it has no ticker events.
+/// Bytes whose digest marks the absence of a journaled value, for example of ticker events.
 pub(crate) const NOTHING: &[u8] = b"";
 
 /// Computes the digest of each journaled value. If a security has no ticker events or is in no dividend list, the

@@ -26,9 +26,8 @@ pub struct PublishedFingerprints {
     /// `true` if the generation had no rows when the projector started to derive it. The security then has no published
     /// rows that must be deleted.
     pub is_new: bool,
-    /// Digest of the security's rows in each table, in the order of `TABLES`. After them, the digests of the journaled
-    /// values (such as the dividend status) and the digest of the past dividends, if it is known. Empty if the security
-    /// was never written.
+    /// Digests of the security's rows and journaled values, in the order of `digest_index`. Empty if the security was
+    /// never written.
     pub tables: Vec<i64>,
     /// Digest of the published prices, by calendar year.
     pub years: BTreeMap<i32, i64>,
@@ -87,8 +86,7 @@ impl PublishedFingerprints {
         self.tables.get(digest_index(table)?).copied()
     }
 
-    /// Digest of the published dividend rows. `None` if the dividends changed since these rows were encoded, or if the
-    /// hashes of the published dividends are unknown. `input_hashes` has the hashes of the current dividends, by year.
+    /// Digest of the published dividend rows; `None` if the current dividends may differ.
     pub fn unchanged_dividends(&self, input_hashes: &BTreeMap<i32, u64>) -> Option<i64> {
         self.input_hashes
             .as_ref()

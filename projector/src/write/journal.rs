@@ -1,7 +1,7 @@
-//! Journal of published rows: a list of changed and removed rows. Clients read it to update their copies of the rows.
+//! Journal of published rows: a list of changed and removed rows, for clients with copies of the rows.
 //!
 //! Invariants:
-//! - Only rows of the served generation are journaled, in the same transaction that writes them.
+//! - Only rows of the served generation are journaled, in the transaction that publishes them.
 //! - Positions in the journal increase in commit order.
 //! - Projected (estimated) dividends are not journaled, because they have no id.
 
@@ -113,8 +113,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Journals each symbol that no longer names its former security. Also journals all rows of a security as changed
-    /// if the security gained or lost a symbol.
+    /// Journals symbols that a security lost, and all rows of securities that gained or lost a symbol.
     pub(crate) async fn record_renamed(
         &self,
         statements: &PreparedStatements<'_>,
@@ -136,11 +135,8 @@ impl Journal {
         Ok(())
     }
 
-    /// Journals the changes of one table in a promotion. A change is a difference between the generation `before`,
-    /// which was served until now, and the promoted generation.
-    ///
-    /// The schema of the promoted generation must be first in the search path. `symbols` are the securities with
-    /// differing rows in this table.
+    /// Journals the changes of one table in a promotion: its differences from the formerly served generation `before`.
+    /// The schema of the promoted generation must be first in the search path.
     pub(crate) async fn record_promotion(
         &self,
         statements: &PreparedStatements<'_>,
@@ -156,11 +152,8 @@ impl Journal {
         self.record_symbols(statements, table, symbols).await
     }
 
-    /// Stores the inputs of a derivation in table `version`. `changed` is true if securities were derived. Returns the
-    /// id of the current transaction.
-    ///
-    /// If the derivation creates a new data version of the served generation, also adds the version to the list of
-    /// served versions.
+    /// Stores the inputs of a derivation in table `version`, and records a new served data version. Returns the
+    /// transaction id.
     pub(crate) async fn advance_version(
         &self,
         transaction: &Transaction<'_>,

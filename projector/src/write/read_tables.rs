@@ -1,8 +1,5 @@
-//! Functions that write derived rows to the read tables. In most tables, all rows of a security are replaced if one of
-//! them changed.
-//!
-//! But in the table of dividends, rows with an ex-date before the first changed year can remain. In the table of
-//! prices, only the changed years are replaced.
+//! Functions that write derived rows to the read tables. A change usually replaces all rows of the security in the
+//! table. Dividends and prices can keep the rows of unchanged years.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -100,11 +97,7 @@ pub(crate) async fn replace_securities(
     Ok(changes + replace_prices(statements, securities).await?)
 }
 
-/// Splits changed securities into two groups. In the first group, all rows of a security are replaced. In the second
-/// group, only the rows from a first year on are replaced.
-///
-/// The first year is the same for all securities of the second group, so that one statement can replace their rows. It
-/// is the earliest year in which a dividend of any of them may have changed.
+/// Groups the securities by the rows to replace: all rows (`None`), or the rows from one common first year on.
 fn split_by_first_year<'a>(
     table: &ReadTable,
     changed: &[&SecurityUpdate<'a>],
@@ -209,8 +202,8 @@ async fn replace_prices(
     Ok(changes)
 }
 
-/// Finds the securities whose rows in one table differ between two generations. The generations are `before`, and the
-/// generation whose schema is first in the search path. `table` is the name of a read table or of a journaled value.
+/// Compares two generations: `before`, and the generation first in the search path. Returns the securities whose rows
+/// in `table` differ. `table` can also name a journaled value.
 pub async fn find_differing(
     transaction: &Transaction<'_>,
     before: GenerationId,
@@ -236,11 +229,8 @@ pub async fn load_identities(
         .collect()
 }
 
-/// Replaces rows of the table `symbols`. Each row maps a symbol (current or former) to the canonical symbol of its
-/// security. Only rows of the securities in `touched` are replaced.
-///
-/// If `unlisted` is true for a security, its rows are deleted and not replaced. Securities that gained or lost a symbol
-/// are journaled. Returns the number of securities with changed rows.
+/// Replaces the rows of the securities in `touched` in the table `symbols`. Deletes the rows of unlisted securities.
+/// Returns the number of securities with changed rows.
 pub(crate) async fn replace_symbols(
     statements: &PreparedStatements<'_>,
     journal: &Journal,

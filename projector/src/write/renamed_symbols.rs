@@ -1,8 +1,5 @@
-//! Symbols that name another security than before, because of a rename or the correction of a rename.
-//!
-//! A client follows the changes of a symbol. If the symbol now names another security, the client must delete the rows
-//! of the former security. It must also fetch the rows of the new one. Therefore, all rows of both securities are
-//! journaled as changed.
+//! Symbols that name another security than before, for example after a rename. All rows of both securities are
+//! journaled as changed, because clients follow the changes of a symbol.
 
 use std::collections::BTreeSet;
 
@@ -15,7 +12,7 @@ const DIFFERING: &str = include_str!("../../queries/symbols_differing.sql");
 /// Symbols that name another security than before.
 #[derive(Debug, Default)]
 pub(crate) struct RenamedSymbols {
-    /// Pairs of a symbol and a security that it no longer names.
+    /// Pairs of a symbol and its former security.
     former: BTreeSet<(String, String)>,
     /// Securities that gained or lost a symbol. Changes of the security's own canonical symbol do not count.
     securities: BTreeSet<String>,
@@ -34,8 +31,7 @@ impl RenamedSymbols {
         }
     }
 
-    /// Compares the symbols of the generation `before` with the symbols of the generation that is first in the search
-    /// path.
+    /// Compares the symbols of the generation `before` with those of the generation first in the search path.
     pub(crate) async fn since_generation(
         transaction: &Transaction<'_>,
         before: GenerationId,
@@ -51,7 +47,7 @@ impl RenamedSymbols {
         Ok(Self::between(&earlier, &later))
     }
 
-    /// Returns the pairs of a symbol and a security that it no longer names, as two arrays of equal length.
+    /// Symbols and their former securities, as two arrays of equal length.
     pub(crate) fn former_columns(&self) -> (Vec<&str>, Vec<&str>) {
         self.former.iter().map(|(symbol, security)| (symbol.as_str(), security.as_str())).unzip()
     }

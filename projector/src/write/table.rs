@@ -11,8 +11,7 @@ use crate::write::prepared_statements::PreparedStatements;
 
 const DELETE_SINCE: &str = include_str!("../../queries/delete_since.sql");
 
-/// Name of the table of dividends. If dividends of a security change, it can be sufficient to replace the rows from the
-/// first changed year on. In each other table of [`TABLES`], all rows of the security are replaced.
+/// Name of the table of dividends, the only one of [`TABLES`] in which rows can be replaced from a year on.
 pub(crate) const DIVIDENDS: &str = "dividends";
 /// Name of the table of splits.
 pub(crate) const SPLITS: &str = "splits";
@@ -53,12 +52,12 @@ pub(crate) const TABLES: [ReadTable; 11] = [
 /// the dividend status, and the dividend lists that contain the security.
 pub(crate) const JOURNALED_VALUES: [&str; 3] = ["events", "statuses", "lists"];
 
-/// Name of the digest of a security's dividend rows before last year. It shows a projector that has just started if
-/// only later rows must be replaced.
+/// Name of the digest of a security's dividend rows before last year. If it is unchanged, a restarted projector
+/// replaces only the rows from last year on.
 pub(crate) const PAST_DIVIDENDS: &str = "past_dividends";
 
-/// Index of a digest in the list of digests that is stored for each security. `name` is the name of a table or value.
-/// Returns `None` for an unknown name. The journaled values come after the tables, and [`PAST_DIVIDENDS`] is last.
+/// Index of a table, a value of [`JOURNALED_VALUES`] or [`PAST_DIVIDENDS`] in a security's list of digests. `None` for
+/// an unknown name.
 pub(crate) fn digest_index(name: &str) -> Option<usize> {
     let mut names = TABLES.iter().map(|table| table.name).chain(JOURNALED_VALUES).chain([PAST_DIVIDENDS]);
     names.position(|known| known == name)

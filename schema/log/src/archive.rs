@@ -1,12 +1,5 @@
-//! Log archive: a copy of the whole log in one file.
-//!
-//! The file is one zstd stream of records. Every record starts with the length of its body, as a 4-byte integer. The
-//! body follows, in postcard's encoding. The first record has the identity of the stream, a unique id. The last record
-//! has the number of messages and a digest. All other records are log messages.
-//!
-//! An imported log has the same identity as the original log. If no sequence number is missing in the original log, the
-//! imported messages also have the original sequence numbers. Database tables that were derived from the original log
-//! then stay valid.
+//! Log archive: a copy of the whole log in one zstd file of length-prefixed postcard records. An imported log keeps its
+//! identity. It keeps its sequence numbers if the original has no gaps.
 
 use std::fs::File;
 use std::io::{BufReader, BufWriter, ErrorKind, Read, Write};
@@ -101,11 +94,8 @@ impl ArchiveWriter {
         Ok(archive)
     }
 
-    /// Appends a message of the log.
-    ///
-    /// The NATS client cannot publish a message with a malformed header block. The archive therefore stores such a
-    /// block as the text of one valid header. The import can then publish the message, and later messages keep their
-    /// sequence numbers.
+    /// Appends a message. A malformed header block is stored as the text of a valid header, because the NATS client
+    /// cannot publish it.
     pub fn append_message(&mut self, message: &LogMessage) -> Result<(), ArchiveError> {
         self.write(&ArchiveRecord::Message(ArchivedMessage {
             sequence: message.sequence.to_u64(),

@@ -14,8 +14,7 @@ use crate::columns::{SymbolSeries, bars_json, decode_columns, encode_columns};
 use crate::error::{BatchError, RecordError};
 use crate::id::BatchId;
 
-/// Declares the enum `Body`. It has a variant for prices, a variant for the manifest of a run, and one variant for each
-/// kind with JSON rows.
+/// Declares the enum `Body`: variants for prices, for run manifests, and for each kind with JSON rows.
 macro_rules! bodies {
     ($($kind:ident => $body:ident($row:ty)),* $(,)?) => {
         /// Rows of a record batch, by kind.
@@ -66,8 +65,7 @@ macro_rules! bodies {
                 })
             }
 
-            /// Number of items in the batch. In a price batch, an item is all bars of one symbol. In any other batch,
-            /// an item is one row. An item that cannot be stored in the facts tables becomes a dead letter.
+            /// Number of items: symbols in a price batch, rows in any other batch.
             pub fn item_count(&self) -> usize {
                 match self {
                     Self::Prices(series) => series.len(),

@@ -65,8 +65,7 @@ pub(crate) fn decode_json<T: DeserializeOwned>(codec: Codec, bytes: &[u8]) -> Re
     }
 }
 
-/// Size of a body after decompression, in bytes. For a body compressed with zstd, this is the size in the header of the
-/// zstd frame, but at most `MAX_BYTES`. For a body without zstd compression, it is the length of `payload`.
+/// Size of a body after decompression, in bytes. A size that a zstd frame header states counts only up to `MAX_BYTES`.
 pub fn unpacked_length(payload: &[u8]) -> usize {
     let noted = zstd::zstd_safe::get_frame_content_size(payload).ok().flatten();
     let noted = noted.and_then(|length| usize::try_from(length).ok());

@@ -1,12 +1,5 @@
-//! Message of the log. A reader gets a message from a JetStream consumer, or requests it by its sequence number.
-//!
-//! Two kinds of messages cannot be received from a consumer, because of the NATS client. If a message has a malformed
-//! header block, the client drops its connection. If the header block has a status (for example `NATS/1.0 503`), the
-//! client does not pass the message on to the reader.
-//!
-//! Messages of both kinds can be requested by their sequence number, because the server then sends the header block as
-//! data. This module treats messages of both kinds as messages without headers, so their record batches cannot be
-//! decoded.
+//! Message of the log, received from a JetStream consumer or requested by its sequence number. Messages with a
+//! malformed header block or a status can only be requested, because the NATS client cannot receive them.
 
 use std::str::FromStr;
 
@@ -171,10 +164,8 @@ impl LogMessage {
     }
 }
 
-/// Parses a header block.
-///
-/// Returns `None` if a NATS client cannot parse the block. Also returns `None` if the block has a status, because a
-/// client treats a message with a status as a reply of the server.
+/// Parses a header block. `None` if a NATS client cannot parse it, or treats it as a server reply because of its
+/// status.
 fn parse_headers(block: &[u8]) -> Option<HeaderMap> {
     let mut lines = std::str::from_utf8(block).ok()?.lines().peekable();
     if lines.next()?.trim_end() != VERSION_LINE {

@@ -1,8 +1,5 @@
-//! Record batch: rows of one kind with their provenance. A log message has one or more batches (`shared.rs`).
-//!
-//! The same input is always divided into the same batches, and a batch id is a hash of the rows' provenance. Loading a
-//! feed again therefore gives the same ids. A stored batch is never edited. A reader stops at a batch if the format of
-//! the batch is newer than the reader's program version.
+//! Record batch: rows of one kind with their provenance. Loading a feed again gives the same batches with the same ids.
+//! A stored batch is never edited.
 
 use async_nats::HeaderMap;
 use bytes::Bytes;

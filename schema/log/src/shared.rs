@@ -1,8 +1,5 @@
-//! Shared message: several small record batches of one kind and run in one log message.
-//!
-//! A batch has the same id, file and line in a shared message as in a message of its own. If the same feed is loaded
-//! again, a batch may be in a message with other batches than before. It is still recognized by its id. One header has
-//! the envelopes of all batches, so the ids can be read without the bodies.
+//! Shared message: several small record batches of one kind and run in one log message. One header has all envelopes,
+//! so the batch ids can be read without the bodies.
 
 use async_nats::HeaderMap;
 use bytes::{Bytes, BytesMut};
@@ -17,8 +14,8 @@ use crate::record_batch::RecordBatch;
 
 /// Name of the header that has the envelopes of all batches, as a JSON array.
 const FRAMES: &str = "Dds-Frames";
-/// Body size, in bytes before compression, at which a message is full. A smaller message can take one more batch, even
-/// a batch of [`TARGET_BYTES`].
+/// Body size before compression, in bytes, from which a message takes no more batches. Below it, even a batch of
+/// [`TARGET_BYTES`] may be added.
 const ENOUGH_BYTES: usize = TARGET_BYTES / 2;
 /// Total size of the envelopes, in bytes, at which a message is full. nats-server accepts 64 KiB of headers, twice this
 /// size. The other half leaves room for one more envelope with a long file name.

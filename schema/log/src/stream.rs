@@ -1,8 +1,5 @@
-//! JetStream stream of the log: names, configuration and connection. Each kind of rows has its own subject.
-//!
-//! Invariants: the stream uses file storage without compression, and has no limit of age or size. If the server's
-//! storage is full, the stream rejects new messages and keeps all old messages. Deletes and purges are denied. Servers
-//! older than 2.10 are rejected, because they ignore the server option `sync_interval`.
+//! JetStream stream of the log: names, configuration and connection. The stream is append-only, uncompressed, and
+//! without limits of age or size. Each kind of rows has its own subject.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,8 +44,7 @@ const RETRIES: ConstantBuilder =
     ConstantBuilder::new().with_delay(Duration::from_millis(500)).with_max_times(4);
 /// Deduplication window: the time within which JetStream drops a message with a repeated id.
 const DUPLICATE_WINDOW: Duration = Duration::from_secs(120);
-/// Deduplication window during an import. It is short, because a log may contain the same message id twice, and the
-/// server must not drop the second message.
+/// Deduplication window during an import. It is short, because a log can contain the same message id twice.
 pub const RESTORE_WINDOW: Duration = Duration::from_millis(100);
 /// Hint for the operator if the stream is compressed.
 pub const COPY_HINT: &str = "copy the log into an uncompressed stream with ingest export, then ingest import \
@@ -211,12 +207,8 @@ impl StreamSettings {
         }
     }
 
-    /// Opens the stream for an import, and creates it if it does not exist.
-    ///
-    /// An existing stream must be empty or have the identity of the imported log. An empty stream gets this identity,
-    /// because nothing was derived from the stream yet.
-    ///
-    /// The deduplication window is short ([`RESTORE_WINDOW`]) until [`StreamSettings::end_import`] is called.
+    /// Opens or creates the stream for an import. An existing stream must be uncompressed, and empty or with the
+    /// identity `genesis_id`. Until [`StreamSettings::end_import`], the deduplication window is [`RESTORE_WINDOW`].
     pub async fn open_for_import(
         &self,
         context: &jetstream::Context,

@@ -1,11 +1,9 @@
-//! Benchmark: derives all metrics of a whole market from facts in memory, on all cores.
+//! Benchmark: derives all metrics of a market from facts in memory, on all cores. The securities share some histories,
+//! which together do not fit in the CPU caches.
 //!
 //! ```sh
 //! cargo bench -p market --bench derive -- --symbols 10000 --years 30
 //! ```
-//!
-//! The market consists of copies of a few hundred distinct histories. All distinct histories together fit in memory,
-//! but not in the CPU caches. The program prints the measured values and does not compare them with limits.
 
 #![expect(clippy::print_stdout, reason = "the figures are the program's output")]
 
@@ -69,8 +67,7 @@ fn observed<T: DeserializeOwned>(
     })
 }
 
-/// Builds bars. The close changes by at most about 0.8 % a day. In addition, the close is halved on each date in
-/// `splits`, or on the next session if the date has no session.
+/// Builds bars whose close changes by at most about 0.8 % a day, and is halved at each of `splits`.
 fn bars(random: &mut Random, sessions: &[NaiveDate], splits: &[NaiveDate]) -> Bars {
     let mut bars = Bars { scale: 2, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
     let mut close = 40_000 + random.below(80_000);

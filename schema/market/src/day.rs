@@ -24,8 +24,8 @@ pub(crate) fn previous_day(date: NaiveDate) -> NaiveDate {
     date.pred_opt().unwrap_or(NaiveDate::MIN)
 }
 
-/// Index of the first element of the sorted `days` that is not before `day`; `days.len()` if all elements are before
-/// `day`. Sessions are evenly spread, so interpolation search reads far fewer elements than binary search.
+/// Index of the first of the sorted `days` that is `day` or later, or else `days.len()`. Uses interpolation search,
+/// because sessions are evenly spread.
 pub(crate) fn position_on_or_after(days: &[i32], day: i32) -> usize {
     let (Some(first), Some(last)) = (days.first(), days.last()) else { return 0 };
     if day <= *first {

@@ -1,8 +1,5 @@
-//! History of one security: all facts about it, from all sources.
-//!
-//! A history contains every distinct observation of every source. The module `metrics` chooses between these
-//! observations. The explanation of a metric can also list the observations that were not chosen. After a change of the
-//! source policy, nothing must be loaded again, because the observations of all sources are present.
+//! History of one security: every distinct observation from every source. The module `metrics` chooses between them. A
+//! changed source policy therefore needs no new load.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -112,8 +109,7 @@ pub struct History {
     pub holdings: Vec<Observation<HoldingSnapshot>>,
     /// Decisions of operators about quarantined rows.
     pub decisions: Vec<Observation<Decision>>,
-    /// Evidence of dividends, found in price files of the security: a dividend column, or adjusted closes that imply a
-    /// payment.
+    /// Evidence of dividends in price files: a dividend column, or adjusted closes that imply a payment.
     pub evidence: Vec<Observation<DividendEvidence>>,
     /// For each source, the calendar years in which the source has a dividend of any security.
     pub dividend_feeds: DividendFeeds,

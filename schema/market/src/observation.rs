@@ -62,21 +62,16 @@ pub(crate) fn newest_by_key<'a, T, K: Ord>(
     newest
 }
 
-/// Rank of an observation among all observations with the same key, for example the same vendor id. The observation
-/// with the greatest rank is used.
-///
-/// Two ranks are compared by their first field. If it is equal, they are compared by their second field, and so on. No
-/// two rows have equal ranks, so the order in which rows arrive does not matter.
+/// Rank of an observation among all observations with the same key, for example the same vendor id. The greatest rank
+/// wins. Fields are compared in declaration order. No two rows have equal ranks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct VersionRank<'a> {
     /// Vendor's revision of the record.
     pub revision: i64,
-    /// Preference among rows with the same vendor id and the same revision (R29). A higher number is preferred. It is
-    /// 0 for rows without an id.
+    /// Preference among dividends or splits with the same vendor id and revision (R29); otherwise 0. A higher number is
+    /// preferred.
     ///
-    /// A retraction is preferred to all rows with the action `put`. Among `put` rows of a dividend, a row whose ex-date
-    /// agrees with its record date is preferred. If this does not decide, and among `put` rows of a split, the row with
-    /// more dates is preferred.
+    /// A retraction has the highest number. A `put` row has its rank by dates.
     pub preference: u32,
     /// Observation time, microseconds since 1970, UTC.
     pub observed_at: i64,

@@ -1,9 +1,8 @@
-//! Detection of sibling payments: different payments of one ex-date within one file (R29).
+//! Detection of sibling payments: different payments of one ex-date within one file, such as income and a capital gain
+//! (R29).
 //!
-//! A fund may distribute income and a capital gain on the same ex-date, and a vendor may give both rows the same type.
-//! The merge would take the second row as a correction of the first. Ingest therefore detects sibling payments while it
-//! reads the file, and stores in each row the amounts of its siblings. A row lists only siblings above it in the file.
-//! Ingest can therefore publish the row before it has read the rest of the file.
+//! Without sibling amounts, the merge would take the second payment as a correction of the first. A row lists only
+//! siblings above it, because ingest publishes rows while it reads the file.
 
 use std::collections::HashMap;
 
@@ -20,7 +19,7 @@ const FACTOR: Decimal = Decimal::from_parts(15, 0, 0, false, 1);
 #[derive(Debug, Default)]
 pub struct SiblingDetector {
     seen: Vec<FilePayment>,
-    /// For each hash of symbol, ex-date, type and currency, the index in `seen` of the last row with this hash.
+    /// Maps a hash of symbol, ex-date, type and currency to the index in `seen` of the last row with this hash.
     last: HashMap<HalfHash, usize>,
 }
 
@@ -43,10 +42,8 @@ struct FilePayment {
 }
 
 impl SiblingDetector {
-    /// Sets the sibling amounts of a row. A sibling amount is the amount of a different payment in an earlier row of
-    /// the file. Both rows have the same symbol, ex-date, type and currency.
-    ///
-    /// `type_text` is the vendor's type, empty if absent. It distinguishes vendor types that map to one canonical type.
+    /// Sets the sibling amounts of a row: the amounts of different payments in earlier rows. All these rows have the
+    /// same symbol, ex-date, type and currency. `type_text` is the vendor's type, empty if absent.
     pub fn set_siblings(&mut self, row: &mut EventRow<Dividend>, type_text: &str) {
         if row.action == Action::Retract {
             return;
@@ -71,8 +68,6 @@ impl SiblingDetector {
 }
 
 impl FilePayment {
-    /// True if two rows are versions of one record: both rows have the same id, or both have no id and their revisions
-    /// differ.
     fn is_version_of(&self, other: &Self) -> bool {
         self.id == other.id && (self.id.is_some() || self.revision != other.revision)
     }

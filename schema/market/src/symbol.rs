@@ -6,10 +6,8 @@ use std::iter::{once, once_with};
 use compact_str::{CompactString, format_compact};
 use serde::{Deserialize, Serialize};
 
-/// Ticker in canonical spelling: upper case, trimmed, one `.` between root and suffix.
-///
-/// Vendors spell a preferred share in four ways, for example `BAC-L` and `BAC PRL`. Parsing does not unify these
-/// spellings, because it does not know which securities exist. [`Symbol::spellings`] returns the symbols to look up.
+/// Ticker in canonical spelling: upper case, trimmed, one `.` between root and suffix. Preferred shares may have
+/// several spellings; [`Symbol::spellings`] returns the symbols to look up.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Symbol(CompactString);
@@ -58,10 +56,8 @@ impl Symbol {
         &self.0
     }
 
-    /// Symbols to look up for this symbol, best first. The first is the symbol itself. The second is the symbol of a
-    /// preferred share, if this symbol can be a spelling of one.
-    ///
-    /// For example, `BAC.L` and `BAC.PL` can both be spellings of the preferred share `BAC.PRL`.
+    /// Symbols to look up for this symbol, best first: the symbol itself, then the preferred share that it may mean.
+    /// For example, `BAC.L` may mean `BAC.PRL`.
     pub fn spellings(&self) -> impl Iterator<Item = Symbol> {
         let preferred = || {
             let (root, suffix) = self.0.rsplit_once('.')?;

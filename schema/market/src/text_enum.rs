@@ -1,8 +1,7 @@
 //! Macro for enumerations whose values have one text form in feeds, events, SQL, JSON and OpenAPI.
 
-/// Declares an enum without fields, and the text of each value. The macro implements the conversions between a value
-/// and its text for feeds, JSON and SQL, and the OpenAPI schema. `as` sets the name of the OpenAPI schema if it differs
-/// from the type name.
+/// Declares an enum without fields, with the text of each value in feeds, JSON, SQL and OpenAPI. `as` renames the
+/// OpenAPI schema.
 #[macro_export]
 macro_rules! text_enum {
     ($(#[doc = $doc:literal])* $vis:vis enum $name:ident $(as $schema:literal)? { $($(#[doc = $said:literal])* $variant:ident = $text:literal),+ $(,)? }) => {

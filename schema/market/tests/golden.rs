@@ -1,9 +1,6 @@
 //! Tests on worked cases of the domain rules. Derived figures are compared with the expected values of each case.
 //!
-//! There are two files of cases. The cases of `tests/fixtures/domain-cases.json` test the boundary values of each rule.
-//! The published cases are in a file next to the workspace, `../shared/golden/domain-cases.json`. If this file is
-//! missing, the test of the published cases is recorded as skipped. The tests of this file call the derivation
-//! directly. Integration tests load the cases of both files as feeds and check the API responses.
+//! The published cases are in a file outside the workspace. If it is missing, their test is recorded as skipped.
 
 mod golden_cases;
 

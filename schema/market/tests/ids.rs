@@ -85,7 +85,7 @@ fn a_new_ticker_renames_no_payment() {
     check(&["MID"], &former[..1], "MID");
 }
 
-/// Rows of one file with several payments of one day. Each row lists the amounts of the rows above it as siblings.
+/// Rows of one file with several payments of one day, marked as different payments by [`SiblingDetector`].
 fn file(seen: NaiveDate, amounts: &[Decimal]) -> Vec<Observation<Dividend>> {
     let mut same_day = SiblingDetector::default();
     let row = |(line, amount): (u64, &Decimal)| {

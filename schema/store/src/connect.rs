@@ -1,7 +1,7 @@
 //! Connections to the hosts of a URL. Each host has a time limit for connecting and signing in.
 //!
-//! A frozen server accepts connections and never replies, so every attempt would wait for the whole time limit. A host
-//! that did not reply in time is therefore tried last and with a shorter limit, until `UNRESPONSIVE_FOR` has passed.
+//! A host that did not reply in time is tried last until `UNRESPONSIVE_FOR` has passed. Otherwise a frozen server would
+//! delay every attempt.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -17,12 +17,12 @@ use tokio_postgres::{Client, Config, Connection, Socket};
 use crate::error::{DbError, error_chain};
 use crate::tls::{self, MakeRustlsConnect};
 
-/// Time limit for a host if it is the only one in the URL and the URL has no `connect_timeout`.
+/// Time limit for the only host of a URL without `connect_timeout`.
 const ONLY_HOST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Time limit for each host if the URL has several hosts and no `connect_timeout`.
 const HOST_TIMEOUT: Duration = Duration::from_secs(3);
-/// Time limit for an unresponsive host. A host is unresponsive for [`UNRESPONSIVE_FOR`] after an attempt without a
-/// reply. The limit applies if the URL has several hosts and no `connect_timeout`.
+/// Time limit for a host in the period [`UNRESPONSIVE_FOR`] after an attempt without a reply. It applies to URLs with
+/// several hosts and no `connect_timeout`.
 const UNRESPONSIVE_HOST_TIMEOUT: Duration = Duration::from_secs(1);
 /// Period after an attempt without a reply. During this period, the host is tried after all other hosts.
 const UNRESPONSIVE_FOR: Duration = Duration::from_secs(30);
@@ -99,10 +99,7 @@ pub async fn open_host(
 }
 
 /// Sends an empty query every `WATCH_INTERVAL` on a separate connection. Returns an error as soon as the server does
-/// not reply in time.
-///
-/// A statement to a frozen server never ends. Without this check, a caller that waits for a statement could not
-/// distinguish a frozen server from a slow statement.
+/// not reply in time. A caller can thus distinguish a frozen server from a slow statement.
 pub async fn watch_server(config: &Config) -> DbError {
     let mut watching: Option<Client> = None;
     loop {

@@ -48,10 +48,8 @@ const FACT_TABLES: &str = include_str!("../generation/fact_tables.sql");
 const GENERATIONS_VIEW_COMMENTS: &str = include_str!("../queries/generations_view_comments.sql");
 const DATABASE_GRANTS: &str = include_str!("../queries/database_grants.sql");
 
-/// Connection settings of a role. If the role has no URL of its own, the owner's URL is used, but with the role as the
-/// user.
-///
-/// `variable` is the environment variable that error messages name.
+/// Connection settings of a role. Without its own URL, a role uses the owner's URL with another user name. `variable`
+/// is the environment variable that error messages name.
 pub fn role_config(
     own_url: Option<&str>,
     owner_url: Option<&str>,
@@ -146,8 +144,8 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
     Ok(())
 }
 
-/// Grants the roles access to this database. [`migrate`] calls this function. After a database was copied, the function
-/// must be called for the copy, because Postgres does not copy the grants on a database.
+/// Grants the roles access to this database. A copied database needs this too, because Postgres does not copy grants on
+/// a database.
 pub async fn grant_database(owner: &Client) -> Result<(), DbError> {
     Ok(owner.batch_execute(DATABASE_GRANTS).await?)
 }

@@ -7,10 +7,8 @@ use tokio_postgres::GenericClient;
 
 const FILES: &str = "select frame, file from {frames} where frame = any($1) and file <> ''";
 
-/// Adds the name of the feed file to each observation (record or bar) that an explanation lists. The file is found by
-/// the id of the observation's record batch.
-///
-/// `frames` is the name of the fact set's table of record batches.
+/// Adds the name of the feed file to each observation that an explanation lists. `frames` is the fact set's table of
+/// record batches.
 ///
 /// # Errors
 /// Postgres rejects the query or is unreachable.

@@ -1,7 +1,5 @@
 //! Loader of a security's history from the packed facts of its symbols.
 //!
-//! The projector loads every affected security. The API loads a security to derive its metrics on a past day.
-//!
 //! Table names have no schema, because the `search_path` of the connection selects the fact set.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -140,12 +138,11 @@ pub async fn load_histories(
 
 /// Builds the history of a security from the facts of its symbols.
 ///
-/// `closes` is called only for bars of the canonical symbol, with a calendar year and the digest of its bars. If it
-/// returns true, only the closes of the year are unpacked.
+/// The predicate `closes` gets a calendar year and the digest of the year's bars. If it returns true, only closes are
+/// unpacked.
 ///
 /// # Errors
-/// The facts are damaged. [`FactsError::ClosesOnly`] if the history needs all columns of a year, but only its closes
-/// were loaded or unpacked.
+/// The facts are damaged. [`FactsError::ClosesOnly`] if a year with only closes needs all columns.
 pub fn build_history(
     identity: &Identity,
     facts: &FactsBySymbol,
@@ -203,10 +200,8 @@ fn empty_history(identity: &Identity, feeds: &DividendFeeds) -> History {
     }
 }
 
-/// Appends years of bars from one source. Bars of days on which the security did not have the symbol are left out.
-/// Returns true if bars were added.
-///
-/// Calls must be sorted by source and year. The first call for a source reserves memory for all its years.
+/// Appends bars from one source, except for days on which the security did not have the symbol. Returns true if bars
+/// were added. Calls must be sorted by source and year.
 fn add_years(
     history: &mut History,
     identity: &Identity,

@@ -1,10 +1,6 @@
 //! Past facts: the facts as they were known at an earlier sequence of the log.
 //!
-//! Every observation and every bar has the id of its record batch. The table `frames` has the sequence of each record
-//! batch. Superseded facts are kept in separate tables.
-//!
-//! The past facts at a sequence are a merge of all observations and bars from record batches up to this sequence. They
-//! have the same form as the current facts.
+//! They are merged from all current and superseded facts whose record batches have this sequence or a lower one.
 
 mod batch_index;
 
@@ -35,8 +31,7 @@ type RecordsKey = (String, Kind, String);
 /// Symbol, source and calendar year of a row of packed bars.
 type BarsKey = (String, String, i32);
 
-/// Facts of some symbols as known at one sequence of the log, and the securities that these symbols named at this
-/// sequence.
+/// Facts of some symbols as known at one sequence of the log, and the securities of these symbols.
 #[derive(Debug)]
 pub struct PastFacts {
     facts: FactsBySymbol,
@@ -45,7 +40,7 @@ pub struct PastFacts {
 }
 
 impl PastFacts {
-    /// Security that a symbol named at the sequence of these facts; `None` if the symbol named no security.
+    /// Security of a symbol, as known at the log sequence of these facts. `None` if the symbol had no security.
     pub fn identity(&self, symbol: &str) -> Option<&Identity> {
         let canonical = self.directory.symbols.get(&Symbol::from_stored(symbol))?;
         self.directory.identities.get(canonical)
@@ -82,8 +77,7 @@ impl PastFacts {
 pub struct FactHistory {
     records: BTreeMap<RecordsKey, Vec<Vec<u8>>>,
     bars: BTreeMap<BarsKey, StoredYear>,
-    /// Years with dividends: source, calendar year, and sequence of the first log message with a dividend of this
-    /// source and year.
+    /// Source, calendar year, and log sequence of the first message with a dividend of this source and year.
     feeds: Vec<(String, i32, i64)>,
     /// Log sequence of each record batch.
     sequences: HashMap<BatchId, i64>,
@@ -96,9 +90,8 @@ impl FactHistory {
         [FACTS, BATCHES].map(|text| text.replace("{facts}", fact_set))
     }
 
-    /// Loads the current and superseded facts of some symbols and of all symbols linked to them.
-    ///
-    /// `facts` and `batches` are the texts of [`FactHistory::statements`], or statements prepared from them.
+    /// Loads the current and superseded facts of some symbols and of all symbols linked to them. `facts` and `batches`
+    /// are the [`FactHistory::statements`], as texts or prepared.
     ///
     /// # Errors
     /// Postgres rejects a query or is unreachable, or the stored facts are damaged.
@@ -246,9 +239,8 @@ fn damaged_bars(symbol: &str) -> impl Fn(PackedBarsError) -> FactsError {
     move |source| FactsError::Bars { symbol: symbol.to_owned(), source }
 }
 
-/// Packs the known records of one symbol, kind and source. A record is known if `known` returns true for its record
-/// batch. Returns `None` if no record is known. `parts` are the packed current records and the packed superseded
-/// records.
+/// Packs the records of one symbol, kind and source for whose batches `known` returns true; `None` if there are none.
+/// `parts` are the packed current and superseded records.
 fn records_at(
     symbol: &str,
     kind: Kind,

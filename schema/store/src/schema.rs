@@ -21,8 +21,7 @@ pub fn newest_schema() -> i64 {
     versions.max().unwrap_or(0)
 }
 
-/// Fails if a newer program version migrated the database, because this program may read or write such a database
-/// incorrectly.
+/// Fails if a newer program version migrated the database. This program could read or write the database incorrectly.
 pub async fn refuse_newer_schema(client: &Client) -> Result<(), DbError> {
     let found: Option<i64> = match client.query_one(APPLIED, &[]).await {
         Ok(row) => row.try_get(0)?,

@@ -39,8 +39,8 @@ pub enum PackedColumns {
         days: Box<[u8]>,
         /// Closes, as differences from the previous close.
         close: Box<[u8]>,
-        /// The distinct versions (revision, observation time and provenance) of the bars, and for each bar the index of
-        /// its version.
+        /// Distinct versions (revision, observation time and provenance) of the bars, and the index of each bar's
+        /// version.
         versions: Box<[u8]>,
     },
 }
@@ -105,11 +105,8 @@ impl SymbolFacts {
         })
     }
 
-    /// Removes all columns except closes, days and versions from the years for which `closes` returns true. `closes`
-    /// gets the calendar year and the digest of the year's bars.
-    ///
-    /// Adjacent shrunk years are packed together. One column of thirty years is smaller and faster to read than thirty
-    /// columns.
+    /// Reduces years of bars to closes, days and versions. The predicate `closes` selects the years by calendar year
+    /// and digest. Adjacent reduced years are packed together.
     ///
     /// # Errors
     /// The columns are damaged.

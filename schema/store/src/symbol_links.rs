@@ -1,8 +1,7 @@
 //! Links between symbols that may name the same security.
 //!
-//! Symbols that are linked directly or through other symbols form a component. The security that a symbol names depends
-//! only on facts of the symbol's component. To find the security that a symbol named in the past, the facts of the
-//! component are therefore enough. The facts of the whole market are not needed.
+//! Symbols that are linked directly or through other symbols form a component. The facts of a component are enough to
+//! find the securities that its symbols named in the past.
 
 use std::collections::BTreeSet;
 
@@ -24,8 +23,8 @@ const IS_UNLINKED: &str = "select not exists (select from symbol_links) as unlin
 pub struct SymbolLinks(BTreeSet<(i64, String)>);
 
 impl SymbolLinks {
-    /// Links the current symbol and the former symbols of a security record. All versions of the record give the same
-    /// link, so the symbols of all versions become linked.
+    /// Links the current symbol and the former symbols of a security record. All versions of a record have the same
+    /// link digest, so their symbols are linked too.
     pub fn add_security(&mut self, observation: &Observation<Security>) {
         let record = &observation.record;
         let key = observation.security_ref.as_deref().or(observation.id.as_deref());

@@ -1,7 +1,7 @@
-//! TLS connections to Postgres, for URLs that require TLS (`sslmode=require`).
+//! TLS connections to Postgres, for URLs with `sslmode=require`. Other connections are unencrypted.
 //!
-//! The server's certificate is always verified. It must match the host name. It must be signed by a root certificate of
-//! the system or of the file `SSL_CERT_FILE`. Without `sslmode=require` the connection is unencrypted.
+//! The server's certificate must match the host name. It must be signed by a root certificate of the system or of the
+//! file `SSL_CERT_FILE`.
 
 use std::sync::Arc;
 

@@ -75,7 +75,7 @@ pub struct ServedVersion {
     pub fact_set: String,
     /// Version of the rules for deriving the data.
     pub method_version: String,
-    /// Version of the program that derived the data; empty in a row of [`CURRENT_VERSION`].
+    /// Version of the program that derived the data. The query [`CURRENT_VERSION`] returns an empty text instead.
     pub program_version: String,
     /// Symbol of the benchmark of beta.
     pub benchmark: String,
@@ -117,8 +117,8 @@ impl ServedVersion {
         })
     }
 
-    /// Policy and rules for deriving the data version again. `None` if the data version was derived with another
-    /// version of the rules than this program has. Also `None` if this program cannot read its policy or rules.
+    /// Policy and rules for deriving the data version again. `None` if this program has another method version, or
+    /// cannot read the stored policy or rules.
     pub fn derivable(&self) -> Option<&(SourcePolicy, Rules)> {
         self.inputs.as_ref().filter(|_| self.method_version == METHOD_VERSION)
     }

@@ -8,7 +8,7 @@ use clap::{Command, Parser};
 pub struct HiddenOptions {
     /// Names of the commands that ignore the options.
     pub commands: &'static [&'static str],
-    /// Ids of the options. The commands still accept the options.
+    /// Ids of the hidden options. The commands accept these options without an error.
     pub options: &'static [&'static str],
 }
 

@@ -1,6 +1,6 @@
 //! Escaping of CSV cells, so that no spreadsheet runs a cell as a formula.
 
-/// Escapes a cell that a spreadsheet would run as a formula. Such a cell begins with a formula sign, which may be
+/// Escapes a cell that a spreadsheet would run as a formula. The cell begins with a formula sign, which may be
 /// full-width (`＝`), or with a tab or line break.
 #[must_use]
 pub fn escape_formula(text: String) -> String {

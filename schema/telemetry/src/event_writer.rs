@@ -1,5 +1,5 @@
-//! Writer of log events to standard error. Every line of an event except the first is indented. A line break in a file
-//! name or other external text therefore cannot begin a line that looks like another event.
+//! Writer of log events to standard error. It indents every line of an event except the first. External text therefore
+//! cannot forge an event.
 
 use std::io::{self, Stderr, Write};
 

@@ -1,7 +1,6 @@
 //! Failpoints: named points of the code at which a test kills or stops the process, to check the recovery from disk.
 //!
-//! Invariant: the macro is empty in release builds. The kill signal comes from another process, so that no code
-//! of this process runs after it.
+//! Invariant: the macro is empty in release builds.
 
 use std::process::Command;
 use std::sync::OnceLock;
@@ -26,14 +25,14 @@ macro_rules! failpoint {
     };
 }
 
-/// Called when the process reaches the failpoint `name`. If the environment variable names another failpoint or is not
-/// set, nothing happens. Otherwise, the call is counted. When the number of calls equals `count` of the variable, the
-/// process gets `signal` of the variable.
+/// Counts the call if the environment variable names the failpoint `name`. Sends the variable's signal to the process
+/// when the variable's count is reached.
 pub fn pass_failpoint(name: &str) {
     static ARMED: OnceLock<Option<Armed>> = OnceLock::new();
     static PASSED: AtomicU64 = AtomicU64::new(0);
     let Some(armed) = ARMED.get_or_init(armed).as_ref().filter(|armed| armed.name == name) else { return };
     if PASSED.fetch_add(1, Ordering::SeqCst) + 1 == armed.count {
+        // Another process sends the signal, so that no code of this process runs after a `KILL`.
         let command = format!("kill -s {} \"$PPID\"", armed.signal);
         let sent = Command::new("sh").args(["-c", &command]).status();
         assert!(sent.is_ok_and(|status| status.success()), "failpoint {name}: no signal was sent");

@@ -11,9 +11,8 @@ use tracing_subscriber::{EnvFilter, Layer};
 use crate::event_writer::EventWriter;
 use crate::spans;
 
-/// Maximum log levels of libraries that would otherwise log secrets. rmcp logs keys in the arguments of tool calls,
-/// tokio-postgres logs password hashes in statement parameters. `RUST_LOG` cannot raise these levels. The maximum of
-/// tokio-postgres also suppresses `info` notices of Postgres, such as a list of dropped tables.
+/// Maximum log levels of libraries that would otherwise log secrets. `RUST_LOG` cannot raise these levels. rmcp logs
+/// keys, tokio-postgres logs password hashes.
 const LEVEL_CAPS: [&str; 2] = ["rmcp=error", "tokio_postgres=warn"];
 
 /// Time limit for sending the remaining spans when the program ends.

@@ -1,8 +1,7 @@
 //! Spans of requests, loads, log batches and admission batches, exported over OTLP/HTTP by builds with the feature
 //! `otlp`.
 //!
-//! Invariant: only the exporter subscribes to spans. Without an exporter, a span costs one comparison. If the export
-//! queue is full, new spans are dropped, so an unreachable collector does not delay requests.
+//! Invariant: an unreachable collector does not delay requests. If the export queue is full, new spans are dropped.
 
 use hyper::HeaderMap;
 use tracing::Span;

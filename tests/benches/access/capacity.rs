@@ -47,8 +47,7 @@ impl Bench {
         Ok([ticks_of(api.process.pid())?, of_postgres])
     }
 
-    /// Measures the memory of many idle connections. Also measures the rate of a load on other connections, once
-    /// without the idle connections and once with them.
+    /// Measures the memory of many idle connections, and their effect on the request rate of other connections.
     pub(crate) async fn open_connections(&mut self) -> Result<()> {
         if !self.asked("open connections") {
             return Ok(());

@@ -198,7 +198,7 @@ enum End {
 }
 
 impl End {
-    /// Determines the end from the head of the response. `None` if the head is not complete yet.
+    /// Reads from the head of a response how its body ends. `None` if the head is incomplete.
     fn of(buffer: &[u8]) -> Result<Option<End>> {
         let Some(head) = buffer.windows(4).position(|window| window == b"\r\n\r\n") else { return Ok(None) };
         let text = std::str::from_utf8(&buffer[..head])?.to_ascii_lowercase();

@@ -1,7 +1,5 @@
-//! Benchmark of the API under load, and of simple servers for comparison. The first simple server is axum with a static
-//! body of the size of a quote. Its rate is an upper bound. The other simple servers use the naive design, which
-//! executes three statements per request: key look-up, counter update and data query. One of them is in Rust. If Node
-//! and Python are installed, there is also one in Fastify and one in FastAPI.
+//! Benchmark of the API under load, and of simple servers for comparison. One of them is axum with a static body; its
+//! rate is an upper bound. The others use the naive design with three statements per request.
 //!
 //! ```sh
 //! cargo bench -p tests --bench access -- --symbols 10000 --accounts 2000 --seconds 3
@@ -9,11 +7,8 @@
 //! cargo bench -p tests --bench access -- --symbols 1000 --streams 1000
 //! ```
 //!
-//! All servers and the load generator run on the same machine in one run. The ratios are therefore comparable, although
-//! absolute figures vary between runs. Rate limits, quotas and address limits are raised so that no call reaches them.
-//! A call that is refused (4xx) ends the run. A call that fails with a server error (5xx) is counted. For each line of
-//! the result table that measures API calls, the benchmark checks that the stored usage of the accounts matches the
-//! number of answered calls. The benchmark sets no limits that the figures must meet.
+//! All servers and the load generator run on the same machine, so that ratios are comparable. A refused call (4xx) ends
+//! the run. A server error (5xx) is counted.
 
 #![expect(clippy::print_stdout, reason = "the figures are the program's output")]
 
@@ -59,7 +54,7 @@ struct Arguments {
     /// Number of repetitions of each measurement; the median is printed
     #[arg(long, default_value_t = 1)]
     rounds: usize,
-    /// Measures only the static body, and the lines of the result table whose name contains this text
+    /// Measures only the result lines with this text in their name, and the line `static body by axum`
     #[arg(long)]
     only: Option<String>,
     /// Counts the instructions or system calls per request, instead of measuring times; the script
@@ -73,8 +68,8 @@ struct Arguments {
     /// uses clearly more memory or open files, or more threads, at the end than at the beginning
     #[arg(long)]
     soak: Option<u64>,
-    /// Number of change streams to open at one server, instead of the other measurements; measures the time from the
-    /// end of a data load to the arrival of its event
+    /// Opens this number of change streams at one server, instead of the other measurements; prints the time from the
+    /// end of a data load to the arrival of the event
     #[arg(long)]
     streams: Option<usize>,
     /// Options with which the benchmark starts its own program as a simple server for comparison
@@ -89,7 +84,7 @@ struct Bench {
     arguments: Arguments,
     app: TestApp,
     seeded: Seeded,
-    /// Rates of the static body in requests per second, each with its number of connections.
+    /// Connections and requests per second of each measurement of `static body by axum`, the upper bound of all rates.
     limits: Vec<(usize, f64)>,
 }
 
@@ -162,8 +157,8 @@ impl Bench {
         self.arguments.only.as_ref().is_none_or(|only| name.contains(only.as_str()))
     }
 
-    /// Measures a load and prints its figures as one line. The line includes the rate as a share of the rate of the
-    /// static body. Returns `None` if the arguments do not select the line.
+    /// Measures a load and prints its figures as one line, with the rate as a share of the rate in `limits`. Returns
+    /// `None` if `--only` excludes the line.
     async fn line(&mut self, name: &str, load: &Load) -> Result<Option<Figures>> {
         if !self.asked(name) && !name.starts_with("static") {
             return Ok(None);
@@ -291,8 +286,8 @@ impl Bench {
         Ok(())
     }
 
-    /// Measures small responses alone, then together with lists and bulk responses. Of 64 connections, 51 request small
-    /// responses, 10 lists and 3 bulk responses.
+    /// Measures small responses on 51 connections, first alone, then together with other requests. The other requests
+    /// use 10 connections for lists and 3 for bulk responses.
     async fn mixed(&mut self) -> Result<()> {
         if !self.asked("mixed") {
             return Ok(());

@@ -23,7 +23,7 @@ const POOL: usize = 16;
 /// Maximum number of connections that wait to be accepted. It is the same as in the API.
 const BACKLOG: u32 = 4_096;
 
-/// Arguments for serving a rival. A process with these arguments measures nothing.
+/// Arguments with which the benchmark starts its own program as a rival server.
 #[derive(Debug, Args)]
 pub(crate) struct RivalArguments {
     #[arg(long, hide = true)]

@@ -108,8 +108,7 @@ async fn market(app: &TestApp, symbols: u32, years: u32) -> Result<String> {
     Ok(rows.first().context("a symbol with ten years")?.try_get(0)?)
 }
 
-/// Creates accounts of all tiers with one key each, and raises the limits of the tiers so that no call reaches them.
-/// Returns the keys.
+/// Creates accounts of all tiers, with limits that no call reaches. Returns one key for each account.
 async fn keys(app: &TestApp, accounts: u32) -> Result<Vec<String>> {
     let keys: Vec<String> = (0..accounts).map(|_| draw()).collect();
     let hashes: Vec<Vec<u8>> = keys.iter().map(|key| Sha256::digest(key.as_bytes()).to_vec()).collect();

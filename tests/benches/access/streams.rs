@@ -1,5 +1,5 @@
-//! Benchmark of open change streams (`GET /v1/changes`, server-sent events). It measures the memory per stream, and the
-//! time from the end of a data load (`ingest load`) to the arrival of the event at each stream.
+//! Benchmark of open change streams (`GET /v1/changes`): memory per stream, and time from the end of a data load to its
+//! event.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -18,8 +18,7 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 pub(crate) struct StreamFigures {
     streams: usize,
-    /// Ascending times from the end of a data load to the arrival of its first event, with one value per load and
-    /// stream. The time is 0 if the event arrived before the end of the load.
+    /// Times from the end of a data load to its first event at each stream, ascending. 0 if the event arrived earlier.
     times: Vec<Duration>,
     kilobytes: f64,
 }

@@ -25,9 +25,8 @@ const TABLES: [&str; 13] = [
     "sectors",
 ];
 
-/// Measures comparisons of the served generation with two others. The first is the generation `equal`, which has the
-/// same rows. One measurement skips rows with equal checksums, and another compares all rows (`--whole`). The second
-/// generation is rebuilt here as of `day_before`.
+/// Measures comparisons of the served generation with `equal`, which has the same rows, and with a generation rebuilt
+/// as of `day_before`.
 pub(crate) async fn compare(app: &TestApp, equal: &str, day_before: &str) -> Result<()> {
     let other = timed(app, Program::Projector, &["rebuild", "--as-of", day_before]).await?;
     println!("{:32} {:>8.1} s", "rebuild of the day before", other.seconds);
@@ -49,8 +48,8 @@ pub(crate) async fn compare(app: &TestApp, equal: &str, day_before: &str) -> Res
     export(app, read).await
 }
 
-/// Measures the export of the served generation to Parquet, or prints a note if the projector was built without the
-/// feature `parquet`. `read` is the number of seconds for reading two generations.
+/// Measures the export of the served generation to Parquet, if the projector was built with the feature `parquet`. The
+/// time is printed as a multiple of `read`, the seconds for reading two generations.
 async fn export(app: &TestApp, read: f64) -> Result<()> {
     let folder = app.folder().join("export").display().to_string();
     if app.projector(&["export", "--help"]).await?.success().is_err() {

@@ -1,5 +1,5 @@
-//! Benchmark of updates after the first load: daily bars, a split, corrections, a second source, and a day after a
-//! restart of the projector. The measured time of an update ends when the API serves the new data.
+//! Benchmark of updates after the first load, such as daily bars, a split and corrections. A measured time ends when
+//! the API serves the new data.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -101,8 +101,8 @@ impl Live<'_> {
         Ok(())
     }
 
-    /// Adds the next trading day. Returns the seconds from the start of the load until the API serves the date of this
-    /// day. If `split` is not empty, it is a symbol that has a 2:1 split on this day.
+    /// Adds the next trading day. Returns the seconds from the start of the load until the API serves this day. `split`
+    /// is a symbol with a 2:1 split on this day, or empty.
     async fn day(&mut self, name: &str, source: &str, split: &str) -> Result<f64> {
         let next = self.day.iter_days().skip(1).find(|day| is_session(*day));
         self.day = next.context("a next session")?;
@@ -132,9 +132,8 @@ impl Live<'_> {
         Ok(seconds)
     }
 
-    /// Adds `count` days. The file of each day also repeats the bars of up to four days that this function added
-    /// before. One in 200 repeated bars has another volume than before, and supersedes the earlier bar. At the end,
-    /// prints the size of the superseded facts as a share of all facts.
+    /// Adds `count` days, with files that also repeat up to four of the days before. One in 200 repeated bars is
+    /// corrected. Prints the share of superseded facts.
     async fn repeated_sessions(&mut self, count: u32) -> Result<()> {
         let mut recent: Vec<NaiveDate> = Vec::new();
         for number in 0..count as usize {

@@ -1,13 +1,11 @@
-//! Benchmark of the pipeline, from feed files to served read tables. Speeds are compared with a yardstick: a plain COPY
-//! of the same price bars into a Postgres table with a primary key.
+//! Benchmark of the pipeline, from feed files to served read tables.
 //!
 //! ```sh
 //! cargo bench -p tests --bench pipeline -- --symbols 1000 --years 30
 //! ```
 //!
-//! All steps run one after another, on private servers that lose no acknowledged data. Absolute times depend on the
-//! machine. The benchmark therefore also prints speeds as multiples of the yardstick's speed on the same machine. A
-//! slow step does not make the benchmark fail, unless the step exceeds a timeout of at least ten minutes.
+//! Absolute times depend on the machine. Speeds are therefore also printed as multiples of a yardstick: a plain COPY of
+//! the same price bars into a Postgres table with a primary key.
 
 #![expect(clippy::print_stdout, reason = "the figures are the program's output")]
 
@@ -226,7 +224,7 @@ async fn largest_tables(app: &TestApp, bars: u64) -> Result<()> {
     Ok(())
 }
 
-/// The size does not include the table of the yardstick.
+/// Size of the database without `bar_rows`, the table that [`copy_as_rows`] fills.
 async fn database_bytes(app: &TestApp) -> Result<u64> {
     let size: i64 = app
         .sql_value("select pg_database_size(current_database()) - pg_total_relation_size('bar_rows')")

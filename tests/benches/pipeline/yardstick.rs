@@ -1,5 +1,5 @@
-//! Lower bound for the time to process one new day of prices. It is the sum of two times: deriving the rows of every
-//! security from its price history, and copying the changed rows into Postgres.
+//! Lower bound for the time to process one new day of prices: deriving the rows of every security, and copying the
+//! changed rows into Postgres.
 
 use std::time::{Duration, Instant};
 
@@ -15,8 +15,7 @@ use market::row::JsonColumn;
 use store::history::load_histories;
 use tokio_postgres::Client;
 
-/// Read tables in which a new day changes every row. `prices` and `bars` are not in this list, because a new day
-/// changes only their rows of the current year.
+/// Read tables in which a new day changes every row. In `prices` and `bars`, it changes only rows of the current year.
 const CHANGED: [&str; 4] = ["stocks", "quotes", "fundamentals", "metrics"];
 /// Number of securities whose histories are loaded into memory at the same time.
 const CHUNK: usize = 200;

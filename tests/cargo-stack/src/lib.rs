@@ -1,8 +1,8 @@
 //! Requirements that a machine must meet to run the service. They are checked before the first build and at every
 //! start.
 //!
-//! Invariants: a check takes at most a second. A download host that does not answer within this time is treated as
-//! reachable. A requirement that cannot be checked is treated as met.
+//! Invariant: a requirement that cannot be checked is treated as met, such as a download host that does not answer in
+//! time.
 
 use std::env;
 use std::ffi::OsString;

@@ -1,7 +1,6 @@
 //! First stage of `cargo stack`: builds all programs of the service, then replaces itself with the program `stack`.
 //!
-//! Invariant: this package has no dependencies. Cargo would compile a dependency twice: with the features for this
-//! package, and again with the features for the whole workspace.
+//! Invariant: this package has no dependencies. Cargo would compile each dependency twice, with different features.
 
 use std::env;
 use std::io;

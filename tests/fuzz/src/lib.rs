@@ -15,8 +15,7 @@ pub fn formats(bytes: &[u8]) {
     }
 }
 
-/// Parses a column map (a TOML file that describes the columns of a feed file), and then parses a feed file with this
-/// map. The input contains the map, a line `----`, and the feed file.
+/// Parses a column map (TOML), and then a feed file with this map. In the input, a line `----` separates the two.
 pub fn maps(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let (map, file) = text.split_once("\n----\n").unwrap_or((&text, ""));

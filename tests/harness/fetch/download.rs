@@ -1,7 +1,6 @@
 //! Download of a pinned archive over HTTP, which continues after an interruption.
 //!
-//! Received bytes are stored in a `.part` file, and the next attempt requests the remaining bytes with a `Range`
-//! header. The `.part` file gets its final name only after its SHA-256 was checked.
+//! Received bytes are in a `.part` file. It gets its final name only after its SHA-256 was checked.
 
 use std::error::Error;
 use std::fs::{self, File};
@@ -19,8 +18,8 @@ use crate::root_certificates;
 
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
-/// Number of consecutive failed attempts after which the download fails. An attempt that received bytes counts as the
-/// first one again.
+/// Number of consecutive failed attempts after which the download fails. After an attempt that received bytes, the
+/// count begins again with this attempt.
 const MAX_ATTEMPTS: u32 = 4;
 /// Pause before the second attempt. The pause doubles with every further attempt.
 const FIRST_PAUSE: Duration = Duration::from_millis(500);

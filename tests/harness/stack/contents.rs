@@ -21,8 +21,7 @@ pub(super) enum LoadPlan {
     Feeds { paths: Vec<PathBuf>, source: String, fingerprint: String },
 }
 
-/// Record that is stored in the data folder. It is written before a load and again after the load, because an
-/// interrupted load may already have added rows to the log.
+/// Record in the data folder. It is also written before a load, because an interrupted load may have added rows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Contents {

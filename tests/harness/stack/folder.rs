@@ -1,7 +1,6 @@
 //! The stack's data folder.
 //!
-//! Invariants: only the process with the lock on the lock file uses the folder. The kernel releases the lock when the
-//! process ends, also after a crash. Only the owner of the folder can read the secrets in it.
+//! Invariants: a file lock permits only one running stack. Only the owner of the folder can read the secrets in it.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{Read, Write};
@@ -21,9 +20,8 @@ use crate::server_user;
 
 const LOCK: &str = "lock";
 const ENVIRONMENT: &str = "environment.json";
-/// File with the environment variables of the last run that became ready. Every start renames an existing
-/// `environment.json` to this name. If that start fails, it writes no new `environment.json`, so this file remains
-/// valid.
+/// Environment variables of the last previous run that became ready. Only a ready run writes `environment.json`. The
+/// next start renames that file to this name.
 const LAST_ENVIRONMENT: &str = "last-environment.json";
 const CURSOR_SECRET: &str = "cursor-secret";
 
@@ -71,8 +69,7 @@ impl StackFolder {
         self.path.join("logs").join(format!("{name}.log"))
     }
 
-    /// Short hash of the folder's path. The names of the database and of the stream contain it, so that stacks with
-    /// different data folders can use the same servers.
+    /// Short hash of the folder's path, for the names of the database and the stream on existing servers.
     pub(super) fn identity(&self) -> String {
         short_hash(&self.path)
     }
@@ -127,9 +124,8 @@ pub(super) fn environment_of_running_stack() -> Result<Vec<(String, String)>> {
     }
 }
 
-/// Path of the data folder: `$STACK_DIR` if it is set. Without `$STACK_DIR`, root uses a folder in /var/tmp, because
-/// the user that runs Postgres may not be able to enter the workspace. Other users use `.stack` in the workspace, or a
-/// folder in `~/.local/state` if the workspace does not exist.
+/// Path of the data folder. Root does not use the workspace, which the user that runs Postgres may not be able to
+/// enter.
 fn location() -> Result<PathBuf> {
     match environment::read_variable("STACK_DIR") {
         Some(folder) => std::path::absolute(folder).context("STACK_DIR"),
@@ -172,8 +168,7 @@ fn read_json<T: DeserializeOwned>(path: &Path) -> Option<T> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }
 
-/// Writes a file that only its owner can read. The file is written under a temporary name and then renamed, so that a
-/// reader never sees an incomplete file.
+/// Writes a file that only its owner can read. Readers never see an incomplete file.
 fn write_private(path: &Path, bytes: &[u8]) -> Result<()> {
     let staging = path.with_extension("new");
     let mut file = File::options().create(true).write(true).truncate(true).mode(0o600).open(&staging)?;

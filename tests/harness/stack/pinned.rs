@@ -1,5 +1,4 @@
-//! Download of the pinned Postgres and NATS in advance. It is useful if the machine will be offline, or if the user
-//! does not want to use the servers that are installed on the machine.
+//! Download of the pinned Postgres and NATS in advance, for example before the machine is offline.
 
 #![expect(clippy::print_stdout, reason = "a shell evaluates the output")]
 

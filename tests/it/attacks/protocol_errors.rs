@@ -7,7 +7,7 @@ use reqwest::Method;
 
 use super::{MANY, raw, statuses};
 
-/// Checks that the response is a single JSON error with this status and code, and that it has the rate-limit headers.
+/// Checks that the response is one JSON error with this status and code, and with rate-limit headers.
 fn is_told(answer: &str, status: u16, code: &str) {
     assert_eq!(statuses(answer), [status], "{answer}");
     let (head, body) = answer.split_once("\r\n\r\n").expect("a head and a body");

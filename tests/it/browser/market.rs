@@ -9,8 +9,7 @@ use super::Stage;
 
 const ENTER: char = '\u{e007}';
 
-/// Searches for a security, opens the security's page and the explanation of the yield, and enters two holdings on the
-/// income page.
+/// Searches for a security, opens its page and the explanation of its yield, and enters holdings.
 async fn look_around(stage: &Stage) -> Result<()> {
     let browser = &stage.browser;
     stage.open("/").await?;

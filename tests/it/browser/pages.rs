@@ -45,9 +45,8 @@ const OWN: [(&str, &str); 9] = [
 const DESKTOP: (u32, u32) = (1440, 900);
 const PHONE: (u32, u32) = (360, 740);
 
-/// Shows the current page on a desktop and a phone screen, in light and dark colors. Returns the violations of the
-/// accessibility rules, and an entry for each screen on which the page is too wide. If the environment variable
-/// `SCREENSHOTS` names a folder, images of the page are stored there.
+/// Shows the current page on two screen sizes in light and dark colors. Returns the violations of the accessibility
+/// rules and the screens on which the page is too wide.
 async fn look(stage: &Stage, rules: &str, name: &str) -> Result<Vec<String>> {
     let mut found = vec![];
     for (size, (width, height)) in [("desktop", DESKTOP), ("phone", PHONE)] {

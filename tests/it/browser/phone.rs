@@ -1,5 +1,4 @@
-//! Tests of the pages on a phone screen: the selected tab and error messages are in view, and no table scrolls
-//! sideways.
+//! Tests of the pages on a phone screen. Tabs and error messages are in view, and no table scrolls sideways.
 
 use anyhow::{Result, ensure};
 use harness::{BrowserOptions, Screen};

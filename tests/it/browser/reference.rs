@@ -1,5 +1,5 @@
-//! Tests of the API reference page. Every endpoint must respond when its button is pressed, and the browser tab must
-//! store the key until the user signs out.
+//! Tests of the API reference page. Every endpoint responds at the press of a button. The browser tab stores the key
+//! until sign-out.
 
 use std::time::Duration;
 

@@ -162,8 +162,7 @@ impl StreamCopy {
         Ok(())
     }
 
-    /// For every served price, the product of the copied factors with a later ex-date must equal the adjustment factor
-    /// of the price. The split factor and the total factor are checked.
+    /// Checks that the copied factors reproduce the split factor and the total factor of every served price.
     async fn has_factors(&self, service: &Service, symbol: &str) -> Result<()> {
         let body = service.json(&format!("/v1/prices/{symbol}?range=max&limit=5000")).await?;
         let as_of = body["meta"]["as_of"].as_str().context("an as-of date")?.to_owned();

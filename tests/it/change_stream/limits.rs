@@ -1,5 +1,4 @@
-//! Tests of the limits of change streams. The API refuses or ends a stream because of the account's plan or quota, a
-//! deleted key, a slow client, or an instance that stops.
+//! Tests of the limits of change streams: plans, quotas, deleted keys, slow clients, and instances that stop.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};

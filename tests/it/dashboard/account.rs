@@ -1,5 +1,4 @@
-//! Tests of the account pages (sessions, password, email address and log), and of the operator's commands for the same
-//! tasks.
+//! Tests of the account pages, and of the operator's commands for the same tasks.
 
 use anyhow::{Context, Result};
 use harness::TestApp;

@@ -136,8 +136,8 @@ async fn a_day_has_so_many_keys_and_those_long_deleted_are_not_listed() -> Resul
     Ok(())
 }
 
-/// Fails if the keys are counted in the statement that waits for the lock of the account. The snapshot of this
-/// statement is older than the wait, so concurrent requests could create more than ten active keys.
+/// The keys must be counted after the wait for the account's lock. A statement that waits has an old snapshot and
+/// misses new keys.
 #[tokio::test]
 async fn keys_made_at_once_are_no_more_than_keys_made_one_by_one() -> Result<()> {
     let (app, api) = open().await?;

@@ -82,8 +82,8 @@ async fn less_holds_when_the_paid_month_ends() -> Result<()> {
     Ok(())
 }
 
-/// Fails if a paid month does not end on the day of the month on which the subscription began, or on the last day of a
-/// month that has no such day.
+/// A paid month ends on the day of the month on which the subscription began. In shorter months, it ends on the last
+/// day.
 #[tokio::test]
 async fn a_paid_month_ends_on_the_day_it_began() -> Result<()> {
     let app = TestApp::start().await?;

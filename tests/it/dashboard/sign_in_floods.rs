@@ -34,11 +34,8 @@ fn device(page: &Page) -> Result<String> {
     Ok(cookie.split(';').next().unwrap_or_default().to_owned())
 }
 
-/// Charges one sign-in attempt to several limits, for example to the limit of an address and to the limit of an
-/// account. Each entry of `subjects` has a name, the permitted attempts per minute, and the longest permitted delay in
-/// seconds. Returns two numbers. The first is the position of the entry that refused the attempt, counted from 1, or 0
-/// if none refused it. The second is a time in seconds: the delay of an accepted attempt, or the wait until a refused
-/// attempt would be accepted.
+/// Charges one sign-in attempt to several limits: name, attempts per minute, and longest delay in seconds. Returns the
+/// number of the limit that refused the attempt (0 if none), and a delay in seconds.
 async fn charge(app: &TestApp, subjects: &[(&str, i32, f64)]) -> Result<(i32, f64)> {
     let hashes: Vec<&[u8]> = subjects.iter().map(|(name, ..)| name.as_bytes()).collect();
     let intervals: Vec<f64> =

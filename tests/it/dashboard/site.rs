@@ -1,4 +1,4 @@
-//! Tests of the public pages: their statements match the API, and no page waits for a database that does not reply.
+//! Tests of the public pages. Their statements match the API, and no page waits for a hanging database.
 
 use std::time::{Duration, Instant};
 
@@ -99,8 +99,7 @@ async fn no_page_waits_for_a_frozen_database() -> Result<()> {
     Ok(())
 }
 
-/// Returns the records of a security with prices and quarterly dividends since 2021. The test uses them for a stock
-/// with a yield of 66 %, which `projector audit` reports, and for the fund SPY.
+/// Returns the records of a security with prices and quarterly dividends since 2021.
 fn more_records(symbol: &str, kind: &str, close: &str, amount: &str) -> Vec<Value> {
     let mut records = vec![
         json!({ "kind": "security", "symbol": symbol, "name": symbol, "type": kind, "exchange": "XNYS", "currency": "USD" }),

@@ -42,8 +42,7 @@ async fn peaks(symbols: &str) -> Result<[u64; 2]> {
     Ok([load, apply])
 }
 
-/// Compares the memory of `ingest` and of `projector` for two markets of `small` and `large` securities. Fails if a
-/// program takes at least `times` times as much memory for the large market as for the small one.
+/// Fails if `ingest` or `projector` needs `times` times as much memory for `large` as for `small` securities.
 async fn stays_within(times: u64, small: &str, large: &str) -> Result<()> {
     let (before, after) = (peaks(small).await?, peaks(large).await?);
     for (program, (before, after)) in ["ingest", "projector"].iter().zip(before.into_iter().zip(after)) {

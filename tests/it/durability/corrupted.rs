@@ -1,8 +1,7 @@
-//! Tests with corrupted block files of the log. `ingest verify` reports the loss, and a repair or an exported copy
-//! restores the messages.
+//! Tests with corrupted block files of the log. `ingest verify` reports the loss, and a repair restores the messages.
 //!
-//! The NATS server may skip a message, cut a file off at the damage, or lose the whole stream. The programs must not
-//! mistake such a log for a complete one.
+//! The NATS server may skip a message, cut off a file, or lose the stream. The programs must notice each of these
+//! losses.
 
 use std::collections::BTreeSet;
 use std::path::Path;

@@ -1,5 +1,4 @@
-//! Tests with full disks. The error asks for free disk space, no acknowledged message is lost, and the programs
-//! continue after space is freed.
+//! Tests with full disks. Errors ask for free space, no acknowledged message is lost, and programs continue afterwards.
 
 use std::time::Duration;
 
@@ -42,8 +41,8 @@ async fn fails_for_room(app: &TestApp, feed: &str, said: &str) -> Result<Vec<Vec
     Ok(stored)
 }
 
-/// Resumes and applies the load. Fails if a message in `before` is gone from the log, or if the tables differ from
-/// those of an undisturbed load.
+/// Resumes and applies the load. Fails if a message in `before` is gone, or if the tables differ from those of an
+/// undisturbed load.
 async fn goes_on_from(app: &TestApp, before: Vec<Vec<u8>>) -> Result<()> {
     assert!(bodies(app).await?.starts_with(&before), "acknowledged messages are gone");
     app.ingest(&["resume"]).await?.success()?;

@@ -1,5 +1,4 @@
-//! Durability under faults of the machine (power loss, full disks, corrupted disks), and the memory that a ten times
-//! larger feed needs.
+//! Tests with power losses, full disks and corrupted disks. Another test limits the memory that a large feed needs.
 
 mod burst;
 mod corrupted;

@@ -1,8 +1,7 @@
 //! Check of the NATS server's recorded system calls: each message must be on disk before the server acknowledges it.
 //!
-//! A line of the recording is usually a whole system call. If calls of two threads overlap, a call has two lines, one
-//! for its beginning and one for its end. A message survives a power loss if its block file was synced by an fsync that
-//! began after the message was written. A file that replaces a block file must be on disk before the replacement.
+//! A message is on disk if an fsync of its block file began after the write. A file that replaces a block file must be
+//! on disk before the replacement.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,7 +15,8 @@ pub(super) struct Verdict {
     pub(super) replaced_early: Vec<String>,
 }
 
-/// Checks a recording, for the messages of one stream.
+/// Checks that the messages of `stream` were on disk when the NATS server acknowledged them. `recording` contains the
+/// server's system calls.
 pub(super) fn judge(recording: &str, stream: &str) -> Verdict {
     let mut replay = Replay { stream, ..Replay::default() };
     recording.lines().for_each(|line| replay.line(line));
@@ -106,7 +106,8 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Records every acknowledgement in `sent`, a text that the server sent to a client.
+    /// Searches for acknowledgements in `sent` and adds them to the verdict. `sent` is text from the server to a
+    /// client.
     fn acknowledge(&mut self, sent: &str) {
         for told in sent.split(&format!("{{\"stream\":\"{}\",", self.stream)).skip(1) {
             let digits = told.trim_start().strip_prefix("\"seq\":").unwrap_or_default();
@@ -121,8 +122,7 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Returns the name of the file or socket in the first argument of a system call, for example `9<\x2f\x74>` or
-/// `8<TCP:[...]>`.
+/// Returns the file or socket in the first argument of a system call, for example `TCP:[...]` in `8<TCP:[...]>`.
 fn file_of(arguments: &str) -> String {
     let named = arguments.split_once('<').and_then(|(_, rest)| rest.split_once('>'));
     let name = named.map_or("", |(name, _)| name);

@@ -65,8 +65,7 @@ impl<'a> Answers<'a> {
         self.past.map_or("on its day".to_owned(), |date| format!("as of {date}"))
     }
 
-    /// Returns the answer for the figure `key` of the case. Returns `None` if a past date is requested, but the API
-    /// serves this figure only for the current market date.
+    /// Returns the answer for the figure `key`. Returns `None` if the API does not serve this figure for past dates.
     pub(crate) async fn value(&self, key: &str) -> Result<Option<Value>> {
         if EXPLAINED.contains(&key) {
             return Ok(Some(self.metrics().await?["explanation"][key].clone()));
@@ -113,8 +112,7 @@ impl<'a> Answers<'a> {
         })
     }
 
-    /// Returns the flags. Some flags contain an id, and the feed put the id of the case in front of this id
-    /// (`case:id`). The id of the case is removed.
+    /// Returns the flags, without the prefix that the feed adds to ids (`Case::own_id`).
     fn flags(&self, metrics: &Value) -> Value {
         let own = self.case.own_id("");
         metrics["flags"]
@@ -125,8 +123,8 @@ impl<'a> Answers<'a> {
             .collect()
     }
 
-    /// Returns the position and the reason of every row of the case that was quarantined or rejected. Quarantined rows
-    /// come from `metrics`, and rejected rows from `ingest rejects`.
+    /// Returns position and reason of each quarantined or rejected row of the case. Quarantined rows come from
+    /// `metrics`, and rejected rows from `ingest rejects`.
     async fn quarantined(&self, metrics: &Value) -> Result<Value> {
         let listed = self.app.ingest(&["rejects", "--json"]).await?.success()?.stdout;
         let listed: Vec<Value> = listed.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
@@ -235,8 +233,7 @@ impl<'a> Answers<'a> {
     }
 }
 
-/// Converts rows to one JSON object with one member per row. `name` is the field of a row that contains the key of the
-/// member, and `value` is the field that contains its value.
+/// Converts rows to a JSON object. The arguments `name` and `value` name the fields with the keys and the values.
 fn by(rows: &Value, name: &str, value: &str) -> Value {
     let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
     rows.as_array().into_iter().flatten().map(|row| (text(&row[name]), row[value].clone())).collect()

@@ -6,8 +6,7 @@ use serde_json::{Map, Value, json};
 /// Date of a case that has no date of its own. It is after every record date in such cases.
 const UNDATED: &str = "2025-06-30";
 
-/// Function that converts a case to records, if the input of the case is a special table (for example a list of record
-/// dates).
+/// Function that creates the records of a case whose input is a special table.
 type Records = fn(&Case) -> Vec<Value>;
 
 pub(crate) struct Case {
@@ -135,8 +134,6 @@ impl Case {
         record
     }
 
-    /// Returns a fundamentals record with the figures in the case's profile, or `None` if the profile has no such
-    /// figure.
     fn fundamentals(&self) -> Option<Value> {
         let named = [
             ("eps_ttm", "eps_ttm"),
@@ -176,9 +173,8 @@ impl Case {
         rows.flat_map(records).collect()
     }
 
-    /// Returns the records of one security for each row of the case's table. The security pays one dividend a year: 1
-    /// until 2023, and (1 + g)^5 in 2024, where g is the yearly growth in the row. The price is chosen so that the
-    /// yield is the yield in the row.
+    /// Returns the records of one security for each row of the table. Price and yearly dividends give the yield and the
+    /// growth in the row.
     fn chowder_rows(&self) -> Vec<Value> {
         let rows = self.profile("rows").as_array().into_iter().flatten().enumerate();
         rows.flat_map(|(index, row)| self.chowder_row(index, row)).collect()

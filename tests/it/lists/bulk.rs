@@ -9,8 +9,7 @@ use super::symbols;
 use super::table::{self, Row};
 use crate::generated::Generated;
 
-/// Generates lists of symbols to request: known symbols in several spellings (for example `brk.b` and `BRK-B`), unknown
-/// symbols, and repetitions.
+/// Generates lists of known symbols in several spellings (`brk.b`, `BRK-B`), unknown symbols and repetitions.
 fn asked(known: Vec<String>) -> impl Strategy<Value = Vec<String>> {
     let known = proptest::sample::select(known);
     let spelled = (known, 0u8..3).prop_map(|(symbol, spelling)| match spelling {

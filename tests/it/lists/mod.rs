@@ -1,5 +1,4 @@
-//! Comparison of every list endpoint with a brute-force model: a plain filter and sort over all rows of the read
-//! tables.
+//! Comparison of every list endpoint with a model that filters and sorts all rows of the read tables.
 
 mod bulk;
 mod endpoints;
@@ -61,8 +60,7 @@ impl Choices {
     }
 }
 
-/// Returns a filter value that is equal or close to `cell`, so that the filter is likely to match a row. Returns `None`
-/// if the parameter does not accept such a value.
+/// Returns a filter value equal or close to `cell`. Returns `None` if the parameter does not accept the value.
 fn value_of(rule: Rule, cell: &Cell, parameter: &str, shift: i8) -> Option<String> {
     match (rule, cell) {
         (Rule::WithProjected, _) => Some((shift > 0).to_string()),
@@ -97,8 +95,7 @@ fn another(parameter: &str) -> Option<&'static str> {
     }
 }
 
-/// Makes the parameters consistent: removes a maximum that is below its minimum, and limits the date range of a
-/// calendar.
+/// Removes a maximum that is below its minimum, and limits the date range of a calendar.
 fn keep_relations(list: &List, ask: &mut Ask) {
     for (low, high) in [("min_", "max_"), ("start_date", "end_date"), ("ex_date_from", "ex_date_to")] {
         let lows: Vec<_> = ask.parameters.iter().filter(|(name, _)| name.starts_with(low)).cloned().collect();

@@ -15,7 +15,7 @@ pub(super) enum Rule {
     AtMost,
     /// Like `AtLeast`, but distributions of shares never match, because they pay no cash.
     CashAtLeast,
-    /// The column is one of the parameter's comma-separated values.
+    /// The value in the column equals one of the parameter's comma-separated values.
     Among,
     NoneOf,
     /// The text in the column contains the parameter, or the row's symbol begins with the parameter.

@@ -1,5 +1,5 @@
-//! Generator of a small market with two feeds, which is loaded in pieces. A piece has newer sessions than the previous
-//! piece of its feed, and corrections, retractions and repetitions of rows of any session.
+//! Generator of a small market with two feeds, which are loaded in pieces. Each piece contains new sessions. Pieces
+//! also correct, retract or repeat rows of other pieces.
 
 use std::path::PathBuf;
 
@@ -105,8 +105,8 @@ impl Writer {
         }
     }
 
-    /// Adds a row to the piece of its session. With the probability `noise`, also adds a repetition, a correction or a
-    /// retraction of this row to random pieces of the same source.
+    /// Adds a row of the session `position` to a piece (a file of the feed). With the probability `noise`, random
+    /// pieces also repeat, correct or retract this row.
     fn history(&mut self, source: usize, position: usize, noise: f64, row: &dyn Fn(usize) -> Value) {
         let own: Vec<usize> = (source..self.pieces.len()).step_by(SOURCES.len()).collect();
         let piece = own[position * own.len() / SESSIONS];

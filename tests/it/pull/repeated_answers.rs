@@ -1,5 +1,4 @@
-//! Repeated answers of a vendor. A file changes back to an earlier content, a vendor returns the same page for every
-//! page number, and a schedule repeats a pull.
+//! Repeated answers of a vendor: an earlier file content, the same page for all page numbers, and scheduled pulls.
 
 use std::time::Duration;
 
@@ -43,8 +42,8 @@ async fn a_file_that_becomes_what_it_was_is_a_correction_too() -> Result<()> {
     Ok(())
 }
 
-/// A vendor's files have one content, then another, are missing for one round, and then have the first content again.
-/// Fails if they are not loaded again because the first round already loaded this content.
+/// A vendor's files change, are missing for one round, and then have their first content again. They must be loaded
+/// again, because the last loaded content differs.
 #[tokio::test]
 async fn a_day_that_was_gone_for_a_while_is_compared_with_what_was_loaded_last() -> Result<()> {
     let app = TestApp::start().await?;

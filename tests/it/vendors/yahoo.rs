@@ -1,5 +1,4 @@
-//! Tests with Yahoo's files of daily prices: files without faults, files with faults, and copies of the faulty files in
-//! which the fault is repaired.
+//! Tests with Yahoo's files of daily prices: files without faults, faulty files, and repaired copies of faulty files.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,14 +10,14 @@ use super::{TOLERANCE, Vendors, column, table, worst};
 
 /// Expected result of a load of a faulty file.
 enum Fate {
-    /// The service's adjusted closes equal the column `Adj Close` of the repaired copy. The service computes adjusted
-    /// closes itself, so a fault in this column has no effect.
+    /// The fault has no effect on the service's adjusted closes. They equal the column `Adj Close` of the file's
+    /// repaired copy (`-fixed`).
     Recomputed,
-    /// Some bars contradict the bars around them. These bars are quarantined with this reason.
+    /// Some bars contradict the bars around them, and are quarantined. The text is the quarantine reason.
     Held(&'static str),
-    /// The rows contradict each other. The security has this flag.
+    /// The rows contradict each other. The text is the security's flag.
     Flagged(&'static str),
-    /// The fault cannot be detected from the file, for this reason.
+    /// The file alone does not show the fault. The text is the explanation.
     Hidden(&'static str),
 }
 

@@ -1,10 +1,9 @@
 //! Record of skipped tests, shared by the test programs of one `cargo test`.
 //!
-//! A test that lacks one of its [`Requirement`]s calls [`record`] and returns. The standard test harness counts it as
-//! passed. The test program `report` runs last and prints what was recorded.
+//! A test that lacks a [`Requirement`] calls [`record`] and returns. The test program `report` prints the record at the
+//! end.
 //!
-//! Invariant: a report covers one run of Cargo. The record is a file named after the process that started the test
-//! program. Runs that were aborted and runs in parallel therefore use other files.
+//! Invariant: a report covers one run of Cargo, because the parent process determines the name of the record's file.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};

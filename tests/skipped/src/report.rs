@@ -11,8 +11,7 @@ const PLAIN: &str = "\x1b[0m";
 
 /// The skipped tests of one run, printed at the end of the output of `cargo test`.
 ///
-/// The printed text has a line for each skipped test, a table with a row for each missing requirement, and a total. The
-/// lines and the total have the format of the standard test harness for ignored tests.
+/// The text has the format of the standard test harness, and a table of the missing requirements.
 #[derive(Debug)]
 pub struct Report {
     skips: BTreeSet<Skip>,

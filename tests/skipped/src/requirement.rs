@@ -40,7 +40,7 @@ impl Requirement {
         Requirement::ObjectStore,
     ];
 
-    /// Returns the words that follow "without" in the report, for example `sample data`.
+    /// Returns the noun phrase that the report of skipped tests prints after `without`, for example `sample data`.
     pub fn missing(self) -> &'static str {
         match self {
             Requirement::SampleData => "sample data",

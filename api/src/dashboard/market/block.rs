@@ -1,4 +1,4 @@
-//! Block of a market page: title, content, the API call that returned the shown rows, and a link to these rows as CSV.
+//! Block of a market page: title, rows, API call and CSV link.
 
 use axum::response::Response;
 use maud::{Markup, html};

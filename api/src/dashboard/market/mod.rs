@@ -1,10 +1,7 @@
 //! Market pages: securities, search and income for readers without a key.
 //!
-//! Invariants: except on `/quality`, a page shows values of API responses without changing a digit, computes no figure,
-//! and names the API call of every block. Page views are not charged to an account. They are limited per client
-//! address, and the number of pages rendered at once is limited. Page responses are passed to their connections one at
-//! a time, so that many page views at once leave CPU cores free for API requests. Pages for readers who are not signed
-//! in are cached by data version.
+//! Invariants: except on `/quality`, pages show values of API responses unchanged. Page views are not charged to
+//! an account.
 
 mod api_calls;
 mod block;

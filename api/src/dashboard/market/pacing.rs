@@ -1,9 +1,7 @@
-//! Pacing of page responses, so that many page views at once leave most of the CPU cores to API requests.
+//! Pacing of page responses, so that page views leave CPU time to API requests.
 //!
-//! Invariants: page responses are passed to their connections one at a time. While an API request is in progress, each
-//! page response is first delayed by 1 ms. The next page response waits until the connection has taken the first bytes
-//! of the current page response. It does not wait until the client has received these bytes, so a slow client does not
-//! delay the next page.
+//! Invariants: page responses are passed to their connections one at a time. A slow client does not delay the next
+//! page.
 
 use std::pin::Pin;
 use std::sync::Arc;

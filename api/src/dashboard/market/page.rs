@@ -54,8 +54,8 @@ impl MarketReader {
         }
     }
 
-    /// Returns the page. For a reader who is not signed in, the page is taken from the cache, or is built and then
-    /// cached. A page for an account holder contains account data, so it is never cached.
+    /// Returns the page, if possible from the cache. Pages of signed-in readers contain account data, so they are never
+    /// cached.
     async fn cached_page<F>(
         &self,
         target: String,

@@ -85,7 +85,7 @@ async fn find_visitor(parts: &mut Parts, app: &App) -> Result<Option<Visitor>, P
     Visitor::from_request_parts(parts, app).await.map(Some)
 }
 
-/// Tier of the visitor's account; the lowest tier if the visitor is not signed in or the database does not answer.
+/// Tier of the visitor's account, or the lowest tier if it is unknown.
 async fn tier_of(visitor: &Visitor) -> Tier {
     let Some(signed) = &visitor.signed else { return Tier::Free };
     let find = async {

@@ -1,7 +1,6 @@
 //! `/dashboard/account`: sessions, password, email address and deletion of the account.
 //!
-//! Invariant: the holder must enter the current password to change the password or the email address, or to delete the
-//! account.
+//! Invariant: every change except the end of a session needs the current password.
 
 use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
@@ -194,8 +193,7 @@ pub(crate) async fn change_address(AuthenticatedForm { holder, form }: Authentic
     show_change(&holder, AccountForm::Address, changed, PageNotice::AddressChanged).await
 }
 
-/// Responds after an attempt to change the account. If the account was changed, the response is a redirect with the
-/// cookies of the new session. If the change was refused, the response is the page, with the message in the form.
+/// Responds to a change of the account: with a redirect and new cookies, or with the refusal on the page.
 async fn show_change(
     holder: &AccountHolder,
     form: AccountForm,

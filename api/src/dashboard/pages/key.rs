@@ -22,8 +22,7 @@ const OVERLAPS: [(Overlap, &str); 4] = [
     (Overlap::None, "No longer: it ends now"),
 ];
 
-/// Message if the form that replaces a key is submitted a second time. Only the first response contained the new
-/// secret, so the message says what to do if the secret is lost.
+/// Message for a second submission of the form that replaces a key.
 const ENDED: &str = "the key has ended; if it was just replaced and the new secret is lost, replace the newer key with the same name";
 
 /// Extracts the key id from the path.
@@ -39,8 +38,8 @@ impl FromRequestParts<App> for KeyId {
 /// Example path of a calendar feed. The URL of the feed has `/feed/{key}` before this path.
 pub(crate) const EXAMPLE_FEED: &str = "/calendar.ics?symbols=KO,PEP";
 
-/// Page with a new secret. No other page shows the secret. `feeds` are paths of feeds, for programs that cannot send a
-/// header. The URL of a feed has `/feed/{key}` before the path.
+/// Page with a new secret. No other page shows the secret. `feeds` are API paths for programs that cannot
+/// send a header. These programs put `/feed/{key}` before the path.
 pub(crate) async fn show_new_secret(
     holder: &AccountHolder,
     created: &CreatedKey,

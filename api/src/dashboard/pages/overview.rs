@@ -1,5 +1,5 @@
-//! `/dashboard`: plan, usage of this month, calls per day and keys. If the account has no active key, the page shows a
-//! form for a new key instead of the calls per day and the keys.
+//! `/dashboard`: plan, usage of this month, calls per day and keys. Without an active key, a form for a new key
+//! replaces calls and keys.
 
 use chrono::{TimeDelta, Utc};
 use maud::{Markup, html};

@@ -1,5 +1,4 @@
-//! `/plans`: comparison of the plans. The API refuses a call that the plan does not include, and every call after the
-//! quota is used up. The `upgrade_url` in these error responses is this page.
+//! `/plans`: comparison of the plans. The `upgrade_url` in error responses is this page.
 
 use axum::extract::State;
 use axum::response::{IntoResponse, Response};
@@ -15,8 +14,7 @@ use crate::dashboard::session::visitor::Visitor;
 use crate::dashboard::view::layout::{self, Section, Viewer, format_grouped};
 use crate::dashboard::view::table::{Number, Text, stacked_table};
 
-/// Features that the Free plan lacks. Each entry has the lowest plan with the feature, the name of the feature, and an
-/// API call that uses it.
+/// Features that the Free plan lacks: lowest plan with the feature, name, and API call.
 const GATED: [(Tier, &str, &str); 9] = [
     (Tier::Starter, "Fundamentals", "/v1/stocks/{symbol}/fundamentals"),
     (Tier::Starter, "Dividend records of a security", "/v1/stocks/{symbol}/dividends"),

@@ -1,8 +1,6 @@
-//! `/docs`: reference of the endpoints. Each endpoint has a form that calls it.
+//! `/docs`: reference of the endpoints, with a form for each.
 //!
-//! The endpoints are rendered from the OpenAPI document once, when the server starts. Invariants: a form has initial
-//! values only for the parameters that its call needs. The user's API key is stored only in the browser tab. The page
-//! loads nothing from other sites.
+//! Invariants: the user's API key is stored only in the browser tab. The page loads nothing from other sites.
 
 use std::sync::Arc;
 
@@ -23,9 +21,8 @@ use crate::dashboard::view::markdown;
 use crate::routes::rules_notice::describe_deviation;
 
 const TITLE: &str = "Reference";
-/// Parameters that are optional in the API but required in the forms of this page. Each entry has the path of the
-/// endpoint and the name of the parameter. The form shows an initial value for the parameter. Without this value, the
-/// example call would need a higher plan, would be invalid, or would not end.
+/// Optional API parameters that the forms of this page require, as endpoint and name. Without them, the example call
+/// would fail or not end.
 const EFFECTIVELY_REQUIRED: [(&str, &str); 3] =
     [("/v1/dividends/history", "symbols"), ("/v1/changes", "symbols"), ("/v1/changes", "follow")];
 
@@ -104,8 +101,7 @@ fn body(app: &App, reference: &ReferencePage, key: &Markup, shown: Option<&ApiEx
     }
 }
 
-/// Panel with a field for the API key that all calls of the page use. `secret` is the secret of a new key and fills the
-/// field. Without `secret`, the page's script fills in the key that the browser tab stores, if there is one.
+/// Panel with the API key for all calls of the page. `secret`, the secret of a new key, fills the field.
 fn key_panel(viewer: Viewer<'_>, secret: Option<&str>, message: Option<&str>) -> Markup {
     html! {
         section.panel aria-labelledby="key-title" {

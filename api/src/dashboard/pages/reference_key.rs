@@ -1,9 +1,6 @@
-//! API key of a signed-in holder for `/docs`.
+//! API key of a signed-in holder for `/docs`. Existing keys cannot be shown, because only hashes are stored.
 //!
-//! The page needs a key, because `/v1` does not read cookies. The service stores only hashes of keys, so it cannot show
-//! an existing key. The holder therefore creates a key for the page with one click. The key is listed, logged and can
-//! be revoked like any other key. It expires after 12 hours, like a session. Signing out, or creating another key for
-//! the page, deletes it.
+//! The key expires after 12 hours. Signing out, or creating another key for the page, deletes it.
 
 use std::sync::Arc;
 

@@ -1,5 +1,4 @@
-//! Rendering of parts of the OpenAPI document for the page `/docs`: limits of a parameter, and a table of the response
-//! fields.
+//! Rendering of the OpenAPI document for `/docs`: limits of a parameter, and a table of response fields.
 
 use maud::{Markup, html};
 use serde_json::Value;

@@ -1,8 +1,7 @@
 //! `/sign-up`, `/sign-in` and `/sign-out`.
 //!
-//! Invariants: for an unknown email address and for a wrong password, the message and the response time are the same. A
-//! sign-up gets the same response for a new and for an existing email address. If a signed-in visitor signs in to the
-//! same account again, the new session replaces the old one. Redirects lead only to pages in a fixed list.
+//! Invariants: responses and sign-in times do not reveal if an email address has an account. Redirects lead only to
+//! pages in a fixed list.
 
 use std::sync::Arc;
 
@@ -161,9 +160,7 @@ pub(crate) async fn check_password(
     Ok(hashing.verify(secret, stored, queue_key).await?)
 }
 
-/// Checks if the account's holder recently signed in with this browser or from this network. Returns the resulting
-/// trust in the device, and the key for the password hashing queue: the account if the browser or network is known,
-/// else the network.
+/// Trust in the visitor's device, and the key for the password hashing queue.
 fn trust(visitor: &Visitor, stored: Option<&StoredPassword>) -> (DeviceTrust, HashingQueueKey) {
     match (stored, visitor.origin.devices.browser) {
         (Some(stored), Some(browser)) if stored.knows_browser => {
@@ -192,8 +189,7 @@ fn record_refusal(visitor: &Visitor, stored: Option<&StoredPassword>) {
     });
 }
 
-/// Starts a session. Returns `None` if the account changed after the password check: its password was changed, or the
-/// account was disabled or deleted.
+/// Starts a session. Returns `None` if the account changed after the password check.
 async fn begin(visitor: &Visitor, known: &StoredPassword) -> PageResult<Option<SessionCookies>> {
     let mut client = visitor.dashboard.database_client().await?;
     let Some(account) = password::begin_verified(&mut client, known).await? else { return Ok(None) };

@@ -38,8 +38,7 @@ pub(crate) async fn show_usage(holder: AccountHolder) -> PageResult {
     Ok(holder.render_page("Usage", Section::Usage, &body))
 }
 
-/// Renders the used part of the monthly quota as a bar. The left label shows the first day of this month, and the right
-/// label shows the first day of the next month.
+/// Renders the used part of the monthly quota as a bar.
 pub(crate) fn render_month_usage(used: &AccountUsage) -> Markup {
     let share = (used.used.saturating_mul(1000) / used.monthly_quota.max(1)).clamp(0, 1000);
     let level = match share {

@@ -14,8 +14,7 @@ const HEIGHT: i64 = 160;
 const STEP: i64 = 24;
 const BAR: i64 = 16;
 
-/// Numbers of calls on one day, in this order: answered; refused because of the client's mistake or plan; refused
-/// because of a rate limit or quota; failed.
+/// Numbers of calls on one day, in the order of [`KINDS`].
 type DayCounts = [i64; 4];
 const KINDS: [(&str, &str); 4] =
     [("answered", "Answered"), ("mistake", "Mistakes"), ("limit", "Over a limit"), ("failed", "Failed")];
@@ -87,9 +86,8 @@ fn height(calls: i64, top: i64) -> i64 {
     calls * HEIGHT / top
 }
 
-/// Upper end of the axis. `busiest` is the number of calls on the busiest day. The upper end is at least this number,
-/// and is rounded up to 2, 4, 6 or 10 times a power of ten. Half of it is then a whole number, for the label in the
-/// middle of the axis.
+/// Upper end of the axis: `busiest`, rounded up to 2, 4, 6 or 10 times a power of ten. The middle of the axis is then a
+/// whole number.
 fn top_of_axis(busiest: i64) -> i64 {
     let mut power = 1;
     loop {

@@ -1,8 +1,6 @@
 //! Live example of the landing page: an API response that is refreshed every minute.
 //!
-//! Invariants: the security in the example has no flag from the list [`SUSPECT`] and no quarantined row (a suspicious
-//! row that the service withholds). No page waits longer than [`MAX_PAGE_WAIT`] for the example, so that pages are also
-//! shown during a database outage.
+//! Invariant: no page waits longer than [`MAX_PAGE_WAIT`] for the example.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -24,9 +22,9 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// Maximum time for which a page waits for a refresh.
 const MAX_PAGE_WAIT: Duration = Duration::from_millis(500);
 const MAX_REFRESH_TIME: Duration = Duration::from_secs(10);
-/// First candidate: a fund that most readers know.
+/// Preferred security of the example: a fund that most readers know.
 const FAVORITE: &str = "SPY";
-/// API call that lists further candidates: dividend payers, largest market value first.
+/// API call for alternatives to [`FAVORITE`]: dividend payers, largest market value first.
 const PAYERS: &str = "/v1/stocks?sort=market_cap.desc&min_yield=0.01&limit=20&fields=symbol";
 const FUND: &str = "/v1/etfs?limit=1&fields=symbol";
 const SECTOR: &str = "/v1/sectors?limit=1&fields=sector";
@@ -146,7 +144,7 @@ impl ExampleCache {
         None
     }
 
-    /// True if the metrics of the security pass [`is_clean`], and its dividend status is the same as a month ago.
+    /// True if the metrics pass [`is_clean`], and the dividend status is the same as a month ago.
     async fn is_presentable(&self, symbol: &str) -> bool {
         let path = format!("/v1/stocks/{}/metrics", path_segment(symbol));
         let Some(now) = self.fetch_json(&path).await.map(|mut body| body["data"].take()) else {
@@ -176,9 +174,7 @@ impl ExampleCache {
     }
 }
 
-/// True for an active dividend payer with trustworthy metrics: no flag from [`SUSPECT`], no flag `cancelled:…`, no
-/// quarantined row, and a recent price in the currency of the dividends. The forward dividend must be at most twice the
-/// trailing dividend.
+/// True for an active dividend payer with trustworthy metrics and a recent price.
 fn is_clean(metrics: &Value) -> bool {
     let number = |name: &str| metrics[name].as_f64();
     let has_suspect_flag = metrics["flags"].as_array().is_none_or(|flags| {

@@ -24,7 +24,7 @@ text_enum! {
 pub(crate) struct JournalPlace {
     /// Position of the commit in the journal.
     pub(crate) position: JournalPosition,
-    /// Key of the change directly before the place; `None` if the place is after all changes of the commit.
+    /// Key of the last change before the place, for a place within the commit. `None` for the end of the commit.
     pub(crate) row: Option<RowKey>,
 }
 
@@ -46,7 +46,7 @@ impl JournalPlace {
         Self { position, row: None }
     }
 
-    /// Parses `812` (after a commit) or `812.W3RydWUs…` (after a row of the commit).
+    /// Parses `812` (the end of a commit) or `812.W3RydWUs…` (a place within the commit, with the row key in base64).
     pub(crate) fn parse(text: &str) -> Option<Self> {
         if text.len() > LONGEST {
             return None;

@@ -1,5 +1,4 @@
-//! Change of a row (a dividend or split) or of a value of a security (for example its dividend status), as change
-//! streams deliver it.
+//! Changes of rows and of values of securities, as change streams deliver them.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -23,7 +22,7 @@ text_enum! {
     pub(crate) enum ChangeAction { Upsert = "upsert", Delete = "delete" }
 }
 
-/// Change of a row (a dividend or split) or of a value of a security (for example its dividend status).
+/// Change of a dividend, a split, or a value of a security, such as its dividend status.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub(crate) position: JournalPosition,
@@ -87,7 +86,7 @@ pub(crate) struct Factor {
     /// Multiplier for splits, spin-offs, rights issues and distributions of shares of another class; 1 if there are
     /// none.
     split_factor: ExactDecimal,
-    /// Multiplier for dividends; 1 if there are none.
+    /// Multiplier that accounts for the dividends of this ex-date; 1 if there are no dividends.
     dividend_factor: ExactDecimal,
 }
 
@@ -165,8 +164,8 @@ impl Change {
         size_of::<Self>() + content
     }
 
-    /// False for a dividend or split with an ex-date before `first_day`, the start of the history in the client's plan.
-    /// True for every other change.
+    /// False for a dividend or split with an ex-date before `first_day`, the start of the client's history. True for
+    /// every other change.
     pub(crate) fn is_visible_since(&self, first_day: NaiveDate) -> bool {
         !matches!(self.content, ChangeContent::Row { ex_date, .. } if ex_date < first_day)
     }
@@ -223,7 +222,7 @@ fn render_unless(
 }
 
 impl JsonForms {
-    /// Renders both forms of a value.
+    /// Renders both JSON forms: decimals as numbers, and decimals as strings.
     pub(crate) fn render(value: &impl Serialize) -> Result<Self, serde_json::Error> {
         let numbers = serde_json::value::to_raw_value(value)?;
         let texts = with_decimals_as_text(|| serde_json::value::to_raw_value(value))?;

@@ -132,8 +132,7 @@ impl Change {
     }
 }
 
-/// Marks the last change of each commit. If `is_complete` is false, the last commit on the page gets no mark, because
-/// the next page may have more changes of this commit.
+/// Marks the last change of each commit. The last commit on the page is marked only if `is_complete` is true.
 fn mark_complete_commits(changes: &mut [Change], is_complete: bool) {
     let mut next = None;
     for change in changes.iter_mut().rev() {
@@ -186,9 +185,8 @@ impl KindReader<'_, '_> {
         }
     }
 
-    /// Bound within the commit at the position of `after`: live flag, symbol and id. Changes of this kind in this
-    /// commit are left out up to and including the bound, because they precede the page. The bound does not apply to
-    /// later commits.
+    /// Exclusive lower bound of the page, for changes of this kind in the commit of `after`: live flag, symbol and id.
+    /// Changes in later commits have no bound.
     fn bound(&self, kind: ChangeKind) -> (bool, &str, &str) {
         match &self.after.row {
             None => (true, GREATEST, GREATEST),

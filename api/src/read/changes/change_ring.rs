@@ -68,8 +68,7 @@ impl ChangeRing {
         (self.start, self.complete) = (position, position);
     }
 
-    /// Appends changes. `complete` is the journal position up to which the ring has then received all changes. `None`
-    /// if this position is the same as before the call.
+    /// Appends changes. `complete` is the new value of the field `complete`; `None` does not change the field.
     pub(super) fn append(&mut self, changes: Vec<Change>, complete: Option<JournalPosition>) {
         for change in changes {
             debug_assert!(change.position >= self.complete, "changes are in commit order");

@@ -1,7 +1,5 @@
-//! Journal reader: one task per instance copies new changes from the journal (the database's list of changes of served
-//! rows) to a ring buffer. All change streams of the instance read this buffer.
-//!
-//! While no stream is open, the task does not read the journal.
+//! Journal reader: copies new changes from the journal (the list of changes of served rows) to a ring buffer. All
+//! change streams of the instance read this buffer. Without streams, the journal is not read.
 
 use std::sync::Arc;
 use std::time::Duration;

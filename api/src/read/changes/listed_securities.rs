@@ -14,8 +14,8 @@ const SECURITIES: &str = include_str!("../../../queries/changes/securities.sql")
 /// Current and former securities of a list of symbols.
 #[derive(Debug)]
 pub(crate) struct ListedSecurities {
-    /// Canonical symbols of the current securities, and the listed symbols themselves. A listed symbol without a
-    /// security is included, because a security may get this symbol later.
+    /// Canonical symbols of the securities that now have a requested symbol. Also the requested symbols themselves,
+    /// because an unused symbol may get a security later.
     pub(crate) named: BTreeSet<String>,
     /// Canonical symbols of the former securities. A former security had one of the listed symbols earlier, but has
     /// none of them now. Symbol changes that the journal no longer contains are not considered.

@@ -1,7 +1,7 @@
 //! Changes of served rows, read from the journal, for `updated_since` and for change streams.
 //!
-//! Invariants: one task per instance reads the journal for all streams. Streams do not wait for each other. The memory
-//! of a stream does not depend on the number of changes.
+//! Invariants: one task per instance reads the journal. Streams do not wait for each other. The memory of a stream is
+//! bounded.
 
 mod change;
 mod change_page;

@@ -46,8 +46,7 @@ pub(crate) struct ChangedRow<T> {
 }
 
 impl<T: TrackedRow> ChangedRow<T> {
-    /// Parses the changed rows of a query result. If nothing changed, the result has one row that contains only the
-    /// version, and the function returns an empty list.
+    /// Parses the changed rows of a query result. Skips the row without a change, which contains only the data version.
     pub(crate) fn read_all(rows: &[Row]) -> Result<Vec<Self>, tokio_postgres::Error> {
         let is_change =
             |row: &&Row| matches!(row.try_get::<_, Option<JournalPosition>>("change_position"), Ok(Some(_)));

@@ -71,14 +71,14 @@ mod tests {
 
     use super::*;
 
-    /// Counter of loads. Each load yields to the runtime once, so that concurrent requests can arrive. It then returns
-    /// its own number, from 1.
+    /// Counter of loads. Each call of `load` returns its number, from 1.
     #[derive(Default)]
     struct Loads(AtomicU32);
 
     impl Loads {
         async fn load(&self, fails: bool) -> Result<u32, QueryError> {
             let number = self.0.fetch_add(1, Ordering::Relaxed) + 1;
+            // Concurrent requests can arrive here.
             tokio::task::yield_now().await;
             if fails { Err(QueryError::QueueFull) } else { Ok(number) }
         }

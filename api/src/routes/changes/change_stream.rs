@@ -35,7 +35,8 @@ use crate::routes::changes::journal_start::JournalStart;
 
 /// Maximum number of changes per batch. Each batch is charged as one request.
 const BATCH: u16 = 100;
-/// Maximum wait until the journal reader fills the ring. After this wait, the stream reads a page from the database.
+/// Maximum wait until the ring buffer contains the changes after the stream's place. Then the stream reads a page from
+/// the database.
 const JOIN_WAIT: Duration = Duration::from_secs(1);
 /// Pause after an admission check that ended with an error. `UNDECIDED` is the maximum number of such pauses in a row.
 const UNDECIDED_PAUSE: Duration = Duration::from_secs(1);
@@ -49,7 +50,7 @@ pub(super) struct StreamCall {
     /// Admission request for a batch. The same request is made for each batch.
     pub(super) request: AdmissionRequest,
     pub(super) account_id: AccountId,
-    /// Route of the stream. In the usage statistics, each batch is a call of this route.
+    /// Route of the stream. The usage statistics count each batch of changes as one call of this route.
     pub(super) path: MatchedPath,
     pub(super) tier: Tier,
     pub(super) has_text_decimals: bool,
@@ -86,7 +87,7 @@ enum StreamPhase {
     },
     /// Pages are read from the database.
     CatchUp,
-    /// All pages are read, and the stream looks for its position in the ring.
+    /// All pages are read. The stream looks up its place in the shared ring buffer.
     Join,
     /// Changes are read from the ring, beginning at this index.
     Follow(u64),

@@ -56,8 +56,8 @@ impl StreamFilter {
         self.symbols.as_ref().map(|symbols| &symbols.list)
     }
 
-    /// Adds securities of which the client may already have rows. If such a security loses all requested symbols, its
-    /// changes are delivered as removals.
+    /// Adds securities whose rows the client may already have. If a rename removes the requested symbol of a security,
+    /// later changes of the security become removals.
     pub(super) fn follow(&mut self, securities: &ListedSecurities) {
         if let Some(symbols) = &mut self.symbols {
             symbols.followed.extend(securities.all());
@@ -98,8 +98,8 @@ impl SymbolFilter {
 }
 
 impl Delivery {
-    /// Delivery of a change from a page. `securities` are the current and former securities of the requested symbols;
-    /// `None` for a page of the whole market.
+    /// Prepares a change from a journal page for delivery. The change of a former security becomes a removal.
+    /// `securities` is `None` for the whole market.
     pub(super) fn of_page(change: Change, securities: Option<&ListedSecurities>) -> Self {
         let is_removal = securities.is_some_and(|listed| listed.former.contains(&change.key.symbol));
         Self { change: Arc::new(change), is_removal }

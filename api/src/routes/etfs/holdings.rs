@@ -124,13 +124,11 @@ struct HoldingFilters {
 }
 
 impl HoldingFilters {
-    /// Reads the filters of the request.
+    /// Reads the filters of the request. An unknown asset type matches no holding, because issuers choose these names
+    /// freely.
     ///
-    /// On the first page, every listed sector must be a sector of the fund's holdings or of any security; otherwise the
-    /// result is an error. On later pages, and for a fund without holdings, an unknown sector matches no holding.
-    ///
-    /// An unknown asset type matches no holding. This is never an error, because issuers choose the names of asset
-    /// types freely.
+    /// # Errors
+    /// The request is for the first page, and a requested sector is unknown: no security has it.
     async fn read(context: &HandlerContext<HoldingsParameters>, all: &[Holding]) -> Result<Self, ApiError> {
         let asked = &context.parameters;
         let types = all.iter().filter_map(|holding| holding.asset_type.clone()).collect::<FacetNames>();
@@ -157,6 +155,7 @@ async fn sectors(
     let own = all.iter().filter_map(|holding| holding.sector.clone()).collect::<FacetNames>();
     match own.resolve(None, text) {
         Ok(names) => Ok(names),
+        // On a later page, and for a fund without holdings, an unknown sector matches no holding.
         Err(_) if context.parameters.page.after.is_some() || all.is_empty() => Ok(own.resolve_known(text)),
         Err(_) => {
             let facet_index = context.app.memory_tables.facet_index(&context.generation).await?;

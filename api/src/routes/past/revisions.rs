@@ -42,7 +42,7 @@ struct RevisingVersion {
     as_of: NaiveDate,
     at: DateTime<Utc>,
     sequence_before: i64,
-    /// Source policy and rules of this version; `None` if this program does not have them.
+    /// Source policy and rules of this version. `None` if this program has other rules, or cannot parse them.
     inputs: Option<Inputs>,
     inputs_before: Option<Inputs>,
 }

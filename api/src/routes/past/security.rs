@@ -140,8 +140,7 @@ fn internal(error: FactsError) -> ApiError {
     ApiError::Internal(error.into())
 }
 
-/// Finds the position of each dividend, from 1, if the database sorts the dividends by type and id. `keys` has the type
-/// and the id of each dividend. Dividends with equal keys have the same position.
+/// Ranks dividends by type and id, in the sort order of the database. The first rank is 1. Equal keys have equal ranks.
 pub(crate) async fn rank_dividends(
     generation: &ServedGeneration,
     keys: &[(String, Option<String>)],
@@ -228,8 +227,8 @@ impl PastDerivation<'_> {
         Ok(None)
     }
 
-    /// Derives the rows from a history in which most years have only closes. Loading such a history is faster. Returns
-    /// `None` if the rows need other price columns of these years.
+    /// Derives the rows from a history that loads faster, because most years have only closes. Returns `None` if the
+    /// rows need the missing price columns.
     fn derive_from_closes(&self, identity: &Identity) -> Result<Option<(History, DerivedRows)>, ApiError> {
         match self.facts.history_of_closes(identity, self.as_of).map_err(internal)? {
             Some(history) => self.derive(history, true),

@@ -44,7 +44,6 @@ pub(crate) struct IncomeGap {
 }
 
 impl IncomeGap {
-    /// Gap for an unknown symbol.
     pub(super) fn unknown(symbol: &str) -> Self {
         Self { symbol: symbol.to_owned(), reason: GapReason::UnknownSymbol }
     }

@@ -46,10 +46,11 @@ text_enum! {
     pub enum Adjustment {
         /// Prices as traded. This value cannot be combined with other values.
         Raw = "raw",
-        /// Adjustment for splits, and for everything that `spin_off` covers. Prices are then comparable over time.
-        /// Volumes are adjusted only for splits.
+        /// Adjustment for splits, together with all adjustments of the value `spin_off`. Prices are then comparable
+        /// over time. Volumes are adjusted only for splits.
         Split = "split",
-        /// Adjustment for rights, class distributions, and spin-offs that the feed reports as a ratio.
+        /// Adjustment for rights issues and for distributions of shares of another class. Also for spin-offs that the
+        /// feed reports as a ratio.
         SpinOff = "spin_off",
         /// Adjustment for cash dividends, and for spin-offs that the feed reports as a value per share.
         Dividend = "dividend",

@@ -199,7 +199,7 @@ fn names<T: ToString>(chosen: Option<&Vec<T>>) -> Option<Criterion> {
 pub(super) enum Criterion {
     /// Threshold, in the unit of the parameter.
     Number(ExactDecimal),
-    /// Day, YYYY-MM-DD.
+    /// Value of a filter that is a day, YYYY-MM-DD.
     Text(String),
     /// Values of a filter that is a list, for example names of sectors.
     Words(Vec<String>),

@@ -56,9 +56,9 @@ impl Sortable for SecurityEvent {
 endpoint! {
     /// Security events
     ///
-    /// Renames, mergers, delistings, splits, spin-offs, rights, class distributions and special dividends in one list,
-    /// newest first. A spin-off has a `ratio` if the feed reports it as a split, or an `amount` if the feed reports its
-    /// value.
+    /// Renames, mergers, delistings, splits, spin-offs, rights issues, distributions of shares of another class and
+    /// special dividends in one list, newest first. A spin-off has a `ratio` if the feed reports it as a split, or an
+    /// `amount` if the feed reports its value.
     get "/v1/stocks/{symbol}/events", tag "Stocks", returns "A page of events",
     events(Access<Free, EventsParameters>) -> List<SecurityEvent> { respond(render) }
 }

@@ -46,8 +46,8 @@ parameters! {
         /// Maximum market capitalisation, in the security's currency.
         max_market_cap: Option<Decimal> =
             reader.read_maximum("max_market_cap", Bounds::Amount, "min_market_cap", min_market_cap),
-        /// True for securities that pay regular dividends, false for securities that pay none. Neither value selects
-        /// securities with unknown dividends.
+        /// True for securities that pay regular dividends, false for securities that pay none. Securities with unknown
+        /// dividends match neither value.
         pays_dividend: Option<bool> = reader.read_bool_or_alias("pays_dividend", "has_dividends"),
         page: Page = reader.read_page(&PAGING),
         /// Security types, comma-separated.

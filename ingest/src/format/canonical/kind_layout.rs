@@ -89,8 +89,8 @@ impl KindLayout {
         ALL.iter().find(|layout| layout.kind == kind)
     }
 
-    /// Finds the columns of a header. Returns one item per column of the header: the index of its name in
-    /// [`Self::names`], or `None` for an unknown name. Fails with a message if the header does not fit the kind.
+    /// Finds each column of a header: its index in [`Self::names`], or `None` for an unknown name. Fails with a message
+    /// if the header does not fit the kind.
     pub(super) fn columns(
         &self,
         header: &[String],

@@ -1,5 +1,5 @@
-//! Canonical feed: CSV files and JSON records in the format of this service. The file name of a CSV file contains the
-//! kind of its rows. The kind of a JSON record is in the record or in the file name.
+//! Canonical feed: CSV files and JSON records in the format of this service. The file name gives the kind of the rows.
+//! A JSON record may contain its kind instead.
 
 use market::event::Kind;
 
@@ -50,8 +50,7 @@ pub(super) fn detect(file: &FeedFile, head: &FileHead) -> Option<Result<FileForm
     Some(Ok(canonical(kind)))
 }
 
-/// Reason for refusing a file that is named as adjusted, such as `prices-split-adjusted.csv`, but has no column `basis`
-/// or `amount_basis`. `None` for other files.
+/// Reason for refusing a file that is named as adjusted, but has no column for the share basis. `None` for other files.
 fn adjusted_without_basis(stem: &str, layout: &KindLayout, columns: &[String]) -> Option<String> {
     let basis = layout.names.iter().find(|name| matches!(**name, "basis" | "amount_basis"))?;
     let says = |column: &String| column.eq_ignore_ascii_case(basis);
@@ -63,7 +62,7 @@ fn adjusted_without_basis(stem: &str, layout: &KindLayout, columns: &[String]) -
     ))
 }
 
-/// Name and content that a canonical file needs, as text for an error message. The encoding of `head` selects the text.
+/// Text for an error message: the name and content that a canonical CSV or JSON file needs.
 pub(super) fn expectation(head: &FileHead) -> &'static str {
     match head.encoding {
         Encoding::Csv => {
@@ -94,7 +93,7 @@ fn kind_of(stem: &str) -> Option<Kind> {
     })
 }
 
-/// Reads a file. `kind` is the kind in the file name.
+/// Reads a file. The argument `kind` comes from the file name.
 pub(super) fn read(
     kind: Option<Kind>,
     file: VendorFile<'_>,
@@ -136,7 +135,8 @@ fn read_record(
     row_conversion::convert_record(layout.kind, &cells, record.line, record.raw.len(), rows)
 }
 
-/// Reads JSON records, one per line or all in one document. `kind` is the kind of a record without the member `kind`.
+/// Reads JSON records, one per line or all in one document. The argument `kind` applies to records that do not name
+/// their kind.
 fn read_records(
     kind: Option<Kind>,
     file: VendorFile<'_>,

@@ -1,5 +1,5 @@
-//! Reader of canonical price rows, optimized for speed. It converts bytes directly to scaled integers. Cells with
-//! revision, action, observation time and share basis are parsed only if they differ from those of the previous row.
+//! Reader of canonical price rows, optimized for speed. It converts bytes directly to scaled integers. Cells that
+//! seldom change, such as `revision`, are parsed only after a change.
 
 use std::io::Read;
 

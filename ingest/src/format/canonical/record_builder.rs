@@ -11,11 +11,10 @@ use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::vendor_row::VendorRow;
 use crate::normalize::{RecordCells, RowError};
 
-/// Reads values from a vendor's row. The result is a list of canonical column names, each with its value.
+/// Reads values from a vendor's row, each with its canonical column name.
 ///
-/// For example, `row.text => name, website: weburl` calls the row's method `text` for two values. The column `name`
-/// gets the value of the vendor's field `name`. The column `website` gets the value of the field `weburl`. With
-/// `eps_ttm: dilutedepsttm | eps`, the first of the two fields that has a value is used.
+/// `row.text => name, website: weburl` reads the fields `name` and `weburl` with the method `text`. In
+/// `eps_ttm: dilutedepsttm | eps`, the first field with a value is used.
 macro_rules! fields {
     (@names $column:ident) => { &[stringify!($column)] };
     (@names $column:ident $($field:ident)+) => { &[$(stringify!($field)),+] };

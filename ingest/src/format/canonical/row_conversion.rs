@@ -17,16 +17,15 @@ use crate::normalize::{
 };
 use crate::price::bar_parser::PriceCells;
 
-/// Builds a record from cells. The columns have the names of the record's fields. The fields in `texts` are read first,
-/// then the fields with a Rust expression (`field: expression`), then the fields in `values`. If several cells are
-/// invalid, the row gets the error of the first invalid cell in this order. `=> major` passes the value of a cell to
-/// the function `major`.
+/// Builds a record from the cells that have the names of its fields. `column = read => function` applies the function
+/// to the value of the cell.
 macro_rules! record {
     ($cells:ident as $record:ident {
         texts: $($text:ident),*;
         values: $($column:ident = $read:ident $(=> $convert:ident)?),*;
         $($rest:tt)*
     }) => {
+        // The error of a row is the error of its first invalid cell in this order.
         $record {
             $($text: $cells.owned_text(stringify!($text)),)*
             $($rest)*
@@ -178,7 +177,7 @@ fn amount_basis(cells: &RecordCells<'_>) -> Result<ShareBasis, RowError> {
     }
 }
 
-/// Frequency of payments from a word such as `quarterly`, or from a number of payments a year such as `4`.
+/// Frequency of payments, from a word (`quarterly`) or from a number of payments a year (`4`).
 fn frequency(cells: &RecordCells<'_>) -> Result<Option<Frequency>, RowError> {
     let Some(text) = cells.text("frequency").filter(|text| text.bytes().all(|b| b.is_ascii_digit())) else {
         return cells.word("frequency");

@@ -25,8 +25,8 @@ const WORDS: [(&str, PatternPart); 3] =
     [("{symbol}", PatternPart::Symbol), ("{field}", PatternPart::Field), ("{date}", PatternPart::Date)];
 
 impl ColumnNamePattern {
-    /// Parses a pattern such as `{symbol}.{field}`. Returns `None` if the pattern has neither symbol nor date, repeats
-    /// a part, or has no separator between two parts.
+    /// Parses a pattern such as `{symbol}.{field}`. `None` if the pattern has neither symbol nor date, a repeated part,
+    /// or parts without a separator.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let (mut parts, mut rest): (Vec<PatternPart>, _) = (Vec::new(), text);
         while let Some(first) = rest.chars().next() {

@@ -26,7 +26,7 @@ pub(super) struct ColumnPlan {
 /// A row to build from each record.
 #[derive(Debug, Default)]
 pub(super) struct PlannedRow {
-    /// Values from the column names, such as the symbol, each with its canonical column.
+    /// Values that the column names contain, such as a symbol, each with the name of its canonical column.
     pub(super) constants: Vec<(&'static str, String)>,
     pub(super) cells: CellPositions,
 }
@@ -89,8 +89,8 @@ fn listed(names: &[String]) -> String {
     names[..names.len().min(MAX_LISTED)].join(", ")
 }
 
-/// Rows to build from each record of a wide table, which is a table with symbols or dates in its column names. Columns
-/// with the same symbol and date in their names form one row.
+/// Rows to build from each record of a wide table (symbols or dates in the column names). Columns with the same symbol
+/// and date form one row.
 fn wide_rows(
     map: &ColumnMap,
     wide: &WideNames,

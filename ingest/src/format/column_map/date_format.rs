@@ -91,10 +91,9 @@ impl DateFormat {
     }
 }
 
-/// Parses a date with the first format that fits. A time after the date must be midnight.
+/// Parses a date with the first format that fits. A time of day in the text must be midnight.
 ///
-/// If `zone` is given, a Unix time gives the local date in this zone. A UTC time such as `2021-06-30 22:00:00Z` also
-/// gives the local date, but only if it is midnight in the zone. All other text is parsed with the formats.
+/// With `zone`, the date of a Unix time, or of a UTC time at local midnight, is the local date.
 pub(super) fn read_date(
     formats: &[DateFormat],
     zone: Option<ExchangeZone>,

@@ -19,8 +19,8 @@ use crate::normalize::{ExchangeZone, RowError, abbreviate, is_absent_value};
 pub(super) const RATIO: &str = "ratio";
 /// Column with the direction of a split: more shares (`forward`) or fewer shares (`reverse`).
 pub(super) const DIRECTION: &str = "direction";
-/// Column with the currency of the numbers in a row. Canonical price rows have no such column. For prices, the currency
-/// is used only to convert a minor unit, such as pence (GBX), to the major unit.
+/// Column with the currency of the numbers in a row. For prices, this column only converts a minor unit, such as pence
+/// (GBX).
 pub(super) const CURRENCY: &str = "currency";
 /// Columns whose cells may contain a currency unit.
 pub(super) const MONEY: [&str; 6] = ["open", "high", "low", "close", "vwap", "amount"];
@@ -29,15 +29,14 @@ pub(super) const MONEY: [&str; 6] = ["open", "high", "low", "close", "vwap", "am
 #[derive(Debug)]
 pub struct ColumnMap {
     pub(super) kind: Kind,
-    /// Delimiter of the fields; `None` if it is to be detected from the header.
+    /// Delimiter of the fields; `None` for detection from the header.
     pub(super) delimiter: Option<u8>,
     pub(super) windows_1252: bool,
-    /// Line of the header, or of the first record in a file without a header; `None` if the map does not set it.
+    /// Line of the header, or else of the first record; `None` if the map sets no line.
     pub(super) first_line: Option<u64>,
     /// Number of header lines.
     pub(super) header: u64,
-    /// JSON: path of the member with the records. `None` if the whole document is a list of records, or if the records
-    /// are in the member `results` or `data`.
+    /// JSON: path of the member with the records. `None` for a list of records, and for `results` and `data`.
     pub(super) records: Option<String>,
     pub(super) columns: Vec<(&'static str, ColumnLocation)>,
     pub(super) constants: Vec<(&'static str, String)>,
@@ -67,15 +66,14 @@ pub struct ColumnMap {
 #[derive(Debug)]
 pub(super) struct WideNames {
     pub(super) pattern: ColumnNamePattern,
-    /// Canonical column of the cells in all wide columns. `None` if the canonical column is a part of each column name,
-    /// as in `AAPL.Close`.
+    /// Canonical column of the cells, such as `close`. `None` if the column names contain the field, as in
+    /// `AAPL.Close`.
     pub(super) value: Option<&'static str>,
     pub(super) skip: Vec<String>,
 }
 
 impl ColumnMap {
-    /// Digest of the map. The digest that identifies an input is computed from the file and the map's digest, because
-    /// the same file gives different rows with another map.
+    /// Digest of the map. Each input's digest includes the map's digest, because another map gives other rows.
     pub(crate) fn digest(&self) -> &str {
         &self.digest
     }
@@ -86,8 +84,8 @@ impl ColumnMap {
         layout.key.iter().copied().find(|name| matches!(*name, "symbol" | "etf_symbol"))
     }
 
-    /// True if the map locates the symbol of each row: in a column, in a constant or in the column names. Also true if
-    /// the kind has no symbol. If false, all rows of a file have one symbol, from the command line or the file name.
+    /// True if the map locates the symbol of each row, or if the kind has no symbol. Otherwise a file has one symbol,
+    /// from the command line or the file name.
     pub(super) fn has_symbol_column(&self) -> bool {
         let Some(owner) = self.symbol_column() else { return true };
         self.columns.iter().any(|(name, _)| *name == owner)

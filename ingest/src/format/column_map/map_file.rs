@@ -43,7 +43,7 @@ impl MapFile {
     /// Reads the shipped map with this name, or else the map file at this path. A symbolic link is refused.
     ///
     /// # Errors
-    /// The file cannot be read, or the map has a mistake. The message has the line and the allowed values.
+    /// The file cannot be read, or the map has a mistake.
     pub fn open(name_or_path: &str) -> Result<Self, String> {
         let shipped = SHIPPED.iter().find(|(known, _)| *known == name_or_path);
         let (name, text) = match shipped {

@@ -67,8 +67,8 @@ fn price_values(mut values: RowValues<'_>) -> Result<RowValues<'_>, RowError> {
     Ok(values)
 }
 
-/// Old and new shares of a split. In a `forward` split, the new shares are the larger number of the ratio. In a
-/// `reverse` split, they are the smaller number. Without a direction, the ratio is new to old shares.
+/// Old and new shares of a split. A `forward` split increases the number of shares, and a `reverse` split reduces it.
+/// Without a direction, the ratio is new to old shares.
 fn split_sides(ratio: &str, direction: Option<&str>) -> Result<(Decimal, Decimal), RowError> {
     let (from, to) = split_ratio::parse_ratio(ratio).ok_or_else(|| {
         let message = format_args!("ratio {ratio:?} is invalid: write new to old, such as 4:1 or 4.0");

@@ -1,9 +1,7 @@
-//! Reader of files with a column map. A column map is a TOML file that describes the columns of a file. It is for
-//! layouts that no other format covers: files without a header, symbols in file names, unusual notations of numbers and
-//! dates, and wide tables. A wide table has symbols or dates in its column names.
+//! Reader of files with a column map: a TOML file that describes the columns of a file.
 //!
-//! Each record is converted to the canonical form, and then validated like a record of the canonical feed. A record of
-//! a wide table gives several canonical records.
+//! Each record is converted to the canonical form, and validated like the canonical feed. A record of a wide table
+//! gives several canonical records.
 
 use std::borrow::Cow;
 use std::io::Read;

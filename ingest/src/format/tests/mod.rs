@@ -1,5 +1,4 @@
-//! Tests of every file format. A test detects the format of a text, reads the text, and compares each resulting row
-//! with an expected line of text.
+//! Tests of every file format. A test reads a text, and compares each resulting row with an expected line of text.
 
 use market::symbol::Symbol;
 use proptest::prelude::*;

@@ -2,10 +2,8 @@ use event_log::record_batch::Body;
 
 use super::read_helper::{bodies, options};
 
-/// Returns the dividend evidence (R40) in a file as lines of text. The line `dividend column FROM TO` means that the
-/// file has a dividend column from day FROM to day TO. The line `PREVIOUS EX-DATE FACTOR BASIS` means that the file
-/// multiplies closes up to day PREVIOUS by FACTOR, compared with closes from day EX-DATE on. BASIS is the share basis
-/// of the closes.
+/// Evidence of dividends in a file (rule R40), one line per record. A dividend column is `dividend column FROM TO`. A
+/// change of the ratio `adjusted close / close` is `LAST-DATE-BEFORE EX-DATE FACTOR SHARE-BASIS`.
 fn evidence(name: &str, text: &str) -> Vec<String> {
     let mut lines = Vec::new();
     for body in bodies(name, text, &options()).unwrap() {

@@ -1,7 +1,7 @@
 //! EODHD: prices, dividends and splits of one symbol, the last day of a whole exchange, and fundamentals.
 //!
-//! Prices are as traded. `adjusted_close` is not a price; it is used only to check which dividends were paid (R40). The
-//! `value` of a dividend is adjusted for later splits; the declared amount in `unadjustedValue` is preferred.
+//! Prices are as traded. `adjusted_close` is used only to check which dividends were paid (R40). The `value` of a
+//! dividend is split-adjusted.
 
 use market::event::ShareBasis;
 use rust_decimal::Decimal;

@@ -1,6 +1,6 @@
 //! iShares: holdings file of a fund, with a table between a preamble and a disclaimer.
 //!
-//! The file has only the fund's full name, so the symbol comes from the command line or the file name.
+//! The file does not contain the symbol of the fund. The symbol comes from the command line or the file name.
 
 use chrono::NaiveDate;
 use market::reference::Exchange;

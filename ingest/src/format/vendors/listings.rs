@@ -1,8 +1,6 @@
-//! Exchange listings: files of the Nasdaq symbol directory, and tables made from these files by the collection
-//! `datasets` on GitHub.
+//! Exchange listings: files of the Nasdaq symbol directory, and tables of the GitHub collection `datasets`.
 //!
-//! Warrants, rights and units are listed together with common stock, and are loaded as stocks. Test symbols of the
-//! exchanges are rejected.
+//! Warrants, rights and units are loaded as stocks. Test symbols of the exchanges are rejected.
 
 use super::{
     Encoding, FeedReadError, FileHead, Kind, RecordBuilder, RowAccumulator, RowError, SymbolScope,

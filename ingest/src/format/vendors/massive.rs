@@ -1,8 +1,6 @@
-//! Polygon / Massive: dividends and splits in the old and the new form of the API, tickers, daily bars ("aggregates"),
-//! and flat files of daily bars.
+//! Polygon / Massive: dividends, splits, tickers and daily bars of the API, and flat files of daily bars.
 //!
-//! The records of a response are in pages, in lists, or one per line. Bars of the API are adjusted for splits up to the
-//! day of the request, unless the response states that they are not. Bars of flat files are as traded.
+//! Bars of the API are split-adjusted, unless the response has `adjusted: false`. Bars of flat files are as traded.
 
 use chrono::{DateTime, NaiveDate, Timelike, Utc};
 use chrono_tz::America::New_York;

@@ -1,11 +1,7 @@
 //! SEC EDGAR company facts: shares outstanding, and twelve months of earnings, revenue and cash flows.
 //!
-//! A fact has a period and a filing date. A later filing for the same period corrects an earlier filing. At the end of
-//! a fiscal year, a twelve-month sum is the value of that year. During a year, the sum is the previous fiscal year,
-//! plus the current year to date, minus the same months of the previous year.
-//!
-//! The reader creates no dividend rows, because the file has no ex-dates. It loads the total dividends paid in twelve
-//! months, as one of the company's figures.
+//! A later filing for the same period corrects an earlier filing. The file has no ex-dates, so the reader creates no
+//! dividend rows.
 
 use std::collections::BTreeMap;
 
@@ -134,6 +130,7 @@ fn trailing(periods: &BTreeMap<Period, Decimal>) -> BTreeMap<NaiveDate, Decimal>
     let mut sums = years.clone();
     for (&(start, end), so_far) in periods.iter().filter(|(period, _)| (80..=290).contains(&length(**period)))
     {
+        // Twelve months: the previous fiscal year, plus this year to date, minus the same months of the year before.
         let year = start.checked_sub_days(Days::new(1)).and_then(|last| nearest(&years, last));
         let before = [start, end].map(|day| day.checked_sub_months(Months::new(12)));
         let [Some(start_before), Some(end_before)] = before else { continue };

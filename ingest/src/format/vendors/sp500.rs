@@ -1,5 +1,4 @@
-//! Tables of the S&P 500 from the datasets collection on GitHub: constituents, and their financials on the date in the
-//! file name.
+//! Tables of the S&P 500 from the GitHub collection `datasets`: constituents, and financials of one date.
 
 use chrono::NaiveDate;
 use market::reference::Country;
@@ -56,7 +55,7 @@ fn constituent(row: &VendorRow<'_>, rows: &mut RowAccumulator) -> Result<(), Row
         .add_of_row(row, rows)
 }
 
-/// Adds the figures as of the date in the file name, or else as of the date of the load.
+/// Adds the figures. `date` is the date in the file name; without it, the date of the load is used.
 fn financials(
     row: &VendorRow<'_>,
     date: Option<NaiveDate>,

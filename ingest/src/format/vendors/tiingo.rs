@@ -1,7 +1,6 @@
 //! Tiingo: end-of-day prices as CSV and JSON, corporate actions, and the description of a ticker.
 //!
 //! Prices are as traded, and `divCash` is as paid. `adjClose` is used only to check which dividends were paid (R40).
-//! The other `adj…` columns are not read.
 
 use super::{
     FeedReadError, FileHead, Kind, RecordBuilder, RowAccumulator, SeriesDates, SymbolScope, TradingDay,

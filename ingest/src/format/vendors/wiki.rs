@@ -1,8 +1,6 @@
 //! Quandl / Nasdaq Data Link WIKI prices: each row has a raw price, and optionally a dividend and a split.
 //!
-//! The symbol column is named `ticker`, `stock` or `symbol`. A file without a symbol column has one symbol, from
-//! `--symbol` or the file name. `adj_close` is used only to check which dividends were paid (R40). The other `adj_*`
-//! columns are not read.
+//! `adj_close` is used only to check which dividends were paid (R40).
 
 use super::{
     Encoding, FeedReadError, FileHead, HeaderedTable, PriceColumns, RowAccumulator, RowError, Symbol,

@@ -1,13 +1,7 @@
-//! Yahoo-style CSV with daily rows of one symbol, or of many symbols with a symbol column. `yahoo_chart.rs` reads chart
-//! responses in JSON.
+//! Yahoo-style CSV with daily rows of one symbol, or of many symbols with a symbol column.
 //!
-//! If the column `Adj Close` is before `Volume`, prices and dividends are adjusted for splits up to the newest date. In
-//! the older layout, `Adj Close` is after `Volume`, and prices and dividends are raw. `Adj Close` is used only to check
-//! which dividends were paid (R40). `Repaired?` is not read.
-//!
-//! A table of `Dividends` or `Stock Splits` without prices has split-adjusted dividends. The `Dividends` of a fund
-//! usually include its `Capital Gains`, so the reader subtracts the gain from the dividend. If the gain is larger than
-//! the dividend, the dividend cannot include it, and both are loaded unchanged.
+//! Prices and dividends are split-adjusted, or raw if `Adj Close` is after `Volume` (older files). `Adj Close` is used
+//! only to check which dividends were paid (R40).
 
 use std::io::Read;
 

@@ -1,8 +1,7 @@
-//! Yahoo chart responses (v8, JSON): lists of prices by day, with dividends, splits and capital gains.
+//! Yahoo chart responses (v8, JSON): daily prices, with dividends, splits and capital gains.
 //!
-//! Prices and dividends are adjusted for splits up to the newest day in the response. `adjclose` is used only to check
-//! which dividends were paid (R40). The time of a day is the start of its session. The session date is the date of this
-//! time in the exchange's time zone.
+//! Prices and dividends are split-adjusted. `adjclose` is used only to check which dividends were paid (R40). Times are
+//! converted to dates of the exchange's time zone.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -20,7 +20,7 @@ const STALLED: Duration = Duration::from_secs(1);
 /// sequence.
 const UNDELIVERED: Duration = Duration::from_secs(15);
 
-/// Maximum number of messages of other subjects that [`Log::fetch_malformed`] passes over after an undelivered message.
+/// Maximum number of messages on other subjects that a search for further malformed messages skips.
 const MAX_SKIPPED: u64 = 256;
 
 impl Log {
@@ -54,11 +54,8 @@ impl Log {
         }
     }
 
-    /// Reads messages with a consumer until the last message. If a message is not delivered, fetches it by its sequence
-    /// and stops.
-    ///
-    /// The delivery of a malformed message would end the connection. With `by_sequence`, malformed messages at the
-    /// start are therefore fetched by sequence first.
+    /// Reads messages with a consumer until the last message. Fetches an undelivered message by its sequence, and stops
+    /// after it. With `by_sequence`, first fetches malformed messages at `from_sequence` without a consumer.
     async fn scan_once(
         &self,
         subjects: &[String],
@@ -70,6 +67,7 @@ impl Log {
         // A malformed message can end the connection, so every scan opens a connection that nothing else uses.
         let connection = Self::open_existing(&self.settings).await?;
         let mut next = from_sequence;
+        // The delivery of a malformed message would end the connection.
         if by_sequence {
             next = connection.fetch_malformed(next, subjects, u64::MAX, each).await?;
         }
@@ -157,12 +155,8 @@ impl Log {
         Ok(ScanEnd::Complete)
     }
 
-    /// Finds the next message of `subjects` if the consumer does not deliver it. Waits [`STALLED`], then fetches the
-    /// messages one by one until it finds this message. Returns `None` if no message of `subjects` is left.
-    ///
-    /// Unreadable messages before the found message are skipped, because they would block the consumer forever. If no
-    /// message was skipped and the found message is well-formed, the consumer may only be slow. The consumer then gets
-    /// [`UNDELIVERED`] more time to deliver the message itself.
+    /// Waits [`STALLED`], then fetches the next message of `subjects` by its sequence. Unreadable messages before it
+    /// are skipped. `None` if no message is left.
     async fn find_undelivered(
         &self,
         from_sequence: u64,
@@ -180,9 +174,11 @@ impl Log {
                 continue;
             }
             if unreadable > 0 {
+                // Unreadable messages would block the consumer forever.
                 let before = sequence;
                 tracing::warn!(messages = unreadable, before, "cannot read messages of the log: skipped");
             } else if !message.is_malformed() {
+                // The consumer is perhaps only slow, and can still deliver the message.
                 tokio::time::sleep(UNDELIVERED).await;
             }
             return Ok(Some(message));
@@ -194,9 +190,8 @@ impl Log {
         Ok(LogMessage::fetch(&self.context, &self.settings.nats_stream, sequence).await?)
     }
 
-    /// Fetches consecutive malformed messages of `subjects`, from `from_sequence` on, and calls `each` for them. Stops
-    /// at a well-formed message of `subjects`, or at a sequence without a message. Also stops after `max_skipped`
-    /// messages of other subjects. Returns the sequence at which it stopped.
+    /// Calls `each` for malformed messages of `subjects`, up to the first well-formed or missing message. Skips at most
+    /// `max_skipped` messages of other subjects. Returns the sequence at which it stopped.
     async fn fetch_malformed(
         &self,
         from_sequence: u64,

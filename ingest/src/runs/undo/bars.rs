@@ -12,8 +12,8 @@ use super::changes::{EncodedBatches, UndoChange, UndoChanges};
 use super::scope::UndoScope;
 use crate::load::error::LoadError;
 
-/// Target number of bars per part. To limit memory, the bars of the run are processed in parts, one after the other. A
-/// hash assigns each symbol to a part, so a part may exceed the target. The log is read twice for each part.
+/// Target number of bars per part. Parts limit the memory; a hash assigns each symbol to a part. The log is read twice
+/// for each part.
 const MAX_BARS_PER_PART: u64 = 1_500_000;
 /// Maximum number of bars per record batch. A batch stores each distinct version (revision, observation time and share
 /// basis) once. The limit keeps a batch small even if all bars have distinct versions.
@@ -52,7 +52,7 @@ struct SymbolBars {
     other: Vec<Bars>,
 }
 
-/// Bars of all symbols in one part. A hash of the symbol decides the part.
+/// Bars of the symbols that belong to one part (see [`MAX_BARS_PER_PART`]).
 #[derive(Debug, Default)]
 struct BarTable {
     part: u64,

@@ -33,10 +33,8 @@ pub(super) enum UndoChange<T> {
 }
 
 impl UndoChanges {
-    /// Decides the change that the undo makes to one row, and counts it. `key` identifies the row in examples. `own` is
-    /// the rank of the row's version from the undone run. `other` is the highest-ranked version from all other runs,
-    /// with its rank. `is_equal` compares the contents of both versions. If one of the versions is a retraction,
-    /// `is_equal` is not called. Returns `None` if the undo does not change the row.
+    /// Decides and counts the change that the undo makes to one row. `own` is the row's rank in the undone run. `other`
+    /// is its highest-ranked version in all other runs.
     pub(super) fn count_key<T>(
         &mut self,
         key: impl FnOnce() -> String,

@@ -1,9 +1,7 @@
 //! `ingest undo`: reverts the rows of a run.
 //!
-//! The log is append-only, so an undo is a separate run. The undo reverts every row that no later run corrected. If the
-//! row existed before the run, the undo publishes the earlier version again. If the run introduced the row, the undo
-//! publishes a retraction. An undo reads the log only up to its own start manifest. A resumed undo therefore gives the
-//! same batches.
+//! The undo is a separate run that restores or retracts every row that was not corrected later. It reads the log only
+//! up to its start manifest, so a resumed undo gives the same batches.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};

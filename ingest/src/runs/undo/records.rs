@@ -22,12 +22,10 @@ const ROWS_PER_BATCH: usize = 500;
 
 /// Type of record that can be undone.
 trait Undoable: EventRecord + Clone + PartialEq {
-    /// A retraction without a vendor's id withdraws the rows with the same natural key and without an id. If this
-    /// constant is true, such a retraction also withdraws the rows with the same natural key that have an id (rule
+    /// True if a retraction without an id also withdraws rows with an id. Both rows have the same natural key (rule
     /// R29).
     const BY_NATURAL_KEY: bool = false;
-    /// Key that identifies a record without a vendor's id. The default is symbol and date. The key of a dividend also
-    /// contains its type and currency. If a dividend has no currency, the currency of its security is used (rule R39).
+    /// Key that identifies a record without a vendor's id. The default is symbol and date.
     fn natural_key(&self, _currencies: &SecurityCurrencies) -> String {
         let date = self.date().map(|date| date.to_string());
         let parts = self.symbol().map(ToString::to_string).into_iter().chain(date);
@@ -59,6 +57,7 @@ impl Undoable for Dividend {
             (None, Some(record_date)) => format!("record {record_date}"),
             (None, None) => String::new(),
         };
+        // The currency of the security replaces a missing currency (rule R39).
         let assumed = self.currency.is_empty().then(|| currencies.find(&self.symbol));
         let currency = assumed.as_ref().map_or(self.currency.as_str(), |currency| &currency.code);
         format!("{}|{date}|{}|{currency}", self.symbol, self.r#type)
@@ -189,20 +188,20 @@ fn replace_if_higher<T: Undoable>(slot: &mut Option<RecordVersion<T>>, version: 
     }
 }
 
-/// Highest-ranked versions of the rows with one key. `own` comes from the undone run, `other` from all other runs.
+/// Highest-ranked versions of one row, by [`RecordVersion::version`]: from the undone run, and from all other runs.
 #[derive(Debug)]
 struct KeyVersions<T> {
     own: Option<RecordVersion<T>>,
     other: Option<RecordVersion<T>>,
 }
 
-/// Rows of other runs that have an id, and the same natural key as a row of the undone run. The undone run has no rows
-/// with these ids. But a retraction of the natural key also withdraws the rows with these ids.
+/// Rows of other runs that have a natural key of the undone run, but other ids. A retraction of the natural key also
+/// withdraws them; the undo then republishes them.
 #[derive(Debug)]
 struct NaturalKeyRows<T> {
     /// Highest-ranked version of each row, by id.
     ids: BTreeMap<String, Option<RecordVersion<T>>>,
-    /// Highest-ranked retraction without an id, from other runs. It withdraws the rows with this natural key.
+    /// Highest-ranked retraction of the natural key by other runs. It withdraws all rows in `ids` except newer ones.
     withdrawn: Option<RecordVersion<T>>,
 }
 
@@ -222,8 +221,8 @@ impl<T> Default for RecordTable<T> {
     }
 }
 
-/// Revision and observation time of a retraction without an id. The retraction withdraws the rows with its natural key,
-/// except newer rows. A row is newer if it has a higher revision, or the same revision and a later observation time.
+/// Revision and observation time of a retraction without an id. The retraction does not withdraw rows with a later
+/// pair.
 type RetractionTime = (i64, DateTime<Utc>);
 
 impl<T: Undoable> RecordTable<T> {
@@ -289,13 +288,12 @@ impl<T: Undoable> RecordTable<T> {
         (rows, changes)
     }
 
-    /// Returns copies of the rows of other runs that the retraction of the natural key `natural` withdraws. The
-    /// retraction is a row of the undone run or of its undo, and has the given revision and observation time.
-    /// Publishing the copies restores the rows, because each copy has a later observation time than the retraction. A
-    /// row that another run withdrew is left out.
+    /// Copies of other runs' rows that a retraction withdraws because of their natural key `natural`. Each copy is
+    /// newer than the retraction, and so restores the row.
     fn rows_to_republish(&self, natural: &str, (revision, observed_at): RetractionTime) -> Vec<EventRow<T>> {
         let Some(neighbours) = self.neighbours.get(natural) else { return Vec::new() };
         let rank = |version: &RecordVersion<T>| (version.row.revision, version.row.observed_at);
+        // A row that another run withdrew is not restored.
         let withdrawn_before = neighbours.withdrawn.as_ref().map(rank);
         let concerned = neighbours.ids.values().flatten().filter(|version| {
             version.is_put()
@@ -312,10 +310,9 @@ impl<T: Undoable> RecordTable<T> {
     }
 }
 
-/// Retraction of a row of the run. The retraction has the observation time of the row, so that later observations
-/// outrank the retraction. If [`Undoable::BY_NATURAL_KEY`] is true, the retraction has no id. A retraction with an id
-/// would outrank every row of the same id and revision, even later observations.
+/// Retraction of `own`, with the observation time of `own`. Without an id, later observations outrank it.
 fn retracted<T: Undoable>(own: &RecordVersion<T>) -> EventRow<T> {
+    // A retraction with an id would outrank every row of the same id and revision, even later observations.
     let id = own.row.id.clone().filter(|_| !T::BY_NATURAL_KEY);
     EventRow { id, action: Action::Retract, ..own.row.clone() }
 }
@@ -324,7 +321,7 @@ fn just_after(time: DateTime<Utc>) -> DateTime<Utc> {
     time + TimeDelta::microseconds(1)
 }
 
-/// Copy of `before`, the version from before the run. The copy ranks just above `own`, the version from the run.
+/// Copy of `before` that outranks `own`. Readers of the log use the highest-ranked version of a row.
 fn restored<T: Undoable>(own: &RecordVersion<T>, before: &RecordVersion<T>) -> EventRow<T> {
     let revision = own.row.revision.max(before.row.revision);
     let outranked = own.row.id.is_some() && before.preference() < own.preference();

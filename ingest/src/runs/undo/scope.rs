@@ -1,5 +1,4 @@
-//! Record batches that an undo compares: batches of the undone run, and batches of other runs of the same source. All
-//! batches are from before the undo.
+//! Record batches that an undo compares: from the undone run, and from other runs of its source.
 
 use event_log::record_batch::{Envelope, RecordBatch};
 use market::event::{Kind, RunManifest};
@@ -19,8 +18,8 @@ pub(super) struct UndoScope<'a> {
 }
 
 impl UndoScope<'_> {
-    /// Calls `each` for every record batch with rows of a kind: batches of the undone run if `own` is true, otherwise
-    /// batches of all other runs of the same source.
+    /// Calls `each` for the batches of a kind. They are from the undone run if `own` is true, otherwise from all other
+    /// runs of its source.
     pub(super) async fn each_batch(
         &self,
         kind: Kind,

@@ -26,8 +26,7 @@ pub struct SourceAgreement {
     pub agreeing: u64,
 }
 
-/// Compares two dividend factors on each ex-date: the factor that a source's adjusted closes imply, and the factor that
-/// the rules compute. Counts the ex-dates and the agreements of each source.
+/// Compares each source's adjusted closes with the computed dividend factors, and counts the ex-dates.
 pub(crate) async fn count_agreements(
     transaction: &Transaction<'_>,
     market: &AuditContext,

@@ -34,19 +34,17 @@ pub struct AuditFinding {
 }
 
 sql_row! {
-    /// One match of a check: a security, a row of a read table, or a dead letter (a log message or one of its rows that
-    /// could not be applied).
+    /// One match of a check: a security, a row of a read table, or a dead letter.
     #[derive(Debug, Serialize)]
     pub struct FindingExample {
-        /// Symbol of the security. For a dead letter, `sequence/item`: the sequence of its log message, and the number
-        /// of the row in this message.
+        /// Symbol of the security. For a dead letter, `sequence/item`: log sequence, and number within the message.
         pub symbol: String,
         /// Description of the problem, for the reader of the report.
         pub seen: String,
     }
 }
 
-/// Inputs from which the served generation is derived.
+/// Market date, source policy and rules by which the audited read tables were derived.
 pub(crate) struct AuditContext {
     pub(crate) as_of: NaiveDate,
     pub(crate) policy: SourcePolicy,
@@ -54,10 +52,8 @@ pub(crate) struct AuditContext {
 }
 
 impl AuditContext {
-    /// Loads the inputs of a generation. The schema of the generation must be first in the search path.
-    ///
-    /// Returns the inputs and the result row of the query [`MARKET`]. The inputs are `None` if nothing is derived yet.
-    /// The result row has the log sequence and the number of securities.
+    /// Loads the inputs of a generation, whose schema must be first in the search path. The inputs are `None` if
+    /// nothing is derived yet. Also returns the row of the query [`MARKET`].
     pub(crate) async fn load(
         transaction: &Transaction<'_>,
         generation: &Generation,

@@ -1,7 +1,6 @@
 //! `projector audit`: daily checks of the served market.
 //!
-//! An audit reads one snapshot of the served generation and writes nothing. A finding is a possible problem of the
-//! data, not an error of the program. It names the affected securities and advises the operator what to do.
+//! An audit writes nothing. A finding is a possible problem of the data, with advice for the operator.
 
 mod agreement;
 mod finding;
@@ -85,8 +84,7 @@ impl AuditReport {
     }
 }
 
-/// Check that runs one SQL query. The query returns the columns `topic` (group of the match), `symbol`, `seen`
-/// (description of the match) and `total` (number of matches in the group).
+/// Check that runs one SQL query, which returns the columns `topic`, `symbol`, `seen` and `total`.
 #[derive(Deserialize)]
 struct SqlCheck {
     name: &'static str,

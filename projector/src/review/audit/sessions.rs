@@ -1,7 +1,5 @@
-//! Audit check for missing sessions in the last year. A session is a day on which the exchange was open. It is missing
-//! if the security has no price on this day, but has an earlier and a later price in the year.
-//!
-//! An exchange counts as open on a day if more than half of its listed securities have a price on that day.
+//! Audit check for missing sessions (trading days) in the last year. A session is missing if the security has prices
+//! before and after it, but none on it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
@@ -65,8 +63,8 @@ pub(crate) fn span(days: &BTreeSet<i32>) -> Option<RangeInclusive<i32>> {
     Some(*days.first()?..=*days.last()?)
 }
 
-/// Sessions of an exchange, from the price days of each security. A session is a day on which more than half of the
-/// listed securities have a price. A security counts as listed from its first to its last price.
+/// Days on which more than half of the listed securities have a price. A security is listed between its first and last
+/// price.
 pub(crate) fn sessions(securities: &BTreeMap<String, BTreeSet<i32>>) -> BTreeSet<i32> {
     let (mut trading, mut listed) = (BTreeMap::<i32, usize>::new(), BTreeMap::<i32, usize>::new());
     for days in securities.values() {

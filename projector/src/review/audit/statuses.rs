@@ -57,8 +57,7 @@ pub(super) async fn find_changed(
     })
 }
 
-/// Numbers of days without a dividend after which a payer can become lapsed: the longest limit of any payer, the limit
-/// of a yearly payer, and the limit of an irregular payer.
+/// Days without a dividend until a lapse: the longest limit, and those of yearly and irregular payers.
 fn lapse_days(rules: &Rules) -> anyhow::Result<[i32; 3]> {
     let status = &rules.status;
     let yearly = (status.lapse_periods * Decimal::from(365)).ceil().to_i64().context("lapse_periods")?;

@@ -21,8 +21,7 @@ pub struct TableDiff {
     /// Number of rows in the first version. In table `prices`, a row contains the prices of one security in one year.
     pub rows_a: u64,
     pub rows_b: u64,
-    /// Checksum of the table in the first version: the sum of the digests of its rows. All rows of one security have a
-    /// common digest. In table `prices`, each year of a security has its own digest. Null if a digest is missing.
+    /// Checksum of the table in the first version: the sum of its securities' digests. Null if a digest is missing.
     pub checksum_a: Option<String>,
     pub checksum_b: Option<String>,
     /// Number of differing rows. For prices, the number of differing days, summed over all securities. The list `rows`
@@ -33,8 +32,7 @@ pub struct TableDiff {
     pub rows: Vec<RowDifference>,
 }
 
-/// Differences between two versions of the read tables: a summary of the largest ones, and the differences of each
-/// table.
+/// Differences between two versions of the read tables, with a summary of the largest ones.
 #[derive(Debug, Serialize)]
 pub struct Differences {
     /// Summary: the largest differences of each topic.

@@ -1,8 +1,7 @@
-//! Search for the rows that may differ between two generations. The search compares digests.
+//! Search for the rows that may differ between two generations, by comparing digests.
 //!
-//! Each generation stores digests. Each security has one digest per table, which covers all its rows in the table. The
-//! prices of a security have one digest per calendar year. Rows with equal digests are equal and are not compared. Rows
-//! without a digest are always compared.
+//! A digest covers all rows of a security in a table; for prices, in one calendar year. Rows with equal digests are
+//! equal. Rows without a digest are always compared.
 
 use std::collections::HashMap;
 use std::pin::Pin;
@@ -39,11 +38,8 @@ fn add_digest(sum: &mut Option<i128>, digest: Option<i64>) {
 }
 
 impl DiffCandidates {
-    /// Finds the rows to compare. If `only` has a list of securities, finds only rows of these securities. If `only` is
-    /// `None`, finds rows of all securities and sectors.
-    ///
-    /// If `include_equal` is true, rows with equal digests are compared too. Price years before `first_price_year` are
-    /// skipped.
+    /// Finds the rows to compare, limited to the securities in `only`. `include_equal` adds rows with equal digests.
+    /// Price years before `first_price_year` are skipped.
     pub(super) async fn find(
         readers: &[GenerationReader; 2],
         only: Option<&[String]>,
@@ -71,8 +67,7 @@ impl DiffCandidates {
         self.owners.get(table.name).map_or(&[], Vec::as_slice)
     }
 
-    /// Checksum of a table (sum of its digests) in the first and in the second generation; `None` if a digest is
-    /// missing.
+    /// Sum of a table's digests in each generation; `None` if a digest is missing.
     pub(super) fn checksums(&self, table: &ComparedTable) -> [Option<String>; 2] {
         let sums = self.sums.get(table.name).copied().unwrap_or_default();
         sums.map(|sum| sum.map(|sum| sum.to_string()))

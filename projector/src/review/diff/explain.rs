@@ -25,8 +25,7 @@ const MAX_TERMS: usize = 8;
 const SAME_INPUTS: &str = "observations and formula are identical; other inputs of the derivation differ";
 /// Explanation of a differing row if none of its differing columns has an explanation.
 const FOLLOWS: &str = "it follows from reference data, prices, dividends or rules that differ";
-/// Explanation of a differing row of one day (price, dividend or split) if both generations use the same observations
-/// of this day.
+/// Explanation of a differing price, dividend or split if both generations use the same observations.
 const SAME_OBSERVATIONS: &str = "both use the same observations; factors, currencies or rules differ";
 /// Separator between the terms of a formula.
 const TERM_END: &str = ", ";
@@ -128,8 +127,8 @@ fn find_metric<'a>(explanation: &'a Explanation, figure: &str) -> Option<&'a Exp
     explanation.metrics.iter().find(|explained| explained.metric == figure)
 }
 
-/// `true` if an observation in `others` has the same kind, date, amount, currency and outcome as `seen`. The
-/// observation `seen` then does not explain a difference, even if its source differs.
+/// True if `others` contains the observation `seen`. Compares only kind, date, amount, currency and outcome; the source
+/// may differ. An observation in both generations explains no difference.
 fn is_among(seen: &ExplainedObservation, others: &[ExplainedObservation]) -> bool {
     let says =
         |o: &ExplainedObservation| (o.kind.clone(), o.date, o.amount, o.currency.clone(), o.outcome.clone());
@@ -240,8 +239,7 @@ fn observations_of_day<'a>(
     used.chain(&explained.unused).filter(move |seen| seen.kind == kind && seen.date == Some(day))
 }
 
-/// Lists the observations of a day that have different outcomes in the two generations. Example: `price 2024-06-27 52
-/// USD from tiingo: used in 2, other_source in 1`, where 2 and 1 are generation numbers.
+/// Lists the observations of a day that have different outcomes in the two generations.
 fn compare_outcomes(sides: &[ExplainedGeneration; 2], kind: &str, day: NaiveDate) -> Vec<String> {
     let mut outcomes: BTreeMap<String, [&str; 2]> = BTreeMap::new();
     for (side, (_, explained)) in sides.iter().enumerate() {

@@ -1,12 +1,9 @@
 //! `projector diff A B`: differences between two generations, most important first, with explanations.
 //!
-//! Both generations are read in one snapshot. Stored digests show which securities can differ, and in which years their
-//! prices can differ. Only these securities and years are read, a few hundred at a time. The memory use therefore does
-//! not depend on the number of securities. Exception: symbol spellings (the current and former symbols of securities)
-//! are compared all together.
+//! Both generations are read in one snapshot. Stored digests show which securities and price years can differ. Only
+//! these are read, in chunks.
 //!
-//! The rule version of a row is not compared. It is an input of the derivation, so a different rule version is a reason
-//! for differences, but not itself a difference.
+//! A different rule version is a reason for differences, but not itself a difference.
 
 mod accumulator;
 mod args;
@@ -69,14 +66,11 @@ const SECURITIES_PER_CHUNK: usize = 250;
 const FUNDS_PER_CHUNK: usize = 4;
 /// Number of price years that are compared at the same time. A price year has the prices of one security in one year.
 const YEARS_PER_CHUNK: usize = 2000;
-/// The HTML report has up to this number of rows per table and per topic, or up to `--limit` rows if `--limit` is
-/// larger.
+/// Maximum number of rows per table and per topic in the HTML report, unless `--limit` is larger.
 pub(crate) const HTML_ROWS: usize = 500;
 
-/// Compares two generations. If this program shuts down, its running queries in Postgres are cancelled.
-///
-/// Stores the comparison as a review if it covers all tables, securities and days, and if both generations are
-/// completely built. A promotion requires such a review.
+/// Compares two generations. A complete comparison of completely built generations is stored as a review, which a
+/// promotion requires.
 pub async fn compare_generations(
     database: &DatabaseArgs,
     args: &DiffArgs,

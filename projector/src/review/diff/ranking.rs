@@ -1,6 +1,5 @@
 //! Ranking of the differences in table `metrics`, by topic. A topic is a group of related metrics, for example all
-//! yields. Each topic has its own ranking, with the largest changes first. A security is in a ranking at most once,
-//! with the metric of the topic that changed most.
+//! yields. A security is in a topic's ranking at most once, with its largest change.
 
 use std::cmp::Reverse;
 
@@ -33,9 +32,9 @@ pub enum DiffTopic {
     Lists,
     /// Streaks: consecutive years of dividend increases and of dividend payments.
     Streaks,
-    /// Yields, in percentage points.
+    /// Yields, with differences in percentage points.
     Yields,
-    /// Prices, in percent.
+    /// Prices, with differences in percent.
     Prices,
 }
 

@@ -19,8 +19,7 @@ pub struct GenerationDiff {
     /// Differing rows.
     #[serde(flatten)]
     pub differences: Differences,
-    /// `true` if the comparison counts as a review. A promotion requires a review. A comparison is a review if it
-    /// covers all tables, securities and days, and if both generations are completely built.
+    /// `true` if the comparison is complete and counts as a review. A promotion requires a review.
     pub reviewed: bool,
 }
 

@@ -16,8 +16,7 @@ use super::tables::{ComparedTable, METHOD_VERSION};
 pub(super) struct TableComparison<'a> {
     table: &'a ComparedTable,
     statements: [Statement; 2],
-    /// Names of the compared columns, each with the index of the column in the rows of the first and of the second
-    /// generation. An index is `None` if the generation lacks the column.
+    /// Compared columns, each with its index in both generations; `None` if a generation lacks the column.
     columns: Vec<(String, [Option<usize>; 2])>,
 }
 
@@ -62,8 +61,7 @@ impl<'a> TableComparison<'a> {
         Ok(differences)
     }
 
-    /// Maps rows by key. A key has the bytes of the key columns, and a number. The number is 0 for the first row with
-    /// these bytes, 1 for the second, and so on. `side` is 0 for the first generation, 1 for the second.
+    /// Maps rows by key: the bytes of the key columns, and a number that makes equal keys distinct.
     fn index_by_key(&self, side: usize, rows: Vec<Row>) -> anyhow::Result<HashMap<(Vec<u8>, usize), Row>> {
         let mut found = HashMap::with_capacity(rows.len());
         for row in rows {
@@ -124,7 +122,6 @@ impl<'a> TableComparison<'a> {
     }
 }
 
-/// Value of the column at index `place` of a row; null if the row is missing or `place` is `None`.
 fn raw_value(row: Option<&Row>, place: Option<usize>) -> Result<PostgresCell<'_>, tokio_postgres::Error> {
     row.zip(place).map_or(Ok(PostgresCell(None)), |(row, place)| row.try_get(place))
 }

@@ -105,11 +105,10 @@ pub(crate) fn shorten_values(a: &CellValue, b: &CellValue) -> [String; 2] {
     }
 }
 
-/// Splits a JSON list into one text per element, or a JSON object into one text per field. Returns `None` for other
-/// values. In the texts, a space is inserted after each comma that precedes a quotation mark, so that a browser can
-/// break the line there.
+/// Splits a JSON list or object into one text per element or field. Returns `None` for other values.
 fn list_elements(cell: &CellValue) -> Option<Vec<String>> {
     let CellValue::Json(text) = cell else { return None };
+    // A browser can break a line at the added space.
     let wrappable = |value: &RawValue| value.get().replace(",\"", ", \"");
     if let Ok(elements) = serde_json::from_str::<Vec<Box<RawValue>>>(text) {
         return Some(elements.iter().map(|element| wrappable(element)).collect());

@@ -1,11 +1,9 @@
 //! Earlier facts: the facts as they were before a position of the log (the sequence of a message).
 //!
-//! A feed is a kind of rows from one source, for example the prices of one vendor. A row of facts combines all record
-//! batches of a feed for one symbol. In this module, batches before the position are called earlier, and all others
-//! later.
+//! Batches before the position are called earlier, and all others later. A feed is a kind of rows from one source.
 //!
-//! A feed without later batches has not changed. A feed without earlier batches had no facts. For the other feeds, the
-//! log is read. The rows that later batches changed are built again from the earlier batches.
+//! A feed without later batches has not changed. A feed without earlier batches had no facts. For other feeds, the rows
+//! that changed are built again from the earlier batches.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
@@ -31,12 +29,10 @@ const BEFORE: &str = include_str!("../../../queries/effect/batches_before.sql");
 const PRICED: &str = include_str!("../../../queries/bars_sources.sql");
 const RECORDED: &str = include_str!("../../../queries/records_sources.sql");
 
-/// Earlier log message of a feed: its sequence, and the newest date that its run loaded for the feed's kind (for
-/// prices, the last day with a bar). The date is `None` if unknown.
+/// Sequence of an earlier log message, and the newest date that its run loaded; `None` if unknown.
 type EarlierMessage = (i64, Option<NaiveDate>);
 
-/// Bars of one symbol and source that later batches may have changed: the days on which later batches have bars, and
-/// the earlier bars on these days.
+/// Bars of one symbol and source before the position, on all days with later bars.
 #[derive(Debug, Default)]
 pub(super) struct EarlierBars {
     pub(super) days: HashSet<i32>,
@@ -52,15 +48,14 @@ pub(super) struct EarlierFacts {
     /// Feeds that have later batches and no earlier batch.
     pub(super) new_feeds: BTreeSet<Feed>,
     pub(super) records: EarlierRecords,
-    /// Earlier bars, by symbol and source. Only symbols and sources with later bars are included.
+    /// Bars before the position, by symbol and source. Contains only symbols and sources with bars after the position.
     pub(super) bars: BTreeMap<(String, String), EarlierBars>,
     /// Symbols with rows of a feed in `new_feeds`.
     added_symbols: BTreeSet<String>,
 }
 
 impl EarlierFacts {
-    /// Finds the facts that changed after a position. Reads the log only for feeds with batches both before and after
-    /// the position.
+    /// Finds the facts that changed after the position. Feeds that had no facts before are not read from the log.
     pub(super) async fn load(
         transaction: &Transaction<'_>,
         settings: &StreamSettings,
@@ -112,8 +107,7 @@ impl EarlierFacts {
         Ok(())
     }
 
-    /// Finds all days with later bars, and reads the earlier bars on these days. Skips an earlier message if the newest
-    /// date of its run is before the first of these days.
+    /// Finds the days of the bars in the messages `later`. Reads the bars of these days in the messages `earlier`.
     async fn read_bars(
         &mut self,
         log: &LogMessages,
@@ -135,6 +129,7 @@ impl EarlierFacts {
         let of_source = self.bars.iter().filter(|((_, of), _)| of == source);
         let Some(first) = of_source.flat_map(|(_, touched)| &touched.days).min() else { return Ok(()) };
         let first = date_of(*first);
+        // A run has no bars after its newest date.
         let reaching = earlier.iter().filter(|(_, newest)| newest.is_none_or(|newest| newest >= first));
         let mut parts: BTreeMap<(String, String), Vec<Bars>> = BTreeMap::new();
         log.read(reaching.map(|(sequence, _)| *sequence), |batch| {

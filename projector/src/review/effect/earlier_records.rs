@@ -22,14 +22,13 @@ pub(super) struct EarlierRecords {
     /// Rows that changed after the position. Each has its packed records before the position; `None` if the row did not
     /// exist then.
     pub(super) rows: BTreeMap<RecordsKey, Option<Vec<u8>>>,
-    /// Calendar years with dividends before the position, by source. Contains only sources with dividend batches both
-    /// before and after the position.
+    /// Calendar years of the dividends in log messages before the position, by source. Contains only sources that also
+    /// have dividend messages after the position.
     pub(super) dividend_years: BTreeMap<String, BTreeSet<i32>>,
 }
 
-/// Finds the rows of a feed that changed after the position, and adds their earlier content to `found`. `later` are the
-/// log sequences of the feed's messages after the position. `earlier` are the log sequences of the feed's messages
-/// before the position.
+/// Adds to `found` the rows that the messages `later` changed, as they were before. `later` and `earlier` are log
+/// sequences of the feed, after and before the position.
 pub(super) async fn read_earlier_records(
     transaction: &Transaction<'_>,
     log: &LogMessages,
@@ -92,8 +91,7 @@ pub(super) async fn read_earlier_records(
     Ok(())
 }
 
-/// Loads the record ids in the current rows of `symbols`. They include all ids from before the position, because a
-/// message adds ids to a row but never removes one.
+/// Loads the record ids in the rows of `symbols`. No message removes an id, so all earlier ids are included.
 async fn load_ids(
     transaction: &Transaction<'_>,
     (kind, source): &Feed,

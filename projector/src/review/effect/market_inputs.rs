@@ -89,8 +89,8 @@ impl MarketInputs {
     }
 }
 
-/// Returns the source of a row, and its packed records before the run. The records are `None` if the row did not exist
-/// then. If `earlier` is `None`, returns the current records.
+/// Reads the source and the packed records of a row. If `earlier` is given, these are the records before the audited
+/// run.
 fn read_packed<'a>(
     row: &'a Row,
     kind: Kind,
@@ -148,12 +148,8 @@ async fn load_earlier_date(
     Ok(newest)
 }
 
-/// Last day on which a live (not withdrawn) bar existed before the run. `row` has the days of one symbol and source in
-/// one year. Returns `None` if the year had no live bar before the run.
-///
-/// The column `days` of the row does not show which bars are withdrawn. If the run or a later message has a bar on a
-/// day, this day counts only if it had a live bar before the run. All other days up to the current last live day count
-/// as live.
+/// Last day of `year` with a live (not withdrawn) bar before the audited run; `None` if there was none. `row` has the
+/// days of one symbol and source.
 fn earlier_last_day(row: &Row, year: i32, earlier: &EarlierFacts) -> anyhow::Result<Option<i32>> {
     let (symbol, source): (String, String) = (row.try_get("symbol")?, row.try_get("source")?);
     let last_day: i32 = row.try_get("last_day")?;
@@ -162,6 +158,7 @@ fn earlier_last_day(row: &Row, year: i32, earlier: &EarlierFacts) -> anyhow::Res
     }
     let Some(touched) = earlier.bars.get(&(symbol, source)) else { return Ok(Some(last_day)) };
     let days = unpack_days(row.try_get("days")?).context("cannot unpack the days of a year of prices")?;
+    // `days` also contains days of withdrawn bars. Untouched days up to `last_day` count as live.
     let kept = days.into_iter().filter(|day| *day <= last_day && !touched.days.contains(day)).max();
     let restored = touched.earlier.filter_days(|day| date_of(day).year() == year);
     Ok(kept.max(restored.last_live_day()))

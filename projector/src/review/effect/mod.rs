@@ -1,8 +1,7 @@
-//! `projector audit --since RUN`: changes of the served figures since before a run, with the effects of later runs.
+//! `projector audit --since RUN`: differences between the served figures before a run and now.
 //!
-//! The facts from before the run are restored in memory. Each affected security is derived twice: from these facts, and
-//! from the current facts. Both derivations use the policy and rules of the served generation, so the rows from the
-//! current facts equal the served rows. Nothing is written to the database.
+//! The facts before the run are restored in memory. Each affected security is derived from these and from the current
+//! facts.
 
 mod comparison;
 mod earlier_facts;

@@ -35,7 +35,7 @@ sql_row! {
 }
 
 impl RunPosition {
-    /// Loads the position of a run. The schema of `generation` must be in the search path.
+    /// Loads the run's position in the log. The schema of `generation` must be in the search path.
     pub(super) async fn load(
         client: &impl GenericClient,
         generation: &Generation,
@@ -55,12 +55,10 @@ impl RunPosition {
     }
 }
 
-/// Waits until the run has ended and the served tables contain all messages that the facts contain. Waits for at most
-/// `seconds`. If `seconds` is 0, does not wait, and accepts a run that has begun and not ended.
+/// Waits until the served tables contain all facts and the complete run. If `seconds` is 0, an incomplete run suffices.
 ///
 /// # Errors
-/// The condition is still not met after `seconds`. If no projector applies the log, the error is returned without
-/// waiting.
+/// The condition is not met in time, or no projector applies the log.
 pub(super) async fn wait_until_served(
     client: &Client,
     generation: &Generation,

@@ -17,7 +17,7 @@ const MAX_NAMED: usize = 10;
 pub struct SourceReplacement {
     /// Kind of the rows.
     pub kind: Kind,
-    /// Replacing source. The figures use more of its rows after the run than before.
+    /// New source. The figures use more rows of this source after the run than before.
     pub source: String,
     /// Replaced source. The figures use fewer of its rows after the run than before.
     pub replaced: String,
@@ -33,7 +33,7 @@ pub struct SourceReplacement {
     pub keep: String,
 }
 
-/// Replacements in the securities that were added so far.
+/// Replacements found so far, by kind, new source and replaced source.
 #[derive(Debug, Default)]
 pub(super) struct Replacements(BTreeMap<(Kind, String, String), Replaced>);
 
@@ -45,9 +45,8 @@ struct Replaced {
 }
 
 impl Replacements {
-    /// Adds a security. `before` and `after` are the numbers of rows that its figures use, by kind and source. The
-    /// kinds of rows are compared separately. A source with fewer rows after the run counts as replaced by each source
-    /// with more rows after the run.
+    /// Adds the replacements in one security. `before` and `after` count its used rows by kind and source. For each
+    /// kind, every source with more rows replaces every source with fewer rows.
     pub(super) fn add(&mut self, symbol: &str, [before, after]: [&RowsBySource; 2]) {
         let count = |rows: &RowsBySource, feed: &(Kind, String)| rows.get(feed).copied().unwrap_or_default();
         for (lost, had) in before {

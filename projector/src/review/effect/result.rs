@@ -36,9 +36,8 @@ pub struct RunEffect {
     pub(super) found: FoundEffect,
 }
 
-/// Effect of a run: the number of securities that the run affected, the number of securities whose rows changed, the
-/// differences between the rows, and some causes of the differences. A security is affected if an input of its
-/// derivation changed. Its rows may nevertheless be equal.
+/// Effect of a run on the affected securities. A security is affected if an input of its derivation changed, even if
+/// its rows are equal.
 #[derive(Debug, Serialize)]
 pub(super) struct FoundEffect {
     /// Market date before the run, and current market date. Each is null if no session is known.
@@ -47,12 +46,10 @@ pub(super) struct FoundEffect {
     pub(super) compared: u64,
     /// Number of affected securities with at least one differing row.
     pub(super) changed: u64,
-    /// Sources that were replaced by another source. The figures use fewer rows of a replaced source than before the
-    /// run, and more rows of the other source.
+    /// Sources of which the figures now use fewer rows, each with a source of which they use more.
     pub(super) replaced: Vec<SourceReplacement>,
     pub(super) quarantined: QuarantineChange,
-    /// Changed flags of securities. Each entry contains one flag, for example `payment_gap`, the number of securities
-    /// that gained the flag, and the number of securities that lost it.
+    /// Flags that securities gained or lost, each with the numbers of securities.
     pub(super) flags: Vec<FlagChange>,
     /// Differences between the rows before the run and the current rows.
     #[serde(flatten)]
@@ -70,8 +67,7 @@ pub struct QuarantineChange {
     pub first: Vec<Quarantined>,
 }
 
-/// Change of one flag by the run: the number of securities that gained the flag, and the number of securities that lost
-/// it.
+/// Flag, with the numbers of securities that gained or lost the flag.
 #[derive(Debug, Default, Serialize)]
 pub struct FlagChange {
     /// Code of the flag, for example `payment_gap`. The column `flags` of table `metrics` contains these codes.
@@ -85,8 +81,7 @@ pub struct FlagChange {
 }
 
 impl RunEffect {
-    /// Shortens the lists of the effect to `limit` rows: the rows of each table, the rows of each topic, and the
-    /// quarantined rows.
+    /// Shortens the lists of each table, each topic and the quarantined rows to `limit` rows.
     pub(super) fn truncated(mut self, limit: usize) -> Self {
         self.found.differences = self.found.differences.truncated(limit);
         self.found.quarantined.first.truncate(limit);

@@ -1,10 +1,7 @@
 //! Number of conflicts between two sources, by field of their rows.
 //!
-//! Two derived rows of the same security and date are compared, one from each source. The amounts in both rows are not
-//! adjusted for later splits. A field is compared if both rows have a value.
-//!
-//! The field `ex_date` is compared in another way, and only in the period that both sources cover. An ex-date is a
-//! conflict if only one of the sources has a row on this date.
+//! A field is compared if both rows of a date have a value. Amounts are not adjusted for later splits. An ex-date of
+//! only one source is a conflict, in the period that both sources cover.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -84,8 +81,8 @@ fn by_date<'a, T>(rows: impl Iterator<Item = (NaiveDate, &'a T)>) -> Dated<'a, T
     dated
 }
 
-/// Compares the rows of both sources date by date, in the period that both sources cover. A date on which only one
-/// source has rows is a conflict. If each source has exactly one row on a date, the fields of these rows are compared.
+/// Compares the rows of both sources by date, in the period that both cover. Fields are compared only if each source
+/// has exactly one row on the date.
 fn compare_dated<T: TableRow>(
     quality: &mut SourceQuality,
     kind: Kind,

@@ -25,10 +25,8 @@ pub(super) fn sources_of(history: &History) -> impl Iterator<Item = &str> {
     prices.chain(dividends).chain(splits).chain(history.fundamentals.iter().map(|row| row.source.as_str()))
 }
 
-/// Derives a security as if `source` were the only source.
-///
-/// Returns the derived rows and the quality of the source. The quality contains the number of quarantined rows by
-/// reason. It also contains the number of dividend rows by interpretation (for example as payments or duplicates).
+/// Derives a security as if `source` were the only source. The quality has the quarantined rows by reason, and the
+/// dividend rows by interpretation.
 pub(super) fn judge(
     history: &History,
     source: &str,

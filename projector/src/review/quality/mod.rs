@@ -1,7 +1,7 @@
-//! `projector audit --quality`: quality of each source's rows. Each source is evaluated as if it were the only source.
+//! `projector audit --quality`: quality of each source, evaluated as if it were the only source.
 //!
-//! Dividends of other sources are never used. Prices of other sources are used only if the evaluated source has no
-//! prices. The same applies to splits and to company figures. The source `manual` is not a feed and is left out.
+//! Dividends of other sources are never used. Other prices, splits and company figures are used only if the source has
+//! none. The source `manual` is left out.
 
 mod conflicts;
 mod coverage;

@@ -34,8 +34,7 @@ pub struct SourceQuality {
     pub source: String,
     /// Coverage and freshness of the source, by kind of rows (for example prices or dividends).
     pub kinds: BTreeMap<Kind, KindCoverage>,
-    /// Coverage of the sessions in the last 12 months: the number of expected sessions, and the number of these on
-    /// which the source has a price.
+    /// Number of expected sessions in the last 12 months, and of sessions with a price.
     pub sessions: SessionCoverage,
     /// Agreement between the dividend factors that the source's adjusted closes imply and the dividend factors that the
     /// rules compute. Null if the source has no adjusted closes.
@@ -97,7 +96,7 @@ impl SourceQuality {
         found.differing += u64::from(differs);
     }
 
-    /// Adds the counts of one security: its dividend rows by interpretation, quarantined rows and conflicts.
+    /// Adds the counts of one security: dividend rows, quarantined rows and conflicts.
     pub(super) fn add(&mut self, other: &Self) {
         self.readings.add(&other.readings);
         for (reason, rows) in &other.quarantined {

@@ -1,8 +1,5 @@
-//! Codec of integer columns. A column is stored in blocks of 32 values. All values of a block have the same bit width,
-//! which fits the widest of them.
-//!
-//! The first byte of a block contains the coding and the bit width. The encoded values (codes) follow, lowest bit
-//! first, without gaps. `unpack.sql` decodes the same format for SQL users.
+//! Codec of integer columns, in blocks of 32 values with one bit width. A block begins with one byte for coding and bit
+//! width. `unpack.sql` decodes the same format.
 
 use market::bars::MISSING;
 
@@ -12,8 +9,7 @@ use super::error::PackedBarsError;
 pub(super) const BLOCK: usize = 32;
 /// Number of possible bit widths: 0 to 64.
 const WIDTHS: u8 = 65;
-/// Number of readable bytes that must follow the codes of a block, because a read of 8 or 16 bytes may reach beyond the
-/// block. Wide codes (more than [`NARROW`] bits) are decoded with 16-byte reads.
+/// Number of readable bytes that must follow a block, because 16-byte reads can extend beyond it.
 const PADDING: usize = 16;
 /// Maximum bit width of codes that are decoded with 8-byte reads.
 const NARROW: usize = 57;

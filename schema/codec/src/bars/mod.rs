@@ -1,8 +1,5 @@
-//! Binary codec of price bars: one byte string per column.
-//!
-//! A day or price is predicted from other values of the bars, for example a close from the previous close. Only the
-//! difference from the prediction is stored. Volumes and trade counts are stored as they are. All these integers are
-//! stored in blocks of minimal bit width.
+//! Binary codec of price bars: one byte string per column. Days and prices are stored as differences from predicted
+//! values, volumes and trade counts unchanged.
 
 mod blocks;
 mod error;

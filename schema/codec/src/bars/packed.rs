@@ -18,8 +18,7 @@ pub struct PackedBars {
     pub days: Vec<u8>,
     /// Closes, as differences from the previous close.
     pub close: Vec<u8>,
-    /// Opens, as differences from the previous close. Highs, as distances above the higher of open and close. Lows, as
-    /// distances below the lower of open and close.
+    /// Three columns of differences: `open - previous close`, `high - max(open, close)` and `min(open, close) - low`.
     pub range: Vec<u8>,
     /// Shares traded.
     pub volume: Vec<u8>,
@@ -262,10 +261,8 @@ impl PackedBars {
     }
 }
 
-/// Decodes two lists. The first has the index of the version of each bar. The second has the distinct versions. `bars`
-/// is the number of bars. Reserves capacity for `room` more indexes.
-///
-/// If `bytes` is empty, all bars get the version `BarVersion::UNKNOWN`.
+/// Decodes the version index of each bar, and the list of distinct versions. Empty `bytes` mean `BarVersion::UNKNOWN`
+/// for all bars.
 fn unpack_versions(
     bytes: &[u8],
     bars: usize,

@@ -1,15 +1,13 @@
-//! Binary encoding of the days of price bars. The header stores the first day. Every later day is stored as a distance
-//! in days: the actual day minus the expected day. The expected day is the first weekday (Monday to Friday) after the
-//! previous bar. The distances are encoded in [blocks](super::blocks).
+//! Binary encoding of the days of price bars. Each day after the first is stored as its distance from the expected day,
+//! the first weekday after the previous bar.
 
 use serde::{Deserialize, Serialize};
 
 use super::blocks::{self, BLOCK};
 use super::error::PackedBarsError;
 
-/// Version of the format: the first byte of the column `days`. If the version changes, the codec of price batches in
-/// the log also needs a new name. A program of an older version then stops at a batch with the unknown codec name. With
-/// the old name, the program would treat the batch as damaged.
+/// Version of the format: the first byte of the column `days`. A new version needs a new codec name in the log.
+/// Otherwise, older programs treat its batches as damaged.
 pub(super) const FORMAT_VERSION: u8 = 1;
 
 /// Header of the column `days`.

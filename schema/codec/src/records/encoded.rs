@@ -33,8 +33,8 @@ pub trait RecordLayout: Sized {
 /// Bytes of one field of an encoded record, or the error of reading them.
 pub type EncodedField<'a> = Result<&'a [u8], PackedRecordsError>;
 
-/// Record encoded as bytes. Absent fields at the end are left out, so a new optional field at the end does not change
-/// the bytes of older records.
+/// Record encoded as bytes, without absent fields at the end. A new optional field at the end therefore leaves older
+/// records unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EncodedRecord(Box<[u8]>);
 
@@ -104,8 +104,7 @@ impl FieldWriter {
     }
 }
 
-/// Fields of one record in a packed set. `present` shows which fields have a value. `ordinals` has one number for each
-/// of these fields: the index of its value in the set's list of distinct values.
+/// Fields of one record in a packed set. Each present field is an index in the set's list of distinct values.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RowFields {
     /// Bit mask of the present fields. The lowest bit is for the first field.
@@ -114,8 +113,8 @@ pub(super) struct RowFields {
 }
 
 impl RowFields {
-    /// Converts an encoded record. `ordinal` returns the index of an encoded field in the set's list of distinct
-    /// values.
+    /// Converts an [`EncodedRecord`] to row fields. `ordinal` returns the index of a field in the set's list of
+    /// distinct values.
     pub(super) fn from_record<'a>(
         record: &'a EncodedRecord,
         mut ordinal: impl FnMut(&'a [u8]) -> Result<u32, PackedRecordsError>,

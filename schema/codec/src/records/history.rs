@@ -9,14 +9,11 @@ use market::history::History;
 use super::error::PackedRecordsError;
 use super::packed::read;
 
-/// Generates the function `add_to_history`. Each line of the macro's input has a record type, and the field of
-/// `History` that lists the records of this type.
+/// Generates `add_to_history` from pairs of a record type and its list in `History`.
 macro_rules! history_lists {
     ($($record:ident => $list:ident),* $(,)?) => {
-        /// Decodes packed records of one symbol, kind and source, and adds them to the history of a security.
-        ///
-        /// `owns` returns true for the days on which this security has the symbol. A record with a date is dropped if
-        /// `owns` returns false for this date. Kinds without a list in `History` are ignored.
+        /// Decodes packed records and adds them to `history`. Drops a record if the security did not have the symbol on
+        /// its date (`owns`). Ignores kinds without a list in `History`.
         ///
         /// # Errors
         /// The bytes are damaged, or were written by a newer version.

@@ -1,9 +1,5 @@
-//! Record sets, and the format in which they are stored. A record set contains all observations (feed rows) of one
-//! symbol, kind and source.
-//!
-//! Sets are merged by set union. The result does not depend on the order of the observations, on duplicates, or on the
-//! division into batches. Equal sets have equal bytes. The records in a set stay encoded until the metrics of a
-//! security are derived.
+//! Record sets, and the format in which they are stored. A set contains the observations (feed rows) of one symbol,
+//! kind and source. Merging does not depend on order, duplicates or batches.
 
 mod encoded;
 mod error;

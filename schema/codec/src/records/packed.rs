@@ -1,7 +1,5 @@
-//! Packed form of a set of observations, in postcard's encoding. The distinct batch ids, times and field values come
-//! first, as three lists. The rows follow. A row refers to an id, time or field value by its index in the list.
-//!
-//! The first byte is the version of the format.
+//! Packed set of observations: one version byte, then postcard's encoding. Rows refer to batch ids, times and field
+//! values by index in lists of distinct values.
 
 use std::collections::HashMap;
 use std::hash::Hash;

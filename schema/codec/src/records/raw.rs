@@ -27,11 +27,8 @@ pub struct RawObservation {
 }
 
 impl RawObservation {
-    /// Compares the content of two rows: id, revision, retraction and record. Two rows with equal content are the same
-    /// observation.
-    ///
-    /// For a record of the kind `Security` without an id, `security_ref` also belongs to the content. If a vendor
-    /// reuses a ticker, the records of the former and of the new security therefore stay distinct.
+    /// Compares the content of two rows: id, revision, retraction and record. A `Security` without an id is also
+    /// compared by `security_ref`, because vendors reuse tickers. Rows with equal content are one observation.
     pub(super) fn compare_content(&self, other: &Self, kind: Kind) -> Ordering {
         let reference = |o: &Self| match kind {
             Kind::Security if o.id.is_none() => o.security_ref.clone(),

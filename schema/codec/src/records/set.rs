@@ -30,11 +30,8 @@ impl RecordSet {
         Self::new(self.kind, self.observations)
     }
 
-    /// Adds observations to the set. Returns the new set and the superseded observations. A superseded observation has
-    /// the same content as an observation in the new set, but is older. It is left out if its replacement is from the
-    /// same record batch.
-    ///
-    /// The superseded observations are returned as several sets, because one set cannot contain equal content twice.
+    /// Adds observations, and also returns the superseded ones (equal content, but older). They form several sets,
+    /// because a set cannot contain equal content twice. Replacements within one record batch are left out.
     pub fn merge_keeping_superseded(self, more: Vec<RawObservation>) -> (Self, Vec<Self>) {
         let kind = self.kind;
         let (union, mut repeated) = Self::separate(kind, self.observations.into_iter().chain(more).collect());
@@ -68,11 +65,8 @@ impl RecordSet {
         self.observations.into_iter().filter(move |observation| is_known(&observation.frame))
     }
 
-    /// Removes all observations of a record if none of them has the symbol `symbol`. Observations without an id are not
-    /// removed.
-    ///
-    /// All observations with the same id are versions of one record of the vendor. If the symbol of a record changes,
-    /// its observations are stored under every symbol that the record ever had.
+    /// Removes records that never had the symbol `symbol`. All observations with one id are versions of one record;
+    /// observations without an id stay.
     ///
     /// # Errors
     /// A record is damaged.

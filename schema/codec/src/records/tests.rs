@@ -339,8 +339,7 @@ fn a_text_that_postgres_cannot_store_is_refused() {
     assert!(EncodedRecord::encode(&session("a")).is_ok());
 }
 
-/// Every later program version must be able to read stored rows. The bytes that this test expects may therefore change
-/// only if the version number in the first byte changes too.
+/// Stored rows must stay readable. The expected bytes may change only together with the version in the first byte.
 #[test]
 fn the_packed_form_stays_as_it_is() {
     let dividend = json!({ "symbol": "AAA", "amount": "0.25", "currency": "USD", "type": "regular", "amount_basis": "raw",

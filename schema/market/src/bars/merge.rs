@@ -7,11 +7,8 @@ use super::error::BarsError;
 use super::version::{BarVersion, VersionDictionary};
 
 impl Bars {
-    /// Merges two sets of bars. For each day, the result has the bar with the greatest version. The result is sorted by
-    /// day.
-    ///
-    /// The merge is commutative, associative and idempotent. The result does not depend on the order in which bars
-    /// arrive, or on their division into record batches.
+    /// Merges two sets of bars by day. Of several bars of one day, the greatest version is kept. The order of merging
+    /// does not matter.
     pub fn merge(self, other: Self) -> Result<Self, BarsError> {
         Self::merge_all(vec![self, other])
     }
@@ -74,8 +71,7 @@ impl Bars {
         Ok(self)
     }
 
-    /// Appends bars, usually of a later period. If the first bar of `other` is not later than the last bar of this set,
-    /// both sets are merged by day.
+    /// Appends bars. If `other` does not begin after the last bar, both sets are merged by day.
     pub fn append(mut self, mut other: Self) -> Result<Self, BarsError> {
         if self.is_empty() || other.is_empty() {
             return Ok(if self.is_empty() { other } else { self });

@@ -1,8 +1,5 @@
-//! Price bars in columns, their merge and their division by calendar year. Record batches and tables store the same
-//! columns in encoded form.
-//!
-//! Prices are exact scaled integers (price x 10^scale). Every bar has a version. If several bars have the same day, a
-//! merge uses the bar with the greatest version. The order of merging does not matter.
+//! Price bars in columns, their merge, and their division by calendar year. Prices are exact scaled integers (price x
+//! 10^scale). Of several bars of one day, a merge keeps the greatest version.
 
 mod column;
 mod columns;

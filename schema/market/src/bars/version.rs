@@ -16,11 +16,11 @@ pub struct BarVersion {
     pub observed_at: i64,
     /// True if the vendor retracted the bar.
     pub retracted: bool,
-    /// Share basis of split-adjusted prices, as a day number: the prices are adjusted for all splits up to this day. 0
-    /// means the newest day of the source's data. `None` for raw prices.
+    /// Day number of the share basis. The prices are adjusted for all splits up to this day. 0 means the newest day of
+    /// the source's data. `None` means raw prices.
     pub basis_day: Option<i32>,
-    /// Line number of the first row of the record batch, in the feed's file. If two versions have equal values of
-    /// `revision`, `observed_at` and `retracted`, the version with the greater line wins.
+    /// Line number of the record batch's first row in the feed's file. The greater line wins between versions with
+    /// equal `revision`, `observed_at` and `retracted`.
     pub line: u64,
     /// Id of the record batch of the bar.
     pub frame: [u8; 16],
@@ -55,8 +55,7 @@ impl BarVersion {
     }
 }
 
-/// Builder of a list of distinct versions. It remembers the index of the version that was looked up last, because most
-/// bars have the same version as the previous bar.
+/// Builder of a list of distinct versions. It caches the last index, because most bars repeat the previous version.
 #[derive(Default)]
 pub struct VersionDictionary {
     last: u16,

@@ -1,16 +1,13 @@
-//! Fast codec of Postgres's binary `numeric` format. It handles numbers with few digits, without 96-bit arithmetic. The
-//! decimal library handles all other numbers.
-//!
-//! The format begins with four 16-bit fields: number of digit groups, weight of the first group, sign, and number of
-//! decimal places. The digit groups follow. A digit group is one digit in base 10,000.
+//! Fast codec of Postgres's binary `numeric` format, for numbers that fit 64-bit arithmetic. The decimal library
+//! handles all other numbers. A digit group in this format is a digit in base 10,000.
 
 use bytes::{BufMut, BytesMut};
 use rust_decimal::Decimal;
 
 /// Base of a digit group: a group has four decimal digits.
 const GROUP: u64 = 10_000;
-/// Smallest mantissa that this codec cannot write. Before encoding, up to three zeros are appended to the mantissa to
-/// fill its last digit group. With these zeros, every smaller mantissa still fits 64 bits.
+/// Smallest mantissa that this codec does not write. Any mantissa below it fits 64 bits, even with three zeros appended
+/// to fill a digit group.
 const FEW: u64 = 1_000_000_000_000_000;
 /// Maximum number of digit groups that fit 64 bits: 10,000^4 is less than 2^64, 10,000^5 is not.
 const GROUPS: usize = 4;

@@ -1,8 +1,5 @@
-//! Common interface of the log's records: kind, symbol and effective date.
-//!
-//! A new kind needs an implementation here, a layout in `codec::records`, and a line in `event_log::body`. If the
-//! history of a security contains records of the new kind, the kind also needs a list in [`crate::history::History`]
-//! and a line in `codec::records::history`.
+//! Common interface of the log's records: kind, symbol and effective date. A new kind also needs entries in
+//! `codec::records`, `event_log::body` and, for a security's history, [`crate::history::History`].
 
 use chrono::NaiveDate;
 use serde::Serialize;

@@ -1,8 +1,5 @@
-//! Event records of the log: feed rows with normalised spelling.
-//!
-//! A record contains the vendor's values on the vendor's share basis. Every computation of the metrics starts from
-//! these records: it converts values to raw values, quarantines suspect rows and merges duplicates. A new record
-//! can therefore change earlier results.
+//! Event records of the log: feed rows with normalised spelling. They keep the vendor's values and share basis. The
+//! metrics convert, quarantine and merge them in each computation.
 
 mod decision;
 mod enums;

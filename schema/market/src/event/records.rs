@@ -75,8 +75,8 @@ record! {
             indexes: Vec<String>,
         }
         optional {
-            /// Minor unit in which the feed gives the security's prices (`GBX`, `ZAC` or `ILA`); absent for prices in
-            /// the major unit. 100 minor units are one major unit ([`MINOR_UNIT_PLACES`]).
+            /// Minor unit of the feed's prices (`GBX`, `ZAC` or `ILA`): a hundredth of the major unit. Absent for
+            /// prices in the major unit.
             quote_unit: String,
             /// Market identifier code of the exchange. If the code is unknown, the vendor's name of the exchange.
             exchange: String,
@@ -155,8 +155,8 @@ record! {
             declaration_date: NaiveDate,
             /// Payment frequency as given by the vendor.
             frequency: Frequency,
-            /// Date of the share basis of a split-adjusted amount: the amount is adjusted for all splits up to this
-            /// date. If absent, the newest day of the source's data is used.
+            /// Date of the share basis: a split-adjusted amount is adjusted for all splits up to this date. If absent,
+            /// the newest day of the source's data is used.
             basis_as_of: NaiveDate,
         }
     }
@@ -188,20 +188,17 @@ record! {
 }
 
 record! {
-    /// Evidence about the dividends of a security, found in a price file (R38, R40).
-    ///
-    /// A record has one of two forms. A record with `dividends_from` and `dividends_to` is about the years in which the
-    /// file has a dividend column. A record with `ex_date`, `previous`, `factor` and `basis` is about one ex-date. This
-    /// ex-date is derived from a change in the ratio of adjusted close to close.
+    /// Evidence about a security's dividends from a price file (R38, R40). A record has either the years of a dividend
+    /// column, or one ex-date derived from adjusted closes.
     pub struct DividendEvidence {
         required {
             /// Ticker of the security whose prices the file contains.
             symbol: Symbol,
         }
         optional {
-            /// First day of the first year in which the file has a dividend column.
+            /// First day of the first year for which the price file has rows with a dividend column.
             dividends_from: NaiveDate,
-            /// Last day of the last year in which the file has a dividend column.
+            /// Last day of the last year for which the price file has rows with a dividend column.
             dividends_to: NaiveDate,
             /// Derived ex-date: first session whose adjusted close is not multiplied by `factor`.
             ex_date: NaiveDate,
@@ -396,8 +393,8 @@ pub struct HoldingSnapshot {
 }
 
 record! {
-    /// Record of a market session, for a session without price rows. If the session is later than the as-of date of the
-    /// market, the as-of date advances to the session's date. The record has no other effect.
+    /// Record of a market session without price rows. It can only advance the as-of date of the market, to the date of
+    /// the session.
     pub struct MarketSession {
         required {
             /// Date of the session.

@@ -43,8 +43,7 @@ pub struct Reject {
     pub message: String,
     /// Text of the row, cut at 4 KiB.
     pub row: String,
-    /// Header line of the table that contained the row; `None` if the row is not from a table, or the table has no
-    /// header.
+    /// Header line of the table that contained the row; `None` without a table or header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub columns: Option<String>,
 }

@@ -1,5 +1,4 @@
-//! Run manifest: message in the event log that describes one run of `ingest`: the files, the row counts and a digest of
-//! the record batches.
+//! Run manifest: log message with the files, row counts and batch digest of one `ingest` run.
 
 use std::collections::BTreeMap;
 
@@ -108,14 +107,14 @@ pub struct Pull {
     /// Name of the connector (the definition of a vendor's API). Each connector has its own call budget and its own
     /// bookmarks.
     pub connector: String,
-    /// Number of API calls that this entry charges to the connector's call budget; 0 for an entry with bookmarks. Calls
-    /// are charged before they are made.
+    /// Number of API calls charged to the connector's call budget, before they are made. 0 in an entry that records
+    /// [`Self::bookmarks`].
     #[serde(default, skip_serializing_if = "is_zero")]
     pub calls: u64,
-    /// Time by which the charged calls must be made. Charged calls that are not made by then are not refunded.
+    /// Time until which the charged API calls may be made. Unused calls are not refunded.
     pub until: DateTime<Utc>,
-    /// New progress of requests. The rows of these requests are already in the log. The key is the name of the request.
-    /// If the request is about one symbol or one day, the key also contains the symbol or day.
+    /// New progress of requests whose rows are in the log, by request name. The name includes the symbol or day of the
+    /// request, if any.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bookmarks: BTreeMap<String, Bookmark>,
 }

@@ -20,10 +20,8 @@ pub(super) struct Claim {
     pub(super) current: bool,
 }
 
-/// Claims of one security, one per symbol. A former symbol is claimed for the days of its use.
-///
-/// The claim of the current symbol starts on the day after the last use of a former symbol. If no such day is known,
-/// the claim starts on the IPO date. The claim ends on the delisting date, or has no end if no delisting date is known.
+/// Claims of one security, one per symbol. The current symbol is claimed from the last rename, or else from the IPO, to
+/// the delisting.
 pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> Vec<Claim> {
     let mut claims: Vec<Claim> = Vec::new();
     for record in members.iter().map(|member| &member.record) {
@@ -52,13 +50,12 @@ pub(super) fn claims_of(members: &[&Observation<Security>], security: usize) -> 
     claims
 }
 
-/// Divides all days among the sorted claims of one symbol. Returns the first and last day that each claim receives.
-///
-/// A claim receives the days from its start to the day before the start of the next claim. The first claim also
-/// receives all earlier days, and the last claim all later days.
+/// Divides all days among the sorted claims of one symbol, as first and last day of each claim. A claim extends to the
+/// start of the next one.
 pub(super) fn divide_days(claims: &[Claim]) -> Vec<(NaiveDate, NaiveDate)> {
     let mut starts = vec![NaiveDate::MIN];
     for pair in claims.windows(2) {
+        // Of two claims with the same start, the second begins after the end of the first.
         let start = if pair[1].from > pair[0].from { pair[1].from } else { next_day(pair[0].to) };
         starts.push(start.max(next_day(starts[starts.len() - 1])));
     }

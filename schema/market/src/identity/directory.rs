@@ -17,18 +17,15 @@ use crate::symbol::Symbol;
 pub struct SecurityDirectory {
     /// Identities. The key is the canonical symbol: the current symbol, or the last one of a delisted security.
     pub identities: BTreeMap<Symbol, Identity>,
-    /// Map from each known symbol to the canonical symbol of its owner: the security that uses the symbol now, or used
-    /// it last.
+    /// Map from each known symbol to the canonical symbol of its current or last owner.
     pub symbols: BTreeMap<Symbol, Symbol>,
     /// Map from each known symbol to the canonical symbols of all its owners, past and present.
     owners: BTreeMap<Symbol, Vec<Symbol>>,
 }
 
 impl SecurityDirectory {
-    /// Builds the directory from the reference records. `known` contains all symbols that occur in loaded rows.
-    ///
-    /// If no reference record claims a symbol of `known`, the symbol becomes a provisional security. The exception is
-    /// another spelling of a known preferred share, for example `BAC.L` for `BAC.PRL`.
+    /// Builds the directory from reference records and the symbols of loaded rows (`known`). An unclaimed symbol
+    /// becomes a provisional security, unless it is another spelling of a known preferred share.
     pub fn resolve(
         records: &[Observation<Security>],
         known: &BTreeSet<Symbol>,

@@ -13,8 +13,8 @@ use crate::symbol::Symbol;
 
 pub(super) type KeyedRecord = ((CompactString, String), Observation<Security>);
 
-/// Newest version of each record. If the newest version is a retraction, the record is left out. A record is identified
-/// by its source and a key: the vendor's permanent reference, or else its record id, or else its symbol.
+/// Newest version of each record, without retracted records. Records are identified by source and `security_ref`, or
+/// else record id, or else symbol.
 pub(super) fn newest_per_record(records: &[Observation<Security>]) -> Vec<KeyedRecord> {
     let keyed = records.iter().map(|record| {
         let own = record.security_ref.clone().or_else(|| record.id.clone());
@@ -24,8 +24,8 @@ pub(super) fn newest_per_record(records: &[Observation<Security>]) -> Vec<KeyedR
     newest.filter(|(_, r)| r.action == Action::Put).map(|(key, r)| (key, r.clone())).collect()
 }
 
-/// Groups the records by security, as indexes into `winners`. Records of two sources belong to one security if both
-/// claim the same symbol for at least one common day.
+/// Groups the records by security, as indexes into `winners`. Records of two sources belong together if they claim a
+/// symbol for a common day.
 pub(super) fn join_sources(winners: &[KeyedRecord]) -> Vec<Vec<usize>> {
     let mut parent: Vec<usize> = (0..winners.len()).collect();
     let mut by_symbol: BTreeMap<Symbol, Vec<(usize, Claim)>> = BTreeMap::new();

@@ -1,10 +1,15 @@
 //! Security identity: finds the security of a row from the row's symbol and day (R26, R27).
 //!
-//! A vendor's permanent reference for a security (`security_ref`) identifies the vendor's record of this security. A
-//! record without such a reference is identified by its record id, or else by its symbol. Records of several vendors
-//! are joined only if they claim the same symbol for at least one common day. Records are never joined because of equal
-//! names. A symbol that no reference record claims becomes a provisional security, unless it is another spelling of a
-//! known preferred share. The result does not depend on the order of the records.
+//! A reference record is a vendor's description of a security. It claims the symbols of the security, each for a
+//! period. Rows of one source with the same key are versions of one reference record. The key is the vendor's permanent
+//! reference for the security (`security_ref`). Without it, the key is the record id. Without both, the key is the
+//! symbol.
+//!
+//! Reference records of several vendors are joined into one security if they claim the same symbol. Their claims must
+//! have at least one common day. Nothing else joins records: equal names, for example, have no effect.
+//!
+//! A symbol that no reference record claims becomes a provisional security. There is one exception: another spelling of
+//! a known preferred share belongs to that share. The order of the records has no effect on the result.
 
 mod claim;
 mod directory;

@@ -56,8 +56,8 @@ pub(crate) fn percent_to_fraction(percent: Decimal) -> Decimal {
     percent * Decimal::new(1, 2)
 }
 
-/// `a / b` in percent, rounded to 4 decimal places for output. If the exact calculation does not fit in 128 bits, the
-/// quotient is cut to 28 digits before the rounding.
+/// `a / b` in percent, rounded to 4 decimal places for output. The result is exact unless the calculation exceeds 128
+/// bits.
 pub(crate) fn exact_percent(a: Decimal, b: Decimal) -> Option<ExactDecimal> {
     rounded_quotient(a, b).or_else(|| percent_of(a, b).map(percent))
 }
@@ -131,16 +131,14 @@ pub(crate) fn root(value: Decimal, n: u32) -> Option<Decimal> {
     }
 }
 
-/// Root by Newton's iteration, for a `value` above 1. The iteration must start at or above the root.
-///
-/// Two such starts are known: `1 + (value - 1) / n` (Bernoulli's inequality), and the first of 2, 4, 8, … that is not
-/// below the root. The smaller one is nearer to the root and is used.
+/// Root of a `value` above 1, by Newton's iteration. The iteration must start at or above the root.
 fn newton(value: Decimal, n: u32) -> Option<Decimal> {
     let degree = Decimal::from(n);
     let mut estimate = Decimal::TWO;
     while power(estimate, n).is_some_and(|p| p < value) {
         estimate = estimate.checked_mul(Decimal::TWO)?;
     }
+    // Both starting values are at or above the root (Bernoulli's inequality). The smaller one is nearer.
     let bernoulli = quotient(value - Decimal::ONE, degree)? + Decimal::ONE;
     estimate = estimate.min(bernoulli);
     for _ in 0..200 {

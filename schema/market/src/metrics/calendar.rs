@@ -98,6 +98,7 @@ pub fn months_before(date: NaiveDate, months: u32) -> NaiveDate {
     date.checked_sub_months(Months::new(months)).unwrap_or(NaiveDate::MIN)
 }
 
+// Source: the exchange's rule 7.2, its holiday notices, and `exchange_calendars`.
 fn is_holiday(date: NaiveDate) -> bool {
     let (year, day, weekday) = (date.year(), date.day(), date.weekday());
     let observed = |holiday: u32| {
@@ -132,8 +133,7 @@ fn is_listed(date: NaiveDate) -> bool {
     CLOSINGS.contains(&date)
 }
 
-/// True for a Wednesday from 12 June to 31 December 1968 on which the exchange was closed to catch up with paperwork.
-/// In a week with another closed weekday, the exchange was open on Wednesday.
+/// True for the Wednesdays of the paperwork crisis: 12 June to 31 December 1968, in weeks without another closing.
 fn is_paperwork_day(date: NaiveDate) -> bool {
     // Monday to Friday of the week that contains the date.
     let weekdays = || date.week(Weekday::Mon).first_day().iter_days().take(5);

@@ -50,6 +50,7 @@ impl Currency {
 
     /// Parses a currency code; `None` if the text does not consist of three letters.
     pub fn parse(text: &str) -> Option<Self> {
+        // The case matters: `GBp` is pence, `GBP` is pounds.
         let (code, minor) = match text {
             "GBX" | "GBx" | "gbx" | "GBp" => ("GBP", Some("GBX")),
             "ZAc" | "ZAC" | "zac" => ("ZAR", Some("ZAC")),

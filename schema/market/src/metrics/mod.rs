@@ -72,8 +72,7 @@ pub fn quarantined_rows(
     rows::quarantined_with_keys(&computed::compute(history, context))
 }
 
-/// For each source, the agreement of two kinds of dividend factors (R40): factors that the source's adjusted closes
-/// imply, and factors that are computed from the security's payments.
+/// For each source, the agreement of its implied dividend factors with the computed factors (R40).
 pub fn factor_agreement(
     history: &History,
     context: &DerivationContext<'_>,

@@ -23,9 +23,9 @@ pub struct RevisedValue {
     pub before: Option<String>,
     /// Value in the later rows, as text; `None` if it is unknown.
     pub after: Option<String>,
-    /// Reason for the change. It is correct only if both derivations used the same rules.
+    /// Reason for the change, for example a correction. A change of the rules is not considered.
     pub reason: RevisionReason,
-    /// Source of the record in the later rows. `None` for figures, splits and records that no longer exist.
+    /// Source of the record after the change. `None` for figures, splits and removed records.
     pub source: Option<String>,
 }
 
@@ -40,11 +40,8 @@ struct ComparedRecord {
     fields: Fields,
 }
 
-/// Values that differ between `before` and `after`, the rows of one security for one market date. The reasons of the
-/// differences are correct only if `before` and `after` were derived by the same rules.
-///
-/// A record that exists only in `after` is not a revision. But if it changes a figure, the change of the figure is a
-/// revision.
+/// Values that differ between `before` and `after`, the rows of one security for one market date. Both must be derived
+/// by the same rules. A new record is not a revision.
 pub fn revised_values(before: &DerivedRows, after: &DerivedRows) -> Vec<RevisedValue> {
     let dividends = |rows: &DerivedRows| -> BTreeMap<String, ComparedRecord> {
         let declared = rows.dividends.iter().filter(|row| row.status != DividendStatus::Projected);
@@ -67,7 +64,7 @@ pub fn revised_values(before: &DerivedRows, after: &DerivedRows) -> Vec<RevisedV
     revised
 }
 
-/// Compares each record of `before` with the record of the same id in `after`, and adds the differences to `revised`.
+/// Compares records with the same id, and adds the differences to `revised`.
 fn compare_records(
     kind: RevisedKind,
     before: &BTreeMap<String, ComparedRecord>,

@@ -94,8 +94,7 @@ impl SectorMember {
         self.is_active && self.security_type.is_stock() && !self.yield_suspect
     }
 
-    /// Yield of the stock, as included in the weighted yield of the sector. It is 0 if the stock does not pay
-    /// dividends. `None` if the stock's dividends are unknown, or if the stock pays dividends but has no yield above 0.
+    /// Yield in the weighted yield of the sector; `None` if unknown. A non-payer counts as 0, as in the S&P indices.
     fn yield_at_zero(&self) -> Option<Decimal> {
         if self.pays_dividend? { self.payer_yield() } else { Some(Decimal::ZERO) }
     }

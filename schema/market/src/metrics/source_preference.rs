@@ -39,8 +39,7 @@ pub struct SourceCandidate<'a> {
 
 /// Sort key of a source on a day. The source with the smallest key is preferred.
 ///
-/// Sources with a rule for the day come first, smallest rank first. Sources of equal rank, and sources without a rule,
-/// are sorted by their newest observation (the latest first), then by name.
+/// Sources are sorted by rank, then by newest observation (the latest first), then by name.
 pub(crate) fn preference<'a>(
     policy: &SourcePolicy,
     kind: Kind,
@@ -68,10 +67,7 @@ pub(crate) fn preferred<'a>(
 }
 
 /// First days of the date ranges for one kind of record, ascending. Within a range, the same policy rules apply on
-/// every day.
-///
-/// The first range begins with [`NaiveDate::MIN`]. A new range begins on the first day of each policy rule, and on the
-/// day after a rule's last day.
+/// every day. The first range begins with [`NaiveDate::MIN`].
 pub(crate) fn range_starts(policy: &SourcePolicy, kind: Kind) -> Vec<NaiveDate> {
     let bounds = rules(policy, kind).flat_map(|rule| [rule.from, rule.to.map(next_day)]).flatten();
     let mut starts: Vec<NaiveDate> = std::iter::once(NaiveDate::MIN).chain(bounds).collect();

@@ -10,8 +10,7 @@ use rust_decimal::Decimal;
 use super::arithmetic::{keep_positive, quotient};
 use super::prices::adjustment::Splits;
 
-/// Adjusts a per-share figure for the splits between two dates. The figure refers to a share of the date `basis`, and
-/// the result to a share of the date `as_of`.
+/// Converts a figure per share of the date `basis` to a figure per share of the date `as_of`.
 pub(crate) fn per_share(
     value: Option<Decimal>,
     basis: NaiveDate,

@@ -13,8 +13,8 @@ use rust_decimal::Decimal;
 /// Largest number of old or new shares in a split ratio for which volumes are converted with 64-bit integers. With a
 /// larger number, volumes are converted with decimals.
 const MAX_SHARES: u64 = 1_000_000;
-/// Limit for volume x new shares in the conversion with 64-bit integers. If the product reaches this limit, the volume
-/// is converted with decimals. That conversion clamps results that are too large.
+/// Limit for the product of volume and new shares in [`CumulativeFactor::fast_volume`]. From this limit on, volumes are
+/// converted with decimals, which clamp large results.
 const MAX_PRODUCT: u64 = 1_000_000_000_000_000_000;
 
 /// Price basis of a response: the kinds of events for which earlier prices are adjusted.
@@ -57,8 +57,8 @@ pub struct CumulativeFactor {
     split: Ratio,
     price_only: Ratio,
     dividend: Decimal,
-    /// Old and new shares of `split` as integers, used to convert volumes without decimals. `None` if the numbers are
-    /// not suitable for this, or if no ex-date follows.
+    /// Old and new shares of `split`, for [`Self::fast_volume`]. `None` if they are not integers from 1 to
+    /// [`MAX_SHARES`], and for the days after the last ex-date.
     shares: Option<(u64, u64)>,
 }
 
@@ -95,16 +95,13 @@ impl CumulativeFactor {
         i64::try_from(shares).ok()
     }
 
-    /// Converts a volume with 64-bit integers; `None` if the conversion with decimals is necessary.
-    ///
-    /// The conversions with integers and with decimals round to the same integer. Their results could differ only if
-    /// the unrounded quotient were very close to a midpoint between two integers, such as 2.5. But the denominator is
-    /// at most [`MAX_SHARES`], so every quotient is exactly a midpoint, or at least 5 x 10^-7 away from it. The error
-    /// of a decimal with 28 digits is smaller than this distance.
+    /// Converts a volume with 64-bit integers. `None` if the conversion needs decimals.
     fn fast_volume(&self, volume: i64) -> Option<i64> {
         let (old, new) = self.shares?;
         let product =
             u64::try_from(volume).ok()?.checked_mul(new).filter(|product| *product < MAX_PRODUCT)?;
+        // A quotient that is not exactly a midpoint between two integers is at least 1 / (2 x MAX_SHARES) away from any
+        // midpoint. Decimals have smaller errors, so both conversions give the same integer.
         i64::try_from((product + old / 2) / old).ok()
     }
 }

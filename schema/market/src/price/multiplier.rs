@@ -16,12 +16,11 @@ pub type Micros = i128;
 
 const PLACES: u32 = 6;
 const HALF: u64 = 1 << 63;
-/// Constant part of a safety margin, in units of 2^-64 millionths. If the distance of price x factor from a rounding
-/// boundary is at most the margin, the price is computed with decimals. The margin is this constant plus twice the
-/// price's mantissa, because the error of price x factor grows with the mantissa.
+/// Smallest margin around a rounding boundary, in units of the lowest fraction bit. Prices within the margin are
+/// computed with decimals.
 const DOUBT: u64 = 1 << 27;
 
-/// One cumulative factor as a fixed-point number, for one price basis and for raw prices with `scale` decimal places.
+/// Cumulative factor as a fixed-point number. It converts raw prices with `scale` decimal places to one price basis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PriceMultiplier {
     /// Factor that converts a price's mantissa (the price as an integer) to millionths. The pair is the factor's
@@ -52,6 +51,7 @@ impl PriceMultiplier {
         let low = u128::from(magnitude) * u128::from(fraction);
         #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
         let fraction = low as u64;
+        // The error of the product grows with the mantissa, and so does the margin.
         if fraction.abs_diff(HALF) <= magnitude.saturating_mul(2).saturating_add(DOUBT) {
             return None;
         }
@@ -61,9 +61,7 @@ impl PriceMultiplier {
     }
 }
 
-/// Factor that converts the mantissa of a price with `scale` decimal places to millionths. The first result is the
-/// factor's integer part. The second is its fraction times 2^64, rounded down. `None` if the factor does not fit this
-/// form.
+/// Computes [`PriceMultiplier::fixed`]. The fraction is rounded down.
 fn fixed_point(ratio: Ratio, dividend: Decimal, scale: u32) -> Option<(u64, u64)> {
     let Ratio { from, to } = ratio;
     let unit = Decimal::new(10i64.pow(PLACES), 0).checked_div(Decimal::from(10u64.checked_pow(scale)?))?;

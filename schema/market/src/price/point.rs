@@ -107,8 +107,8 @@ impl AdjustedBars<'_> {
         step.adjusted_volume(volume)
     }
 
-    /// Volume-weighted average price of a period, on the requested basis. `None` if any session has no average price.
-    /// For a period of several sessions, it is also `None` if any volume is unknown or all volumes are 0.
+    /// Volume-weighted average price of a period, on the requested basis. `None` if a price or volume that it needs is
+    /// unknown, or if all volumes of several sessions are 0.
     pub fn vwap(&self, period: &SessionRange) -> Option<Decimal> {
         if period.len() == 1 {
             return self.exact(period.start, self.bars.vwap[period.start], self.basis);
@@ -123,8 +123,8 @@ impl AdjustedBars<'_> {
         value.checked_div(shares).map(|mean| round(mean, 18))
     }
 
-    /// Dividends and splits with an ex-date in a period. The first result is the sum of the cash per share; `None`
-    /// without a cash dividend. The second is the split ratio, new shares per old share; `None` without a split.
+    /// Sum of the cash per share, and split ratio (new shares per old share), of all ex-dates in a period. Without a
+    /// cash dividend or a split, the value is `None`.
     pub fn events(&self, period: &SessionRange) -> (Option<Decimal>, Option<Decimal>) {
         // An ex-date on a day without a session belongs to the next session.
         let after = period.start.checked_sub(1).map_or(self.bars.day[0] - 1, |before| self.bars.day[before]);
@@ -232,8 +232,7 @@ mod tests {
 
     const NONE: i64 = MISSING;
 
-    /// Price point of a period as text. The security has a 2:1 split on 2024-01-03, and a dividend of 0.50 on
-    /// 2024-01-04, a day without a session.
+    /// Price point of a period as text. The dividend has its ex-date on a day without a session.
     fn told(period: SessionRange, basis: PriceBasis) -> String {
         let rows = [
             ("2023-12-29", [9_800, 10_100, 9_700, 10_000, 1_000, 9_900, 10]),

@@ -5,9 +5,8 @@ pub fn plain(name: &str) -> String {
     name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Declares the row struct of a table. A line of the file has the declared fields, then one last field with other
-/// common names, which are separated by blanks. Lines that begin with `#` are comments. Fields missing at the end of a
-/// line are empty.
+/// Declares the row struct of a table. After the declared fields, a line has a field with other common names, separated
+/// by blanks. Missing fields are empty.
 macro_rules! reference_table {
     ($(#[$meta:meta])* pub struct $name:ident in $file:literal { $($(#[$field_meta:meta])* $field:ident,)+ }) => {
         $(#[$meta])*

@@ -60,9 +60,9 @@ table_row! {
         "currency" currency: String,
         /// Type of the distribution, as declared.
         "type" r#type: DividendType,
-        /// Interpretation of `amount`: regular, wholly or partly special, or a dip. Null if the dividend is not
-        /// declared as regular, is not in the currency of the security's dividend metrics, is cancelled, or is
-        /// projected.
+        /// Interpretation of `amount`: regular, special, partly special, or a dip (below the previous and the next
+        /// amount). Null if the dividend is not declared as regular, is in another currency than the dividend metrics,
+        /// is cancelled, or is projected.
         "reading" reading: Option<AmountReading>,
         /// Special part of `amount`, per share; null without a special part.
         "special_amount" special_amount: Option<ExactDecimal>,

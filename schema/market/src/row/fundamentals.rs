@@ -35,7 +35,7 @@ table_row! {
         "shares_outstanding" shares_outstanding: Option<i64>,
         /// Freely traded shares.
         "float_shares" float_shares: Option<i64>,
-        /// Price over earnings per share (EPS) of twelve months (R24).
+        /// Price over twelve-month earnings per share (EPS) (R24).
         "pe_ratio" pe_ratio: Option<ExactDecimal>,
         /// Price over expected earnings per share.
         "forward_pe" forward_pe: Option<ExactDecimal>,
@@ -47,11 +47,11 @@ table_row! {
         "ps_ratio" ps_ratio: Option<ExactDecimal>,
         /// Enterprise value over earnings before interest, taxes, depreciation and amortisation.
         "ev_to_ebitda" ev_to_ebitda: Option<ExactDecimal>,
-        /// Earnings per share of twelve months, split-adjusted.
+        /// Twelve-month earnings per share, split-adjusted.
         "eps_ttm" eps_ttm: Option<ExactDecimal>,
         /// Book value per share, split-adjusted.
         "book_value_per_share" book_value_per_share: Option<ExactDecimal>,
-        /// Free cash flow per share of twelve months.
+        /// Twelve-month free cash flow per share.
         "fcf_per_share" fcf_per_share: Option<ExactDecimal>,
         /// Revenue of twelve months.
         "revenue_ttm" revenue_ttm: Option<ExactDecimal>,

@@ -69,8 +69,7 @@ pub struct AnnualTotal {
 }
 
 impl Metrics {
-    /// Limits the row to days from `first` on. Removes the totals of years that begin before `first`, and the
-    /// quarantined rows of days before `first`.
+    /// Removes the totals of years that begin before `first`. Removes the quarantined rows with a date before `first`.
     pub fn limit_to_days_from(mut self, first: NaiveDate) -> Self {
         let begins = |year: i32| NaiveDate::from_yo_opt(year, 1);
         self.annual_totals.0.retain(|total| begins(total.year).is_some_and(|begin| begin >= first));

@@ -1,7 +1,6 @@
 //! Row structs of the read tables. Each struct is a table row, a JSON body and an OpenAPI schema.
 //!
-//! Percentages are numbers of percent: 4.5 means 4.5 %. Amounts are in the row's `currency`. Dates are days at the
-//! exchange, and unknown values are `null`. All values are rounded: amounts to 6 places, percents and ratios to 4,
+//! Percentages are numbers of percent: 4.5 means 4.5 %. Amounts are rounded to 6 places, percents and ratios to 4,
 //! factors to 12.
 
 mod dividend;

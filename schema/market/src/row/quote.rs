@@ -47,7 +47,7 @@ table_row! {
         "sma_200" sma_200: Option<ExactDecimal>,
         /// Highest split-adjusted intraday price of the last 12 months (R22).
         "year_high" year_high: Option<ExactDecimal>,
-        /// Session of `year_high`.
+        /// Session (trading day) of `year_high`.
         "year_high_date" year_high_date: Option<NaiveDate>,
         /// Lowest split-adjusted intraday price of the last 12 months (R22).
         "year_low" year_low: Option<ExactDecimal>,

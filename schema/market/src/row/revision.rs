@@ -49,8 +49,7 @@ table_row! {
         "kind" kind: RevisedKind,
         /// Id of the dividend or split record; null for a figure.
         "id" id: Option<String>,
-        /// Ex-date of the record. For a figure, the market date for which the values before and after the revision were
-        /// both computed.
+        /// Ex-date of the record. For a figure, the market date of both values: before and after the revision.
         "date" date: NaiveDate,
         /// Name of the revised field.
         "field" field: String,

@@ -94,8 +94,8 @@ impl SecurityEvent {
         }
     }
 
-    /// Event of a special, supplemental or liquidating dividend, or of a spin-off that is reported as a value per
-    /// share. `None` for all other dividends, and for cancelled or projected ones.
+    /// Event of a special, supplemental or liquidating dividend, or of a spin-off. `None` for all other dividends, and
+    /// for cancelled or projected ones.
     pub fn of_dividend(dividend: &DividendRow, as_of: Option<NaiveDate>) -> Option<Self> {
         let r#type = match dividend.r#type {
             DividendType::SpinOff => SecurityEventType::SpinOff,

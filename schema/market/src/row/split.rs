@@ -15,11 +15,11 @@ text_enum! {
         Reverse = "reverse",
         /// Shares of the company paid as a dividend.
         StockDividend = "stock_dividend",
-        /// Shares of a subsidiary are distributed; price-only.
+        /// Shares of a subsidiary are distributed; the share count does not change.
         SpinOff = "spin_off",
-        /// Subscription rights are distributed; price-only.
+        /// Subscription rights are distributed; the share count does not change.
         Rights = "rights",
-        /// Shares of another class are distributed; price-only.
+        /// Shares of another class are distributed; the share count does not change.
         ClassDistribution = "class_distribution",
     }
 }

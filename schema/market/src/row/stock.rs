@@ -1,5 +1,5 @@
-//! Table `stocks`: one row for each security. It has headline figures, figures for filtering and sorting of lists, and
-//! the parts of the response of `/v1/stocks/{symbol}` (the snapshot).
+//! Table `stocks`: one row for each security, with headline figures, figures for lists, and the parts of the response
+//! of `/v1/stocks/{symbol}`.
 
 use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};

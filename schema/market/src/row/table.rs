@@ -47,11 +47,10 @@ fn alternatives(schema: &serde_json::Value) -> impl Iterator<Item = &serde_json:
     std::iter::once(schema).chain(combined.into_iter().flatten().flatten())
 }
 
-/// Declares a row struct. A field is declared as `"column" field: Type`. The text `column` is the name of the column
-/// and the JSON key. The column has the name of the field, except for a raw identifier: `"type" r#type: Type`.
+/// Declares a row struct. A field is declared as `"column" field: Type`. The text `column` is the column's name and the
+/// JSON key.
 ///
-/// A row can contain another row, which is declared as `..listed: StockRow` before all other fields. The columns of the
-/// contained row precede the row's own columns.
+/// A contained row is declared as `..listed: StockRow` before all fields. Its columns come first.
 #[macro_export]
 macro_rules! table_row {
     ($(#[$meta:meta])* pub struct $name:ident {

@@ -12,9 +12,8 @@ fn places(key: &str) -> u32 {
     }
 }
 
-/// True if a derived value matches the expected value. Numbers are rounded and may then differ by at most `tolerance`.
-/// A derived object may have fields that the expected object lacks. A derived list of flags may have additional flags.
-/// All other lists must match entry by entry.
+/// True if a derived value matches the expected value after rounding, up to `tolerance`. A derived object may have
+/// additional fields, and a derived list of flags additional flags.
 pub(crate) fn matches(key: &str, expected: &Value, found: &Value, tolerance: &str) -> bool {
     match (expected, found) {
         (Value::Object(expected), Value::Object(found)) => expected.iter().all(|(name, value)| {
@@ -45,8 +44,7 @@ pub(crate) fn matches(key: &str, expected: &Value, found: &Value, tolerance: &st
     }
 }
 
-/// Returns the key that decides the rounding of a field. This is the name of the field. If the name is a date or a
-/// year, the key of the object is used.
+/// Key that [`places`] gets for a field: its name, or the object's `key` if the name is a date or a year.
 fn child<'a>(key: &'a str, name: &'a str) -> &'a str {
     if name.starts_with(|c: char| c.is_ascii_digit()) { key } else { name }
 }

@@ -1,5 +1,4 @@
-//! Figures of cases that test a single rule with a table of inputs. Such a table has, for example, record dates,
-//! distributions, screener rows, sector members, calendar rows, symbols or clock times.
+//! Computation of the figures for cases with a table of inputs, for example sector members or calendar rows.
 
 use std::collections::BTreeSet;
 
@@ -176,9 +175,8 @@ fn sector(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
     })
 }
 
-/// Returns the symbols of the rows with a date in the calendar window, sorted by date and symbol. The window includes
-/// its first and last day. Rows that are projected, cancelled, or below the minimum amount or yield of the case are
-/// left out. For a `key` that ends with `count` or `days`, the result is the number of rows.
+/// Symbols of the rows with a date in the calendar window, sorted by date and symbol. For a `key` that ends with
+/// `count` or `days`, the number of rows.
 fn calendar(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
     let today = inputs.as_of?;
     let payments = key.contains("pay");

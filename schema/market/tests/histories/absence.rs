@@ -1,5 +1,4 @@
-//! Tests for securities without dividend rows. The tests check in which cases such a security is a known non-payer, and
-//! in which cases a vendor's adjusted closes reveal missing payments.
+//! Tests for securities without dividend rows: known non-payers, and missing payments that adjusted closes reveal.
 
 use market::event::{Action, DividendEvidence};
 use market::history::{DividendFeeds, History, Observation};
@@ -10,8 +9,8 @@ use serde_json::{Value, json};
 use crate::figures::{derived, explained, has, in_market, text};
 use crate::lives::{Life, observed};
 
-/// History of a security without dividends. Source `a` has prices from January 2023 on. Each pair of `feeds` is a
-/// source and a year in which this source has dividends of at least one security.
+/// History of a security without dividends. Each pair of `feeds` is a source and a year in which this source has
+/// dividends of at least one security.
 fn silent(feeds: &[(&str, i32)]) -> History {
     let life = Life::new("silent", "2024-06-28").close("2023-01-03", "40").close("2024-06-27", "50");
     let dividend_feeds: DividendFeeds =
@@ -25,8 +24,7 @@ fn evidence(fields: &Value) -> Observation<DividendEvidence> {
     observed(1, serde_json::from_value(record).expect("evidence"))
 }
 
-/// Evidence for a payment on `ex_date`: in the vendor's file, the close of the session before (`previous`) is
-/// multiplied by `factor`, and the close of `ex_date` is not. The closes are split-adjusted.
+/// Evidence for a payment on `ex_date`: the vendor multiplies the close of the session before (`previous`) by `factor`.
 fn implied_factor(previous: &str, ex_date: &str, factor: &str) -> Observation<DividendEvidence> {
     let basis = "split_adjusted";
     evidence(&json!({ "previous": previous, "ex_date": ex_date, "factor": factor, "basis": basis }))

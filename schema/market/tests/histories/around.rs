@@ -1,5 +1,5 @@
-//! Tests for served figures: open, high and low of the newest session, yield at the ex-date, update time of a split,
-//! beta, and the number of upcoming ex-dates in a sector.
+//! Tests for served figures: prices of the newest session, yield at the ex-date, update time of a split, beta, and
+//! ex-dates of a sector.
 
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, Weekday};
 use market::event::Frequency;

@@ -1,6 +1,5 @@
-//! Tests for amounts that a feed has adjusted for all splits up to a day, without stating this day (R10). The newest
-//! day of the feed's prices is then used as this day. If the feed has no prices, the newest ex-date of the feed's
-//! dividends and splits is used.
+//! Tests for amounts that a feed has adjusted for all splits up to an unstated day (R10). This day is the newest day of
+//! the feed's prices. If the feed has no prices, it is the feed's newest ex-date.
 
 use market::event::{Action, ShareBasis};
 use market::history::History;

@@ -1,5 +1,4 @@
-//! Tests for dividends that were paid before a split, but whose amounts the feed gives per share after the split (R37).
-//! The feed does not mark such amounts as adjusted.
+//! Tests for dividends before a split whose amounts are per share after the split, but not marked as adjusted (R37).
 
 use market::event::ShareBasis;
 use market::row::Flag;

@@ -1,7 +1,6 @@
-//! Test of the complete explanation of a company's metrics. For each metric, the explanation has the rule, the formula
-//! with values, and the observations (records and bars) from which the metric was computed.
+//! Test of the complete explanation of a company's metrics.
 //!
-//! `explained.txt` has the expected text. Its numbers were worked out by hand from the payments below.
+//! The numbers in the expected text, `explained.txt`, were worked out by hand from the payments below.
 
 use market::event::{Action, Fundamentals, Security};
 use market::history::{History, Observation};

@@ -1,5 +1,4 @@
-//! Tests of quarantined rows: which quarantine reasons allow a release, and which years and rows remain if the metrics
-//! are limited to days from a given day on.
+//! Tests of quarantined rows: reasons that allow a release, and metrics that are limited to days from a given day on.
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,4 @@
-//! Tests for price levels (R36): bars whose prices are far from those of the sessions around them, and splits that the
-//! prices contradict.
+//! Tests for price levels (R36): bars far from the bars around them, and splits that the prices contradict.
 
 use chrono::Days;
 use market::event::{Action, DecisionVerdict, ShareBasis};

@@ -1,5 +1,4 @@
-//! Tests for derived figures: price factors of ex-dates, expected payments, years with payments, sums in one currency,
-//! Chowder number and beta.
+//! Tests for derived figures: price factors, expected payments, annual totals, Chowder number and beta.
 
 use market::history::{History, SourcePolicy};
 use market::metrics::{DerivationContext, DerivedRows, MonthlyReturns, Rules, benchmark, derive};
@@ -16,9 +15,8 @@ fn beside(history: &History, benchmark: Option<&MonthlyReturns>) -> DerivedRows 
     in_market(|market| derive(history, &DerivationContext { benchmark, ..*market }))
 }
 
-/// Returns the adjustment factors of all ex-dates, each as `ex-date factor cash value`. `factor` multiplies earlier
-/// prices, `cash` is the cash per share, and `value` is cash plus spin-off value per share. The returned flag is true
-/// if a factor was skipped because it could not be computed.
+/// Adjustment factors, each as `ex-date factor cash value`, and true if a factor was skipped. `value` is cash plus
+/// spin-off value per share.
 fn factors(history: &History) -> (Vec<String>, bool) {
     let found = derived(history);
     let told = found.factors.iter().map(|day| {

@@ -1,6 +1,5 @@
-//! Tests on a ticker that two companies had, one after the other (R27). The first company changed its ticker. Years
-//! later, the second company was listed under the ticker that the first company had given up. At every month end, each
-//! company has only its own dividends, with ids that do not change.
+//! Tests on a ticker that two companies had, one after the other (R27). At every month end, each company has only its
+//! own dividends, with ids that do not change.
 
 use std::collections::BTreeSet;
 
@@ -41,8 +40,8 @@ fn second_company() -> Life {
     Life::new("second", UNTIL).every(91, "2018-05-10", &[("1.50", 27)])
 }
 
-/// All dividends of the vendor. For the last year before the ticker change, the vendor lists the dividends of the first
-/// company under both tickers.
+/// Dividends of both companies, as one vendor lists them. In the last year before the change from `TICK` to `TOCK`, the
+/// first company's dividends appear under both tickers.
 fn feed() -> Vec<Observation<Dividend>> {
     let mut rows = filed(&first_company(), |day| if day <= date(LEFT) { "TICK" } else { "TOCK" });
     let again = filed(&first_company(), |_| "TOCK").into_iter();
@@ -113,9 +112,8 @@ fn ids(derived: &DerivedRows, until: NaiveDate) -> BTreeSet<String> {
     derived.dividends.iter().filter(|row| row.ex_date <= until).filter_map(|row| row.id.clone()).collect()
 }
 
-/// Derives the rows of a company at every month end from February 2008 on. Checks the dividend status, the number of
-/// payments, the forward dividend, and that no id changes. Each pair of `indicated` is a day and the forward dividend
-/// from this day on. Returns the ids of all payments at the last month end.
+/// Checks the rows of a company at every month end. Each pair of `indicated` is a day and the forward dividend from
+/// this day on. Returns the ids of all payments.
 fn check(ticker: &str, life: &Life, indicated: &[(&str, &str)]) -> BTreeSet<String> {
     let history = history(&companies().identities[&symbol(ticker)]);
     let mut before = BTreeSet::new();

@@ -1,7 +1,7 @@
-//! Tests on histories that resemble those of real companies. Each history is derived at every month end.
+//! Tests on histories that resemble those of real companies. Metrics are derived for every month end.
 //!
-//! All histories must satisfy three conditions. The dividend status is active, except in a period in which the company
-//! suspends its payments. The dividend status does not change in January. Fewer than one in 100 rows is quarantined.
+//! Each history must satisfy three conditions. The dividend status is active, except in a suspension. The status does
+//! not change in January. Fewer than one in 100 rows is quarantined.
 
 use crate::figures::held_dividends;
 use crate::lives::{Life, date};

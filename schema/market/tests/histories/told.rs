@@ -1,5 +1,4 @@
-//! Tests for served and explained facts of a company: fundamentals, dates of splits, first and last day of the data,
-//! the bars of all sources for a session, and decisions on quarantined rows.
+//! Tests for fundamentals, splits, coverage of the data, explanations of a session, and decisions on quarantined rows.
 
 use chrono::{DateTime, NaiveDate};
 use market::bars::{BarVersion, MISSING};

@@ -1,5 +1,4 @@
-//! Tests for the explanation of a metric. The explanation lists exactly the observations (records and bars) in the
-//! period of the metric, for example in the last twelve months.
+//! Tests for explanations: a metric's explanation lists exactly the records and bars in the metric's period.
 
 use chrono::{Datelike, NaiveDate, Weekday};
 use market::bars::BarVersion;

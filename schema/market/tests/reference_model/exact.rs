@@ -32,8 +32,7 @@ fn of_decimal(value: Decimal) -> Rational {
     Rational::new(BigInt::from(value.mantissa()), BigInt::from(10i128.pow(value.scale())))
 }
 
-/// Product of the ratios (old shares / new shares) of all splits with an ex-date after `after` and on or before
-/// `through`.
+/// Product of old shares / new shares of all splits after `after`, up to and including `through`.
 fn splits(case: &Case, after: NaiveDate, through: NaiveDate) -> Rational {
     let passed = case.splits.iter().filter(|split| after < split.0 && split.0 <= through);
     passed.fold(whole(1), |product, split| product * ratio(split.1, split.2))
@@ -67,9 +66,8 @@ pub(crate) fn annual_total(case: &Case, year: i32) -> Rational {
     paid.fold(zero(), |sum, paid| sum + amount(case, paid))
 }
 
-/// True if `percent` is the exact growth rate per year over `span` years, rounded to four places. To avoid a root, the
-/// check takes the lowest and the highest rate that round to `percent`, and compounds each over `span` years. The exact
-/// ratio of the two annual totals must be between the two results.
+/// True if `percent` is the exact growth rate per year over `span` years, rounded to four places. The check compares
+/// powers of the rounding bounds, to avoid a root.
 pub(crate) fn is_growth(case: &Case, span: i32, percent: Decimal) -> bool {
     let last = as_of().year() - 1;
     let exact = annual_total(case, last) / annual_total(case, last - span);
@@ -141,8 +139,7 @@ pub(crate) fn adjusted(case: &Case, day: NaiveDate) -> Rational {
     split_adjusted(case, day) * factor
 }
 
-/// Total return in percent, compounded bar by bar: (close + dividends) x new shares per old share / previous close. A
-/// dividend with an ex-date between two bars is reinvested at the later bar.
+/// Total return in percent, compounded bar by bar. A dividend between two bars is reinvested at the later bar.
 pub(crate) fn total_return(case: &Case) -> Rational {
     let mut growth = whole(1);
     for index in 1..case.bars.len() {
@@ -156,9 +153,8 @@ pub(crate) fn total_return(case: &Case) -> Rational {
     (growth - whole(1)) * whole(100)
 }
 
-/// True if `found` is the exact volatility, rounded to four places. To avoid a root, the check squares the lowest and
-/// the highest volatility that round to `found`. The exact variance must be between the two squares. `None` is
-/// correct only with fewer than 60 returns.
+/// True if `found` is the exact volatility, rounded to four places. The check compares squares of the rounding bounds,
+/// to avoid a root. `None` is correct only with fewer than 60 returns.
 pub(crate) fn is_volatility(case: &Case, found: Option<Decimal>) -> bool {
     let count = (case.bars.len() - 1).min(252);
     let Some(found) = found else { return count < 60 };

@@ -1,5 +1,4 @@
-//! Random but plausible securities: up to 20 months of daily bars, up to 33 quarterly dividends, and up to two splits
-//! and two specials.
+//! Random but plausible securities with daily bars, quarterly dividends, specials and splits.
 
 use chrono::{DateTime, Datelike, Days, NaiveDate, Weekday};
 use market::bars::{Bar, BarVersion, Bars, MISSING};

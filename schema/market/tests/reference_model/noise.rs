@@ -29,8 +29,7 @@ fn source() -> impl Strategy<Value = String> {
     prop_oneof![3 => Just("a"), 3 => Just("b"), 1 => Just("manual")].prop_map(str::to_owned)
 }
 
-/// Origin of an observation: source, id, revision, a flag that is true for a retraction, and the observation time in
-/// seconds after a fixed instant.
+/// Origin of an observation: source, id, revision, true for a retraction, and observation time in seconds.
 type Provenance = (String, Option<String>, i64, bool, i64);
 
 /// Random provenance, without a line number. The rows are numbered later, because every row of a file must have a

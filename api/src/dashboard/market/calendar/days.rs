@@ -8,8 +8,7 @@ use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::calendar::filters::CalendarChoice;
 use crate::dashboard::market::values::{Unit, render_value, str_of};
 
-/// Maximum number of dividends shown per day in the view of a month. If a day has more dividends, a link leads to the
-/// view of the week, which shows all of them.
+/// Maximum number of dividends per day in the month view. The week view shows all.
 const SHOWN: usize = 5;
 
 /// Renders the days of the chosen span. Weekend days without dividends are omitted.

@@ -58,7 +58,7 @@ impl CalendarChoice {
         Self { first, ..self.clone() }
     }
 
-    /// The same choices for another kind of day.
+    /// Copy of the choices for another kind of date: `ex` (ex-dates) or `pay` (payments).
     pub(crate) fn of_kind(&self, kind: &'static str) -> Self {
         Self { kind, ..self.clone() }
     }

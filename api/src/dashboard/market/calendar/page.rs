@@ -1,4 +1,4 @@
-//! Calendar page: dividends of one week or month, their CSV file, and the URL to which calendar programs can subscribe.
+//! Calendar page: dividends of one week or month, with CSV file and subscription URL.
 
 use axum::response::Response;
 use chrono::NaiveDate;

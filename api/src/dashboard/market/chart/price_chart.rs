@@ -1,5 +1,4 @@
-//! Price chart: a line of closing prices with marks for ex-dates and splits, a text alternative, and a table with the
-//! last close of each month or year.
+//! Price chart: closing prices with marks for ex-dates and splits, a text alternative and a table.
 
 use std::fmt::Write;
 
@@ -44,7 +43,7 @@ pub(crate) struct PriceChart<'a> {
 }
 
 impl PriceChart<'_> {
-    /// Renders the chart. Returns `None` if all closes are of the same day, or without closes.
+    /// Renders the chart; `None` without closes of at least two days.
     pub(crate) fn render(&self) -> Option<Markup> {
         let (first, last) = (self.closes.first()?, self.closes.last()?);
         let least = self.closes.iter().min_by_key(|close| close.close.0)?;

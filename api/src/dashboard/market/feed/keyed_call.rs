@@ -41,8 +41,8 @@ pub(super) async fn ask(data: Router, key: &str, target: &str, caller: &Parts) -
     Ok(response)
 }
 
-/// Calls the API with the key, on behalf of the client that requested the feed. Returns the body, in which decimals are
-/// strings, and the data version of the response. An error response is returned unchanged as the inner `Err`.
+/// Calls the API with the key. Returns the body (with decimals as strings) and its data version. The inner `Err` is an
+/// error response of the API.
 pub(super) async fn ask_for_json(
     data: Router,
     key: &str,

@@ -1,7 +1,6 @@
-//! `/feed/{key}/…`: API responses for programs that cannot send a header, such as spreadsheets and calendars.
+//! `/feed/{key}/…`: API responses for programs that cannot send a header.
 //!
-//! Invariants: the key in the path is an ordinary key. Its account is charged, and the limits of key and account apply.
-//! Deleting the key disables the path. The key is masked in logs.
+//! Invariants: the path contains an ordinary key, with the same limits and charges. The key is masked in logs.
 
 mod keyed_call;
 mod portfolio;

@@ -1,8 +1,6 @@
 //! Calendar events of dividends: one for each ex-date and one for each payment date.
 //!
-//! Invariants: the UID of an event is derived from the id of the dividend, so that the event of a corrected dividend
-//! replaces the old event. The event of a withdrawn dividend remains, with status CANCELLED. The event of an estimated
-//! dividend has status TENTATIVE.
+//! Invariant: an event's UID comes from the dividend's id, so a correction replaces the old event.
 
 use chrono::{Days, NaiveDate};
 use serde_json::Value;

@@ -18,11 +18,8 @@ pub(crate) fn income_call(holdings: &str) -> String {
     format!("/v1/portfolio/income?holdings={}", encode(holdings))
 }
 
-/// Writes the calendar file from the response to the call [`income_call`]. `version` is the data version of the
-/// response.
-///
-/// `edits` is the number of times that the saved holdings were changed. It is added to the revision number of every
-/// event, because the text of an event contains the number of shares.
+/// Writes the calendar file from the response to [`income_call`]. The number of changes of the holdings, `edits`, is
+/// added to every revision number.
 pub(crate) async fn income_calendar(
     app: &App,
     (answer, version): &(Value, MinVersion),

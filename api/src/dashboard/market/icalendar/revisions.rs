@@ -1,8 +1,6 @@
-//! Revision numbers of calendar events (`SEQUENCE` in iCalendar). Each event shows a dividend. The revision number is
-//! the position in the change journal of the newest change of this dividend.
+//! Revision numbers of calendar events (`SEQUENCE` in iCalendar): the journal position of the dividend's newest change.
 //!
-//! Invariants: the revision number of an event never decreases, and it increases with every change of the dividend. A
-//! rebuild of the tables does not change the numbers of unchanged dividends.
+//! Invariant: a number never decreases, and it increases with every change of the dividend.
 
 use std::collections::HashMap;
 
@@ -19,14 +17,14 @@ const POSITIONS: &str = include_str!("../../../../queries/changes/positions.sql"
 /// Journal positions of the newest changes of the dividends in an API response.
 #[derive(Debug, Default)]
 pub(super) struct Revisions {
-    /// Position of the newest change of each dividend, by symbol and dividend id. The entry with an empty dividend id
-    /// applies to all dividends of the symbol that have no entry of their own.
+    /// Position of the newest change, by symbol and dividend id. An empty id applies to all other dividends of the
+    /// symbol.
     by_row: HashMap<(String, String), i64>,
     /// Position of the newest change of any dividend of each security, by symbol.
     by_symbol: HashMap<String, i64>,
     /// Changes up to this position were deleted from the journal.
     begins: i64,
-    /// Journal position of the API response with the dividends. The response does not include later changes.
+    /// Journal position up to which the API response includes changes.
     answered: i64,
 }
 
@@ -55,8 +53,8 @@ impl Revisions {
         self.by_row.insert((symbol, id), position);
     }
 
-    /// Revision number of the events of a dividend. An estimated dividend has no id, so its number is the position of
-    /// the newest change of any dividend of the security.
+    /// Revision number of a dividend's events: the position of the dividend's newest change. For an estimated dividend,
+    /// which has no id, any dividend of the security counts.
     pub(super) fn number(&self, row: &Value) -> i64 {
         let symbol = str_of(&row["symbol"]);
         let of_row = |id: &str| self.by_row.get(&(symbol.to_owned(), id.to_owned()));

@@ -9,9 +9,8 @@ use crate::dashboard::market::income::cells::{Row, number_of, read_rows};
 const PLACES: u32 = 6;
 /// Maximum number of unparsed lines for which a message is shown. Further lines are only counted.
 const NAMED: usize = 10;
-/// Accepted column headings in lower case. The four lines of the file list the headings for symbol, shares, total cost
-/// and price per share. If a broker's table contains several headings of the same line, the heading that is listed
-/// first is used.
+/// Accepted column headings in lower case: one line each for symbol, shares, total cost and price. The first matching
+/// heading of a line is used.
 const HEADINGS: &str = include_str!("headings.csv");
 
 /// Holdings parsed from pasted text, and the lines that could not be parsed.
@@ -21,7 +20,7 @@ pub(crate) struct PortfolioText {
     pub(crate) holdings: String,
     /// One sentence for each line that could not be parsed, for at most [`NAMED`] lines.
     pub(crate) unread: Vec<String>,
-    /// Number of further lines that could not be parsed.
+    /// Number of unparsed lines that have no sentence in `unread`.
     pub(crate) further_unread: usize,
 }
 

@@ -5,8 +5,7 @@ use market::text_enum;
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::session::form::Form;
 
-/// Ranges of the price chart, each with the value of the parameter `range`, a title, and the required years of history.
-/// 0 years mean that every plan includes the range.
+/// Ranges of the price chart: value of `range`, title, and required years of history (0 for none).
 pub(crate) const RANGES: [(&str, &str, i32); 4] =
     [("1y", "1 year", 1), ("5y", "5 years", 5), ("10y", "10 years", 10), ("max", "All", 0)];
 /// Adjustments of the price chart, each with the value of the parameter `prices` and a title.
@@ -26,8 +25,7 @@ pub(crate) struct PriceChoice {
 }
 
 impl PriceChoice {
-    /// Reads the choice from the query. The default range is used if the requested range is unknown, or is longer than
-    /// the history that the reader may see.
+    /// Reads the choice from the query. An unknown range, or one beyond the reader's history, becomes the default.
     pub(crate) fn read(parameters: &Form, depth_years: i32) -> Self {
         let included = RANGES.iter().filter(|(.., years)| *years <= depth_years).map(|(range, ..)| *range);
         let included: Vec<&str> = included.collect();

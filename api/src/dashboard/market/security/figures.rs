@@ -1,5 +1,4 @@
-//! Figures of a security, for example its dividend yield: groups, titles and units. Each figure links to the page with
-//! its explanation.
+//! Groups, titles and units of a security's figures, such as the dividend yield. Each figure links to its explanation.
 
 use std::sync::LazyLock;
 

@@ -101,9 +101,8 @@ impl<'a> PointValues<'a> {
         percent.map(|percent| round(percent, 4))
     }
 
-    /// Two raw values: the change of the close since the session before the period, and the close of this earlier
-    /// session. `None` if no session is before the period, or if the earlier session has other adjustment factors or
-    /// another scale than the last session of the period.
+    /// Two raw values: the change of the close since the session before the period, and the close of that session.
+    /// `None` if that session does not exist, or has another price factor or scale.
     fn raw_change(&self, period: &SessionRange, segment: &Segment<'a>) -> Option<(i64, i64)> {
         let before = period.start.checked_sub(1)?;
         if !segment.has_requested_basis_of(self.segments.find(segment, before)) {

@@ -10,8 +10,8 @@ use crate::metrics::dividends::payout::{
 use crate::metrics::merge::MergedFundamentals;
 use crate::metrics::valuation::{market_cap, per_share, price_to, shares};
 
-/// Company figures, adjusted for splits up to the as-of date. Amounts of money are in the currency of the company's
-/// reports, with one exception: a `market_cap` that is computed from the latest close is in the currency of the prices.
+/// Company figures, adjusted for splits up to the as-of date, in the currency of the reports. A `market_cap` computed
+/// from the latest close is in the currency of the prices.
 #[derive(Debug, Default)]
 pub(crate) struct CompanyFigures {
     pub shares_outstanding: Option<Decimal>,

@@ -52,11 +52,8 @@ impl From<&ExDateEvents> for AdjustmentFactor {
     }
 }
 
-/// Collects the events of each ex-date up to `as_of`, in order. `payments` are sorted by ex-date; `currency` is the
-/// currency of the prices.
-///
-/// A spin-off may have two records with the same ex-date: a distribution with a value per share, and a split record
-/// with a ratio. In this case, only the split record is used, and the distribution is ignored.
+/// Collects the events of each ex-date up to `as_of`. `payments` are sorted by ex-date; `currency` is the currency of
+/// the prices. If a spin-off also has a split record, only this record is used.
 pub(crate) fn ex_days(
     payments: &[Payment<'_>],
     series: &PriceSeries<'_>,

@@ -28,8 +28,7 @@ pub(crate) struct GrowthMetrics {
     pub changes: RateChanges,
 }
 
-/// Computes the growth metrics. Sets flags for payments whose dividend year is not the calendar year of their ex-date,
-/// for missing payments, for streaks with a spin-off, and for streaks that an operator extended.
+/// Computes the growth metrics, and sets flags for unusual dividend years and streaks.
 pub(crate) fn growth(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Flags) -> GrowthMetrics {
     let (running, per_year) = (inputs.as_of.year(), inputs.payments_per_year());
     let totals = AnnualTotals::new(&inputs.schedule, inputs.as_of);

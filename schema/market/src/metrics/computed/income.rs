@@ -139,14 +139,8 @@ fn flag_income(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Fl
     flags.set_if(Flag::TtmPaymentCountUnusual, unusual && income.status == DividendState::Active);
 }
 
-/// True if dividends of the last 12 months may be missing, because the security was listed in these months, or because
-/// its data begin in these months.
-///
-/// The first matching rule gives the result:
-/// 1. The IPO date is known: true if the IPO date is in the 12 months.
-/// 2. No regular dividend is known: false.
-/// 3. The first bar is before all ex-dates: true if the first bar is in the 12 months.
-/// 4. All other cases: true if the first ex-date is more than one payment period after the start of the 12 months.
+/// True if dividends of the last 12 months may be missing, because the security or its data are newer. If the IPO date
+/// is known, it decides; otherwise the first bar or ex-date.
 fn is_partial_year(inputs: &MetricInputs<'_>) -> bool {
     let window = months_before(inputs.as_of, 12);
     if let Some(listed) = inputs.security().and_then(|security| security.ipo_date) {

@@ -126,15 +126,13 @@ impl<'a> MetricInputs<'a> {
         if is_read { self.schedule.find_reading(payment.ex_date) } else { None }
     }
 
-    /// Regular part of a payment, adjusted for splits up to the as-of date. The regular part is 0 if the schedule
-    /// classifies the whole payment as special.
-    ///
-    /// An ex-date may have several payments. If the sum of these payments has a special part, the special part is
-    /// subtracted from each payment that is larger than the special part. The other payments are regular as a whole.
+    /// Regular part of a payment, adjusted for splits up to the as-of date. It is 0 for a special payment, and the rest
+    /// after the special part for a combined payment.
     pub(crate) fn regular_part(&self, payment: &Payment<'_>) -> Decimal {
         match self.reading(payment) {
             Some(reading) if reading.kind == AmountReading::Special => Decimal::ZERO,
             Some(reading) if reading.kind == AmountReading::Combined => {
+                // Special part of the whole ex-date. A payment that is not larger is completely regular.
                 let special = reading.amount - reading.regular;
                 if payment.adjusted > special { payment.adjusted - special } else { payment.adjusted }
             }

@@ -1,9 +1,14 @@
-//! Price jumps that look like a missing split (R30).
+//! Price jumps that look like a missing split (R30). A jump sets the flag `price_jump_without_split`.
 //!
-//! Two successive closes form a jump if their ratio is within 3 % of a known ratio. The closes must be at most 7 days
-//! apart, without a split between them. A jump sets the flag `price_jump_without_split`. Known ratios are 2, 3, 4, 5,
-//! 6, 8, 10, 15, 20, 25, 30, 40, 50, 100 and their inverses. The ratios of the security's own splits are also known
-//! ratios, if they are at least 3 for 2 or at most 2 for 3. A change that a distribution explains is not a jump.
+//! Two successive closes are a jump if all these conditions are met:
+//! - The closes are at most 7 days apart.
+//! - No split or price-only action (R35) lies between the closes.
+//! - The ratio of the closes is within 3 % of a known ratio.
+//! - Distributions do not explain the change. They explain it if the closes, adjusted for them, are no longer a jump.
+//!
+//! Known ratios are 2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50 and 100. The ratios of the security's own splits and
+//! price-only actions are also known. They must be at least 3 for 2. All ratios count in both directions: 2 for 3 is as
+//! large as 3 for 2.
 
 use rust_decimal::Decimal;
 
@@ -13,6 +18,7 @@ use crate::metrics::prices::series::PriceSeries;
 use crate::metrics::prices::split_consistency::detectable_factor;
 use crate::row::{Flag, Flags};
 
+/// Usual split ratios, used in both directions. The security's own split ratios from 3:2 on are used too.
 const RATIOS: [i128; 14] = [2, 3, 4, 5, 6, 8, 10, 15, 20, 25, 30, 40, 50, 100];
 const DAYS_APART: i32 = 7;
 /// Multiplier that converts adjusted closes to integers. The integers keep six decimal places.
@@ -21,10 +27,8 @@ const SCALE: Decimal = Decimal::from_parts(1_000_000, 0, 0, false, 0);
 /// tolerance of 3 %, rounded down.
 const LEAST_JUMP: i128 = 145;
 
-/// Sets the flag if the prices contain a jump.
-///
-/// `large_moves` contains the index of each close that differs from the previous close by more than three eighths of
-/// the smaller of the two closes. Every jump is in this list.
+/// Sets the flag if the prices contain a jump. `large_moves` are the indexes of closes far from the previous close,
+/// which include every jump.
 pub(crate) fn flag_jumps(
     series: &PriceSeries<'_>,
     ex_days: &[ExDateEvents],
@@ -85,8 +89,7 @@ mod tests {
     use crate::day::day_number;
     use crate::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
 
-    /// Indexes of all closes except the first. Small moves are included, so that the tests show that `flag_jumps`
-    /// rejects them.
+    /// Indexes of all closes except the first. `flag_jumps` must ignore the small moves among them.
     fn all_moves(bars: &Bars) -> Vec<usize> {
         (1..bars.len()).collect()
     }

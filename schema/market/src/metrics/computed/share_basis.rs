@@ -51,11 +51,8 @@ pub(crate) fn limit_growth(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics
     limit_streak(inputs, growth, newest.ex_date.year());
 }
 
-/// Removes the years of the streak up to and including the year after the split. In later years, a total is compared
-/// only with totals from after the split year.
-///
-/// If the streak includes an operator's seed, and the seed's last year is after the split year, the streak stays
-/// unchanged.
+/// Removes the streak's years up to and including the year after the split. If the streak includes increases that an
+/// operator entered for years after the split, it stays unchanged.
 fn limit_streak(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics, split_year: i32) {
     let streak = &mut growth.streak;
     let seed = inputs.security().and_then(|security| security.streak_seed_through);

@@ -68,11 +68,8 @@ fn projection(
     })
 }
 
-/// Projected amount per share: the forward dividend divided by the number of payments a year.
-///
-/// There are two exceptions: funds, because they have no forward dividend, and payers with different interim and final
-/// dividends. Their projected amount is the amount of the past payment with the ex-date `repeats`. If that amount is
-/// unknown, the newest known amount is used.
+/// Projected amount per share: the forward dividend divided by the number of payments a year. Funds and payers with
+/// unequal halves instead repeat the amount of the earlier ex-date `repeats`.
 fn amount(
     inputs: &MetricInputs<'_>,
     forward: &ForwardDividend,
@@ -90,11 +87,8 @@ fn amount(
     }
 }
 
-/// Projected payment date. A projection repeats a past payment. The number of days from that payment's ex-date to its
-/// payment date is added to the projected ex-date.
-///
-/// If the payment date of the past payment is unknown, the number of days is taken from the newest regular payment with
-/// a known payment date. If the result is not a session, the next session is used.
+/// Projected payment date. The days from ex-date to payment date are those of the repeated payment, or else of the
+/// newest payment with a known date.
 fn payment_date(inputs: &MetricInputs<'_>, date: ExpectedExDate) -> Option<NaiveDate> {
     let regular = inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
     let lag = |payment: &Payment<'_>| {

@@ -8,9 +8,11 @@
 //! | spin-off (value per parent share) | no | no | no | yes |
 //! | stock dividend | no | no | no | as a split |
 //!
-//! A return of capital is scheduled if the vendor states a frequency with a number of payments a year, such as monthly
-//! (R31). The tax character never changes the class. The types `irregular` and `unknown` are regular; `unknown` sets
-//! the flag `unknown_type`. Source: vendors' type codes (CD, SC, LT, ST) and their newer types recurring, special and
+//! A return of capital is scheduled if the vendor states a number of payments a year (R31). For example, `monthly`
+//! states 12 payments a year. The tax character never changes the class.
+//!
+//! Payments of the vendor types `irregular` and `unknown` have the class regular. The type `unknown` also sets the flag
+//! `unknown_type`. Source: vendors' type codes (CD, SC, LT, ST) and their newer types recurring, special and
 //! supplemental.
 
 use crate::event::{DividendType, Frequency, SecurityType};

@@ -1,16 +1,21 @@
-//! Completeness of a security's dividends: they are complete if a source that covers the security carries dividends,
-//! and no payment is missing (R38, R40).
+//! Completeness of a security's dividends (R38, R40). The dividends are complete if both of these conditions are met:
+//! - A source that covers the security carries dividends.
+//! - No payment is missing.
 //!
-//! A source covers a security if it has prices, dividends or a reference record of the security. A source carries
-//! dividends if its price file has a dividend column. A source without this column carries dividends if it has a
-//! dividend, of this or another security, in a suitable year:
-//! - If the source has dividends or the reference record of the security, any year up to the as-of date is suitable.
-//! - If the source has only prices of the security, the years of these prices are suitable. The year before the first
-//!   price and the year after the last price are suitable too.
+//! A source covers a security if it has prices, dividends or the reference record of the security. The source carries
+//! dividends in each of these cases:
+//! - The source's price file of the security has a dividend column.
+//! - The source has dividends or the reference record of the security. It also has a dividend of any security, in any
+//!   year.
+//! - The source has prices of the security. It also has a dividend of any security in the years of these prices. The
+//!   year before the first price and the year after the last price are included.
 //!
-//! A missing payment is found by a feed's adjusted closes. Their ratio to the raw closes changes at each ex-date, and
-//! the change implies a dividend factor. An implied factor with no payment near its ex-date shows a missing payment.
-//! Implied factors within 0.05 % of 1 are ignored, because they come from rounding.
+//! In all three cases, years after the year of the as-of date are ignored.
+//!
+//! A feed's adjusted closes can show a missing payment. Their ratio to the raw closes changes at each ex-date. The
+//! change implies a dividend factor. A payment is missing if an implied factor has no payment near its ex-date
+//! (`absence.step_days`). Only implied factors below 1 by more than 0.05 % are used. Smaller changes come from
+//! rounding.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -29,8 +34,7 @@ use crate::metrics::rules::{AbsenceRules, Rules};
 /// the other factor is computed from the payments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FactorAgreement {
-    /// Number of compared ex-dates. An ex-date is compared if at least one of its two factors is below 1 by more than
-    /// 0.05 %.
+    /// Number of compared ex-dates: those with an implied or computed factor below 1 by more than 0.05 %.
     pub ex_dates: u64,
     /// Number of compared ex-dates on which the two factors agree.
     pub agreeing: u64,
@@ -38,9 +42,10 @@ pub struct FactorAgreement {
 
 #[derive(Debug)]
 pub(crate) struct DividendCompleteness<'a> {
-    /// True if at least one source that covers the security carries dividends.
+    /// True if a source of the security has a dividend column or, in the years concerned, a dividend of any security.
     pub carries_dividends: bool,
-    /// Implied dividend factors without a payment near their ex-date. Each of them shows a missing payment.
+    /// Dividend factors that a feed's adjusted closes imply, without a payment near the ex-date. Each one shows a
+    /// missing payment.
     pub missing: Vec<ImpliedFactor<'a>>,
 }
 
@@ -74,8 +79,7 @@ impl<'a> DividendCompleteness<'a> {
         by_source
     }
 
-    /// True if the dividends are complete: a source that covers the security carries dividends, and no payment is
-    /// missing.
+    /// True if the dividends are complete.
     pub(crate) fn is_covered(&self) -> bool {
         self.carries_dividends && self.missing.is_empty()
     }
@@ -88,6 +92,7 @@ fn carries_dividends(history: &History, as_of: NaiveDate, rules: &AbsenceRules) 
         let period = first..=last.min(i64::from(running));
         history.dividend_feeds.years(source).any(|year| period.contains(&i64::from(year)))
     };
+    // A source that has only prices must have a dividend within `feed_years` of these prices.
     let priced = || {
         history.prices.iter().any(|prices| {
             let days = &prices.bars.day;
@@ -105,8 +110,7 @@ fn carries_dividends(history: &History, as_of: NaiveDate, rules: &AbsenceRules) 
     has_dividend_column(&history.evidence, as_of) || priced() || referenced() || paid()
 }
 
-/// True if a source has a price file with a dividend column, and the column begins on or before `as_of`. Only the
-/// newest version of each evidence record is used.
+/// True if a price file has a dividend column that begins on or before `as_of`.
 fn has_dividend_column(evidence: &[Observation<DividendEvidence>], as_of: NaiveDate) -> bool {
     evidence.iter().any(|row| {
         let is_version =

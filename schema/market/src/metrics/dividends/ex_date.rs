@@ -14,6 +14,7 @@ use rust_decimal::Decimal;
 
 use crate::metrics::calendar::{add_sessions, next_session, session_on_or_before};
 
+// Last record dates with settlement in three and in two sessions (exchange tables of 2017, SEC T+1 rule).
 const LAST_T_PLUS_3: NaiveDate = NaiveDate::from_ymd_opt(2017, 9, 6).expect("a calendar date");
 const LAST_T_PLUS_2: NaiveDate = NaiveDate::from_ymd_opt(2024, 5, 28).expect("a calendar date");
 

@@ -1,23 +1,31 @@
 //! Payment frequency of a payer (R5), inferred from the gaps between regular ex-dates and from vendors' tags. A tag is
 //! the frequency that a vendor states for a payment.
 //!
-//! The inference uses the newest seven regular ex-dates (six gaps) since the last gap over 550 days. Several payments
-//! on one day are one ex-date. The first matching rule decides:
-//! 1. Four-weekly: six gaps of 26–30 days that sum to 165–171 days.
-//! 2. Semi-annual: at least 3 gaps, and 60 % of adjacent gap pairs sum to 330–400 days.
-//! 3. The class of the median gap: weekly 5–10 days, monthly 20–45, quarterly 60–135, semi-annual 136–250, annual
-//!    251–450. With at least 3 gaps, 60 % of them must lie in the class.
+//! The inference uses the newest seven regular ex-dates, and therefore at most six gaps. Ex-dates before a gap of more
+//! than 550 days are ignored. Several payments on one day are one ex-date. The first matching rule decides:
+//! 1. Four-weekly: there are six gaps of 26–30 days, and their sum is 165–171 days.
+//! 2. Semi-annual: there are at least 3 gaps. At least 60 % of adjacent gap pairs sum to 330–400 days.
+//! 3. Class of the median gap: weekly 5–10 days, monthly 20–45, quarterly 60–135, semi-annual 136–250, annual 251–450.
+//!    If there are at least 3 gaps, at least 60 % of them must lie in the class.
 //! 4. Irregular.
 //!
-//! An inferred frequency other than irregular overrules the latest tag if there are at least 4 gaps, and 75 % of the
-//! gaps match the inferred frequency. If the inferred frequency overrules a different tag, the flag
-//! `frequency_conflict` is set. If the inferred frequency does not overrule the latest tag, the latest tag is used.
-//! Without a tag, the inferred frequency is used even with fewer than 4 gaps.
+//! Without a tag, the inferred frequency is used, even with fewer than 4 gaps. With a tag, the inferred frequency
+//! overrules the latest tag if all these conditions are met:
+//! - The inferred frequency is not irregular.
+//! - There are at least 4 gaps.
+//! - At least 75 % of the gaps match the inferred frequency. For rule 2, gap pairs are counted instead of gaps.
+//! - The latest tag is not one of the protected tags below.
 //!
-//! Rule 3 has no class for 3, 6, 24 and 26 payments a year. A tag with one of these frequencies is not overruled if the
-//! median gap is within 15 % of the tag's period (R31). A four-weekly tag is not overruled if all gaps are 26–30 days
-//! and their mean is 27.5–28.5 days. Source: this service chose the bounds and thresholds. They are the defaults of the
-//! parameters `frequency.…`.
+//! Otherwise, the latest tag is used. If the inferred frequency overrules a different tag, the flag
+//! `frequency_conflict` is set.
+//!
+//! These tags are protected, because the rules can miss their frequency:
+//! - A tag of 3, 6, 24 or 26 payments a year (R31). The median gap must be within 15 % of the tag's period. Rule 3 has
+//!   no class for these frequencies.
+//! - A four-weekly tag. All gaps must be 26–30 days, and their mean must be 27.5–28.5 days.
+//!
+//! Source: this service chose the bounds and thresholds. They are the defaults of the parameters `frequency.…`. The
+//! four-weekly bounds and the minimum of 3 gaps are constants.
 
 use chrono::NaiveDate;
 
@@ -131,6 +139,7 @@ fn infer(gaps: &[i64], rules: &rules::FrequencyRules) -> Option<GapInference> {
     if of == rules.newest_ex_dates - 1 && is_four_weekly(gaps) {
         return Some(GapInference { frequency: Frequency::FourWeekly, agreeing: of, of });
     }
+    // The gaps of interim and final dividends differ, but two adjacent gaps sum to a year.
     let year = rules.year_least_days..=rules.year_most_days;
     let yearly = counted(gaps.windows(2).filter(|pair| year.contains(&(pair[0] + pair[1]))));
     if of >= 3 && is_share(yearly, of - 1, rules.yearly_pairs) {
@@ -155,7 +164,6 @@ fn counted<T>(items: impl Iterator<Item = T>) -> i64 {
     items.fold(0, |count, _| count + 1)
 }
 
-/// True if each gap is 26 to 30 days, and six times the mean gap is 165 to 171 days.
 fn is_four_weekly(gaps: &[i64]) -> bool {
     let (count, days) = gaps.iter().fold((0, 0), |(count, days), gap| (count + 1, days + gap));
     gaps.iter().all(|gap| (26..=30).contains(gap)) && (165 * count..=171 * count).contains(&(6 * days))
@@ -181,7 +189,7 @@ fn twice_median(gaps: &[i64]) -> i64 {
     if sorted.len() % 2 == 1 { 2 * sorted[middle] } else { sorted[middle - 1] + sorted[middle] }
 }
 
-/// True if the gaps fit a tagged frequency that the inference may not detect, for example six payments a year.
+/// True if `tag` is a frequency that the inference can miss (such as six payments a year), and the gaps fit it.
 fn fits_unclassed(tag: Frequency, gaps: &[i64], rules: &rules::FrequencyRules) -> bool {
     if tag == Frequency::FourWeekly {
         return is_four_weekly(gaps);

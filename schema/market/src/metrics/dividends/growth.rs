@@ -24,7 +24,7 @@ const YEAR: i32 = 12;
 /// Dividend total of one dividend year.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DividendYearTotal {
-    /// Dividend year.
+    /// Dividend year: the calendar year, adjusted so that it contains the usual number of payments (R34).
     pub year: i32,
     /// Sum of the dividends per share, adjusted for splits up to the as-of date.
     pub amount: Decimal,
@@ -32,8 +32,8 @@ pub struct DividendYearTotal {
     pub payments: i32,
     /// True if payments of the year are missing and their amounts are unknown.
     pub is_unknown: bool,
-    /// Number of months that the payments of the year cover, including payments with an assumed amount. `None` for
-    /// payers without slots.
+    /// Number of months that the payments of the year cover, including assumed payments. `None` for irregular payers,
+    /// and for 13 or more payments a year.
     coverage: Option<i32>,
 }
 
@@ -63,7 +63,7 @@ pub enum NoGrowthReason {
 pub struct AnnualTotals {
     /// One total per year, ascending, without gaps.
     pub years: Vec<DividendYearTotal>,
-    /// Dividend years that contain a payment with an ex-date in the previous or next calendar year.
+    /// Years with a payment whose ex-date is in the previous or next calendar year.
     pub shifted: Vec<i32>,
     /// Dividend years with a missing payment in the schedule.
     pub gaps: Vec<i32>,
@@ -144,8 +144,8 @@ impl AnnualTotals {
         self.total(year).map_or(Decimal::ZERO, |total| total.amount)
     }
 
-    /// True if the year can be the base of a growth rate. Every year can, except a partial first year, whose payments
-    /// cover fewer months than the payments of the next year.
+    /// True if the year can be the base of a growth rate. A first year cannot if its payments cover fewer months than
+    /// those of the next year.
     pub fn is_base(&self, year: i32) -> bool {
         let begun = |next: DividendYearTotal| {
             self.total(year).is_some_and(|first| match first.coverage.zip(next.coverage) {
@@ -156,11 +156,8 @@ impl AnnualTotals {
         self.first_year() != Some(year) || self.total(year + 1).is_none_or(begun)
     }
 
-    /// True if the year is over and no payment of the year has an unknown amount.
-    ///
-    /// Payments before the first known payment may be missing. The first year is therefore complete only in two cases:
-    /// - The payments of the first year cover twelve months.
-    /// - The second year is over, and has no more payments than the first year ([`Self::is_base`]).
+    /// True if the year is over and all its amounts are known. The first year must also cover twelve months, or at
+    /// least as many months as the second year, if the second year is over.
     pub fn is_complete(&self, year: i32, running: i32) -> bool {
         let covers_year = || {
             let coverage = self.total(year).and_then(|total| total.coverage);

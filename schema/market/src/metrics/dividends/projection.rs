@@ -72,11 +72,8 @@ fn period_after(day: NaiveDate, payments_per_year: u32, periods: u32) -> Option<
     }
 }
 
-/// Projects one ex-date per payment period, up to `until`. `after(k)` is the day that lies k periods after the last
-/// known ex-date.
-///
-/// `slots` contains the known ex-dates that are repeated, in order. The first projection repeats the first known
-/// ex-date. After the last known ex-date was repeated, the projections start again with the first one.
+/// Projects one ex-date per payment period, up to `until`. `after(k)` is the day k periods after the last known
+/// ex-date. The projections repeat the ex-dates in `slots` in turn.
 fn project_periods(
     slots: &[NaiveDate],
     until: NaiveDate,

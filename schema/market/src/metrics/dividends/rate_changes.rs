@@ -1,12 +1,13 @@
-//! Changes of the regular dividend rate (the amount per payment) between ex-dates: latest increase, last cut, number of
-//! cuts (R13, R14).
+//! Changes of the regular dividend rate between ex-dates: latest increase, last cut, number of cuts (R13, R14).
 //!
-//! Rates are adjusted for splits. A rate is an increase or a cut if it differs from the previous rate by more than the
-//! streak tolerance of 0.05 %. If a payer's interim and final dividends differ, an interim dividend is compared with
-//! the interim dividend of the year before, and a final dividend with the final dividend of the year before. Rates are
-//! not compared across a change of frequency. The sign of such a change is a gap to the next ex-date that is shorter
-//! than 0.6 times, or longer than 1.7 times, the gap since the previous ex-date. This service chose the tolerance and
-//! the comparisons.
+//! A rate is the amount per payment, adjusted for splits. Each rate is compared with the previous rate. An increase or
+//! a cut is a difference of more than 0.05 % (the streak tolerance). There is one exception: payers with unequal
+//! interim and final dividends. Their interim dividend is compared with the interim dividend of the year before. Their
+//! final dividend is compared with the final dividend of the year before.
+//!
+//! Rates are not compared across a change of frequency. The gap before an ex-date and the gap after it show such a
+//! change. The later gap is then less than 0.6 times or more than 1.7 times the earlier gap. This service chose the
+//! tolerance and the comparisons.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -56,6 +57,7 @@ pub fn rate_changes(
     changes
 }
 
+/// False at a change of frequency: the next gap is below 0.6 or above 1.7 times the previous gap.
 fn is_comparable(rates: &[RegularDividend], index: usize) -> bool {
     let gap =
         |from: usize, to: usize| rates.get(to).map(|rate| (rate.ex_date - rates[from].ex_date).num_days());

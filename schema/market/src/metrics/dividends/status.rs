@@ -1,19 +1,27 @@
-//! Dividend status of a security: active, suspended, lapsed, non-payer or unknown (R6).
+//! Dividend status of a security (R6). The first status with a true condition applies:
+//! 1. `non_payer`: no regular dividend is known, and the dividends of the security are complete (R38).
+//! 2. `unknown`: no regular dividend is known, and the dividends are incomplete. Either no source that covers the
+//!    security carries dividends, or adjusted closes show missing payments (R38).
+//! 3. `suspended`: an operator or vendor reports a suspension, and no regular dividend was declared after it.
+//! 4. `active`: a future ex-date is declared, or the time since the last ex-date is within the limit below.
+//! 5. `lapsed`: all other payers.
 //!
-//! - `non_payer`: no regular dividend is known, and the dividends of the security are complete (R38).
-//! - `unknown`: no regular dividend is known, and the dividends are incomplete. Either no source that covers the
-//!   security carries dividends, or adjusted closes show missing payments (R38).
-//! - `suspended`: an operator or vendor reports a suspension, and no dividend was declared after it.
-//! - `active`: a future ex-date is declared, or the last ex-date is at most 1.5 periods old. With n payments a year, a
-//!   period is 365/n days. The maximum age is at least 75 days for 12 and 13 payments a year, and at least 21 days for
-//!   24 and more. For an irregular or unknown frequency, the maximum age is 450 days.
-//! - `lapsed`: all other payers.
+//! With n payments a year, a period is 365/n days. The limit depends on n:
 //!
-//! The two minimums have these reasons: bond funds have two ex-dates in December and none in January, and weekly payers
-//! skip a holiday week. The ex-date of a quarantined regular amount (R28) still proves that the payer pays.
+//! | payments a year | longest time since the last ex-date |
+//! | --- | --- |
+//! | 12 or 13 | 1.5 periods or 75 days, whichever is longer |
+//! | 24 or more | 1.5 periods or 21 days, whichever is longer |
+//! | other numbers | 1.5 periods |
+//! | irregular or unknown | 450 days |
 //!
-//! For suspended and lapsed payers, forward dividend and headline yield are 0, and no payment is projected. Source:
-//! this service chose 1.5 periods and the numbers of days. They are the parameters `status.…`.
+//! The 75 days exist because bond funds have two ex-dates in December and none in January. The 21 days exist because
+//! weekly payers skip a holiday week. The ex-date of a quarantined regular amount (R28) still proves that the payer
+//! pays.
+//!
+//! For suspended and lapsed payers, forward dividend and headline yield are 0, and no payment is projected. R8 and R9
+//! (`yields`) list the exceptions. Source: this service chose 1.5 periods and the numbers of days. They are the
+//! parameters `status.…`.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -34,8 +42,8 @@ pub struct StatusInput {
     pub payments_per_year: Option<i32>,
     /// Date of a suspension notice; `None` without a notice.
     pub suspended_on: Option<NaiveDate>,
-    /// True if the dividends are complete: a source that covers the security carries dividends, and no payment is
-    /// missing. If no dividend is known, the security is then a non-payer.
+    /// True if the dividends of the security are complete (R38). If no dividend is known, completeness makes the
+    /// security a non-payer.
     pub is_covered: bool,
 }
 
@@ -59,8 +67,8 @@ pub fn dividend_status(input: &StatusInput, rules: &rules::StatusRules) -> Divid
     if paying { DividendState::Active } else { DividendState::Lapsed }
 }
 
-/// Minimum number of days after the last ex-date during which a payer stays active, even if 1.5 periods are shorter. 0
-/// if the frequency has no such minimum.
+/// Number of days after the last ex-date during which a payer is always active. Bond funds have no ex-date in January,
+/// and weekly payers skip holiday weeks.
 fn least_days(payments_per_year: i32, rules: &rules::StatusRules) -> i64 {
     match payments_per_year {
         12 | 13 => rules.monthly_least_days,

@@ -1,28 +1,34 @@
 //! Trailing and forward dividends per share and their yields (R7, R8, R9).
 //!
-//! Trailing (TTM): regular amounts with `as_of - 12 months < ex-date <= as_of`, adjusted for splits up to the as-of
-//! date. Payment dates have no effect.
+//! Trailing (TTM): the sum of the regular amounts with `as_of - 12 months < ex-date <= as_of`. The amounts are adjusted
+//! for splits up to the as-of date. Payment dates have no effect.
 //!
-//! Forward: the latest regular amount declared by `as_of`, times n, the number of payments a year (R31). For n = 2 with
-//! alternating interim and final dividends, the last two amounts are added instead. Amounts alternate if the four
-//! newest changes exceed 10 % and are increases and decreases in turn. With fewer than five amounts, a difference of
-//! more than 10 % between the last two is enough.
+//! Forward: the first case that applies decides:
+//! 1. Fund, delisted security or unknown dividends: no forward figure.
+//! 2. Non-payer, suspended or lapsed payer: 0.
+//! 3. Irregular payer: no forward figure.
+//! 4. Two payments a year, alternating interim and final dividends: the sum of the last two amounts.
+//! 5. Any other payer: the latest regular amount declared by `as_of`, times the number of payments a year (R31).
 //!
-//! The latest amount is probably a special payment that the vendor did not mark as special if both of these conditions
-//! hold:
+//! Amounts alternate if the four newest changes are increases and decreases in turn, each above 10 %. With fewer than
+//! five amounts, a difference of more than 10 % between the last two is enough.
+//!
+//! The latest amount may be a special payment that the vendor did not mark as special. This is probable if both of
+//! these conditions are met:
 //! - The amount is at least three times the median of the four amounts before it.
 //! - The amount differs from the previous amount by more than a factor of 1.5.
 //!
-//! The forward figure then uses the previous amount, until the next payment confirms the latest amount. The flag
-//! `latest_amount_unusual` is set. Amounts are not compared across a pause of more than 550 days.
+//! The flag `latest_amount_unusual` is then set. The forward figure uses the previous amount, until the next payment
+//! confirms the latest amount. Amounts are not compared across a pause of more than 550 days.
 //!
-//! Funds, delisted securities and irregular payers have no forward figure. The forward figure of non-payers, suspended
-//! and lapsed payers is 0.
-//!
-//! The headline yield is the forward yield if a forward figure exists, else the trailing yield. It uses the latest raw
-//! close, adjusted for the splits after its session. The headline yield is null if the dividends are unknown, or if
-//! dividends and prices are in different currencies. Otherwise, it is 0 for non-payers, suspended and lapsed payers,
-//! and null for active payers without a price.
+//! The headline yield uses the latest raw close. This close is adjusted for the splits and price-only actions (R35)
+//! after its session. The first case that applies decides:
+//! 1. Non-payer: 0.
+//! 2. Unknown dividends, or dividends and prices in different currencies: null.
+//! 3. Suspended or lapsed payer: 0.
+//! 4. Active payer without a price: null.
+//! 5. Active payer with a forward figure: forward yield.
+//! 6. Active payer without a forward figure: trailing yield.
 //!
 //! Source: the usual definitions of trailing twelve months and indicated annual dividend. This service chose 10 %, the
 //! factors and 550 days. They are the parameters `forward.…` and `frequency.restart_days`.
@@ -62,9 +68,8 @@ pub fn sum(rates: &[RegularDividend]) -> Decimal {
     remove_division_error(rates.iter().map(|rate| rate.amount).sum())
 }
 
-/// True if `count`, the number of payments in the trailing year, does not fit `payments_per_year`.
-///
-/// Above 12 payments a year, a difference of one is normal: a year is not a whole number of weeks.
+/// True if `count` payments in the trailing year do not fit `payments_per_year`. Above 12 payments a year, a difference
+/// of one is normal.
 pub fn is_unusual_count(count: i32, payments_per_year: i32) -> bool {
     (count - payments_per_year).abs() > i32::from(payments_per_year > 12)
 }
@@ -100,6 +105,7 @@ pub fn forward_dividend(
     if status != DividendState::Active {
         return ForwardDividend { amount: Some(Decimal::ZERO), ..ForwardDividend::NONE };
     }
+    // An unusually large amount is probably a special payment that the vendor did not mark.
     let latest_unusual = is_latest_unusual(rates, rules);
     let rates = if latest_unusual { &rates[..rates.len() - 1] } else { rates };
     let (Some(last), Some(payments)) = (rates.last(), payments_per_year) else {
@@ -107,6 +113,7 @@ pub fn forward_dividend(
     };
     let basis = if last.ex_date >= as_of { ForwardBasis::Declared } else { ForwardBasis::LastTimesFrequency };
     let amount = match rates {
+        // Interim and final dividend together are the dividend of a year.
         [.., interim, last] if payments == 2 && has_unequal_halves(rates, &rules.forward) => {
             interim.amount + last.amount
         }
@@ -132,6 +139,7 @@ pub(crate) fn has_unequal_halves(rates: &[RegularDividend], rules: &ForwardRules
     let direction = |pair: &[RegularDividend]| pair[1].amount.cmp(&pair[0].amount);
     match rates.last_chunk::<5>() {
         Some(newest) => {
+            // Increases and decreases must alternate.
             newest.windows(2).all(differs)
                 && newest.windows(3).all(|three| direction(&three[..2]) != direction(&three[1..]))
         }

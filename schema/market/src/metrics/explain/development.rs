@@ -25,8 +25,7 @@ fn total(computed: &ComputedMetrics<'_>, year: i32) -> String {
     total.map_or_else(|| "none".to_owned(), |total| number(Some(total.amount)))
 }
 
-/// Observations of the regular payments with an ex-date in the years `first` to `last`, and of the splits after the
-/// first of these payments.
+/// Observations of the regular payments in the years `first` to `last`, and of the splits since the first payment.
 fn of_years(computed: &ComputedMetrics<'_>, first: i32, last: i32) -> Vec<ExplainedObservation> {
     let day_before = |year: i32| NaiveDate::from_ymd_opt(year - 1, 12, 31).unwrap_or(NaiveDate::MIN);
     of_dividends(computed, day_before(first), day_before(last + 1), DividendClass::is_regular)
@@ -62,8 +61,7 @@ fn explain_growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     entries
 }
 
-/// Text that lists the years whose total is not simply the sum of the payments with an ex-date in the year (R34). The
-/// text gives the reason for each group of years.
+/// Text that lists, by reason, the years whose total is not the plain sum of their payments (R34).
 fn peculiar_years(computed: &ComputedMetrics<'_>) -> String {
     let totals = &computed.growth.totals;
     let list = |what: &str, years: &[i32]| {

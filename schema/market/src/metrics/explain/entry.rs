@@ -47,8 +47,8 @@ pub struct ExplainedObservation {
     /// Ex-date of a dividend or split, session of a price, or date of company figures; null for a security. For a
     /// dividend without an ex-date, its record date.
     pub date: Option<NaiveDate>,
-    /// Declared amount per share of a dividend, implied amount per share of evidence, or closing price. Null for other
-    /// kinds of record, and for a withdrawn price.
+    /// Amount per share of a dividend, closing price of a price record, or, for evidence, the amount per share that the
+    /// adjusted closes imply. Null for other kinds of record, and for a withdrawn price.
     pub amount: Option<ExactDecimal>,
     /// ISO 4217 currency of the amount; null for kinds of record without an amount.
     pub currency: Option<String>,

@@ -62,12 +62,8 @@ pub struct Explanation {
 }
 
 impl Explanation {
-    /// Removes all metrics except the wanted ones. An unused observation stays in the list only if it could have
-    /// changed a wanted metric. The other unused observations are only counted in `older_unused`.
-    ///
-    /// An unused observation could have changed a metric if it is not older than the oldest used observation of the
-    /// same kind. But if the wanted metrics use no observations, this test is not possible, and the unused observations
-    /// of the last year stay in the list.
+    /// Keeps only the wanted metrics, and the unused observations that could have changed them. Adds the number of
+    /// removed observations to `older_unused`.
     pub fn limit_to_metrics(&mut self, is_wanted: impl Fn(&str) -> bool) {
         self.metrics.retain(|one| is_wanted(&one.metric));
         let used: Vec<&ExplainedObservation> =
@@ -78,6 +74,7 @@ impl Explanation {
             let year_ago = months_before(self.as_of, 12);
             self.unused.retain(|unused| unused.date.is_none_or(|date| date > year_ago));
         } else {
+            // Observations older than all used ones of the same kind cannot change the metrics.
             self.unused.retain(|unused| {
                 used.iter().any(|used| {
                     used.is_about_same(unused) && (unused.date.is_none() || used.date <= unused.date)

@@ -26,9 +26,7 @@ pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) 
     }
 }
 
-/// Sentence that says how the payment schedule interprets a payment, for example as a special dividend. Empty if the
-/// whole amount is regular and its dividend year is the calendar year of the ex-date, or if the schedule does not
-/// contain the payment.
+/// Note of the payment schedule (R34) on an unusual payment, for example a special dividend. Empty for other payments.
 fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> String {
     let Some(reading) = computed.inputs.reading(payment) else { return String::new() };
     let regular = number(Some(reading.regular));
@@ -48,11 +46,8 @@ fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> String
     }
 }
 
-/// Observations of payments with an ex-date after `after`, up to and including `through`. Only payments of a class for
-/// which `counts` returns true are included.
-///
-/// The observations of payments are followed by the splits after the first of these payments, up to the as-of date.
-/// These splits change the share count to which the amounts refer.
+/// Observations of the payments with `after` < ex-date <= `through` and a class that `counts` accepts. The splits since
+/// the first of these payments are added at the end.
 pub(crate) fn of_dividends(
     computed: &ComputedMetrics<'_>,
     after: NaiveDate,

@@ -176,8 +176,7 @@ fn yields(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     entries
 }
 
-/// Description of the price in a formula: the session of the latest close, and also the raw close if later splits
-/// changed the price.
+/// Text for the price in a formula: the session of the latest close, and the raw close if later splits changed it.
 fn price_text(computed: &ComputedMetrics<'_>) -> String {
     let Some(price) = computed.inputs.price else { return "null: no close is known".to_owned() };
     let raw = computed.inputs.series().close(price.index);

@@ -12,8 +12,8 @@ use chrono::{Days, NaiveDate};
 
 use crate::metrics::context::DerivationContext;
 
-/// A row without a declaration date becomes visible this number of days before its effective day. The number applies
-/// only to as-of dates before the current market date.
+/// A fact without a declaration date is visible from this number of days before its ex-date on. On the current market
+/// date, it is always visible.
 const DECLARED_AHEAD: u64 = 30;
 
 /// Visibility of facts on an as-of date.

@@ -1,7 +1,7 @@
-//! Index of review decisions by row. A decision of an operator either releases a quarantined row or confirms that the
-//! row is wrong. A released row is used. A row that is confirmed as wrong stays quarantined.
+//! Index of operators' decisions by row. A decision either releases a quarantined row for use, or confirms that the row
+//! is wrong.
 //!
-//! If a row has several decisions, the newest one is valid. If the newest one was revoked, the row has no decision.
+//! The newest decision about a row is valid. After its revocation, the row has no decision.
 
 use std::collections::BTreeMap;
 
@@ -54,8 +54,7 @@ impl<'a> DecisionIndex<'a> {
         self.get(|| dividend_row(dividend)).and_then(confirmed_fault)
     }
 
-    /// For quarantined rows that a decision confirmed as wrong, replaces the detected reason and message with those of
-    /// the decision.
+    /// Replaces reason and message of the quarantined rows that a decision confirms as wrong.
     pub(crate) fn apply_confirmations<T>(
         &self,
         quarantined: &mut [QuarantinedRow],
@@ -84,7 +83,7 @@ pub(crate) fn newest_decisions(
     newest_by_key(decisions.iter().map(|decision| (&decision.record.row, decision)))
 }
 
-/// Fault of a row if the decision confirms that the row is wrong; `None` if the decision releases the row.
+/// Fault from a decision that confirms a row as wrong; `None` if the decision releases the row.
 pub(crate) fn confirmed_fault(decision: &Decision) -> Option<RowFault> {
     (decision.verdict == DecisionVerdict::Confirm).then(|| {
         (QuarantineReason::Confirmed, format!("a person confirmed {}: {}", decision.reason, decision.note))

@@ -2,13 +2,13 @@
 //!
 //! The merge has four steps:
 //! 1. Of all versions of a record from one source, find the valid version.
-//! 2. The source policy consists of date ranges. In each range, use only the records of the preferred source. But a
-//!    manual record replaces a single record of this source.
+//! 2. In each date range of the source policy, use only the records of the preferred source. A manual record replaces
+//!    the vendor's record of the same payment.
 //! 3. Convert each amount to the share basis of its own ex-date, and derive missing ex-dates.
-//! 4. Merge rows that are one payment under different ids, drop rows that repeat a payment in another currency, and
-//!    quarantine rows that prices or other payments contradict.
+//! 4. Merge rows that are one payment, for example under different ids. Drop rows that repeat a payment in another
+//!    currency. Quarantine rows that prices or other payments contradict.
 //!
-//! A dividend that was declared after the as-of date is not used if its ex-date is also after the as-of date.
+//! A dividend is not used if its declaration date and its ex-date are both after the as-of date.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -42,8 +42,7 @@ pub(crate) struct MergedDividends<'a> {
     /// Regular payments that are quarantined as outliers, sorted by ex-date. The figures assume that something was paid
     /// on the ex-date, but they do not use the amount (R28).
     pub unproven: Vec<Payment<'a>>,
-    /// Payments with a doubtful amount, as pairs of the ex-date and the kind of doubt. The amount is far above the
-    /// earlier amounts, and no later payment confirms it. Such a payment is used, but at most a part of its amount is
+    /// Ex-date and kind of doubt of used payments with a large, unconfirmed amount. At most a part of each amount is
     /// regular (R28).
     pub doubted: Vec<(NaiveDate, AmountDoubt)>,
     /// Payments that the feed or an operator withdrew, sorted by ex-date.
@@ -74,9 +73,8 @@ pub(crate) fn stock_dividends(
         .collect()
 }
 
-/// Sum of the amounts of the dividends with an ex-date after `after`, up to and including `through`. Stock dividends
-/// and withdrawn rows are left out. The function `amount` receives a row and its ex-date, which may be derived from the
-/// record date. The function returns the amount of the row, or `None` to skip the row.
+/// Sum of the dividends with `after` < ex-date <= `through`, without stock dividends and withdrawn rows. `amount`
+/// returns the amount of a row on its ex-date, or `None` to skip the row.
 pub(crate) fn paid_between(
     history: &History,
     winners: &PreferredWinners,
@@ -155,8 +153,8 @@ pub(crate) fn merge_dividends<'a>(
     MergedDividends { payments, unproven, doubted, cancelled, statuses, quarantined }
 }
 
-/// Fault of a payment that can be found without other payments: a decision confirmed that the row is wrong, or the
-/// ex-date is too far in the future. `None` without such a fault, or if a decision released the row.
+/// Fault that needs no other payment: a decision confirmed the row as wrong, or the ex-date is too far in the future.
+/// `None` if a decision released the row.
 fn intrinsic_fault(
     payment: &Payment<'_>,
     winner: &WinningVersion,
@@ -229,9 +227,8 @@ fn payment<'a>(
     })
 }
 
-/// True if the vendor's ex-date differs from both ex-dates that follow from the record date: one by the settlement
-/// period (R1), the other by the rule for large distributions (R2). False for record dates before T+3 settlement,
-/// because the rules do not cover these dates.
+/// True if neither R1 nor R2 derives the vendor's ex-date from the record date. False for record dates before
+/// [`FIRST_T_PLUS_3`], which the rules do not cover.
 fn is_unexpected(
     record: &Dividend,
     ex_date: NaiveDate,
@@ -289,10 +286,8 @@ fn one_per_payment<'a>(
     kept
 }
 
-/// Divides the rows of one ex-date, type and currency into payments. Each inner list has the rows of one payment:
-/// manual records first, then the other rows from newest to oldest.
-///
-/// The amount of a payment is the amount of the first row in its inner list.
+/// Groups the rows of one ex-date, type and currency by payment. In each group, manual records are first, then the
+/// newest rows.
 fn payments_of_day<'a>(
     rows: &[Payment<'a>],
     same_day_payments: &SameDayPayments<'_>,

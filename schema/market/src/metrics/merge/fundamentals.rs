@@ -15,8 +15,8 @@ use crate::event::{Action, Fundamentals, Kind};
 use crate::history::{Observation, SourcePolicy};
 use crate::metrics::source_preference::{MANUAL, SourceCandidate, preference};
 
-/// Merged company figures. A per-share figure or share count can come from an earlier record than the other figures, so
-/// its date is given separately. The date is needed to adjust the figure for later splits.
+/// Merged company figures. Per-share figures and share counts have their own dates, because they can come from earlier
+/// records.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct MergedFundamentals {
     /// Merged company figures. If `eps_ttm` is present, so is its date `eps_as_of`. If `shares_outstanding` is present,
@@ -69,16 +69,14 @@ pub(crate) fn merge_fundamentals(
     Some(merged)
 }
 
-/// Indexes of the current records. Rows of one source with the same id are versions of one record. Without an id, rows
-/// of one source with the same date are versions of one record. The greatest version is used. If it is a retraction,
-/// the record is left out. If several records of one source have the same date, only the record with the greatest
-/// version is included.
+/// Indexes of the current records, at most one for each source and date. Withdrawn records are left out.
 fn newest_per_key(observations: &[Observation<Fundamentals>]) -> Vec<usize> {
     let mut order: Vec<usize> = (0..observations.len()).collect();
     let key = |index: &usize| {
         let o = &observations[*index];
         (o.source.as_str(), o.id.as_deref(), o.record.as_of)
     };
+    // Versions of one record have the same id or, without an id, the same date.
     let same = |a: &usize, b: &usize| {
         let ((source_a, id_a, day_a), (source_b, id_b, day_b)) = (key(a), key(b));
         source_a == source_b && id_a == id_b && (id_a.is_some() || day_a == day_b)

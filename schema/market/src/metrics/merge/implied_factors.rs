@@ -21,18 +21,16 @@ use crate::observation::{Observation, newest_by_key};
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ImpliedFactor<'a> {
     pub observation: &'a Observation<DividendEvidence>,
-    /// Last session before the ex-date in the feed's file. The feed multiplied the close of this session by the factor.
+    /// Session of the feed's last close before the ex-date. `factor` applies to this close.
     pub previous: NaiveDate,
-    /// First session on or after the ex-date in the feed's file. The feed did not multiply the close of this session by
-    /// the factor.
+    /// Session of the feed's first close on or after the ex-date. `factor` does not apply to this close.
     pub ex_date: NaiveDate,
     /// Multiplier of the closes before `ex_date`, without the effect of splits.
     pub factor: Decimal,
 }
 
 impl ImpliedFactor<'_> {
-    /// True if a payment with this ex-date can be the cause of the factor: the ex-date is after `previous`, up to and
-    /// including `self.ex_date`.
+    /// True if a payment with this ex-date can be the cause of the factor.
     pub(crate) fn contains(&self, ex_date: NaiveDate) -> bool {
         self.previous < ex_date && ex_date <= self.ex_date
     }
@@ -49,8 +47,7 @@ pub(crate) fn agrees(a: Decimal, b: Decimal, rules: &AbsenceRules) -> bool {
 pub(crate) struct ImpliedFactors<'a>(pub Vec<ImpliedFactor<'a>>);
 
 impl<'a> ImpliedFactors<'a> {
-    /// Collects the implied factors with an ex-date up to `as_of`. A feed's factor is a change in the ratio of adjusted
-    /// close to close. If the closes are raw, the factor includes the effect of splits, which is removed here.
+    /// Collects the implied factors with an ex-date up to `as_of`, without the effect of splits.
     pub(crate) fn collect(
         evidence: &'a [Observation<DividendEvidence>],
         splits: &Splits,

@@ -146,7 +146,7 @@ pub(crate) fn merge<'a>(history: &'a History, context: &DerivationContext<'_>) -
     Merged { splits, split_table, prices, dividends, fundamentals, implied_factors, flags }
 }
 
-/// Currency of the prices: the currency of the reference record, or US dollars for a provisional security.
+/// Currency of the prices. US dollars if no feed has reported the details of the security yet.
 pub(crate) fn currency(history: &History) -> &str {
     history.security.as_ref().map_or("USD", |security| &security.record.currency)
 }

@@ -1,26 +1,28 @@
-//! Outliers among regular amounts (R28): amounts in a wrong unit (pence as pounds), and amounts that no later payment
-//! confirms.
+//! Outliers among regular amounts (R28). They are amounts in a wrong unit (pence as pounds), or amounts that no later
+//! payment confirms.
 //!
-//! The input is one annual rate per ex-date in one currency. Rates of quarantined rows are included. Without them, each
-//! payment of a restored dividend would be compared with the low rates before the restoration, and none would be
-//! accepted.
+//! The input is one annual rate per ex-date in one currency. Rates of quarantined rows are included. Without them, a
+//! restored dividend would never be accepted. Each of its payments would be compared with the low rates before the
+//! restoration.
 //!
-//! - Large rate: a rate of at least 10 times the median of the four rates before it. The rate is not checked if a gap
-//!   of more than 550 days lies between two consecutive rates of these five.
+//! - Large rate: a rate of at least 10 times the median of the four rates before it. A rate is not checked if these
+//!   five rates contain a gap of more than 550 days.
 //! - Run: one or more consecutive large rates. Each differs from the previous one by at most a factor of 3.
-//! - Lasting run: the next rate after the run is within a factor of 3 of the last rate of the run. A run of two or more
-//!   rates is also lasting if no rate follows, or if the next rate is not within a factor of 3 of the median before the
-//!   run. A lasting run is the new rate of the payer.
+//! - Lasting run: the new rate of the payer. A run is lasting in each of these cases:
+//!   - The next rate is within a factor of 3 of the last rate of the run.
+//!   - The run has two or more rates, and no rate follows.
+//!   - The run has two or more rates. The next rate differs from the median before the run by more than a factor of 3.
 //! - Outlier: every rate in a run that is not lasting.
 //!
-//! The outliers of a run are in a wrong unit if all these conditions are met:
-//!
-//! - Each rate of the run differs by a factor of about 10, 100 or 1,000 from the median before the run.
-//! - If a rate follows the run, each rate of the run also differs from that rate by such a factor.
+//! A unit factor is a factor of about 10, 100 or 1,000. The outliers of a run are in a wrong unit if all these
+//! conditions are met:
+//! - Each rate of the run differs by a unit factor from the median before the run.
+//! - If a rate follows the run, it differs by a unit factor from each rate of the run.
 //! - No rate outside the run is about equal to a rate of the run.
 //!
-//! Otherwise, the outliers of the run are unconfirmed amounts. A single rate can also be too small by a factor of about
-//! 10, 100 or 1,000. It is an outlier in a wrong unit if the same conditions are met.
+//! Otherwise, the outliers of the run are unconfirmed amounts. A single rate that is not large can also be in a wrong
+//! unit. It is an outlier in a wrong unit if the same conditions are met. For example, the rate is too small by a unit
+//! factor.
 //!
 //! Source: this service chose the factors and days by comparison with reported unit errors and restored dividends. They
 //! are the parameters `outlier.…`, except the 550 days (`frequency.restart_days`).
@@ -33,8 +35,7 @@ use crate::metrics::dividends::frequency::is_restart;
 use crate::metrics::rules;
 use crate::metrics::rules::Rules;
 
-/// Annual rate of one ex-date in one currency: the sum of the regular amounts, multiplied by the number of payments a
-/// year.
+/// Annual rate of one ex-date in one currency: the regular amounts, times the number of payments a year.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ExDateRate {
     pub ex_date: NaiveDate,
@@ -47,8 +48,7 @@ pub(crate) struct ExDateRate {
 pub(crate) struct Outlier {
     /// Index of the outlier in the list of rates.
     pub position: usize,
-    /// Median of the four rates before the outlier. For an outlier in a run of large rates, it is the median before the
-    /// first rate of the run.
+    /// Median of the rates before the outlier. For a run of large rates, the median before the run.
     pub level: Decimal,
     /// True if the amount is probably in a wrong unit (a factor of about 10, 100 or 1,000). False if it is an
     /// unconfirmed large amount.
@@ -99,15 +99,14 @@ pub(crate) fn find_outliers(rates: &[ExDateRate], rules: &Rules) -> Vec<Outlier>
     outliers
 }
 
-/// The earlier rates with which the rate at `position` is compared (four by default), followed by the rate at
-/// `position`. `None` if there are too few earlier rates.
+/// Earlier rates for the comparison, followed by the rate at `position`. `None` if there are too few earlier rates.
 fn compared<'r>(rates: &'r [ExDateRate], position: usize, rules: &Rules) -> Option<&'r [ExDateRate]> {
     let before = usize::try_from(rules.outlier.compared_sums).ok()?;
     rates.get(position.checked_sub(before)?..=position)
 }
 
-/// True if the rate at `position` differs by less than a factor of five from each rate with which it is compared. Such
-/// a rate cannot be an outlier, so the caller does not compute the median. Always false if `outlier.factor` is below 5.
+/// Fast check: true if the rate at `position` is within a factor of five of all compared rates. It is then not an
+/// outlier.
 fn is_clearly_usual(rates: &[ExDateRate], position: usize, rules: &Rules) -> bool {
     let five = Decimal::from(5);
     let Some((rate, before)) = compared(rates, position, rules).and_then(<[_]>::split_last) else {
@@ -120,8 +119,7 @@ fn is_clearly_usual(rates: &[ExDateRate], position: usize, rules: &Rules) -> boo
         && rate.rate.saturating_mul(five) > largest
 }
 
-/// Median of the rates with which the rate at `position` is compared. `None` if there are too few earlier rates, or if
-/// a gap of more than `frequency.restart_days` lies between two consecutive rates.
+/// Median of the compared rates before `position`. `None` if they are too few, or if payments paused between them.
 fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<Decimal> {
     let compared = compared(rates, position, rules)?;
     if compared.windows(2).any(|pair| is_restart(pair[0].ex_date, pair[1].ex_date, rules)) {
@@ -131,9 +129,8 @@ fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<
     median(before.iter().map(|rate| rate.rate).collect())
 }
 
-/// True if the rate at `position` is in a wrong unit. `level` is the median before its `run`. The rate must differ by a
-/// factor of about 10, 100 or 1,000 from `level`, and also from the rate after the run, if any. No rate outside the run
-/// may be about equal to the rate at `position`.
+/// True if the rate at `position` is probably in a wrong unit. `run` contains `position`, and `level` is the median
+/// before `run`.
 fn is_unit_error(
     rates: &[ExDateRate],
     position: usize,
@@ -146,6 +143,7 @@ fn is_unit_error(
     let is_same = |other: Decimal| is_about(rate, other, rules);
     is_unit(level)
         && rates.get(run.end).is_none_or(|next| is_unit(next.rate))
+        // Another payment of about the same amount confirms the amount.
         && !(0..rates.len()).any(|other| !run.contains(&other) && is_same(rates[other].rate))
 }
 
@@ -172,6 +170,7 @@ fn is_new_level(
     let next = rates.get(end).map(|rate| rate.rate);
     let goes_on = next.is_some_and(|next| is_near(next, rates[end - 1].rate, rules));
     let returns = next.is_some_and(|next| is_near(next, level, rules));
+    // Two or more large rates confirm each other, unless the old level returns.
     goes_on || (end - start >= 2 && !returns)
 }
 

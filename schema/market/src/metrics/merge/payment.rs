@@ -15,7 +15,7 @@ use crate::metrics::prices::series::PriceSeries;
 use crate::metrics::rules::{OutlierRules, Rules};
 use crate::observation::Observation;
 
-/// The price fall of an ex-date is measured only if a close exists at most this number of sessions after the ex-date.
+/// Maximum number of sessions from an ex-date to the close that shows the price fall.
 const PRICED_WITHIN: i32 = 5;
 
 /// Distribution that the figures use.
@@ -26,13 +26,13 @@ pub(crate) struct Payment<'a> {
     pub index: usize,
     /// Version of the record that has the security's earliest symbol. This symbol is part of the payment's id.
     pub named: &'a Observation<Dividend>,
-    /// Number of the payment among the payments of one day that differ only in the amount. The payment with the
-    /// smallest amount has the number 0. The number is also 0 if there is only one payment.
+    /// Index among the payments that differ only in the amount, in ascending order of amount. A single payment has the
+    /// index 0.
     pub ordinal: usize,
     pub ex_date: NaiveDate,
-    /// Amount per share on the share basis of the ex-date.
+    /// Amount per share on the ex-date, not adjusted for later splits.
     pub amount: Decimal,
-    /// Amount per share on the as-of date's share basis.
+    /// Amount per share, adjusted for splits up to the as-of date.
     pub adjusted: Decimal,
     pub class: DividendClass,
 }
@@ -43,7 +43,7 @@ impl Payment<'_> {
         (self.ex_date, self.observation.record.r#type)
     }
 
-    /// Declaration date of the payment. If it is unknown or after the ex-date, the ex-date is returned.
+    /// Declaration date of the payment. The ex-date replaces an unknown date, and a date after the ex-date.
     pub(crate) fn declared_by(&self) -> NaiveDate {
         let declared = self.observation.record.declaration_date;
         declared.map_or(self.ex_date, |declared| declared.min(self.ex_date))
@@ -81,7 +81,7 @@ impl ValidationContext<'_> {
     }
 }
 
-/// Prices of a security and their currency. They are needed to find the closes before and after an ex-date.
+/// Prices of a security and their currency. The closes before and after an ex-date come from these prices.
 pub(crate) struct PriceContext<'a> {
     pub series: PriceSeries<'a>,
     /// ISO 4217 currency of the prices.
@@ -102,10 +102,8 @@ impl PriceContext<'_> {
         is_near.then(|| self.series.close_on_basis(first, day))
     }
 
-    /// True if the price fell by about `amount` from the last close before the ex-date to the first close on or after
-    /// it. False if `amount` is too small a part of the close, so that its effect is not visible.
-    ///
-    /// The limits are the parameters `outlier.special_…`.
+    /// True if the price fell by about `amount` on the ex-date. False if `amount` is too small to be visible in the
+    /// price.
     pub(crate) fn has_visible_fall(&self, amount: Decimal, ex_date: NaiveDate, rules: &OutlierRules) -> bool {
         let closes = self.series.close_before(ex_date).zip(self.close_after(ex_date));
         let Some((before, after)) = closes else { return false };

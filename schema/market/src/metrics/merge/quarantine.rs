@@ -1,15 +1,20 @@
-//! Quarantine of payments that contradict prices or neighbouring payments (R28, R30).
-//!
+//! Quarantine of payments that contradict prices or neighbouring payments (R28, R30). There are two reasons:
 //! - `amount_exceeds_price`: the amount is at least the close before the ex-date. Liquidations, spin-offs and stock
 //!   dividends are exempt.
-//! - `amount_outlier`: a regular amount is probably in a wrong unit, and neither the price nor a feed's adjusted closes
-//!   prove the amount. The price proves an amount if the price falls by 0.6 to 1.4 times the amount, from the last
-//!   close before the ex-date to the first close on or after it (at most five sessions later). Only an amount of at
-//!   least 5 % of the close can be proved in this way.
+//! - `amount_outlier`: a regular amount is probably in a wrong unit. Neither the price nor a feed's adjusted closes
+//!   prove the amount.
 //!
-//! Any other outlier is used, although no later payment confirms it. The payment schedule divides the outlier: the
-//! larger of the two neighbouring amounts is its regular part, and the rest is special. An amount of at least a quarter
-//! of the close before the ex-date is wholly special (R2).
+//! The price proves an amount if all these conditions are met:
+//! - The amount is at least 5 % of the last close before the ex-date.
+//! - The price falls by 0.6 to 1.4 times the amount. The fall is measured from this close to the first close on or
+//!   after the ex-date.
+//! - The first close on or after the ex-date is at most five sessions later than the ex-date.
+//!
+//! All other outliers are used. They are large amounts that no later payment confirms, or amounts that the price or
+//! adjusted closes prove. The payment schedule (R34) divides each of these amounts. The larger of the two neighbouring
+//! amounts is the regular part, and the rest is special. An amount of at least a quarter of the close before the
+//! ex-date is wholly special (R2). R34.2 has an exception to this. Amounts of payers without slots (R34) are not
+//! divided.
 //!
 //! A decision may release a quarantined row. A quarantined outlier still counts as a payment on its ex-date. The
 //! security has the flag `amount_held` if its newest regular amount is a quarantined outlier.
@@ -28,8 +33,7 @@ use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::schedule::{AmountDoubt, ScheduleRow, local_frequencies};
 use crate::row::{Flag, Flags, QuarantineReason};
 
-/// An amount is a distribution of capital (R2) if it is at least the price divided by this number, that is, a quarter
-/// of the price.
+/// Divisor of the price: an amount of at least a quarter of the price is a distribution of capital (R2).
 const CAPITAL_DIVISOR: Decimal = Decimal::from_parts(4, 0, 0, false, 0);
 
 /// Regular payments with amounts that contradict the neighbouring amounts.
@@ -43,7 +47,7 @@ pub(crate) struct Outliers<'a> {
 
 /// Kind of an outlier: an unconfirmed large amount, or an amount in a wrong unit.
 enum OutlierKind {
-    /// Large amount that no later payment confirms. It is used.
+    /// Large amount that no later payment confirms. This alone is no reason for a quarantine.
     Doubted(AmountDoubt),
     /// Amount in a wrong unit. `level` is the median of the annual rates before this payment. `per_year` is the number
     /// of payments a year around this payment.
@@ -162,8 +166,7 @@ fn outliers(
     outliers
 }
 
-/// Kind of doubt about a large amount. `close` is the close before the ex-date, or `None` if this close is unknown or
-/// in another currency than the amount.
+/// Kind of doubt about a large amount. `close` is the close before the ex-date, if known and in the same currency.
 fn doubt(amount: Decimal, close: Option<Decimal>) -> AmountDoubt {
     let is_capital = close.is_some_and(|close| amount.saturating_mul(CAPITAL_DIVISOR) >= close);
     if is_capital { AmountDoubt::Capital } else { AmountDoubt::Unconfirmed }
@@ -178,10 +181,9 @@ fn row_of_day(payments: &[Payment<'_>], day: &[usize]) -> ScheduleRow {
     }
 }
 
-/// Annual rates: the amount of each row times its number of payments a year (`frequencies`). A row with an unknown
-/// frequency takes the frequency of the previous row. Rows before the first known frequency take the first known
-/// frequency. If no frequency is known, each row is treated as an annual payment.
+/// Annual rates: each amount times its number of payments a year. An unknown number is taken from the previous row.
 fn annual_rates(rows: &[ScheduleRow], frequencies: &[Option<i32>]) -> Vec<ExDateRate> {
+    // The first known number also applies to the rows before it. If none is known, payments are annual.
     let mut last = frequencies.iter().find_map(|per_year| *per_year).unwrap_or(1);
     let rate = |(row, per_year): (&ScheduleRow, &Option<i32>)| {
         last = per_year.unwrap_or(last);

@@ -8,8 +8,7 @@ use crate::metrics::dividends::ex_date::ex_date_from_record_date;
 use crate::metrics::dividends::schedule::{RepeatedPayment, ScheduleRow, find_repeats};
 use crate::row::{Flag, Flags};
 
-/// Removes the less reliable row of each pair of near duplicates: two rows that are one payment, with ex-dates a few
-/// days apart. `payments` are sorted by ex-date.
+/// Removes the less reliable row of each pair of near duplicates. `payments` are sorted by ex-date.
 pub(crate) fn merge_repeats(
     payments: &mut Vec<Payment<'_>>,
     statuses: &mut [ObservationStatus],

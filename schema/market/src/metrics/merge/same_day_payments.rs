@@ -19,8 +19,7 @@ use crate::history::Observation;
 /// record date replaces it.
 type NaturalKey<'a> = (Option<NaiveDate>, Option<NaiveDate>, DividendType, &'a str);
 
-/// Pairs of amounts that are two payments of one day according to a file. Each pair has the natural key of the two
-/// payments.
+/// Sibling amounts: pairs of amounts of two different payments with the same natural key.
 #[derive(Debug, Default)]
 pub(crate) struct SameDayPayments<'a> {
     pairs: BTreeSet<(NaturalKey<'a>, Decimal, Decimal)>,

@@ -133,7 +133,6 @@ fn apply_manual_record<T: MergeRecord>(
     kept.push(record);
 }
 
-/// True if a manual record and a vendor's record are the same payment: they have the same id or natural key.
 fn is_same_payment<T: MergeRecord>(
     manual: &Observation<T>,
     vendor: &Observation<T>,

@@ -1,30 +1,32 @@
 //! Review of splits against the price (R36).
 //!
-//! The review compares the last raw close before the ex-date with the first raw close on or after it. For example, a
-//! split of 2 for 1 should halve the close. The bars must be at most `level.adjacent_days` apart. Only ratios of at
-//! least 3 for 2 are reviewed, because the effect of a smaller ratio is not visible in a price.
+//! The review compares two raw closes: the last before the ex-date, and the first on or after it. For example, a split
+//! of 2 for 1 should halve the close. The bars must be at most `level.adjacent_days` apart. Only ratios of at least 3
+//! for 2, in either direction, are reviewed. The effect of a smaller ratio is not visible in a price.
 //!
 //! The unexplained factor is the second close divided by the expected close. The expected close is the first close,
 //! adjusted for the splits and price-only actions between the bars. A factor of 1 means that the splits and price-only
 //! actions explain the whole move.
 //!
-//! The price denies a split if the logarithm of the unexplained factor is more than `level.denied_share` percent of the
-//! ratio's logarithm. A ratio above e (logarithm 1) is tested as if it were e. A large payment between the bars, such
-//! as a special dividend that is paid together with a share consolidation, also moves the price. If the ratio fits
-//! after deduction of the payments, the price does not deny the split.
+//! The price denies a split if the unexplained factor is too far from 1. This is the case if |ln(factor)| is above
+//! `level.denied_share` percent of |ln(ratio)|. A ratio above e has the same limit as a ratio of e. For example, 40
+//! percent of ln(2) is ln(1.32). A split of 2 for 1 is then denied if the factor is above 1.32 or below 0.758.
 //!
-//! If the price denies a split, the security has the flag `split_not_in_price`. The split stays unchanged unless one of
-//! these cases applies:
+//! A large payment between the bars also moves the price. An example is a special dividend that is paid together with a
+//! share consolidation. If the ratio fits after deduction of the payments, the price does not deny the split.
 //!
-//! - Repetition: another split with the same ratio is at most seven days away, and the price moves by the ratio on the
-//!   ex-date of that split. The denied split is excluded. If both splits are between the same two bars, the earlier one
-//!   is excluded.
-//! - Early split: the price moves by the ratio in exactly one of the `level.early_sessions` sessions after the ex-date.
-//!   The split becomes effective at that session. If two equal splits would become effective at one session, only the
-//!   first is used.
-//! - Exclusion (`split_denied`): the price moved by less than the ratio, and the logarithm of the unexplained factor is
-//!   more than `level.excluded_share` percent of the ratio's logarithm. The split is not excluded if the regular
-//!   amounts or the reported share count changed by about its ratio.
+//! If the price denies a split, the security has the flag `split_not_in_price`. The first case that applies decides
+//! what happens to the split:
+//! 1. Repetition: another split with the same ratio is at most seven days away. The price moves by the ratio on the
+//!    ex-date of that split. The denied split is excluded. If both splits are between the same two bars, the earlier
+//!    one is excluded.
+//! 2. Early split: the price moves by the ratio in exactly one of the `level.early_sessions` sessions after the
+//!    ex-date. The split becomes effective at that session. If two equal splits would become effective at one session,
+//!    only the first is used.
+//! 3. Exclusion (`split_denied`): the price moved by less than the ratio. Also, |ln(factor)| is above
+//!    `level.excluded_share` percent of |ln(ratio)|. Here, a ratio above e is used unchanged. The regular amounts and
+//!    the reported share count must not have changed by about the ratio.
+//! 4. No other case applies: the split stays unchanged.
 //!
 //! Repetition and exclusion do not apply to manual records and to splits that a decision released.
 
@@ -48,8 +50,7 @@ use crate::metrics::rules::Rules;
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
 
-/// Two splits with the same ratio can be one split that was reported twice, if they are at most this number of calendar
-/// days apart. Seven days contain five sessions.
+/// Maximum number of calendar days between two reports of the same split.
 const REPEATED_WITHIN: i64 = 7;
 
 /// Facts other than prices that may confirm a split.
@@ -64,7 +65,7 @@ pub(crate) struct SplitEvidence<'a> {
     pub rules: &'a Rules,
 }
 
-/// Change to a split that the price denies.
+/// Correction of a contradicted split: the price did not move by its ratio.
 enum SplitReview {
     /// The given ex-date is too early. The split becomes effective at this later session.
     Early(NaiveDate),
@@ -72,8 +73,8 @@ enum SplitReview {
     Excluded(String),
 }
 
-/// Reviews the splits of `series` against the price. A split may be excluded, or become effective at a later session,
-/// if the price did not move by its ratio on the ex-date. Returns true if any split changed.
+/// Reviews the splits of `series` against the price, and excludes or postpones contradicted splits. Returns true if any
+/// split changed.
 pub(crate) fn review_splits(
     splits: &mut MergedSplits,
     series: &PriceSeries<'_>,
@@ -177,11 +178,7 @@ fn review_split(
     })
 }
 
-/// Checks if another split of the same ratio, at most seven days before or after `split`, is the same event. If so,
-/// returns the ex-date at which the price moved by the ratio. `None` if there is no such split, or if the price did not
-/// move by the ratio.
-///
-/// If both ex-dates lie between the same two bars, the later one is returned.
+/// Ex-date that the price confirms, if `split` and an equal split near it are one event; else `None`.
 fn repeated_ex_date(
     split: &MergedSplit,
     splits: &[MergedSplit],
@@ -196,6 +193,7 @@ fn repeated_ex_date(
     });
     let own = bars_around(series, split.ex_date, evidence.rules);
     let mut shown = others.filter_map(|other| {
+        // Between the same two bars, the price confirms both ex-dates. The later one is used.
         let (removed, shown) = if own == bars_around(series, other.ex_date, evidence.rules) {
             (split.ratio, split.ex_date.max(other.ex_date))
         } else {
@@ -224,9 +222,8 @@ fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -
     only.map(|index| series.date(index))
 }
 
-/// True if the price denies the splits at an ex-date: the price did not move by their ratio. `None` if the bars around
-/// the ex-date are not adjacent. `removed` is the ratio of a split to leave out, or [`Ratio::ONE`] to leave out
-/// nothing.
+/// True if the price did not move by the splits of an ex-date. `None` if the bars around the ex-date are not adjacent.
+/// `removed` is the ratio of a split to ignore, or [`Ratio::ONE`].
 fn is_denied_by(
     series: &PriceSeries<'_>,
     ex_date: NaiveDate,
@@ -240,9 +237,8 @@ fn is_denied_by(
     all_rests(series, (before, after), removed, evidence, is_denied)
 }
 
-/// Tests the unexplained factor of the move between two bars with `condition`. If there were payments between the bars,
-/// a second factor, computed after deduction of the payments, is tested too. True if `condition` is true for all tested
-/// factors. `None` if the first factor cannot be computed.
+/// True if [`unexplained_factor`] satisfies `condition`, both with and without the payments between the bars. `None` if
+/// the factor cannot be computed.
 fn all_rests(
     series: &PriceSeries<'_>,
     (before, after): (usize, usize),
@@ -267,10 +263,7 @@ fn bars_around(series: &PriceSeries<'_>, ex_date: NaiveDate, rules: &Rules) -> O
     (apart <= rules.level.adjacent_days).then_some((before, after))
 }
 
-/// Unexplained factor of the move between two bars: the second close divided by the expected close, [`expected_close`].
-/// 1 means that the splits between the bars explain the whole move.
-///
-/// `removed` is the ratio of a split to leave out, or [`Ratio::ONE`] to leave out nothing.
+/// Part of a price move that the splits do not explain: the close at `after` divided by [`expected_close`].
 fn unexplained_factor(
     series: &PriceSeries<'_>,
     before: usize,
@@ -291,8 +284,7 @@ fn is_equal(a: Ratio, b: Ratio) -> bool {
     a.then(b.inverse()).is_one()
 }
 
-/// True if the regular amount changed by about the split's ratio between the last payment before the split and the
-/// first payment on or after its ex-date. Only amounts that the vendor did not adjust for splits are compared.
+/// True if the regular amount per share changed by about the ratio at the split. Split-adjusted amounts are ignored.
 fn has_amount_moved(split: &MergedSplit, evidence: &SplitEvidence<'_>) -> bool {
     let near = evidence.rules.frequency.restart_days;
     let live = evidence.winners.winners.iter().filter(|winner| !winner.cancelled);

@@ -3,18 +3,17 @@
 //! If the feed gives the type of a split, this type is used. Without a type, the ratio decides. A feed may publish a
 //! spin-off as a split with an odd ratio such as 1281:1000. No board chooses such a ratio for a split. A split without
 //! a type is a spin-off if all these conditions are met:
-//!
-//! - The ratio is at most `spin_off.largest_ratio`, in either direction.
-//! - In lowest terms, both numbers exceed `spin_off.least_term`, and the number of old shares is at least
+//! - Size: the ratio is at most `spin_off.largest_ratio`, in either direction.
+//! - Odd terms: in lowest terms, both numbers exceed `spin_off.least_term`. The number of old shares is at least
 //!   `spin_off.least_old_shares`.
-//! - The ratio is not the rounded decimal of a simple ratio. For example, 1.333333 is 4:3.
-//! - The security has no other split without a type that has the same ratio and is at least `spin_off.repeat_days`
-//!   away. For example, a stock dividend of 103:100 every year is not a spin-off.
-//! - The reported share count did not change by the ratio.
+//! - Exact decimal: the ratio is not the rounded decimal of a simple ratio. For example, 1.333333 is 4:3.
+//! - Single event: the ratio does not recur. A ratio recurs in another split without a type, at least
+//!   `spin_off.repeat_days` away. For example, a stock dividend of 103:100 every year is not a spin-off.
+//! - Share count: the reported share count did not change by about the ratio.
 //!
-//! If another action of the same source is a spin-off, the second condition is weaker. Both numbers must then exceed
-//! `spin_off.least_term_of_sibling`, and the number of old shares has no minimum. For example, 26:25 is then a
-//! spin-off. Source: this service chose the weaker condition.
+//! The second condition is weaker if another action of the same source is a spin-off. Both numbers must then exceed
+//! `spin_off.least_term_of_sibling`. The number of old shares has no minimum. For example, 26:25 is then a spin-off.
+//! Source: this service chose the weaker condition.
 
 use rust_decimal::Decimal;
 
@@ -27,10 +26,10 @@ use crate::metrics::prices::adjustment::{Ratio, lowest_terms};
 use crate::metrics::rules::SpinOffRules;
 use crate::row::SplitType;
 
-/// Largest denominator of a simple ratio. A vendor's decimal that rounds such a ratio, for example 1.142857 for 8:7, is
-/// recognized.
+/// Largest denominator of a simple ratio. Rounded decimals of simple ratios are recognized, for example 1.142857 for
+/// 8:7.
 const ROUNDED_TERM: i128 = 7;
-/// Reported share counts are used only if they are at most this number of days before or after the split.
+/// Maximum number of days between a split and the reported share counts that are compared.
 const REPORTED_WITHIN: i64 = 400;
 
 /// Sets the type of every split: change of the share count, or price-only action.
@@ -69,6 +68,7 @@ pub(crate) fn classify(
                 !split.r#type.is_price_only()
                     && has_odd_terms(split.ratio, least_term, is_sibling, rules)
                     && (!is_sibling || has_sibling())
+                    // An odd ratio such as 103:100 can also be a stock dividend of every year.
                     && !is_repeated(splits, &readable, *place, rules)
                     && !has_share_count_moved(history, split, known)
             })
@@ -104,8 +104,8 @@ fn declared_type(word: Option<&str>) -> Option<DeclaredType> {
     })
 }
 
-/// True if the numbers of the ratio are too unusual for a split that a board chooses. If `is_sibling` is true, another
-/// action of the source is a spin-off, and the minimum number of old shares is not checked.
+/// True if the ratio is too odd for a split that a board chooses. The limits are weaker if `is_sibling` is true: the
+/// source has another spin-off.
 fn has_odd_terms(ratio: Ratio, least_term: i64, is_sibling: bool, rules: &SpinOffRules) -> bool {
     let Some((from, to)) = lowest_terms(ratio) else { return false };
     within_factor(ratio.from, ratio.to, rules.largest_ratio)
@@ -127,8 +127,8 @@ fn is_rounded(from: i128, to: i128) -> bool {
     })
 }
 
-/// True if the security has another split of the same ratio at least `spin_off.repeat_days` away. `readable` contains
-/// the indexes of the splits without a vendor's type. Only these splits are compared.
+/// True if another split of the same ratio is at least `spin_off.repeat_days` away. `readable` contains the indexes of
+/// the splits without a vendor's type. Only these splits are compared.
 fn is_repeated(splits: &[MergedSplit], readable: &[usize], place: usize, rules: &SpinOffRules) -> bool {
     let split = &splits[place];
     readable.iter().filter(|other| **other != place).map(|other| &splits[*other]).any(|other| {
@@ -137,8 +137,8 @@ fn is_repeated(splits: &[MergedSplit], readable: &[usize], place: usize, rules: 
     })
 }
 
-/// True if the reported share count changed by about the split's ratio between the last report before the ex-date and
-/// the first report on or after it. For the tolerance, see [`has_moved_with`].
+/// True if the reported share count changed at the split, by about the split's ratio. [`has_moved_with`] defines the
+/// tolerance.
 pub(crate) fn has_share_count_moved(history: &History, split: &MergedSplit, known: &AsOfView) -> bool {
     let counts = history.fundamentals.iter().filter(|row| row.action == Action::Put).filter_map(|row| {
         let date = row.record.shares_as_of.unwrap_or(row.record.as_of);
@@ -156,8 +156,7 @@ pub(crate) fn has_share_count_moved(history: &History, split: &MergedSplit, know
     has_moved_with(moved, split.ratio.inverse().factor())
 }
 
-/// True if a value changed by about the expected factor: the logarithm of `moved` is 0.5 to 1.5 times the logarithm of
-/// `expected`.
+/// True if a value changed by about the expected factor: `moved` is between `expected`^0.5 and `expected`^1.5.
 pub(crate) fn has_moved_with(moved: Decimal, expected: Decimal) -> bool {
     let inverse = |value: Decimal| quotient(Decimal::ONE, value);
     let upward = if expected >= Decimal::ONE {

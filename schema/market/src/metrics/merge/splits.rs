@@ -167,9 +167,8 @@ pub(crate) fn stock_dividend_ratio(shares: Decimal) -> Ratio {
     Ratio { from: Decimal::ONE, to: Decimal::ONE + shares }
 }
 
-/// Type of a split that changes the share count. If the share count decreases, it is a reverse split. It is a stock
-/// dividend if one old share becomes fewer than 1.25 shares, or if the vendor's type `word` is stock dividend. Any
-/// other increase is a forward split.
+/// Type of a split that changes the share count. `word` is the type from the vendor. An increase of less than 25 % is a
+/// stock dividend.
 pub(crate) fn share_type(ratio: Ratio, word: Option<&str>) -> SplitType {
     let quarter_more = ratio.from.saturating_mul(Decimal::new(125, 2));
     let is_declared = || word.and_then(|word| word.parse().ok()) == Some(SplitType::StockDividend);

@@ -30,9 +30,8 @@ pub(crate) fn observed<T: serde::de::DeserializeOwned>(record: serde_json::Value
     }
 }
 
-/// Builds an observation of a dividend from text such as `a x 0 +1 2024-06-03 0.5`: source, id, revision, observation
-/// time in seconds, ex-date and amount. The type, the record date, and the amounts of sibling payments (`&0.259`) may
-/// follow. `-1` instead of `+1` makes the observation a retraction. The id `-` means no id.
+/// Builds a dividend from `source id revision ±second ex-date amount`, then optionally `type`, `record-date` and
+/// sibling amounts such as `&0.259`. A `-` before the second makes a retraction. The id `-` means no id.
 fn row(line: u64, text: &str) -> Observation<Dividend> {
     let (same_day_payments, words): (Vec<&str>, Vec<&str>) =
         text.split_whitespace().partition(|word| word.starts_with('&'));

@@ -1,18 +1,28 @@
 //! Winning version of each source and key, from all revisions of a record (R29).
 //!
-//! A feed has two kinds of rows: a put, which adds or replaces a record, and a retraction, which withdraws a record.
-//! All rows of one source with the same key are versions of one record. The greatest version wins. The key is the
-//! vendor's id. A row without an id has a natural key instead: date, type and currency of a dividend, or the ex-date of
-//! a split. A file may mark several amounts with one natural key as different payments (sibling amounts). Each of these
-//! payments then has its own key.
+//! A feed has two kinds of rows. A put adds or replaces a record. A retraction withdraws a record. All rows of one
+//! source with the same key are versions of one record. The greatest version wins.
 //!
-//! Versions are compared in this order: revision, preference, observation time, retraction, line, record batch. No two
-//! rows are equal in this order, so the order of the observations never changes the winners.
+//! The key is the vendor's id. A row without an id has a natural key instead. The natural key of a dividend is its
+//! date, type and currency. The natural key of a split is its ex-date. A file may mark several amounts with one natural
+//! key as different payments (sibling amounts). Each of these payments then has its own key.
 //!
-//! The preference is used only for rows with an id. Among puts of a dividend, a row is preferred if its ex-date agrees
-//! with its record date; then the row with more dates is preferred. Among puts of a split, the row with more dates is
-//! preferred. A retraction is preferred to every put. Therefore a put never restores a record that was retracted in the
-//! same revision.
+//! Versions are compared by these criteria, most important first:
+//! 1. The higher revision is greater.
+//! 2. The preferred row is greater (see below). Only rows with an id have a preference.
+//! 3. The later observation time is greater.
+//! 4. A retraction is greater than a put. This decides only for rows without an id.
+//! 5. The higher line number is greater.
+//! 6. The higher id of the record batch is greater.
+//!
+//! No two rows are equal by these criteria, so the order of the observations never changes the winners.
+//!
+//! The preference depends on the kind of row:
+//! - Puts of a dividend: a row is preferred if its ex-date agrees with its record date. If several rows or no rows
+//!   agree, the row with more dates is preferred.
+//! - Puts of a split: the row with more dates is preferred.
+//! - Retractions: a retraction is preferred to every put. Therefore a put never restores a record that was retracted in
+//!   the same revision.
 //!
 //! A retraction without an id can also withdraw a row with an id. The row must have the same source and natural key as
 //! the retraction, and must not be newer. A retraction without an amount withdraws all payments of the day. A
@@ -92,8 +102,8 @@ pub(crate) struct WinningVersion {
     pub ordinal: usize,
 }
 
-/// Function that returns the position of a symbol in the list of the security's symbols, which starts with the earliest
-/// symbol. The function returns `None` for a symbol of another security.
+/// Function that returns the position of a symbol among the symbols of the security, earliest first. `None` for other
+/// symbols.
 pub(crate) type SymbolOrder<'a> = &'a dyn Fn(&Symbol) -> Option<usize>;
 
 /// Finds the winning versions, sorted by source. Sets the status of observations that are replaced, withdrawn or moved,
@@ -160,8 +170,8 @@ pub(crate) fn pick_winners<T: MergeRecord>(
     winners
 }
 
-/// Index of the put that has the security's earliest symbol. Record ids contain this symbol, so the ids stay the same
-/// if a vendor delivers the history under a new ticker.
+/// Index of the version with the oldest ticker of the security. Retractions are ignored. Record ids contain this
+/// ticker, so they survive a ticker change.
 fn put_under_earliest_symbol<T: MergeRecord>(
     observations: &[Observation<T>],
     versions: &[usize],
@@ -178,12 +188,8 @@ fn put_under_earliest_symbol<T: MergeRecord>(
 /// Indexes of the versions of one payment. Most payments have one version.
 type PaymentVersions = SmallVec<[usize; 2]>;
 
-/// Groups the versions of one natural key by payment. The payment with the smallest amount is first.
-///
-/// `versions` are sorted from the smallest to the greatest, and are read in reverse. Two rows are siblings if a file
-/// lists their amounts as different payments of one day. A put that is a sibling of all payments found so far is a new
-/// payment. Any other put is an older version of a payment already found. It belongs to the first such payment that is
-/// not its sibling. A retraction is added to every payment that is not its sibling, and withdraws that payment.
+/// Groups the versions of one natural key by payment, smallest amount first. `versions` are sorted by rank, and the
+/// greatest is last.
 fn group_by_payment<T: MergeRecord>(
     observations: &[Observation<T>],
     versions: &[usize],
@@ -194,6 +200,7 @@ fn group_by_payment<T: MergeRecord>(
     }
     let mut found: Vec<&T> = Vec::new();
     if observations[versions[0]].id.is_none() {
+        // A row adds a payment if the sibling amounts distinguish it from all payments found so far.
         for record in versions.iter().rev().map(|index| &observations[*index]).filter(|o| is_put(o)) {
             if found.iter().all(|payment| payment.is_distinct_payment(&record.record, same_day_payments)) {
                 found.push(&record.record);
@@ -208,6 +215,7 @@ fn group_by_payment<T: MergeRecord>(
     let home = |row: &Observation<T>| found.iter().position(|payment| is_version(row, payment));
     let of = |place: usize| {
         let own = |row: &Observation<T>| {
+            // A retraction withdraws every payment that it can refer to.
             if is_put(row) { home(row) == Some(place) } else { is_version(row, found[place]) }
         };
         versions.iter().copied().filter(|index| own(&observations[*index])).collect()
@@ -229,8 +237,7 @@ fn compare_in_source<T: MergeRecord>(a: &Observation<T>, b: &Observation<T>) -> 
     })
 }
 
-/// Rank of an observation among the versions of its record (R29). For rows without an id, the preference in this rank
-/// is 0.
+/// Rank of an observation among the versions of its record (R29).
 fn version<T: MergeRecord>(observation: &Observation<T>) -> VersionRank<'_> {
     observation.version(match (&observation.id, observation.action) {
         (None, _) => 0,
@@ -270,7 +277,7 @@ fn moved_away<T: MergeRecord>(
         && symbols(symbol(last)).is_none()
 }
 
-/// True if another put has the same revision as the winner, and `differs` returns true for the two records.
+/// True if `differs` is true for the winning version and another version of the same revision. Retractions are ignored.
 fn has_rival<T: MergeRecord>(
     observations: &[Observation<T>],
     versions: &[usize],

@@ -1,23 +1,22 @@
 //! Share bases and adjustment factors: splits and dividends as multipliers of earlier prices (R10, R11).
 //!
 //! The share basis of an amount is the share count to which the amount refers. A split of `from` old shares to `to` new
-//! shares changes the share count. To convert an amount per share from day d to a later day t, it is multiplied by
-//! `from` / `to` of every split with d < ex-date <= t. Share counts and volumes are multiplied by the inverse. A
-//! dividend on the ex-date of a split is already per new share. The numbers `from` and `to` of all splits are
-//! multiplied separately, so that only one division is needed.
+//! shares changes the share count. An amount per share of day d can be converted to a later day t. The conversion
+//! multiplies the amount by `from` / `to` of every split with d < ex-date <= t. Share counts and volumes are multiplied
+//! by the inverse. A dividend on the ex-date of a split is already per new share. The numbers `from` and `to` of all
+//! splits are multiplied separately, so that only one division is needed.
 //!
 //! A price-only action (R35), such as a spin-off, multiplies earlier prices in the same way. It does not change share
 //! counts, volumes and amounts per share. The price basis of a price therefore changes at splits and at price-only
-//! actions, but the share basis changes only at splits.
+//! actions. The share basis changes only at splits.
 //!
 //! A dividend multiplies earlier prices by 1 - ΣD / C. ΣD is all cash and spin-off value of the ex-date. C is the last
-//! raw close before the ex-date, on the share basis of the ex-date. The factor is 1 in these cases:
-//!
+//! raw close before the ex-date, on the price basis of the ex-date. The factor is 1 in these cases:
 //! - C is unknown (flag `no_prev_close`).
 //! - ΣD is at least C, or in another currency (flag `factor_skipped`).
 //!
-//! Factors are not rounded. Source: CRSP's factor to adjust prices, and its published example, in which a price of
-//! 46.99 becomes 23.419696.
+//! Factors are not rounded. Source: CRSP's factor to adjust prices. In CRSP's published example, a price of 46.99
+//! becomes 23.419696.
 
 use std::hash::Hasher;
 
@@ -107,8 +106,7 @@ pub(crate) fn whole_terms(ratio: Ratio) -> Option<(i128, i128)> {
     Some((whole(from)?, whole(to)?))
 }
 
-/// Both numbers of a ratio as integers in lowest terms: a ratio of 1 to 1.5 becomes 2 to 3. `None` if a number exceeds
-/// 128 bits, or is 0 or less.
+/// Both numbers of a ratio as integers in lowest terms. `None` if a number exceeds 128 bits, or is 0 or less.
 pub(crate) fn lowest_terms(ratio: Ratio) -> Option<(i128, i128)> {
     let (from, to) = whole_terms(ratio)?;
     let divisor = gcd(from, to);
@@ -146,7 +144,7 @@ impl SplitEvent {
     }
 }
 
-/// Split table of a security: its splits and price-only actions by ex-date.
+/// Splits of a security by ex-date, and actions that change only the price, such as spin-offs.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Splits(Vec<SplitEvent>);
 
@@ -168,8 +166,7 @@ impl Splits {
         self.product(after, through, |event| !event.is_price_only)
     }
 
-    /// Product of the ratios of the splits and price-only actions with an ex-date after `after`, up to and including
-    /// `through`.
+    /// Product of the ratios of the splits and price-only actions with `after` < ex-date <= `through`.
     pub fn price_ratio_between(&self, after: NaiveDate, through: NaiveDate) -> Ratio {
         self.product(after, through, |_| true)
     }
@@ -208,9 +205,8 @@ pub struct AdjustmentFactor {
     pub ex_date: NaiveDate,
     /// Split of the day as old and new shares; 1 and 1 without a split.
     pub split: Ratio,
-    /// Multiplier of earlier prices for the distributions of the ex-date: 1 - amount / last close before the ex-date,
-    /// not rounded. It is 1 without distributions. It is also 1 if the close is unknown, or if the amount is in another
-    /// currency or not below the close.
+    /// Multiplier of earlier prices: 1 - distributions / close before the ex-date, not rounded. 1 without
+    /// distributions, or if the factor cannot be computed.
     pub dividend_factor: Decimal,
     /// Cash per share on the share basis of the ex-date; 0 without cash. Special dividends are included, spin-off
     /// values are not.

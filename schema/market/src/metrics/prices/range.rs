@@ -104,7 +104,7 @@ struct BasisRun {
     shares: Ratio,
 }
 
-/// Divides the bars from index `from` on into groups with no split or price-only action between their bars.
+/// Runs of bars with the same adjustment, from index `from` to the newest bar.
 fn same_basis(series: &PriceSeries<'_>, from: usize, as_of: NaiveDate) -> Vec<BasisRun> {
     let mut runs = Vec::with_capacity(1);
     let mut start = from;

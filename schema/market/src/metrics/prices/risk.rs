@@ -75,8 +75,8 @@ fn squared_decimal(mut squares: i128) -> Option<Decimal> {
     Decimal::try_from_i128_with_scale(squares, scale).ok()
 }
 
-/// Beta of a security against a benchmark. `None` if the benchmark's returns are all equal. Also `None` if security and
-/// benchmark both have a return in fewer than `risk.beta_least_pairs` months.
+/// Beta of a security against a benchmark. `None` if the benchmark's returns are all equal, or if too few months have
+/// returns of both.
 pub(crate) fn beta(own: &MonthlyReturns, benchmark: &MonthlyReturns, rules: &RiskRules) -> Option<Decimal> {
     let mut pairs: Vec<(i128, i128)> = Vec::with_capacity(own.returns.len());
     let mut others = benchmark.returns.iter().peekable();
@@ -126,6 +126,7 @@ pub(crate) fn month_ends(
     };
     let returns = ends.windows(2).filter_map(|pair| {
         let growth = events.growth(series, pair[0].1, pair[1].1);
+        // A return needs closes in two consecutive months.
         (pair[1].0 == pair[0].0 + 1).then_some(())?;
         Some((pair[1].0, growth?))
     });
@@ -137,8 +138,7 @@ pub(crate) fn last_month(as_of: NaiveDate) -> i32 {
     month_number(as_of) - i32::from(!ends_month(as_of))
 }
 
-/// Adjustment factors that are not yet included in a computed return. The function `growth` computes a return, and
-/// removes the factors up to its end.
+/// Adjustment factors for the next returns. [`Events::growth`] removes the factors that it has applied.
 struct Events<'a> {
     ahead: &'a [AdjustmentFactor],
 }
@@ -148,8 +148,8 @@ impl<'a> Events<'a> {
         Self { ahead: &factors[factors.partition_point(|event| event.ex_date <= day)..] }
     }
 
-    /// Return of the adjusted close from the bar at `from` to the bar at `to`, in units of 10^-15; `None` on overflow.
-    /// The function must be called in ascending order of `to`.
+    /// Return of the adjusted close between two bars, in units of 10^-15; `None` on overflow. Calls must be in
+    /// ascending order of `to`.
     fn growth(&mut self, series: &PriceSeries<'_>, from: usize, to: usize) -> Option<i128> {
         let raw = i128::from(series.bars.close[to])
             .checked_mul(ONE)?

@@ -55,8 +55,8 @@ impl<'a> PriceSeries<'a> {
         self.splits.price_ratio_to_basis(self.date(index), basis).apply(self.close(index))
     }
 
-    /// Close of a bar on the share basis of the day `basis`. It is adjusted for splits but not for price-only actions,
-    /// so that it can be compared with amounts per share.
+    /// Close of a bar on the share basis of the day `basis`, comparable with amounts per share. Price-only actions are
+    /// ignored.
     pub(crate) fn close_on_share_basis(&self, index: usize, basis: NaiveDate) -> Decimal {
         self.splits.ratio_to_basis(self.date(index), basis).apply(self.close(index))
     }
@@ -66,8 +66,8 @@ impl<'a> PriceSeries<'a> {
         self.before(day).map(|index| self.close_on_basis(index, day))
     }
 
-    /// Newest bar of each calendar month, for the `months` months that end with month `last`. The oldest month is
-    /// first. A pair is the month (year x 12 + month - 1) and the index of the bar. Months without a bar are left out.
+    /// Newest bar of each of the `months` months up to `last`, oldest first. A pair is [`month_number`] and the index
+    /// of the bar. Months without a bar are left out.
     pub(crate) fn month_ends(&self, last: i32, months: i32) -> Vec<(i32, usize)> {
         let mut ends = Vec::with_capacity(usize::try_from(months).unwrap_or_default());
         for month in last - months + 1..=last {

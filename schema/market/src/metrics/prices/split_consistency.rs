@@ -21,16 +21,16 @@ pub(crate) fn detectable_factor(ratio: Ratio) -> Option<Decimal> {
     quotient(more, fewer).filter(|size| *size >= Decimal::new(15, 1))
 }
 
-/// True if the logarithm of the unexplained factor `rest` is more than `share` percent of the ratio's logarithm.
+/// True if the price denies a split: the logarithm of `rest` exceeds `share` percent of the logarithm of `ratio`.
 ///
-/// `rest` is 1 if the price moved exactly by the ratio. If `rest` is below 1, its inverse is used. A ratio above
-/// `largest_ratio` is treated as `largest_ratio`.
+/// `rest` is the unexplained factor, and 1 means a perfect fit. A ratio above `largest_ratio` is limited to it.
 pub(crate) fn is_denied(rest: Decimal, ratio: Ratio, share: i64, largest_ratio: Decimal) -> bool {
     let Some(size) = quotient(ratio.from.max(ratio.to), ratio.from.min(ratio.to)) else { return false };
     let base = size.min(largest_ratio);
     let Some(rest) = (if rest < Decimal::ONE { quotient(Decimal::ONE, rest) } else { Some(rest) }) else {
         return true;
     };
+    // Powers are exact: ln a > p/q ln b if and only if a^q > b^p.
     let (numerator, denominator) = lowest_share(share);
     match (power(rest, denominator), power(base, numerator)) {
         (Some(rest), Some(base)) => rest > base,

@@ -21,7 +21,7 @@ use crate::day::{date_of, day_number, position_on_or_after};
 use crate::metrics::arithmetic::{HUNDRED, quotient};
 use crate::metrics::calendar::months_before;
 
-/// The start price of a return is at most this number of calendar days older than the first day of its period.
+/// Maximum number of calendar days from the start price of a return to the first day of its period.
 const START_TOLERANCE: i64 = 10;
 
 /// Raw closes of sorted sessions, with the adjustment factors between them.
@@ -42,6 +42,7 @@ pub fn total_return(closes: &CloseSeries<'_>, from: usize, to: usize) -> Option<
     let first = closes.factors.partition_point(|day| day.ex_date <= start);
     let last = closes.factors.partition_point(|day| day.ex_date <= end);
     let passed = closes.factors.get(first..last)?;
+    // Between ex-dates, the closes cancel, so only the first, the last and those of ex-dates are needed.
     let mut growth = quotient((closes.close)(to), (closes.close)(from))?;
     growth = price_ratio_of(passed).inverse().apply(growth);
     for same_bar in passed.chunk_by(|a, b| closes.session(a) == closes.session(b)) {
@@ -57,15 +58,14 @@ impl CloseSeries<'_> {
     }
 }
 
-/// Product of the ratios of the splits and price-only actions on the ex-dates `days`. A price-only action, such as a
-/// spin-off, does not change share counts. But its ratio is included, because this has the same effect as reinvesting
-/// the value of the spin-off.
+/// Product of the ratios of the splits and price-only actions of `days`. The ratio of a spin-off has the same effect as
+/// reinvesting the value of the spin-off.
 fn price_ratio_of(days: &[AdjustmentFactor]) -> Ratio {
     days.iter().fold(Ratio::ONE, |ratio, day| ratio.then(day.price_ratio()))
 }
 
-/// Growth by the distributions of the ex-dates `days`: (P + D) / P. All these distributions are reinvested at one
-/// session. P is the close of this session. D is the sum of the distributions, on the share basis of this session.
+/// Growth by the distributions of `days`, reinvested at one session: (P + D) / P. P is the close of the session. D is
+/// the sum of the distributions, adjusted for the splits up to the session.
 fn reinvested(closes: &CloseSeries<'_>, days: &[AdjustmentFactor]) -> Option<Decimal> {
     let close = (closes.close)(closes.session(days.first()?));
     let mut value = Decimal::ZERO;
@@ -76,8 +76,8 @@ fn reinvested(closes: &CloseSeries<'_>, days: &[AdjustmentFactor]) -> Option<Dec
     if value.is_zero() { Some(Decimal::ONE) } else { quotient(close.checked_add(value)?, close) }
 }
 
-/// Start bar of a period of `months` months that ends on `as_of`: the newest bar on or before the first day of the
-/// period. `None` if this bar is more than ten days older than that day, or if there is none.
+/// Start bar of a period of `months` months up to `as_of`: the newest bar on or before the first day. `None` if the
+/// newest bar is more than ten days older than that day.
 pub(crate) fn start_bar(series: &PriceSeries<'_>, as_of: NaiveDate, months: u32) -> Option<usize> {
     let start = months_before(as_of, months);
     series.at_or_before(start).filter(|index| (start - series.date(*index)).num_days() <= START_TOLERANCE)

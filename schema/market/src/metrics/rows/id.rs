@@ -56,6 +56,7 @@ fn of_payment(payment: &Payment<'_>, kind: &str) -> String {
             (None, None) => id.push_str("record-"),
         }
         id.extend([".", r#type.as_str(), ".", currency]);
+        // Payments of one day are numbered by amount: the second id ends in `.2`.
         if payment.ordinal == 0 { Ok(()) } else { write!(id, ".{}", payment.ordinal + 1) }
     };
     id(payment.observation, payment.named.record.symbol.as_str(), kind, said)
@@ -69,6 +70,7 @@ fn id<T>(
     write_fields: impl FnOnce(&mut String) -> fmt::Result,
 ) -> String {
     let mut id = String::with_capacity(USUAL);
+    // Symbols and source names contain neither `/` nor `@`, so the parts are unambiguous.
     id.extend([symbol, "/", &observation.source, "/", kind]);
     let written = match &observation.id {
         Some(vendor) => {

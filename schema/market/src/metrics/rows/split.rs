@@ -50,9 +50,7 @@ fn split_row(computed: &ComputedMetrics<'_>, split: &MergedSplit) -> SplitRow {
     }
 }
 
-/// Split row with the fields that splits and stock dividends have in common. `effective` is the session at which the
-/// price moves. It is also the ex-date of the row, unless the caller sets another one. The caller sets the other dates
-/// and the revision.
+/// Split row with the fields common to splits and stock dividends. `effective` is the session at which the price moves.
 fn base(
     computed: &ComputedMetrics<'_>,
     id: String,

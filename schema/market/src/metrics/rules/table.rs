@@ -108,15 +108,14 @@ rules! {
         year_least_days: i64 = 330, 300..=365, "days";
         /// Two adjacent gaps are together about a year long if their sum is at most this.
         year_most_days: i64 = 400, 365..=430, "days";
-        /// A payer has the frequency of its median gap, for example monthly, only if at least this share of its gaps
-        /// has the same frequency. Otherwise the payer is irregular.
+        /// A payer is irregular if a smaller share of its gaps has the same frequency as the median gap.
         class_agreement: i64 = 60, 1..=100, "percent";
         /// The inferred frequency overrules the vendor's frequency only if there are at least this number of gaps.
         overruling_gaps: i64 = 4, 1..=24, "gaps";
         /// The inferred frequency overrules the vendor's frequency only if at least this share of gaps agree with it.
         overruling_agreement: i64 = 75, 1..=100, "percent";
-        /// A vendor's frequency of 3, 6, 24 or 26 payments a year is not overruled if the median gap is about as long
-        /// as the payment period of this frequency. The gap may deviate from the period by at most this.
+        /// A vendor's frequency of 3, 6, 24 or 26 payments a year is used if the median gap fits this frequency. The
+        /// gap may deviate from the payment period by at most this.
         tag_tolerance: i64 = 15, 0..=50, "percent";
         /// Shortest gap between ex-dates that counts as weekly.
         weekly_least_days: i64 = 5, 1..=7, "days";
@@ -172,29 +171,27 @@ rules! {
         slot_share: i64 = 60, 0..=90, "percent";
         /// An amount can contain a special part if it is at least this multiple of both neighbouring amounts.
         combined_factor: Decimal = 1.3, 1.01..=1000, "times";
-        /// An amount can contain a special part only if the next annual rate is at least this multiple of the previous
-        /// annual rate. An annual rate is an amount, multiplied by the number of payments a year.
+        /// An amount can contain a special part only if the payer returns to about the previous annual rate. Minimum
+        /// ratio of the annual rate after the payment to the annual rate before it.
         return_least: Decimal = 0.8, 0..=1, "times";
-        /// An amount can contain a special part only if the next annual rate is at most this multiple of the previous
-        /// annual rate. An annual rate is an amount, multiplied by the number of payments a year.
+        /// An amount can contain a special part only if the payer returns to about the previous annual rate. Maximum
+        /// ratio of the annual rate after the payment to the annual rate before it.
         return_most: Decimal = 1.5, 1..=10, "times";
         /// An amount is a dip if it is below this multiple of both neighbouring amounts. Growth and streak replace a
         /// dip with the smaller neighbouring amount. 0: no amount is a dip.
         dip_share: Decimal = 0.98, 0..=1, "times";
-        /// A payer is steady if its amounts seldom fall. At least this share of the nearest payments must have an
-        /// amount that is equal to or higher than the amount of the payment before. A special part or a dip can be
-        /// detected by comparison with the neighbouring amounts only if the payer is steady.
+        /// A payer is steady if at least this share of the nearby amounts is equal to or above the amount before. Only
+        /// amounts of steady payers are compared to detect special parts and dips.
         steady_share: Decimal = 80, 0..=100, "percent";
-        /// If at most this number of consecutive payments is missing, growth and streak are computed with assumed
-        /// amounts for these payments. If more payments are missing, no amount is assumed.
+        /// Maximum number of consecutive missing payments for which growth and streak assume an amount.
         assumed_slots: i64 = 1, 0..=2, "slots";
     }
     /// Parameters of increase streaks.
     streak: StreakRules, "R14" {
         /// Two annual totals are equal if they differ by at most this. Also used to compare amounts per payment (R13).
         tolerance: Decimal = 0.05, 0..=10, "percent";
-        /// Maximum number of consecutive years with an unchanged total that do not end a streak. These years do not
-        /// count as years of the streak. If one more year has an unchanged total, the streak ends.
+        /// A streak ends after more than this number of consecutive years with an unchanged total. Years with an
+        /// unchanged total never count as years of the streak.
         tolerated_flat_years: i64 = 0, 0..=10, "years";
     }
     /// Parameters of the lists of dividend growers.
@@ -236,19 +233,22 @@ rules! {
     }
     /// Parameters of spin-offs that a feed publishes as a split ratio without a type.
     spin_off: SpinOffRules, "R35" {
-        /// Largest ratio of a spin-off, new to old shares or old to new shares. A larger ratio is a split.
+        /// A split with a ratio above this is not a spin-off. The ratio is the larger number of shares, divided by the
+        /// smaller number.
         largest_ratio: Decimal = 2.5, 1.01..=10, "times";
-        /// Both numbers of a spin-off's ratio in lowest terms must be above this, for example 1281:1000.
+        /// A split such as 1281:1000 can be a spin-off only if both numbers, in lowest terms, are above this.
         least_term: i64 = 50, 1..=10000, "shares";
-        /// Minimum number of old shares in a spin-off's ratio in lowest terms. A ratio with fewer old shares is a
-        /// split.
+        /// A split such as 1281:1000 can be a spin-off only if the number of old shares, in lowest terms, is at least
+        /// this.
         least_old_shares: i64 = 100, 1..=10000, "shares";
-        /// Replacement for `least_term` if the same source has another spin-off of the security.
+        /// Weaker limit instead of `least_term` and `least_old_shares`, used if the source has another spin-off of the
+        /// security.
         least_term_of_sibling: i64 = 20, 1..=10000, "shares";
         /// Two splits of equal ratio are not spin-offs if they are at least this number of days apart.
         repeat_days: i64 = 180, 1..=3650, "days";
     }
-    /// Parameters of price levels: isolated bars, wrong units, and splits that the price denies.
+    /// Parameters of the checks for implausible prices: isolated bars, wrong units, and splits without a matching price
+    /// move.
     level: LevelRules, "R36" {
         /// A move between adjacent closes by more than this factor needs an explanation, for example a split.
         factor: Decimal = 3, 1.5..=100, "times";
@@ -257,31 +257,29 @@ rules! {
         /// The closes before and after a bar agree if they differ by at most this. The bar is wrong if these closes
         /// agree and its own close is far from both.
         agreement: Decimal = 50, 0..=200, "percent";
-        /// A price move is a change of unit if its factor deviates from 100 or 1,000 by at most this.
+        /// A price may change to a wrong unit, such as pence instead of pounds. The price then moves by a factor of 100
+        /// or 1,000, with at most this deviation.
         unit_tolerance: Decimal = 15, 0..=50, "percent";
-        /// If the price moves by a factor of about 100 or 1,000 and does not move back, the bars since the move can be
-        /// in a wrong unit. They are in a wrong unit only if there are at most this number of them. If there are more,
-        /// the move is a lasting move of the price.
+        /// Maximum number of newest bars in a wrong unit, after a move by about 100 or 1,000. A longer run is a lasting
+        /// move of the price.
         unit_run_sessions: i64 = 60, 1..=1000, "sessions";
-        /// A split should move the price by its ratio. The unexplained factor of the split is the close after the
-        /// split, divided by the close that the ratio predicts. The price denies the split if the logarithm of the
-        /// unexplained factor is above this share of the logarithm of the ratio. A ratio above e (logarithm 1) is
-        /// treated as if it were e.
+        /// The price denies a split if ln(unexplained factor) is above this share of ln(ratio). The unexplained factor
+        /// is the close after the split, divided by the close that the ratio predicts. A ratio above e is treated as e.
         denied_share: i64 = 40, 5..=60, "percent";
-        /// A denied split is excluded if the logarithm of its unexplained factor (see `level.denied_share`) is above
-        /// this share of the logarithm of its ratio.
+        /// A split that the price denies is excluded from the figures only if ln(unexplained factor) is above this
+        /// share of ln(ratio). See `level.denied_share`.
         excluded_share: i64 = 80, 50..=100, "percent";
         /// If the price denies a split on its ex-date, the ex-date may be too early. The search for a matching price
         /// move then includes this number of sessions after the ex-date.
         early_sessions: i64 = 3, 0..=10, "sessions";
     }
-    /// Parameters of the share basis of amounts before a split.
+    /// Parameters of the check for dividend amounts that are adjusted for a split twice.
     share_basis: ShareBasisRules, "R37" {
-        /// The share basis (raw or split-adjusted) of amounts before a split is suspect if the split-adjusted amount
-        /// changes by about the split ratio at the split. The change may deviate from the ratio by at most this.
+        /// Amounts before a split are suspect if the split-adjusted amount changes by about the split ratio at the
+        /// split. The change may deviate from the ratio by at most this.
         tolerance: Decimal = 2, 0..=20, "percent";
-        /// The share basis of amounts before a split is checked only if the ratio of the split, new to old shares or
-        /// old to new shares, is at least this.
+        /// Smallest ratio of a split for which the amounts are checked: the larger number of shares, divided by the
+        /// smaller.
         least_ratio: Decimal = 2, 1.01..=100, "times";
     }
     /// Parameters of outliers among regular amounts. Amounts are compared as annual rates: the amount, multiplied by
@@ -292,16 +290,14 @@ rules! {
         /// A new annual rate is large if it is at least this multiple of the median of the earlier rates. The rates
         /// after a large rate must confirm it.
         factor: Decimal = 10, 2..=1000, "times";
-        /// An annual rate is probably in a wrong unit if its ratio to the rates around it deviates from 10, 100 or
-        /// 1,000 by at most this.
+        /// An annual rate is probably in a wrong unit if it is about 10, 100 or 1,000 times too high or too low.
+        /// Maximum deviation from these factors.
         unit_tolerance: Decimal = 15, 0..=50, "percent";
         /// Two annual rates confirm each other if they differ by at most this factor.
         near_factor: Decimal = 3, 1..=100, "times";
-        /// A special amount recurs every year if an earlier special amount was at least this number of days before it,
-        /// and at most `outlier.yearly_most_days`.
+        /// Minimum number of days between special amounts that recur every year.
         yearly_least_days: i64 = 335, 300..=365, "days";
-        /// A special amount recurs every year if an earlier special amount was at most this number of days before it,
-        /// and at least `outlier.yearly_least_days`.
+        /// Maximum number of days between special amounts that recur every year.
         yearly_most_days: i64 = 395, 365..=430, "days";
         /// Minimum amount that the price can prove, as a share of the close before the ex-date. The effect of a smaller
         /// amount is not visible in the price.
@@ -316,17 +312,16 @@ rules! {
     /// Parameters of the completeness of a security's dividends. A security without dividends in the data is a
     /// non-payer only if its dividends are complete.
     absence: AbsenceRules, "R38" {
-        /// A source with prices of a security is expected to contain the security's dividends too if it has a dividend
-        /// of any security in the years of these prices, or at most this number of years before or after these years.
+        /// A source is expected to report dividends if it has a dividend, of any security, in the years of its prices.
+        /// The period is extended by this number of years on both sides.
         feed_years: i64 = 1, 0..=100, "years";
-        /// A change in the ratio of a feed's adjusted closes to its raw closes shows a payment only if the change is
-        /// more than this. Also used by R40.
+        /// A change in the ratio of adjusted close to raw close shows a payment if the change is above this. Also used
+        /// by R40.
         least_step: Decimal = 0.05, 0.0001..=10, "percent";
-        /// The dividend factor implied by a feed's adjusted closes agrees with the computed factor if the two factors
-        /// differ by at most this. Also used by R28.
+        /// Maximum difference between the dividend factor implied by a feed's adjusted closes and the computed factor.
+        /// Also used by R28.
         agreement: Decimal = 0.05, 0.0001..=10, "percent";
-        /// A payment explains a change in the adjusted closes if it is at most this number of days before or after the
-        /// change. A change without such a payment shows a missing payment.
+        /// Maximum number of days between a payment and the change in adjusted closes that the payment explains.
         step_days: i64 = 7, 0..=90, "days";
     }
 }

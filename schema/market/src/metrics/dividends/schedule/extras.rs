@@ -1,9 +1,10 @@
-//! Extra rows of a payment schedule (R34.2): rows whose whole amount is special. An extra row is a distribution of
-//! capital, or one of two rows in a slot (the period of one regular payment): the row that fits the usual amount or the
-//! schedule less well.
+//! Extra rows of a payment schedule (R34.2): rows whose whole amount is special. There are two kinds:
+//! - Distribution of capital: the amount is at least a quarter of the price. It is also doubtful (far above the earlier
+//!   amounts, R28).
+//! - Surplus row: a slot (the period of one regular payment) contains two rows. The row whose amount is farther from
+//!   the usual amount is extra. If the amounts do not decide, the row that fits the schedule less well is extra.
 //!
-//! A row is a distribution of capital if its amount is doubtful (far above the earlier amounts, R28) and at least a
-//! quarter of the price. There is one exception: the row is not extra if another row about a year earlier also has a
+//! There is one exception to the first kind. The row is not extra if another row about a year earlier also has a
 //! doubtful amount. Such a payer probably adds a special part to a regular payment every year.
 
 use std::cmp::Ordering;
@@ -18,18 +19,16 @@ use crate::metrics::arithmetic::median;
 use crate::metrics::rules::{Rules, ScheduleRules};
 use crate::row::AmountReading;
 
-/// Maximum number of neighbouring rows on each side of two rows in a slot. The median of the neighbouring amounts is
-/// the usual amount.
+/// Maximum number of rows before and after a pair of rows, from which the usual amount is computed.
 const NEAREST: usize = 4;
-/// Limit of the difference between the amounts of two rows in a slot, percent of the smaller amount. If the difference
-/// is above this limit, the row whose amount is farther from the usual amount is extra, even with few neighbouring
-/// rows.
+/// Difference above which two amounts differ clearly, percent of the smaller amount.
 const DIFFERENT: Decimal = Decimal::from_parts(30, 0, 0, false, 0);
 
 /// Marks the extra rows in `readings` as special, without a regular part. Returns their ex-dates.
 pub(crate) fn mark_extras(readings: &mut [Reading], rows: &[ScheduleRow], rules: &Rules) -> Vec<NaiveDate> {
     let doubted: Vec<NaiveDate> =
         rows.iter().filter(|row| row.doubt.is_some()).map(|row| row.ex_date).collect();
+    // If doubtful amounts recur every year, they probably are regular payments with a special part.
     let is_capital = |index: &usize| {
         let row = &rows[*index];
         row.doubt == Some(AmountDoubt::Capital) && !has_yearly(row.ex_date, &doubted, rules)
@@ -52,9 +51,8 @@ pub(crate) fn mark_extras(readings: &mut [Reading], rows: &[ScheduleRow], rules:
     extras.iter().map(|index| rows[*index].ex_date).collect()
 }
 
-/// Finds the extra row of the two rows at `position` and `position + 1` in `kept`. Returns the position of the extra
-/// row in `kept`. Returns `None` if the two rows fill different slots, have no common frequency, or have no
-/// neighbouring rows.
+/// Checks the rows at `position` and `position + 1` in `kept`. Returns the position of the extra row; `None` if neither
+/// is extra.
 fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &ScheduleRules) -> Option<usize> {
     let at = |position: usize| kept.get(position).map(|index| &readings[*index]);
     let (first, second) = (at(position)?, at(position + 1)?);
@@ -87,13 +85,8 @@ fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &Sched
     Some(position + usize::from(second_is_extra))
 }
 
-/// True if the rows `first` and `second` fill one slot. `before` is the row before them, and `after` the row after
-/// them. The gap between `first` and `second` must be shorter than `schedule.slot_share` of a payment period. In
-/// addition, one of these conditions must hold:
-/// - `after` is about one period after `first`.
-/// - `second` is about one period after `before`. If there is a row `after`, it is about one period after `second`.
-/// - There is no row `after`, `first` is about one period after `before`, and the amounts of the two rows differ
-///   (`differs`).
+/// True if the rows `first` and `second` are in one slot (the period of one regular payment): the rows around them fit
+/// the schedule without one of the two. `differs` compares their amounts.
 pub(crate) fn shares_slot(
     [before, first, second, after]: [Option<NaiveDate>; 4],
     per_year: i32,
@@ -107,6 +100,7 @@ pub(crate) fn shares_slot(
     if periods(first, second).0 >= least {
         return false;
     }
+    // If one of the two rows is left out, the gaps to the rows around them must be about one period.
     let joined_before = before.map(|before| periods(before, second).is_one(least));
     let joined_after = after.map(|after| periods(first, after).is_one(least));
     match (joined_before, joined_after) {

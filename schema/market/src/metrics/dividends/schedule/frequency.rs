@@ -1,16 +1,20 @@
 //! Payment frequency around each row (R34). A payer may change its frequency, so a search assigns a frequency to each
-//! gap between two rows. A frequency that does not fit the gap has a cost. Each change of the frequency has a cost too.
-//! The search finds the sequence of frequencies with the lowest total cost.
+//! gap between two rows. The search finds the sequence of frequencies with the lowest total cost. It adds these costs:
+//! - Fitting gap: a gap of 0.6 to 1.4 periods of its frequency has no cost. With 3 or 6 payments a year, it has a small
+//!   cost.
+//! - Shorter gap (an extra row): it costs less than a longer gap.
+//! - Longer gap (a missing row).
+//! - Uneven halves (an interim and a final dividend): two gaps sum to a year, as in R5. With the frequency semi-annual,
+//!   each has a small cost.
+//! - Irregular gap: any gap fits the frequency irregular. It costs more than uneven halves, but less than a shorter
+//!   gap.
+//! - Change of the frequency: it costs more than two shorter gaps, and more than one longer gap.
+//! - Contradicted tag: the frequency differs from the vendor's tag (the frequency that the vendor states for the row).
 //!
-//! A gap of 0.6 to 1.4 periods of a frequency has no cost (or a small one with 3 or 6 payments a year). A shorter gap
-//! (an extra row) costs less than a longer gap (a missing row). A change of the frequency costs more than two shorter
-//! gaps, and more than one longer gap. Uneven halves (an interim and a final dividend) are semi-annual if two gaps sum
-//! to a year, as in R5.
-//!
-//! A frequency that differs from a vendor's tag (the frequency that the vendor states for the row) has a cost too. With
-//! four or more gaps, this cost is lower than the cost of an irregular gap, so that gaps overrule tags, as in R5. With
-//! fewer gaps, this cost is higher than the cost of an irregular gap, so that a payer whose gaps contradict the tags is
-//! irregular.
+//! The number of gaps decides the cost of a contradicted tag:
+//! - Four or more gaps: the cost is lower than the cost of an irregular gap. Gaps therefore overrule tags, as in R5.
+//! - Fewer gaps: the cost is higher than the cost of an irregular gap. If the gaps contradict the tags, the payer is
+//!   therefore irregular. For the frequency irregular itself, the lower cost applies.
 
 use rust_decimal::Decimal;
 
@@ -38,12 +42,14 @@ const FOUR_WEEKLY_HUNDREDTHS: i64 = 2870;
 /// Minimum number of gaps of a four-weekly payer. With fewer gaps, the payer is monthly.
 const FOUR_WEEKLY_GAPS: i64 = 6;
 
+// Costs of the search. A change costs more than two short gaps, and more than one long gap.
 const SHORT_GAP: u32 = 4;
 const LONG_GAP: u32 = 7;
 const UNEVEN_HALF: u32 = 1;
 const IRREGULAR_GAP: u32 = 2;
+/// Cost of a frequency that differs from the vendor's tag.
 const OTHER_TAG: u32 = 1;
-/// Cost of a frequency that differs from a vendor's tag, if there are too few gaps to overrule tags.
+/// Replacement for [`OTHER_TAG`] if there are too few gaps to overrule tags.
 const OTHER_TAG_OF_FEW: u32 = 3;
 const CHANGE: u32 = 10;
 
@@ -70,12 +76,13 @@ impl State {
 pub(crate) struct PeriodThousandths(pub i64);
 
 impl PeriodThousandths {
-    /// Converts days to thousandths of the period of a payer with `per_year` payments a year.
+    /// Converts `days` to thousandths of a payment period, for `per_year` payments a year.
     pub(crate) fn in_days(days: i64, per_year: i32) -> Self {
         Self(days * i64::from(per_year) * 100_000 / 36_525)
     }
 
-    /// True if the span is about one period: at least `least` thousandths, and at most 2,000 - `least` thousandths.
+    /// True if the span is about one period. `least` is the lower bound in thousandths of a period. The upper bound is
+    /// as far above one period.
     pub(crate) fn is_one(self, least: i64) -> bool {
         least <= self.0 && self.0 <= 2000 - least
     }
@@ -176,7 +183,7 @@ fn tag_cost(state: State, row: &ScheduleRow, other_tag: u32) -> u32 {
     }
 }
 
-/// Changes consecutive monthly gaps to the state `Frequent` if their mean is about four weeks.
+/// Changes monthly gaps to [`State::Frequent`] (13 or more payments a year) if their mean is about four weeks.
 fn drop_four_weekly(states: &mut [State], gaps: &[i64], rules: &Rules) {
     let mut start = 0;
     for run in states.chunk_by_mut(|a, b| a == b) {
@@ -195,11 +202,8 @@ fn drop_four_weekly(states: &mut [State], gaps: &[i64], rules: &Rules) {
     }
 }
 
-/// Number of payments a year around a row, from the gap before and the gap after the row. If the two gaps have
-/// different frequencies, the frequency of the side with the most similar amount is returned.
-///
-/// The amount of the row is compared with the amounts of the two nearest rows on each side, because a single row may
-/// have a wrong amount.
+/// Number of payments a year around a row. If the gaps before and after it differ in frequency, the side with the more
+/// similar amounts decides.
 fn of_row(rows: &[ScheduleRow], gaps: &[State], index: usize) -> Option<i32> {
     let before = index.checked_sub(1).and_then(|gap| gaps.get(gap));
     let (before, after) = match (before, gaps.get(index)) {
@@ -217,6 +221,7 @@ fn of_row(rows: &[ScheduleRow], gaps: &[State], index: usize) -> Option<i32> {
         own.max(other).checked_div(own.min(other)).unwrap_or(Decimal::MAX)
     };
     let nearest = |others: &[ScheduleRow]| others.iter().map(ratio).min();
+    // Two rows on each side are compared, because a single row may have a wrong amount.
     let rows_before = &rows[index.saturating_sub(2)..index];
     let rows_after = &rows[index + 1..rows.len().min(index + 3)];
     Some(if nearest(rows_before) < nearest(rows_after) { before } else { after })

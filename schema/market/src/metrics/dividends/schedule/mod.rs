@@ -1,24 +1,33 @@
 //! Payment schedule of a payer (R34). It divides time into slots, and interprets each dividend row. A slot is the date
 //! range of one regular payment.
 //!
-//! Vendors' rows have errors: special payments that are not marked as special, repeated payments, missing payments and
-//! single wrong amounts. The rows themselves are not changed. The interpretation of a row is its [`Reading`]: the
-//! regular part, the amount for growth and streak, and the dividend year.
+//! Vendors' rows have errors: unmarked special payments, repeated payments, missing payments and single wrong amounts.
+//! The rows themselves are not changed. The interpretation of a row is its [`Reading`]: regular part, sustained amount
+//! and dividend year. Dividend growth and increase streaks are computed from the sustained amounts.
 //!
 //! The module `frequency` finds the number n of payments a year around each row. A payment period is then 365.25/n
-//! days. Amounts are compared as annual rates (n times the amount), so that a change of n does not look like a change
-//! of the dividend. Irregular payers, and payers with 13 or more payments a year, have no such n and no slots. Their
-//! declared amounts are regular, and their dividend years are calendar years. For all other payers:
-//! 1. If two rows fill one slot, one of them is special (`extras`). A doubtful amount of at least a quarter of the
-//!    price (a distribution of capital) is special too.
-//! 2. A row far above both neighbours is combined: the larger neighbour's amount is regular, the rest special
-//!    (`parts`).
-//! 3. A row below both neighbours is a dip: growth and streak use the smaller neighbour's amount (`parts`).
-//! 4. A dividend year is n consecutive slots (`slots`). For one missing slot, growth and streak use the smaller
-//!    neighbour's amount. For two or more missing slots within half a year, the total of the year is unknown.
+//! days. Amounts are compared as annual rates (n times the amount). A change of n therefore does not look like a change
+//! of the dividend.
 //!
-//! Source: this service chose the thresholds by comparison with public dividend histories. They are the parameters
-//! `schedule.…`.
+//! For every payer, a distribution of capital is special (`extras`). It is a doubtful amount of at least a quarter of
+//! the price.
+//!
+//! Irregular payers, and payers with 13 or more payments a year, have no n and no slots. All other declared amounts of
+//! these payers are regular. Their dividend years are calendar years. For payers with slots, these rules apply:
+//! 1. Extra row: if two rows fill one slot, one of them is special (`extras`).
+//! 2. Combined row: a row far above both neighbours contains a regular and a special payment. The larger neighbour's
+//!    amount is the regular part. The rest is special (`parts`).
+//! 3. Dip: a row is below both neighbours. The smaller neighbour's amount is the sustained amount (`parts`).
+//! 4. Dividend year: n consecutive slots (`slots`).
+//! 5. One missing slot: dividend growth and streaks assume a payment of the smaller neighbour's amount.
+//! 6. Two or more missing slots within half a year: the total of the dividend year is unknown.
+//! 7. Pause: the payer skips more than half a year. No slot counts as missing. Two or more slots are also a pause if
+//!    the amount then falls by more than 2 %.
+//!
+//! Missing slots are detected only with four or more payments a year.
+//!
+//! Source: this service chose the thresholds by comparison with public dividend histories. The adjustable ones are the
+//! parameters `schedule.…`.
 
 mod extras;
 mod frequency;
@@ -41,7 +50,7 @@ pub(crate) use repeats::{RepeatedPayment, find_repeats};
 /// Payment schedule of a payer in one currency.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Schedule {
-    /// One [`Reading`] (regular part, amount for growth and streak, dividend year) per row, in order of ex-date.
+    /// One [`Reading`] per row, in order of ex-date.
     pub readings: Vec<Reading>,
     /// Missing slots, sorted by date.
     pub missing: Vec<MissingSlot>,
@@ -89,7 +98,8 @@ impl Schedule {
         regular.map(|reading| RegularDividend { ex_date: reading.ex_date, amount: reading.regular })
     }
 
-    /// Amount that growth and streak use, for each row. Rows whose whole amount is special are left out.
+    /// Sustained amount of each row, from which dividend growth and increase streaks are computed. Rows whose whole
+    /// amount is special are left out.
     pub fn sustained_amounts(&self) -> impl Iterator<Item = RegularDividend> {
         let regular = self.regular();
         regular.map(|reading| RegularDividend { ex_date: reading.ex_date, amount: reading.sustained })

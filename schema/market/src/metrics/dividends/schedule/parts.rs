@@ -1,10 +1,15 @@
 //! Combined rows and dips, found by comparison with the rows around them (R34.3, R34.4, R8). A combined row has a
 //! regular and a special part. A dip is a row below both neighbours.
 //!
-//! Amounts are compared only if the payer is steady: of the steps between the eight nearest rows, at most a fifth are
-//! falls. A step is the change of the amount from one row to the next. Payers of variable amounts, of converted foreign
-//! amounts, or of interim and final dividends are not steady. Their declared amounts are regular. But a row with a
-//! doubtful amount (R28: far above the earlier amounts) is combined even if the payer is not steady.
+//! Only rows of steady payers are compared. A payer is steady at a row if amounts seldom fall around this row. The
+//! eight nearest rows decide, four on each side. A step is the change of the amount from one of these rows to the next.
+//! There must be at least three steps, and at most a fifth of them may be falls.
+//!
+//! Payers of variable amounts, of converted foreign amounts, or of interim and final dividends are not steady. Their
+//! amounts often rise and fall, so a high or low amount has no special meaning. The whole declared amount is regular.
+//!
+//! There is one exception: a row with a doubtful amount (R28: far above the earlier amounts). It is combined even if
+//! the payer is not steady.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -15,7 +20,7 @@ use crate::row::AmountReading;
 
 /// Number of rows on each side of a row. The amounts of these rows decide whether the payer is steady at the row.
 const NEAREST: usize = 4;
-/// Minimum number of steps between the nearest rows. With fewer steps, a payer is not steady.
+/// Minimum number of steps (amount changes from row to row) that show a steady payer.
 const FEWEST_STEPS: u64 = 3;
 /// A step is a fall if the rate is below this share of the previous rate. A smaller difference comes from rounding
 /// after a split adjustment.
@@ -76,21 +81,21 @@ impl AnnualRates<'_, '_> {
         own.amount == previous.sustained && own.per_year == previous.per_year
     }
 
-    /// Annual rate of the amount that growth and streak use for a row. The rows are read from the oldest to the newest,
-    /// so a row before the current one already has its final amount.
+    /// Annual rate of [`Reading::sustained`], the amount for growth and streak.
     fn sustained_rate(&self, index: usize) -> Option<Decimal> {
         let reading = self.readings.get(index)?;
         Some(reading.sustained.saturating_mul(Decimal::from(reading.per_year?)))
     }
 
-    /// Interprets the row at `index`. Returns the regular part of a combined row, or the amount of a dip for growth and
-    /// streak. Returns `None` if the row is neither combined nor a dip.
+    /// Interprets the row at `index` as combined or as a dip; `None` for any other row. Also returns the amount for
+    /// growth and streak.
     fn read(&self, index: usize, combined: &[NaiveDate], rules: &Rules) -> Option<(AmountReading, Decimal)> {
         // Most rows have the same annual rate as the row before. Such a row is neither combined nor a dip.
         if self.has_previous_rate(index) {
             return None;
         }
         let ScheduleRules { combined_factor, return_least, return_most, dip_share, .. } = rules.schedule;
+        // Rows are read from oldest to newest, so the previous row already has its final amount.
         let (rate, previous) = (self.declared_rate(index)?, self.sustained_rate(index - 1)?);
         let times = |rate: Decimal, factor: Decimal| rate.saturating_mul(factor);
         let Some(next) = self.declared_rate(index + 1) else {
@@ -126,8 +131,7 @@ impl AnnualRates<'_, '_> {
         rate.checked_div(Decimal::from(self.per_year)).unwrap_or(rate)
     }
 
-    /// True if the payer is steady: there are enough steps between the rows around `index`, and few of them are falls.
-    /// The row at `index` is left out.
+    /// True if the amounts of the rows around `index` seldom fall from one row to the next.
     fn is_steady(&self, index: usize, rules: &ScheduleRules) -> bool {
         let others = (index.saturating_sub(NEAREST)..index).chain(index + 1..index + 1 + NEAREST);
         let rates: Vec<Decimal> = others.filter_map(|other| self.sustained_rate(other)).collect();

@@ -23,12 +23,11 @@ pub struct ScheduleRow {
 /// Reason to doubt an amount (R28): it is far above the amounts of the rows before it, and no later row confirms it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AmountDoubt {
-    /// The amount is below a quarter of the price, or the price is unknown. The row is treated as a combined payment:
-    /// the larger of the two neighbouring amounts is its regular part, and the rest is special.
+    /// Amount below a quarter of the price, or without a known price. The row is read as combined: a regular payment
+    /// and a special payment.
     Unconfirmed,
-    /// The amount is at least a quarter of the price (the limit of R2). It is a distribution of capital, without a
-    /// regular part. There is one exception: if another row with a doubtful amount is about a year earlier, the amount
-    /// is treated like [`Self::Unconfirmed`].
+    /// Amount of at least a quarter of the price: a distribution of capital, without a regular part. If the payer had a
+    /// doubtful amount a year before, it is treated like [`Self::Unconfirmed`].
     Capital,
 }
 
@@ -38,8 +37,7 @@ impl From<RegularDividend> for ScheduleRow {
     }
 }
 
-/// Interpretation of one row of a payment schedule: the regular part of the amount, the amount that is used to compute
-/// dividend growth and increase streaks, and the dividend year of the row.
+/// Interpretation of one row of a payment schedule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reading {
     /// Ex-date.
@@ -50,24 +48,21 @@ pub struct Reading {
     pub regular: Decimal,
     /// Amount per share from which dividend growth and increase streaks are computed.
     pub sustained: Decimal,
-    /// Kind of the row: regular, special, combined or dip.
+    /// Kind of the row: regular, special, combined (a regular and a special payment) or dip (below both neighbours).
     pub kind: AmountReading,
-    /// Payments per year at the time of the row. `None` for irregular payers, and for payers with 13 or more payments a
-    /// year. The schedules of both kinds of payers have no slots.
+    /// Number of payments a year around the row. `None` for irregular payers, and for 13 or more payments a year.
     pub per_year: Option<i32>,
     /// Dividend year to which the row belongs.
     pub year: i32,
 }
 
-/// Missing payment: a slot without a row, with rows before and after the slot. A slot is the date range of one regular
-/// payment.
+/// Missing payment: no row in the period of one regular payment (slot), although earlier and later rows exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MissingSlot {
-    /// Dividend year to which the slot belongs.
+    /// Dividend year of the missing payment.
     pub year: i32,
-    /// Number of payments a year around the slot.
+    /// Payments per year at the time of the missing payment.
     pub per_year: i32,
-    /// Amount that is assumed for the slot when dividend growth and increase streaks are computed; `None` if the amount
-    /// is unknown.
+    /// Amount that growth and streak assume for the missing payment; `None` if no amount is assumed.
     pub assumed: Option<Decimal>,
 }

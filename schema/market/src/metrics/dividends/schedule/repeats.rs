@@ -102,10 +102,8 @@ fn median_gap(rows: &[ScheduleRow]) -> i64 {
     gaps.get(gaps.len() / 2).copied().unwrap_or_default()
 }
 
-/// True if the first row is more reliable than the second.
-///
-/// Criteria, most important first: the ex-date is a session; adjusted closes show the payment; the ex-date agrees with
-/// the record date.
+/// True if the first row is more reliable. Criteria in order: the ex-date is a session, adjusted closes change on it,
+/// the record date implies it.
 fn is_better(first: &RepeatedPayment<'_>, second: &RepeatedPayment<'_>) -> bool {
     let quality = |payment: &RepeatedPayment<'_>| {
         let ex_date = payment.row.ex_date;

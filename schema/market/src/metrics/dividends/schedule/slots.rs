@@ -2,11 +2,13 @@
 //! slots are a dividend year. Missing slots and changes of the frequency are reported.
 //!
 //! Each row has a slot number. A gap of about k payment periods between two rows raises the number by k. An early row
-//! shortens the gap before it and lengthens the gap after it. The longer gap could then look like a missing slot. Half
-//! of the difference between a gap and k periods is therefore added to the next gap.
+//! shortens the gap before it and lengthens the gap after it. The longer gap could then look like a missing slot. A
+//! correction prevents this error:
+//! - If a gap is shorter than k periods, half of the shortfall is subtracted from the next gap.
+//! - If a gap is longer than k periods, half of the excess is added to the next gap.
 //!
-//! The first slot of a dividend year is chosen so that dividend year and calendar year agree for as many ex-dates as
-//! possible. If several choices are equally good, the ex-dates of the newest two years decide.
+//! The first slot of a dividend year is a choice. The best choice gives the most ex-dates a dividend year that equals
+//! their calendar year. If several choices are equally good, the ex-dates of the newest two years decide.
 
 use chrono::Datelike;
 use rust_decimal::Decimal;
@@ -15,7 +17,7 @@ use super::frequency::PeriodThousandths;
 use super::reading::{MissingSlot, Reading};
 use crate::metrics::rules::ScheduleRules;
 
-/// Minimum length of a gap with a missing slot, in thousandths of a period. In a shorter gap, no slot is missing.
+/// Minimum gap between two rows at which a payment is missing between them, in thousandths of a payment period.
 const MISSING_FROM: i64 = 1600;
 /// Minimum number of payments a year at which missing payments are detected. With fewer payments a year, they are not
 /// detected.
@@ -50,11 +52,11 @@ pub(crate) fn assign_years(
     }
 }
 
-/// Slot numbers of consecutive rows with one frequency, and the conversion of slot numbers to dividend years.
+/// Consecutive rows with one frequency: the slot (payment period) of each row, numbered from 0, and its dividend year.
 struct RunYears {
     slots: Vec<i64>,
     per_year: i64,
-    /// Number of slots in the first row's dividend year that precede the first row.
+    /// Position of the first row in its dividend year, from 0.
     offset: i64,
     /// Dividend year of the first row.
     first_year: i64,
@@ -79,7 +81,6 @@ impl RunYears {
         Self { slots, per_year, offset, first_year }
     }
 
-    /// Dividend year of a slot number; `None` outside the calendar.
     fn year_of(&self, slot: i64) -> Option<i32> {
         let year = self.first_year + (slot + self.offset).div_euclid(self.per_year);
         i32::try_from(year).ok()
@@ -112,6 +113,7 @@ fn number_slots(run: &[&mut Reading], per_year: i32) -> Vec<i64> {
         let days = (pair[1].ex_date - pair[0].ex_date).num_days();
         let periods = PeriodThousandths::in_days(days, per_year).0 + carried;
         let steps = if periods < MISSING_FROM { 1 } else { (periods + 500) / 1000 };
+        // Half of the deviation moves to the next gap, because an early or late row changes both gaps.
         carried = ((periods - 1000 * steps) / 2).clamp(-500, 500);
         slot += steps;
         slots.push(slot);

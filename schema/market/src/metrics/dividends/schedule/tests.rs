@@ -48,8 +48,7 @@ fn read(rows: &[ScheduleRow]) -> Schedule {
     Schedule::read(rows, &Rules::DEFAULT)
 }
 
-/// Returns the rows that are not plain regular payments, each as ex-date, kind, and the amount that counts for growth.
-/// For example, `2020-11-19 combined 0.14` is a regular payment of 0.14 combined with a special payment.
+/// Rows that are not plain regular payments: ex-date, kind and amount for growth, such as `2020-11-19 combined 0.14`.
 fn peculiar(rows: &[ScheduleRow]) -> Vec<String> {
     let schedule = read(rows);
     let readings = schedule.readings.iter().filter(|reading| reading.kind != AmountReading::Regular);

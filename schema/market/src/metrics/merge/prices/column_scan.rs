@@ -14,13 +14,11 @@ const ROOM: u64 = 1 << 61;
 /// be compared one by one.
 const BLOCK: usize = 256;
 
-/// Indexes of closes with a large move from the previous close. A move is large if the higher of the two closes is more
-/// than 1.375 times the lower one. All closes must be positive.
-///
-/// Two later searches check only the large moves: the search for wrong price levels (R36, moves by a factor of at least
-/// 1.5), and the search for moves that look like a missing split (R30, a factor of at least 1.45). Both factors are
-/// above 1.375, so these searches miss nothing.
+/// Indexes of the closes that differ from the previous close by more than a factor of 1.375. All closes must be
+/// positive.
 pub(crate) fn find_large_moves(closes: &[i64]) -> Vec<usize> {
+    // The searches for wrong price levels (R36) and missing splits (R30) check only these moves. Their factors are
+    // larger.
     let mut moves = Vec::new();
     for start in (1..closes.len()).step_by(BLOCK) {
         let end = closes.len().min(start + BLOCK);
@@ -50,7 +48,7 @@ fn is_calm(closes: &[i64]) -> bool {
     above & SIGN == 0
 }
 
-/// True if any bar has a close of 0 or less, a negative open, high, low or volume, or a high below the low.
+/// True if any bar is faulty: its close is not positive, another value is negative, or the high is below the low.
 pub(crate) fn has_fault(bars: &Bars) -> bool {
     let not_above_zero = bars.close.iter().fold(0, |found, close| found | close | close.wrapping_sub(1)) < 0;
     not_above_zero

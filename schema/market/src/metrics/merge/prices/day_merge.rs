@@ -14,8 +14,7 @@ pub(super) struct Source<'a> {
     pub bars: Bars,
 }
 
-/// Number of decimal places to add to quoted prices: 2 if prices are quoted in a minor unit such as pence (R4),
-/// otherwise 0.
+/// Number of decimal places to add to prices in a minor unit such as pence (R4). 0 for other prices.
 pub(super) fn minor_places(history: &History) -> u32 {
     let unit = history.security.as_ref().and_then(|security| security.record.quote_unit.as_ref());
     unit.map_or(0, |_| MINOR_UNIT_PLACES)
@@ -56,8 +55,7 @@ fn order_of(sources: &[Source<'_>], policy: &SourcePolicy, day: NaiveDate) -> Ve
     order
 }
 
-/// Number of decimal places of the merged bars: the largest number of any source, or fewer if a price would not fit 64
-/// bits.
+/// Number of decimal places of the merged bars: the largest of any source, reduced if a price would not fit 64 bits.
 fn common_scale(sources: &[Source<'_>]) -> u32 {
     let wanted = sources.iter().map(|source| source.bars.scale).max().unwrap_or_default();
     let fits = |scale: u32| {

@@ -65,15 +65,10 @@ pub(super) fn pick_sound_bars(
     }
 }
 
-/// Quarantines the newest bar if its close leaps from the previous close and nothing confirms it. A leap is a move by
-/// more than `level.factor` (R36). Another source or a decision can confirm the bar. Returns true if a leap remains in
-/// the prices.
+/// Quarantines the newest bar if its close is an unconfirmed leap. Returns true if a leap remains in the prices.
 ///
-/// `merge_without` merges the prices again without the excluded bars. Another source can then replace the newest bar.
-/// `levels` contains the splits after their review against the price.
-///
-/// A newest bar that is more than `level.adjacent_days` older than `as_of` is accepted. Trading of the security may
-/// have ended, so there may be no next session that could confirm the bar.
+/// `merge_without` merges the prices again, without the excluded bars. `levels` must contain the splits after their
+/// review.
 pub(crate) fn review_levels(
     prices: &mut MergedPrices,
     history: &History,
@@ -110,8 +105,8 @@ pub(crate) fn review_levels(
     has_break
 }
 
-/// The newest bar as a quarantined bar, if its close leaps from the previous close and nothing confirms it; otherwise
-/// `None`. The second value is true if a leap remains in the prices after this quarantine.
+/// Returns the newest bar for quarantine if its close is an unconfirmed leap. The second value is true if a leap
+/// remains in the prices.
 fn review_newest(
     prices: &MergedPrices,
     history: &History,
@@ -127,6 +122,7 @@ fn review_newest(
     let (index, day) = (*newest, bars.day[*newest]);
     let source = &history.prices[prices.source_of(index)];
     let is_newest = index + 1 == bars.len();
+    // After a longer time, trading may have ended. No next session could then confirm the bar.
     let is_recent = i64::from(day_number(as_of) - day) <= levels.rules.adjacent_days;
     // True if the previous bar leaps too, and the newest close agrees with the close before the previous bar. The
     // previous bar is then a spike, and the newest bar is back at the level before it. The spike is still in use
@@ -151,8 +147,7 @@ fn review_newest(
     (Some(quarantined_bar(day, &source.source, line, close, fault, decided)), !earlier.is_empty())
 }
 
-/// True if another source confirms the bar at `index`: its close of the same day differs from the bar's close by at
-/// most `level.agreement`.
+/// True if another source has about the same close on the day of the bar at `index`.
 fn is_confirmed(prices: &MergedPrices, index: usize, history: &History, levels: &LevelCheck<'_>) -> bool {
     let close = Decimal::new(prices.bars.close[index], prices.bars.scale);
     let others = history.prices.iter().enumerate().filter(|(place, _)| *place != prices.source_of(index));

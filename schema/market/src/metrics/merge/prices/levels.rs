@@ -1,18 +1,23 @@
 //! Price levels: bars far from their neighbours, runs of bars in a wrong unit, and lasting breaks (R36).
 //!
-//! A leap is a move between adjacent bars by more than `level.factor`, up or down. The move must exceed the factor both
-//! before and after adjustment for the known splits and payments between the two bars. Bars more than
-//! `level.adjacent_days` apart are not adjacent.
+//! A leap is a move between adjacent bars by more than `level.factor`, up or down. Bars more than `level.adjacent_days`
+//! apart are not adjacent. The move must also exceed the factor after adjustment. The adjustment covers the known
+//! splits, price-only actions (R35) and payments between the two bars.
 //!
-//! - Isolated bar: a single bar between two leaps. The bars before and after it differ by at most `level.agreement`.
-//! - Wrong unit, enclosed: the bars between two leaps, if the first leap has a factor of about 100 or 1,000. The bars
-//!   before and after them differ by at most `level.agreement`.
-//! - Wrong unit, newest: the bars after the last leap, if that leap has a factor of about 100 or 1,000. Their number is
-//!   at least two, at most `level.unit_run_sessions`, and less than the number of correct bars before the leap.
+//! A unit leap is a leap with a factor of about 100 or 1,000, after adjustment. A leap next to a large split is not a
+//! unit leap. A large split is a known split or price-only action with a ratio above `level.factor`. Its ex-date is at
+//! most `level.adjacent_days` from the leap.
+//!
+//! There are four cases:
+//! - Isolated bar: a single bar between two leaps. The first leap is not a unit leap. The bars before and after the
+//!   single bar agree.
+//! - Wrong unit, enclosed: one or more bars between two leaps. The first leap is a unit leap. The bars before and after
+//!   the enclosed bars agree.
+//! - Wrong unit, newest: the bars after the last leap, which is a unit leap. There are at least two and at most
+//!   `level.unit_run_sessions` of these bars. There are fewer of them than correct bars before the leap.
 //! - Lasting break: every other leap.
 //!
-//! A leap does not count as a wrong unit if a known split explains it. Such a split has a ratio above `level.factor`,
-//! and its ex-date is at most `level.adjacent_days` from the leap.
+//! Two bars agree if their closes differ by at most `level.agreement`, after adjustment.
 
 use std::collections::BTreeMap;
 
@@ -24,8 +29,7 @@ use crate::metrics::arithmetic::{quotient, within_factor};
 use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::rules::LevelRules;
 
-/// Factors by which a price in a wrong unit differs from the correct price, for example 100 for pence instead of
-/// pounds.
+/// Ratios of a wrong unit to the correct unit, for example 100 for pence instead of pounds.
 const UNITS: [i64; 2] = [100, 1000];
 
 /// Closes of sorted sessions with their day numbers.
@@ -46,8 +50,7 @@ pub(crate) struct Closes<'a> {
 pub(crate) enum LevelFault {
     /// The close is far from the closes of both neighbouring bars.
     Isolated,
-    /// The close is in a wrong unit. The value is 100 or 1,000: the close is higher or lower than the closes around it
-    /// by about this factor.
+    /// The close is too high or too low by about this factor, 100 or 1,000.
     WrongUnit(i64),
 }
 
@@ -55,7 +58,7 @@ pub(crate) enum LevelFault {
 #[derive(Clone, Copy)]
 pub(crate) struct LevelCheck<'a> {
     pub rules: &'a LevelRules,
-    /// Splits and price-only actions of the security.
+    /// Splits of the security, and actions that change only its price, such as spin-offs.
     pub splits: &'a Splits,
     /// Function with the parameters `after` and `through`. It returns the sum of the payments with an ex-date after
     /// `after`, up to and including `through`.
@@ -120,8 +123,8 @@ impl LevelCheck<'_> {
         (carried > Decimal::ZERO).then_some(carried)
     }
 
-    /// True if the closes of two bars differ by at most `level.agreement`, after adjustment for the splits and payments
-    /// between the bars.
+    /// True if two closes differ by at most `level.agreement`, after adjustment for the splits and payments between
+    /// them.
     pub(crate) fn agree(&self, bars: Closes<'_>, before: usize, after: usize) -> bool {
         self.carried(bars, before, after).is_some_and(|carried| self.is_near(carried, close(bars, after)))
     }

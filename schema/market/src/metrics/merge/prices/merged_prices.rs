@@ -16,8 +16,8 @@ pub(crate) struct QuarantinedBar {
     pub day: i32,
     pub source: String,
     pub line: u64,
-    /// Usually the close before its conversion to a raw price, as in the feed's row. But if the bar is quarantined
-    /// because of its price level, it is the raw close.
+    /// Close as adjusted by the feed. For a bar with a wrong price level (R36), the raw close, without split
+    /// adjustment.
     pub close: Decimal,
     pub reason: QuarantineReason,
     pub message: String,
@@ -29,8 +29,7 @@ pub(crate) struct MergedPrices {
     /// time).
     pub bars: Bars,
     pub quarantined: Vec<QuarantinedBar>,
-    /// Indexes of bars with a large move from the previous bar: the higher of the two closes is more than 1.375 times
-    /// the lower one. The searches for wrong price levels and for missing splits check only these bars.
+    /// Indexes of the bars whose close differs from the previous close by more than a factor of 1.375.
     pub large_moves: Vec<usize>,
     /// True if the security has only one source, and its bars are used without change.
     pub is_plain: bool,

@@ -89,11 +89,7 @@ pub(crate) fn merge_prices(
     MergedPrices { large_moves, is_plain: false, bars, quarantined, observed_at, origin }
 }
 
-/// For some years, only the closes of the bars may be loaded. True if the metrics are nevertheless the same as with
-/// fully loaded bars.
-///
-/// There are two conditions for these years: the merge uses the bars unchanged, and the metrics do not need the other
-/// columns (such as high and volume).
+/// True if years that were loaded with closes only give the same metrics as fully loaded years.
 pub(crate) fn closes_suffice(history: &History, merged: &MergedPrices, as_of: NaiveDate) -> bool {
     let Some(newest) = history.prices.iter().flat_map(|prices| &prices.closes_only).max() else {
         return true;
@@ -111,10 +107,7 @@ pub(crate) fn closes_suffice(history: &History, merged: &MergedPrices, as_of: Na
         && (merged.is_plain || uses_closes_only_years_unchanged(history, &merged.bars))
 }
 
-/// Checks each year of which only the closes are loaded. True if only one source has bars of the year, and the merged
-/// bars of the year equal its bars.
-///
-/// False if the bars of a source are converted, because the result of a conversion may depend on the other columns.
+/// True if each year that was loaded with closes only comes from one source, and the merge did not change its closes.
 fn uses_closes_only_years_unchanged(history: &History, merged: &Bars) -> bool {
     let sources = || history.prices.iter().enumerate();
     let largest_scale = sources().map(|(_, prices)| prices.bars.scale).max();
@@ -125,6 +118,7 @@ fn uses_closes_only_years_unchanged(history: &History, merged: &Bars) -> bool {
                 && has_same_closes(&prices.bars, merged, *year)
         })
     };
+    // The result of a conversion may depend on columns that are not loaded.
     let is_converted = |prices: &SourceBars| {
         let is_rescaled = !prices.closes_only.is_empty() && Some(prices.bars.scale) != largest_scale;
         is_rescaled || !has_raw_versions(&prices.bars)
@@ -172,9 +166,8 @@ fn observed_by(bars: &Bars, last_day: i32) -> Option<DateTime<Utc>> {
     }
 }
 
-/// Copies the bars of the only source up to `last_day`, if they can be used with unchanged prices. Also returns the
-/// indexes of their large moves (see [`find_large_moves`]). `None` if any bar is retracted, faulty, split-adjusted or
-/// at a wrong price level.
+/// Copies the bars of a single source up to `last_day`, with the indexes of their large moves. `None` if the merge must
+/// change, omit or quarantine a bar.
 fn copy_if_plain(
     bars: &Bars,
     last_day: i32,

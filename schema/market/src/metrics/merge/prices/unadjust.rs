@@ -9,10 +9,9 @@ use crate::metrics::prices::adjustment::{Ratio, Splits, whole_terms};
 /// Maximum number of decimal places of a price after its conversion to raw.
 const PLACES: u32 = 10;
 
-/// Converts split-adjusted bars to raw bars, that is, to prices and volumes as traded. The basis day of a bar is the
-/// day up to which the feed adjusted the bar for splits. A basis day of 0 means `newest`.
+/// Converts split-adjusted bars to raw bars. A bar is left out if its close overflows or rounds to 0.
 ///
-/// A bar is left out if its close overflows or rounds to 0.
+/// The basis day of a bar is the day up to which the feed adjusted it. A basis day of 0 means `newest`.
 pub(crate) fn raw_bars(bars: Bars, splits: &Splits, newest: NaiveDate) -> Bars {
     let runs = runs(&bars, splits, newest);
     if runs.iter().all(|run| run.prices.is_one() && run.shares.is_one()) {
@@ -47,7 +46,7 @@ struct BasisRun {
     end: usize,
     /// Ratio that converts prices to raw prices. It includes splits and price-only actions.
     prices: Ratio,
-    /// Ratio whose inverse converts volumes to raw volumes. It includes splits only.
+    /// Ratio that multiplies a volume by `to` / `from` to give the raw volume. It includes splits only.
     shares: Ratio,
 }
 
@@ -63,11 +62,7 @@ impl BasisRun {
     }
 }
 
-/// Divides bars into runs. A new run begins at a split, and at a bar of another version, because each version has its
-/// own basis day.
-///
-/// The price multiplier of a run is the product over the splits after the run's days, up to the basis day. A split of 2
-/// for 1 contributes the factor 2.
+/// Divides bars into runs with the same conversion. A new run begins at a split, and at a bar of another version.
 fn runs(bars: &Bars, splits: &Splits, newest: NaiveDate) -> Vec<BasisRun> {
     let mut runs: Vec<BasisRun> = Vec::new();
     for index in 0..bars.len() {

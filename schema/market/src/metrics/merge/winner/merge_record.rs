@@ -14,18 +14,14 @@ use crate::symbol::Symbol;
 pub(crate) trait MergeRecord {
     /// Orders records by natural key. This is date, type and currency for a dividend, and the ex-date for a split.
     fn compare_natural(&self, other: &Self) -> Ordering;
-    /// Rank by dates. A dividend ranks higher if its ex-date agrees with its record date. Of records that are equal in
-    /// this respect, the record with more dates ranks higher. If rows have the same id and revision, the row with the
-    /// highest rank is used.
+    /// Rank by dates. Of rows with the same id and revision, the row with the highest rank is used.
     fn preference(&self) -> u32;
     /// Ex-date of the record, derived from the record date if it is missing. `None` if the record has neither date.
     fn date(&self) -> Option<NaiveDate>;
-    /// Fault of a row with this record; `None` if the row is valid. `action` is the action of the row, and `has_id` is
-    /// true if the row has a vendor's id. A retraction has a fault only if it does not identify the record that it
-    /// withdraws.
+    /// Fault of a row with this record; `None` if the row is valid. A retraction only needs to identify a record.
     fn fault(&self, action: Action, has_id: bool) -> Option<RowFault>;
     fn symbol(&self) -> &Symbol;
-    /// True if this record and another record with the same natural key are two payments, not versions of one payment.
+    /// True if two records with the same natural key are different payments, not versions of one payment.
     fn is_distinct_payment(&self, other: &Self, same_day_payments: &SameDayPayments<'_>) -> bool;
     /// Orders different payments of one day by amount.
     fn compare_same_day(&self, other: &Self) -> Ordering;
@@ -42,6 +38,7 @@ impl MergeRecord for Dividend {
     }
 
     fn preference(&self) -> u32 {
+        // An ex-date that agrees with the record date is more important than the number of dates.
         let derived = self.record_date.map(ex_date_from_record_date);
         let agrees = derived.is_some() && derived == self.ex_date;
         let dates = [self.ex_date, self.record_date, self.payment_date, self.declaration_date];
@@ -124,9 +121,7 @@ impl MergeRecord for Split {
     }
 }
 
-/// Rank of a dividend by its dates. A dividend ranks higher if its ex-date agrees with its record date. Of dividends
-/// that are equal in this respect, the dividend with more dates ranks higher. If rows have the same id and revision,
-/// the row with the highest rank is used (R29).
+/// Rank of a dividend by its dates. Of rows with the same id and revision, the highest rank is used (R29).
 pub fn dividend_preference(dividend: &Dividend) -> u32 {
     dividend.preference()
 }

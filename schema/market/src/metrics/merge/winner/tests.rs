@@ -32,8 +32,8 @@ fn observed<T: serde::de::DeserializeOwned>(
 }
 
 /// Builds an observation of a dividend from the words `source id revision +second ex-date amount`. The words
-/// `record-date payment-date declaration-date symbol` may follow. `second` is the observation time, and `-second` means
-/// a retraction. `-` is an absent value.
+/// `record-date payment-date declaration-date symbol` may follow. `second` is the observation time. The sign before
+/// `second` is `+` for a put and `-` for a retraction. A word `-` is an absent value.
 fn dividend(line: u64, text: &str) -> Observation<Dividend> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let given = |place: usize| words.get(place).copied().filter(|word| *word != "-");
@@ -46,8 +46,8 @@ fn dividend(line: u64, text: &str) -> Observation<Dividend> {
 }
 
 /// Builds an observation of a split from the words `source id revision +second ex-date from to`. The words
-/// `declaration-date payable-date` may follow. `second` is the observation time, and `-second` means a retraction. `-`
-/// is an absent value.
+/// `declaration-date payable-date` may follow. `second` is the observation time. The sign before `second` is `+` for a
+/// put and `-` for a retraction. A word `-` is an absent value.
 fn split(line: u64, text: &str) -> Observation<Split> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let given = |place: usize| words.get(place).copied().filter(|word| *word != "-");

@@ -1,12 +1,16 @@
-//! Tests of the thresholds of a payment schedule: the days and amounts from which a row is a repeat, an extra row, a
-//! combined row or a dip, or from which a payment is missing.
+//! Tests of the thresholds of a payment schedule. The thresholds are numbers of days and ratios of amounts. They decide
+//! about these cases:
+//! - Repeat: a second row of the same payment.
+//! - Extra row: a row whose whole amount is special.
+//! - Combined row: a row with a regular and a special part.
+//! - Dip: a row below both neighbours.
+//! - Missing payment: a slot (the period of one regular payment) without a row.
 
 use super::*;
 use crate::metrics::dividends::schedule::{RepeatedPayment, find_repeats};
 
-/// Inserts a row of `amount` into six quarterly payments of 1, `days` days after the second payment. `change` may then
-/// modify all rows. Returns the repeats among the rows, each as the index of the dropped row and the index of the kept
-/// row.
+/// Starts with six quarterly payments of 1.00. Adds a row of `amount`, `days` days after the second payment. Returns
+/// each repeat as the indexes of the dropped and the kept row.
 fn repeats(days: i64, amount: Decimal, change: impl Fn(&mut [RepeatedPayment<'_>])) -> Vec<(usize, usize)> {
     let mut rows = quarterly("2019-02-14", &[dec!(1); 6]);
     let ex_date = rows[1].ex_date + TimeDelta::days(days);

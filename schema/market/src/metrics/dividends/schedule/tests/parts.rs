@@ -1,9 +1,8 @@
-//! Tests of the thresholds at which a row is combined (a regular and a special payment in one row) or a dip.
+//! Tests of the amounts at which a row becomes combined (regular and special payment) or a dip (below both neighbours).
 
 use super::*;
 
-/// Returns the rows of a quarterly payer that are not plain regular payments, each as index, kind, and the amount that
-/// counts for growth.
+/// Rows of a quarterly payer that are not plain regular payments: index, kind and amount for growth.
 fn quarters(amounts: &[Decimal]) -> Vec<(usize, AmountReading, Decimal)> {
     kinds(&quarterly("2015-02-16", amounts))
 }

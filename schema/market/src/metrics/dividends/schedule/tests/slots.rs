@@ -1,9 +1,9 @@
-//! Tests of the slots of a payment schedule. A slot is the place of one regular payment, for example of a quarter. The
-//! tests check which slots are missing, and to which year a payment belongs.
+//! Tests of the slots of a payment schedule. A slot is the date range of one regular payment, for example a quarter.
+//! The tests check which slots are missing, and to which year a payment belongs.
 
 use super::*;
 
-/// Returns the assumed amount of each missing slot, for payments of 1 with the given gaps in days.
+/// Amounts assumed for the missing payments. Every payment is 1.00, and `gaps` are the days between payments.
 fn missing(gaps: &[i64]) -> Vec<Option<Decimal>> {
     read(&spaced(gaps)).missing.iter().map(|slot| slot.assumed).collect()
 }

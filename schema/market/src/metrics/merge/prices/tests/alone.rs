@@ -1,5 +1,5 @@
-//! Tests of the fast path for a single source whose bars need no change. It must give the same results as the merge of
-//! two sources. Other tests check in which cases some years may be loaded with closes only.
+//! Tests of the fast path for a single source, which must give the same results as the merge. Other tests check years
+//! that are loaded with closes only.
 
 use chrono::Days;
 
@@ -126,8 +126,8 @@ fn a_row_is_as_new_as_the_prices_that_count() {
     assert_eq!(newest(&[a, b, without]), 7);
 }
 
-/// Builds a history with weekly bars from 2022 to June 2024, and modifies it with `change`. Returns true if the closes
-/// of 2022 are enough, so that the other prices of that year need not be loaded.
+/// Result of `closes_suffice` for weekly bars from 2022 to June 2024, modified by `change`. Only 2022 is loaded with
+/// closes only.
 fn suffice(change: &dyn Fn(&mut History)) -> bool {
     let days =
         (0..).map(|n| date("2022-01-03") + Days::new(7 * n)).take_while(|day| *day <= date("2024-06-28"));
