@@ -15,8 +15,8 @@ pub(crate) use journal_place::{ChangeKind, JournalPlace, RowKey};
 
 /// Header with the id of the last event that a client received.
 const LAST_EVENT_ID: &str = "last-event-id";
-/// Regular expression for the start of a synchronization: a `sync_from`, the id of a change event, or a UTC instant.
-const PATTERN: &str = "^([0-9a-f]{8}\\.[0-9]{1,18}(\\.[A-Za-z0-9_-]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?Z)$";
+/// Regular expression for the start of a synchronization: a `sync_from`, the id of a change event, or an instant.
+const PATTERN: &str = "^([0-9a-f]{8}\\.[0-9]{1,18}(\\.[A-Za-z0-9_-]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2}))$";
 
 /// Start of a synchronization. The response has the changes after this place in the journal, or after this time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -157,6 +157,7 @@ mod tests {
         assert_eq!(SyncPoint::read("7f3a9c1d.812"), Some(place));
         let instant = "2026-11-22T08:20:00.5Z";
         assert_eq!(SyncPoint::read(instant), instant.parse().ok().map(SyncPoint::Instant));
+        assert_eq!(SyncPoint::read("2026-11-22T10:20:00.5+02:00"), SyncPoint::read(instant));
         for text in [
             "",
             "7f3a9c1d",

@@ -53,15 +53,24 @@ pub(crate) fn number_of(cell: &str) -> Option<Decimal> {
     }
     let (comma, point) = (digits.rfind(','), digits.rfind('.'));
     // With a point and a comma, the last one is the decimal point. Without a point, a single comma is the decimal
-    // point, unless exactly three digits follow it.
+    // point, unless it separates thousands.
     let is_decimal_comma = match (comma, point) {
         (Some(comma), Some(point)) => comma > point,
-        (Some(comma), None) => digits.matches(',').count() == 1 && digits.len() - comma != 4,
+        (Some(_), None) => {
+            digits.matches(',').count() == 1 && !separates_thousands(digits.trim_start_matches('-'))
+        }
         _ => false,
     };
     let plain =
         if is_decimal_comma { digits.replace('.', "").replace(',', ".") } else { digits.replace(',', "") };
     plain.parse().ok()
+}
+
+/// True if the only comma of a number has one to three digits before it, not beginning with 0, and three after it.
+fn separates_thousands(digits: &str) -> bool {
+    digits.split_once(',').is_some_and(|(before, after)| {
+        (1..=3).contains(&before.len()) && !before.starts_with('0') && after.len() == 3
+    })
 }
 
 #[cfg(test)]
@@ -80,6 +89,11 @@ mod tests {
         check("1.234,50", Some("1234.50"));
         check("12,5", Some("12.5"));
         check("1,234", Some("1234"));
+        check("-1,234", Some("-1234"));
+        check("0,125", Some("0.125"));
+        check("-0,125", Some("-0.125"));
+        check("1234,567", Some("1234.567"));
+        check("1,234,567", Some("1234567"));
         check("$5,400.00", Some("5400.00"));
         check("EUR 3.5", Some("3.5"));
         check("-7", Some("-7"));
