@@ -82,8 +82,8 @@ fn traced(headers: &HeaderMap) -> Option<RequestId> {
 }
 
 /// Runs `work`, during which [`current_request_id`] returns `id`.
-pub(crate) async fn with_request_id<F: Future>(id: RequestId, work: F) -> F::Output {
-    REQUEST_ID.scope(id, work).await
+pub(crate) fn with_request_id<F: Future>(id: RequestId, work: F) -> impl Future<Output = F::Output> {
+    REQUEST_ID.scope(id, work)
 }
 
 /// Request id of the current task; empty outside of a request.

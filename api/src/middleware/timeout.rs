@@ -11,16 +11,16 @@ use futures::FutureExt;
 use crate::error::ApiError;
 
 /// Runs a handler until the deadline. After a timeout the response is 503, after a panic 500.
-pub(super) async fn with_deadline(
+pub(super) fn with_deadline(
     deadline: Duration,
     handler: impl Future<Output = Result<Response, Infallible>>,
-) -> Response {
+) -> impl Future<Output = Response> {
     let running = AssertUnwindSafe(handler).catch_unwind();
-    match tokio::time::timeout(deadline, running).await {
+    tokio::time::timeout(deadline, running).map(|outcome| match outcome {
         Ok(Ok(Ok(response))) => response,
         Ok(Err(_)) => ApiError::Internal(anyhow::anyhow!("a handler panicked")).into_response(),
         Err(_) => ApiError::Unavailable("the request took too long".to_owned()).into_response(),
-    }
+    })
 }
 
 #[cfg(test)]

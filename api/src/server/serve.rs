@@ -314,9 +314,11 @@ impl Clients {
                 middleware::handle_request(app.clone(), router.clone(), info, request.map(Body::new));
             // hyper keeps the memory of the service future while the connection is open. In a box, this memory is only
             // a pointer, and the future is freed after each request.
-            Box::pin(async {
-                Ok::<_, Infallible>(answered.await.map(|body| TrackedBody::new(body, working)))
-            })
+            Box::pin(
+                answered.map(|response| {
+                    Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, working)))
+                }),
+            )
         });
         let serving = hyper::server::conn::http1::Builder::new()
             .max_buf_size(HEAD_BYTES)
