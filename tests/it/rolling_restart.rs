@@ -83,7 +83,8 @@ impl Balancer {
     async fn start(addresses: &[String]) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?.to_string();
-        let instance = |address: &String| Instance { address: address.clone(), is_ready: AtomicBool::new(true) };
+        let instance =
+            |address: &String| Instance { address: address.clone(), is_ready: AtomicBool::new(true) };
         let instances: Arc<Vec<_>> = Arc::new(addresses.iter().map(instance).collect());
         for index in 0..instances.len() {
             tokio::spawn(check_readiness(Arc::clone(&instances), index));

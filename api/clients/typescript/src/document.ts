@@ -619,9 +619,9 @@ export interface paths {
         };
         /**
          * Security events
-         * @description Renames, mergers, delistings, splits, spin-offs, rights, class distributions and special dividends in one list,
-         *     newest first. A spin-off has a `ratio` if the feed reports it as a split, or an `amount` if the feed reports its
-         *     value.
+         * @description Renames, mergers, delistings, splits, spin-offs, rights issues, distributions of shares of another class and
+         *     special dividends in one list, newest first. A spin-off has a `ratio` if the feed reports it as a split, or an
+         *     `amount` if the feed reports its value.
          */
         get: operations["stocks_by_symbol_events"];
         put?: never;
@@ -1058,9 +1058,9 @@ export interface components {
              */
             price_factor: Decimal | null;
             /**
-             * @description Interpretation of `amount`: regular, wholly or partly special, or a dip. Null if the dividend is not
-             *     declared as regular, is not in the currency of the security's dividend metrics, is cancelled, or is
-             *     projected.
+             * @description Interpretation of `amount`: regular, special, partly special, or a dip (below the previous and the next
+             *     amount). Null if the dividend is not declared as regular, is in another currency than the dividend metrics,
+             *     is cancelled, or is projected.
              */
             reading: components["schemas"]["AmountReading"] | null;
             /**
@@ -1324,8 +1324,8 @@ export interface components {
         ExplainedObservation: {
             /**
              * Format: decimal
-             * @description Declared amount per share of a dividend, implied amount per share of evidence, or closing price. Null for other
-             *     kinds of record, and for a withdrawn price.
+             * @description Amount per share of a dividend, closing price of a price record, or, for evidence, the amount per share that the
+             *     adjusted closes imply. Null for other kinds of record, and for a withdrawn price.
              */
             amount?: Decimal | null;
             /** @description ISO 4217 currency of the amount; null for kinds of record without an amount. */
@@ -1452,7 +1452,7 @@ export interface components {
         };
         /** @description Adjustment factors of one ex-date. Prices before the ex-date are multiplied by these factors. */
         Factor: {
-            /** @description Multiplier for dividends; 1 if there are none. */
+            /** @description Multiplier that accounts for the dividends of this ex-date; 1 if there are no dividends. */
             dividend_factor: components["schemas"]["Exact"];
             /**
              * Format: date
@@ -1540,7 +1540,7 @@ export interface components {
             enterprise_value: number | null;
             /**
              * Format: decimal
-             * @description Earnings per share of twelve months, split-adjusted.
+             * @description Twelve-month earnings per share, split-adjusted.
              */
             eps_ttm: Decimal | null;
             /**
@@ -1555,7 +1555,7 @@ export interface components {
             fcf_payout_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description Free cash flow per share of twelve months.
+             * @description Twelve-month free cash flow per share.
              */
             fcf_per_share: Decimal | null;
             /**
@@ -1629,7 +1629,7 @@ export interface components {
             pb_ratio: Decimal | null;
             /**
              * Format: decimal
-             * @description Price over earnings per share (EPS) of twelve months (R24).
+             * @description Price over twelve-month earnings per share (EPS) (R24).
              */
             pe_ratio: Decimal | null;
             /**
@@ -2974,7 +2974,7 @@ export interface components {
             year_high: Decimal | null;
             /**
              * Format: date
-             * @description Session of `year_high`.
+             * @description Session (trading day) of `year_high`.
              */
             year_high_date: string | null;
             /**
@@ -3014,8 +3014,7 @@ export interface components {
             data_version: string;
             /**
              * Format: date
-             * @description Ex-date of the record. For a figure, the market date for which the values before and after the revision were
-             *     both computed.
+             * @description Ex-date of the record. For a figure, the market date of both values: before and after the revision.
              */
             date: string;
             /** @description Name of the revised field. */
@@ -3500,9 +3499,9 @@ export interface components {
          *     - `forward`: Split into more shares.
          *     - `reverse`: Reverse split into fewer shares.
          *     - `stock_dividend`: Shares of the company paid as a dividend.
-         *     - `spin_off`: Shares of a subsidiary are distributed; price-only.
-         *     - `rights`: Subscription rights are distributed; price-only.
-         *     - `class_distribution`: Shares of another class are distributed; price-only.
+         *     - `spin_off`: Shares of a subsidiary are distributed; the share count does not change.
+         *     - `rights`: Subscription rights are distributed; the share count does not change.
+         *     - `class_distribution`: Shares of another class are distributed; the share count does not change.
          * @enum {string}
          */
         SplitType: "forward" | "reverse" | "stock_dividend" | "spin_off" | "rights" | "class_distribution";
@@ -7401,8 +7400,8 @@ export interface operations {
                  */
                 min_yield?: Decimal;
                 /**
-                 * @description True for securities that pay regular dividends, false for securities that pay none. Neither value selects
-                 *     securities with unknown dividends.
+                 * @description True for securities that pay regular dividends, false for securities that pay none. Securities with unknown
+                 *     dividends match neither value.
                  * @example true
                  */
                 pays_dividend?: boolean;

@@ -119,9 +119,9 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
     """
     reading: str | None = None
-    """Interpretation of `amount`: regular, wholly or partly special, or a dip. Null if the dividend is
-    not declared as regular, is not in the currency of the security's dividend metrics, is
-    cancelled, or is projected.
+    """Interpretation of `amount`: regular, special, partly special, or a dip (below the previous and
+    the next amount). Null if the dividend is not declared as regular, is in another currency than
+    the dividend metrics, is cancelled, or is projected.
 
     One of: regular, special, combined, dip.
     """
@@ -363,9 +363,9 @@ class DividendRow(Struct, frozen=True, kw_only=True):
     capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
     """
     reading: str | None = None
-    """Interpretation of `amount`: regular, wholly or partly special, or a dip. Null if the dividend is
-    not declared as regular, is not in the currency of the security's dividend metrics, is
-    cancelled, or is projected.
+    """Interpretation of `amount`: regular, special, partly special, or a dip (below the previous and
+    the next amount). Null if the dividend is not declared as regular, is in another currency than
+    the dividend metrics, is cancelled, or is projected.
 
     One of: regular, special, combined, dip.
     """
@@ -612,8 +612,9 @@ class ExplainedObservation(Struct, frozen=True, kw_only=True):
     record. With any other value, the metrics do not use the record."""
 
     amount: Decimal | None = None
-    """Declared amount per share of a dividend, implied amount per share of evidence, or closing price.
-    Null for other kinds of record, and for a withdrawn price."""
+    """Amount per share of a dividend, closing price of a price record, or, for evidence, the amount
+    per share that the adjusted closes imply. Null for other kinds of record, and for a withdrawn
+    price."""
     currency: str | None = None
     """ISO 4217 currency of the amount; null for kinds of record without an amount."""
     date: dt.date | None = None
@@ -729,7 +730,7 @@ class Factor(Struct, frozen=True, kw_only=True):
     """Adjustment factors of one ex-date. Prices before the ex-date are multiplied by these factors."""
 
     dividend_factor: Decimal
-    """Multiplier for dividends; 1 if there are none."""
+    """Multiplier that accounts for the dividends of this ex-date; 1 if there are no dividends."""
     ex_date: dt.date
     """Ex-date: first session in which the security trades after the split or without the dividend."""
     split_factor: Decimal
@@ -787,7 +788,7 @@ class FundamentalsRow(Struct, frozen=True, kw_only=True):
     float_shares: int | None = None
     """Freely traded shares."""
     pe_ratio: Decimal | None = None
-    """Price over earnings per share (EPS) of twelve months (R24)."""
+    """Price over twelve-month earnings per share (EPS) (R24)."""
     forward_pe: Decimal | None = None
     """Price over expected earnings per share."""
     peg_ratio: Decimal | None = None
@@ -799,11 +800,11 @@ class FundamentalsRow(Struct, frozen=True, kw_only=True):
     ev_to_ebitda: Decimal | None = None
     """Enterprise value over earnings before interest, taxes, depreciation and amortisation."""
     eps_ttm: Decimal | None = None
-    """Earnings per share of twelve months, split-adjusted."""
+    """Twelve-month earnings per share, split-adjusted."""
     book_value_per_share: Decimal | None = None
     """Book value per share, split-adjusted."""
     fcf_per_share: Decimal | None = None
-    """Free cash flow per share of twelve months."""
+    """Twelve-month free cash flow per share."""
     revenue_ttm: Decimal | None = None
     """Revenue of twelve months."""
     net_income_ttm: Decimal | None = None
@@ -2133,7 +2134,7 @@ class Quote(Struct, frozen=True, kw_only=True):
     year_high: Decimal | None = None
     """Highest split-adjusted intraday price of the last 12 months (R22)."""
     year_high_date: dt.date | None = None
-    """Session of `year_high`."""
+    """Session (trading day) of `year_high`."""
     year_low: Decimal | None = None
     """Lowest split-adjusted intraday price of the last 12 months (R22)."""
     year_low_date: dt.date | None = None
@@ -2183,8 +2184,8 @@ class Revision(Struct, frozen=True, kw_only=True):
     id: str | None = None
     """Id of the dividend or split record; null for a figure."""
     date: dt.date
-    """Ex-date of the record. For a figure, the market date for which the values before and after the
-    revision were both computed."""
+    """Ex-date of the record. For a figure, the market date of both values: before and after the
+    revision."""
     field: str
     """Name of the revised field."""
     before: str | None = None

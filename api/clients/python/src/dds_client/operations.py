@@ -509,8 +509,8 @@ class StocksQuery(TypedDict, total=False):
     min_yield: Decimal | int | str
     """Minimum headline dividend yield, percent."""
     pays_dividend: bool
-    """True for securities that pay regular dividends, false for securities that pay none. Neither
-    value selects securities with unknown dividends."""
+    """True for securities that pay regular dividends, false for securities that pay none. Securities
+    with unknown dividends match neither value."""
     sector: str
     """Sectors by name or slug, comma-separated."""
     sort: str | Sequence[Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "market_cap.asc", "market_cap.desc", "price.asc", "price.desc", "dividend_yield.asc", "dividend_yield.desc"]]
