@@ -169,8 +169,8 @@ async fn cookies_stay_with_this_host_and_away_from_scripts() -> Result<()> {
     Ok(())
 }
 
-/// Sends sign-in attempts. Fails if the statuses or the pages of the responses differ. Returns the median duration, the
-/// status and the page.
+/// Sends sign-in attempts. Fails if the statuses or the pages of the responses differ. Returns the shortest duration,
+/// the status and the page. Other work of the machine lengthens durations, but shortens none.
 async fn refused(api: &Api, attempts: &[(String, &str)]) -> Result<(Duration, u16, String)> {
     let (mut took, mut told) = (vec![], vec![]);
     for (email, password) in attempts {
@@ -179,11 +179,10 @@ async fn refused(api: &Api, attempts: &[(String, &str)]) -> Result<(Duration, u1
         took.push(started.elapsed());
         told.push((page.status, page.text.replace(email.as_str(), "…")));
     }
-    took.sort_unstable();
     told.dedup();
     ensure!(told.len() == 1, "{told:#?}");
     let (status, text) = told.remove(0);
-    Ok((took[took.len() / 2], status, text))
+    Ok((took.into_iter().min().context("no attempt")?, status, text))
 }
 
 #[tokio::test]
