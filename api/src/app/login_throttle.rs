@@ -178,7 +178,7 @@ impl LoginThrottle {
     }
 
     /// Waits until a signed-in user may confirm a change with the password. Attempts for the same account from other
-    /// networks do not delay the confirmation.
+    /// networks do not delay the confirmation. Networks of one IPv6 /48 count as one here.
     pub(crate) async fn wait_for_confirmation(
         &self,
         email: &str,

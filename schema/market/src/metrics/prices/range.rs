@@ -1,7 +1,7 @@
 //! 52-week range, moving averages and average volume, on the as-of date's share basis (R22).
 //!
 //! The 52-week range is the highest and lowest intraday price of the 12 months up to the as-of date. It is adjusted for
-//! splits but not for dividends. If a bar has no high or low, its close is used instead.
+//! splits and price-only actions (R35), but not for dividends. If a bar has no high or low, its close is used instead.
 //!
 //! Moving averages use the newest 50 or 200 closes. They are null with fewer closes. Average volume is the mean of the
 //! newest 30 sessions. Sessions without a volume are left out.
