@@ -110,7 +110,8 @@ pub fn increase_streak(totals: &AnnualTotals, input: &StreakInput<'_>, rules: &S
     }
     // First year from which an increase can be computed.
     let first_base = totals.first_year().map(|first| if totals.is_base(first) { first } else { first + 1 });
-    let reaches_first = first_base == Some(walked.base);
+    // Only spin-off years can be between the year at which counting back stopped and the base.
+    let reaches_first = first_base.is_some_and(|first| (walked.stopped_at..=walked.base).contains(&first));
     let listed_then = listed.zip(totals.first_year()).is_some_and(|(listed, first)| listed >= first);
     Streak {
         years: walked.counted,

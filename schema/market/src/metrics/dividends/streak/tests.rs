@@ -102,6 +102,15 @@ fn a_spin_off_year_does_not_end_a_streak() {
     check(&halved[..4], &[2024], 2, Some(2022));
     check(&[dec!(1), dec!(1.1), dec!(1.2)], &[2024], 2, Some(2023));
     check(&[dec!(1), dec!(0)], &[2024], 0, None);
+    // The streak reaches back over the spin-off year to the first known total.
+    let lower_bound = |amounts: &[Decimal], listed| {
+        let input = StreakInput { running: 2025, listed, spin_offs: &[2023], ..StreakInput::default() };
+        increase_streak(&totals(amounts), &input, &RULES).lower_bound
+    };
+    let since_2022 = [dec!(1), dec!(0.6), dec!(0.7)];
+    assert!(lower_bound(&since_2022, None) && !lower_bound(&since_2022, Some(2022)));
+    assert!(lower_bound(&since_2022[1..], None));
+    assert!(!lower_bound(&[dec!(2), dec!(1), dec!(0.6), dec!(0.7)], None));
 }
 
 #[test]
