@@ -15,4 +15,5 @@ pub mod safety;
 pub mod schedule;
 pub mod status;
 pub mod streak;
+pub mod yield_range;
 pub mod yields;
