@@ -15,7 +15,7 @@ pub(crate) struct ServerUser {
 }
 
 impl ServerUser {
-    /// Finds the user `postgres`, or else the user `nobody`. Returns `None` if the harness does not run as root.
+    /// Finds the user `postgres`, or else an unprivileged user. Returns `None` if the harness does not run as root.
     pub(crate) fn find_if_root() -> Result<Option<ServerUser>> {
         if !is_root() {
             return Ok(None);
