@@ -144,10 +144,17 @@ impl Bars {
 
     /// Copy of the bars at all indexes for which `keep` is true. The copy has the full list of versions, including
     /// unused ones.
-    pub fn filter(&self, keep: impl Fn(usize) -> bool) -> Self {
+    pub fn filter(&self, mut keep: impl FnMut(usize) -> bool) -> Self {
         let mut kept = Self { scale: self.scale, versions: self.versions.clone(), ..Self::default() };
-        let indexes = (0..self.len()).filter(|index| keep(*index));
-        indexes.for_each(|index| kept.push(self.bar(index), self.version[index]));
+        // Adjacent bars are copied together. `start` is the first bar that is not copied yet.
+        let mut start = 0;
+        for index in 0..self.len() {
+            if !keep(index) {
+                kept.extend(self, start..index);
+                start = index + 1;
+            }
+        }
+        kept.extend(self, start..self.len());
         kept
     }
 
@@ -178,7 +185,7 @@ impl Bars {
 
     /// Appends the bars in a range of indexes of another set, without their versions. Both sets must have the same
     /// scale. The caller must append the versions.
-    pub(super) fn extend_columns(&mut self, other: &Self, range: Range<usize>) {
+    pub(crate) fn extend_columns(&mut self, other: &Self, range: Range<usize>) {
         for (column, more) in self.columns_mut().into_iter().zip(other.columns()) {
             column.extend(more, range.clone());
         }
@@ -220,9 +227,11 @@ impl Bars {
         ]
     }
 
-    /// Day number of the newest bar that the vendor did not retract; `None` without such a bar.
+    /// Day number of the newest bar that the vendor did not retract; `None` without such a bar. The bars must be sorted
+    /// by day.
     pub fn last_live_day(&self) -> Option<i32> {
-        (0..self.len()).filter(|index| !self.version_of(*index).retracted).map(|index| self.day[index]).max()
+        let mut newest_first = (0..self.len()).rev();
+        newest_first.find(|index| !self.version_of(*index).retracted).map(|index| self.day[index])
     }
 }
 

@@ -1,9 +1,12 @@
 //! Merge of the bars of all sources day by day. All merged bars have the same number of decimal places.
 
+use std::borrow::Cow;
+use std::ops::Range;
+
 use chrono::NaiveDate;
 
 use crate::bars::{BarVersion, Bars, MISSING};
-use crate::day::date_of;
+use crate::day::{date_of, position_on_or_after};
 use crate::event::{Kind, MINOR_UNIT_PLACES};
 use crate::history::{History, SourcePolicy};
 use crate::metrics::source_preference::{MANUAL, SourceCandidate, preference, range_of, range_starts};
@@ -23,26 +26,43 @@ pub(super) fn minor_places(history: &History) -> u32 {
 /// Merges the bars of all sources day by day. Returns the merged bars, and for each bar the index of its source.
 pub(super) fn pick_by_day(sources: &[Source<'_>], policy: &SourcePolicy) -> (Bars, Vec<usize>) {
     let scale = common_scale(sources);
-    let scaled: Vec<Bars> = sources.iter().map(|source| at_scale(&source.bars, scale)).collect();
+    let scaled: Vec<Cow<'_, Bars>> = sources.iter().map(|source| at_scale(&source.bars, scale)).collect();
     let starts = range_starts(policy, Kind::Price);
     let orders: Vec<Vec<usize>> = starts.iter().map(|start| order_of(sources, policy, *start)).collect();
     let mut bars = Bars { scale, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
     let (mut origin, mut next) = (Vec::new(), vec![0usize; sources.len()]);
-    loop {
-        let upcoming = (0..sources.len()).filter_map(|source| scaled[source].day.get(next[source]).copied());
-        let Some(day) = upcoming.min() else { break };
-        let order = &orders[range_of(&starts, date_of(day))];
-        let has = |source: &usize| scaled[*source].day.get(next[*source]) == Some(&day);
-        if let Some(chosen) = order.iter().copied().find(|source| has(source)) {
-            bars.push(scaled[chosen].bar(next[chosen]), 0);
-            origin.push(chosen);
+    // Adjacent bars of one source are appended together.
+    let (mut run_source, mut run) = (0, 0..0);
+    let mut append = |source: usize, run: Range<usize>| {
+        if !run.is_empty() {
+            origin.resize(origin.len() + run.len(), source);
+            bars.extend_columns(&scaled[source], run);
         }
+    };
+    loop {
+        let day_of = |source: usize| scaled[source].day.get(next[source]).copied();
+        let Some(day) = (0..sources.len()).filter_map(day_of).min() else { break };
+        let order = &orders[range_of(&starts, date_of(day))];
+        let Some(chosen) = order.iter().copied().find(|source| day_of(*source) == Some(day)) else { break };
+        let of_others = (0..sources.len()).filter(|source| *source != chosen).filter_map(day_of).min();
+        let start = next[chosen];
+        if run_source != chosen || run.end != start {
+            append(run_source, std::mem::replace(&mut run, start..start));
+            run_source = chosen;
+        }
+        // Up to the next bar of any other source, the chosen source is the only one.
+        let rest = &scaled[chosen].day[start..];
+        let alone = of_others.map_or(rest.len(), |other| position_on_or_after(rest, other));
+        run.end += alone.max(1);
+        next[chosen] = run.end;
         for source in 0..sources.len() {
             if scaled[source].day.get(next[source]) == Some(&day) {
                 next[source] += 1;
             }
         }
     }
+    append(run_source, run);
+    bars.version = vec![0; bars.len()];
     (bars, origin)
 }
 
@@ -70,7 +90,10 @@ fn common_scale(sources: &[Source<'_>]) -> u32 {
 }
 
 /// Converts bars to `scale` decimal places. Excess digits are rounded half away from zero.
-fn at_scale(bars: &Bars, scale: u32) -> Bars {
+fn at_scale(bars: &Bars, scale: u32) -> Cow<'_, Bars> {
+    if bars.scale == scale {
+        return Cow::Borrowed(bars);
+    }
     let mut bars = bars.clone();
     if bars.scale > scale {
         let excess = bars.scale - scale;
@@ -86,7 +109,7 @@ fn at_scale(bars: &Bars, scale: u32) -> Bars {
         // This cannot happen: every price fits 64 bits at the common scale.
         bars = Bars::default();
     }
-    bars
+    Cow::Owned(bars)
 }
 
 /// Value divided by 10^`digits`, rounded half away from zero. With 19 or more digits, the result is 0.

@@ -213,37 +213,27 @@ fn usable_bars(
     decided: &DecisionIndex<'_>,
     quarantined: &mut Vec<QuarantinedBar>,
 ) -> Bars {
-    let (bars, is_decided) = (&prices.bars, decided.has_prices());
-    let mut kept =
-        Bars { scale: bars.scale + minor_places, versions: bars.versions.clone(), ..Bars::default() };
-    for index in (0..bars.len()).filter(|index| bars.day[*index] <= last_day) {
+    let (bars, is_decided, has_fault) = (&prices.bars, decided.has_prices(), has_fault(&prices.bars));
+    let scale = bars.scale + minor_places;
+    let mut usable = bars.filter(|index| {
         let version = bars.version_of(index);
-        if version.retracted {
-            continue;
+        if bars.day[index] > last_day || version.retracted {
+            return false;
         }
-        let bar = bars.bar(index);
-        let is_faulty = is_faulty(bars, index);
-        let fault =
-            (is_faulty || is_decided).then(|| PriceValues::from_bar(&bar, kept.scale)).and_then(|values| {
-                let confirmed = confirmed_bar(decided, &prices.source, bar.day, values.close);
-                let fault = confirmed.or_else(|| if is_faulty { price_fault(&values) } else { None });
-                fault.map(|(reason, message)| (values.close, reason, message))
-            });
-        match fault {
-            Some((close, reason, message)) => {
-                quarantined.push(QuarantinedBar {
-                    day: bar.day,
-                    source: prices.source.clone(),
-                    line: version.line,
-                    close,
-                    reason,
-                    message,
-                });
-            }
-            None => kept.push(bar, bars.version[index]),
+        let is_faulty = has_fault && is_faulty(bars, index);
+        if !is_faulty && !is_decided {
+            return true;
         }
-    }
-    kept
+        let (day, values) = (bars.day[index], PriceValues::from_bar(&bars.bar(index), scale));
+        let confirmed = confirmed_bar(decided, &prices.source, day, values.close);
+        let fault = confirmed.or_else(|| if is_faulty { price_fault(&values) } else { None });
+        let Some((reason, message)) = fault else { return true };
+        let (source, line, close) = (prices.source.clone(), version.line, values.close);
+        quarantined.push(QuarantinedBar { day, source, line, close, reason, message });
+        false
+    });
+    usable.scale = scale;
+    usable
 }
 
 #[cfg(test)]

@@ -13,6 +13,9 @@ const PLACES: u32 = 10;
 ///
 /// The basis day of a bar is the day up to which the feed adjusted it. A basis day of 0 means `newest`.
 pub(crate) fn raw_bars(bars: Bars, splits: &Splits, newest: NaiveDate) -> Bars {
+    if bars.versions.iter().all(|version| version.basis_day.is_none()) {
+        return bars;
+    }
     let runs = runs(&bars, splits, newest);
     if runs.iter().all(|run| run.prices.is_one() && run.shares.is_one()) {
         return bars;
