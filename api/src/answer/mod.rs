@@ -17,7 +17,8 @@ pub(crate) use required_tier::{Free, Professional, RequiredTier, Starter};
 pub(crate) use response_writer::{BodyWriter, FinishedBody, ResponseWriter};
 
 use axum::response::{IntoResponse, Response};
-use futures::future::LocalBoxFuture;
+use futures::FutureExt;
+use futures::future::{LocalBoxFuture, ready};
 
 use crate::error::ApiError;
 use crate::parameters::Parameters;
@@ -25,24 +26,29 @@ use pending_response::prepare_handler;
 
 impl<G: RequiredTier, P: Parameters> Access<G, P> {
     /// Responds with 304 Not Modified, with a cached body, or with the body that `render` returns.
-    pub(crate) async fn respond<F>(
+    ///
+    /// Only rendering is asynchronous. It is boxed, so that a cache hit does not reserve the space for it.
+    pub(crate) fn respond<F>(
         mut self,
         render: impl FnOnce(HandlerContext<P>) -> F + Send + 'static,
-    ) -> Response
+    ) -> impl Future<Output = Response>
     where
         F: Future<Output = Result<RenderedBody, ApiError>> + Send + 'static,
     {
-        let Some(_in_progress) = self.ordinary.take() else {
+        let Some(in_progress) = self.ordinary.take() else {
             let write = async |context, outlet| write_rendered(outlet, render(context).await?);
-            return Box::pin(self.respond_streaming(write)).await;
+            return self.respond_streaming(write).boxed().right_future();
         };
-        match prepare_handler(self) {
+        let rendering = match prepare_handler(self) {
             Ok((asked, context)) => match asked.cached_response() {
-                Some(kept) => kept,
-                // Boxed, so that a cache hit does not reserve the space for rendering.
-                None => Box::pin(buffered::respond(asked, Box::pin(render(context)))).await,
+                Some(kept) => Err(kept),
+                None => Ok(buffered::respond(asked, Box::pin(render(context)))),
             },
-            Err(response) => response,
+            Err(response) => Err(response),
+        };
+        match rendering {
+            Ok(rendering) => rendering.inspect(move |_| drop(in_progress)).boxed().right_future(),
+            Err(response) => ready(response).left_future(),
         }
     }
 

@@ -7,7 +7,9 @@ use axum::response::Response;
 use crate::parameters::ResponseFormat;
 
 /// `Cache-Control` of a response: the client may cache the response for 60 seconds, shared caches must not.
-const MAX_AGE: &str = "private, max-age=60";
+const MAX_AGE: HeaderValue = HeaderValue::from_static("private, max-age=60");
+const JSON: HeaderValue = HeaderValue::from_static("application/json");
+const CSV: HeaderValue = HeaderValue::from_static("text/csv; charset=utf-8; header=present");
 /// Initial capacity for response headers, including the headers of the middleware.
 const HEADERS: usize = 16;
 
@@ -26,7 +28,7 @@ pub(super) fn not_modified(etag: &HeaderValue) -> Response {
     *response.status_mut() = StatusCode::NOT_MODIFIED;
     let headers = response.headers_mut();
     headers.insert(header::ETAG, etag.clone());
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(MAX_AGE));
+    headers.insert(header::CACHE_CONTROL, MAX_AGE);
     response
 }
 
@@ -47,11 +49,11 @@ pub(super) fn ok_response(
         headers.insert(header::CONTENT_LENGTH, length.into());
     }
     let content_type = match format {
-        ResponseFormat::Json => "application/json",
-        ResponseFormat::Csv => "text/csv; charset=utf-8; header=present",
+        ResponseFormat::Json => JSON,
+        ResponseFormat::Csv => CSV,
     };
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(MAX_AGE));
+    headers.insert(header::CONTENT_TYPE, content_type);
+    headers.insert(header::CACHE_CONTROL, MAX_AGE);
     if let Some(link) = link {
         headers.insert(header::LINK, link.clone());
     }

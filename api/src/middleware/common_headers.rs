@@ -8,8 +8,11 @@ use crate::app::state::App;
 use crate::auth::address_throttle::RemainingCalls;
 use crate::connection::request_id::{REQUEST_ID_HEADER, RequestId};
 
-const VARY: &str = "Authorization, X-API-Key, Accept, Accept-Encoding";
-const VARY_BY_ORIGIN: &str = "Authorization, X-API-Key, Accept, Accept-Encoding, Origin";
+// Constant values are validated when the program is compiled, not once per request.
+const NO_SNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+const VARY: HeaderValue = HeaderValue::from_static("Authorization, X-API-Key, Accept, Accept-Encoding");
+const VARY_BY_ORIGIN: HeaderValue =
+    HeaderValue::from_static("Authorization, X-API-Key, Accept, Accept-Encoding, Origin");
 
 /// Adds the common headers. A header of the same name is replaced.
 pub(super) fn add_common_headers(
@@ -22,8 +25,8 @@ pub(super) fn add_common_headers(
     let vary = if app.settings.cors_allowed_origins.is_empty() { VARY } else { VARY_BY_ORIGIN };
     let target = response.headers_mut();
     target.insert(REQUEST_ID_HEADER, id.to_header_value());
-    target.insert(header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    target.insert(header::VARY, HeaderValue::from_static(vary));
+    target.insert(header::X_CONTENT_TYPE_OPTIONS, NO_SNIFF);
+    target.insert(header::VARY, vary);
     if app.is_draining() {
         // `Connection: close` makes the client open a new connection. The load balancer sends it to another instance.
         target.insert(header::CONNECTION, HeaderValue::from_static("close"));

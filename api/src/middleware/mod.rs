@@ -7,6 +7,7 @@ mod common_headers;
 mod timeout;
 mod trace;
 
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
@@ -20,7 +21,7 @@ use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
 use tower::Service;
 use tower_http::CompressionLevel;
-use tower_http::compression::Compression;
+use tower_http::compression::{Compression, CompressionBody};
 use tracing::Instrument;
 
 use crate::admission::RequestContext;
@@ -97,21 +98,29 @@ pub(crate) async fn handle_request(
 }
 
 /// Calls the router within the deadline. Compresses the response if the request allows it.
-async fn call_router(app: &App, mut router: Router, request: Request) -> Response {
+fn call_router(app: &App, mut router: Router, request: Request) -> impl Future<Output = Response> + use<> {
     // The response timeout begins only after the wait for a permit. The deadline must therefore exceed the sum of the
     // maximum wait and the response timeout.
     let deadline = app.settings.fair_queue_timeout() + app.settings.request_timeout() * 2;
+    if !request.headers().contains_key(header::ACCEPT_ENCODING) {
+        return timeout::with_deadline(deadline, router.call(request)).left_future();
+    }
     let route = tower::service_fn(move |request: Request| {
         timeout::with_deadline(deadline, router.call(request)).map(|mut response| {
             let status = RoutedStatus(response.status());
             response.extensions_mut().insert(status);
-            Ok::<_, std::convert::Infallible>(response)
+            Ok::<_, Infallible>(response)
         })
     });
-    let Ok(response) = Compression::new(route).quality(CompressionLevel::Fastest).call(request).await;
+    let compressed = Compression::new(route).quality(CompressionLevel::Fastest).call(request);
+    compressed.map(|Ok(response)| restore_status(response)).right_future()
+}
+
+/// Undoes the status 406 of the compression layer. The layer sets it for a request that excludes every encoding, but
+/// keeps the body of the router's response.
+fn restore_status(response: Response<CompressionBody<Body>>) -> Response {
     let routed = response.extensions().get().map_or(response.status(), |RoutedStatus(status)| *status);
     match response.status() {
-        // The compression layer sets the status 406, but the body is still that of the successful response.
         StatusCode::NOT_ACCEPTABLE if routed.is_success() || routed.is_redirection() => {
             let message = "Accept-Encoding excludes every encoding; accept identity, gzip, br or zstd";
             ApiError::refused(StatusCode::NOT_ACCEPTABLE, message).into_response()

@@ -1,8 +1,10 @@
 //! Minimum data version of a request. A request can have versions in `min_version`, `If-Min-Version`, the cursor,
 //! `updated_since` and entity tags. The newest of these versions is the minimum.
 
+use axum::http::HeaderName;
+
 /// Header that has the same effect as the parameter `min_version`.
-pub(crate) const MIN_VERSION_HEADER: &str = "if-min-version";
+pub(crate) const MIN_VERSION_HEADER: HeaderName = HeaderName::from_static("if-min-version");
 
 /// Oldest data version that a request accepts. The default accepts every version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

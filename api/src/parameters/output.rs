@@ -1,6 +1,6 @@
 //! `fields`, `format`, `decimals` and `min_version`: output options of every endpoint.
 
-use axum::http::header;
+use axum::http::{HeaderName, header};
 use rust_decimal::Decimal;
 use serde_json::json;
 
@@ -118,8 +118,9 @@ impl ParameterReader<'_> {
     /// Reads the minimum versions in `If-Min-Version` and `If-None-Match`.
     fn read_version_headers(&mut self) {
         let headers = self.headers;
-        let text = |name: &str| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
-        let (named, tags) = (text(MIN_VERSION_HEADER), text(header::IF_NONE_MATCH.as_str()));
+        let text =
+            |name: &HeaderName| headers.get(name).map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let (named, tags) = (text(&MIN_VERSION_HEADER), text(&header::IF_NONE_MATCH));
         if let Some(tags) = tags {
             self.properties.min_version.raise(MinVersion::of_entity_tags(&tags));
         }

@@ -15,8 +15,10 @@ macro_rules! endpoint {
             params(crate::parameters::DocumentedParameters<$parameters>),
             responses((status = 200, description = $description, body = $body), crate::routes::ErrorResponses)
         )]
-        pub(crate) async fn $name(access: crate::answer::Access<$tier, $parameters>) -> axum::response::Response {
-            access.$respond($render).await
+        pub(crate) fn $name(
+            access: crate::answer::Access<$tier, $parameters>,
+        ) -> impl Future<Output = axum::response::Response> {
+            access.$respond($render)
         }
     };
 }

@@ -121,7 +121,7 @@ fn cors(origins: &[String]) -> Option<CorsLayer> {
             header::ACCEPT,
             header::CONTENT_TYPE,
             header::IF_NONE_MATCH,
-            HeaderName::from_static(MIN_VERSION_HEADER),
+            MIN_VERSION_HEADER,
             HeaderName::from_static("mcp-protocol-version"),
             HeaderName::from_static("x-api-key"),
         ])
