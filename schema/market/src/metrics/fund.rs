@@ -1,9 +1,11 @@
 //! Fund rows of an ETF: details, holdings and weights.
 //!
 //! Fund details come from the newest record up to the as-of date. If several sources have a record of that newest date,
-//! the record of the preferred source is used. Missing fields are filled from earlier records of the same source.
+//! the record of the preferred source is used. Missing fields are filled from earlier records of the same source. A
+//! manual record of that date or later overrides the fields that it has.
 //!
-//! The holdings of one date come from one record and are never merged from several records.
+//! The holdings of one date come from one record and are never merged from several records. A manual record comes
+//! first.
 //!
 //! The premium (positive) or discount (negative) is close / net asset value - 1, in percent. The close and the net
 //! asset value must be of the same day.
@@ -16,7 +18,7 @@ use rust_decimal::Decimal;
 
 use super::arithmetic;
 use super::context::DerivationContext;
-use super::source_preference::{SourceCandidate, preference};
+use super::source_preference::{MANUAL, SourceCandidate, preference};
 use crate::decimal::ExactDecimal;
 use crate::event::{Action, Etf, Holding, HoldingSnapshot, Kind, SecurityType};
 use crate::history::{History, Observation};
@@ -42,42 +44,57 @@ pub fn fund(
     if stock.listed.r#type != SecurityType::Etf {
         return None;
     }
-    let records = preferred_by_date(&history.etf, Kind::Etf, context, |etf| etf.as_of);
     let snapshots = preferred_by_date(&history.holdings, Kind::Holding, context, |snapshot| snapshot.as_of);
     let newest = snapshots.last_key_value().map(|(_, snapshot)| *snapshot);
-    let etf = details(&data(&records), stock, metrics, newest);
+    let etf = details(&merged_record(&history.etf, context), stock, metrics, newest);
     let holdings =
         snapshots.values().flat_map(|snapshot| positions(&stock.listed.symbol, snapshot)).collect();
     Some(FundRows { etf, holdings })
 }
 
-/// Observations up to the as-of date, one per date. If several sources have an observation of a date, the preferred
-/// source is used. Retracted observations are left out.
-fn preferred_by_date<'a, T>(
-    observations: &'a [Observation<T>],
+/// Observations up to the as-of date, one per date. If several sources have an observation of a date, the manual one or
+/// that of the preferred source is used. Retracted observations are left out.
+fn preferred_by_date<'a, T: 'a>(
+    observations: impl IntoIterator<Item = &'a Observation<T>>,
     kind: Kind,
     context: &DerivationContext<'_>,
     date: impl Fn(&T) -> NaiveDate,
 ) -> BTreeMap<NaiveDate, &'a Observation<T>> {
-    let known = observations.iter().filter(|o| date(&o.record) <= context.as_of);
+    let known = observations.into_iter().filter(|o| date(&o.record) <= context.as_of);
     let newest = newest_by_key(known.map(|o| ((o.source.as_str(), date(&o.record)), o)));
     let live = newest.into_iter().filter(|(_, o)| o.action == Action::Put);
     let mut live: Vec<(NaiveDate, &Observation<T>)> = live.map(|((_, day), o)| (day, o)).collect();
     live.sort_by_cached_key(|(day, o)| {
         let candidate = SourceCandidate { source: &o.source, observed_at: o.observed_at };
-        Reverse(preference(context.policy, kind, candidate, *day))
+        Reverse((o.source != MANUAL, preference(context.policy, kind, candidate, *day)))
     });
     live.into_iter().collect()
 }
 
-/// Newest record, with missing fields from earlier records of the same source.
-fn data(records: &BTreeMap<NaiveDate, &Observation<Etf>>) -> Option<Etf> {
-    let (_, newest) = records.last_key_value()?;
-    let mut merged = newest.record.clone();
-    for record in records.values().rev().filter(|record| record.source == newest.source) {
-        merged.fill_absent(&record.record);
-    }
+/// Fund details: the newest record of the vendors, with missing fields from earlier records of its source, and the
+/// fields of a manual record that is not older.
+fn merged_record(observations: &[Observation<Etf>], context: &DerivationContext<'_>) -> Option<Etf> {
+    let records = |is_manual: bool| {
+        let chosen = observations.iter().filter(|o| (o.source == MANUAL) == is_manual);
+        preferred_by_date(chosen, Kind::Etf, context, |etf| etf.as_of)
+    };
+    let (vendors, manual) = (records(false), records(true));
+    let newest = vendors.last_key_value().map(|(day, record)| (*day, &record.source));
+    let manual = manual.into_values().next_back();
+    let manual = manual.filter(|manual| newest.is_none_or(|(day, _)| day <= manual.record.as_of));
+    let of_vendor =
+        vendors.values().rev().filter(|record| newest.is_some_and(|(_, source)| record.source == *source));
+    let mut records =
+        manual.into_iter().chain(of_vendor.copied()).map(|record| with_nav_date(&record.record));
+    let mut merged = records.next()?;
+    records.for_each(|record| merged.fill_absent(&record));
     Some(merged)
+}
+
+/// Record with the date of its net asset value. The date is absent if the net asset value is.
+fn with_nav_date(record: &Etf) -> Etf {
+    let nav_date = record.nav.and(record.nav_date.or(Some(record.as_of)));
+    Etf { nav_date, ..record.clone() }
 }
 
 fn details(
@@ -101,7 +118,7 @@ fn details(
         expense_ratio: number(|etf| etf.expense_ratio).map(arithmetic::percent),
         aum: number(|etf| etf.aum).map(arithmetic::amount),
         nav: number(|etf| etf.nav).map(arithmetic::amount),
-        nav_date: data.as_ref().and_then(|etf| etf.nav_date.or(etf.nav.map(|_| etf.as_of))),
+        nav_date: data.as_ref().and_then(|etf| etf.nav_date),
         premium_discount: premium(data.as_ref(), stock),
         distribution_yield_ttm: metrics.yield_ttm,
         sec_yield_30d: number(|etf| etf.sec_yield_30d).map(arithmetic::percent),
@@ -131,7 +148,7 @@ fn details(
 fn premium(data: Option<&Etf>, stock: &Stock) -> Option<ExactDecimal> {
     let etf = data?;
     let nav = arithmetic::keep_positive(etf.nav)?;
-    let same_day = stock.listed.price_date == etf.nav_date.or(Some(etf.as_of));
+    let same_day = stock.listed.price_date == etf.nav_date;
     let close = stock.listed.price.filter(|_| same_day)?;
     let ratio = close.0.checked_div(nav)?.checked_sub(Decimal::ONE)?;
     Some(arithmetic::percent(ratio.checked_mul(Decimal::ONE_HUNDRED)?))
@@ -325,7 +342,21 @@ mod tests {
             vec![old.clone(), new, etf("a 1 -1", "2024-06-28", None, None)],
             (Some(dec!(0.1)), Some("Old")),
         );
-        check(vec![old, etf("a 0 +1", "2024-06-29", Some("0.5"), None)], (Some(dec!(0.1)), Some("Old")));
+        check(
+            vec![old.clone(), etf("a 0 +1", "2024-06-29", Some("0.5"), None)],
+            (Some(dec!(0.1)), Some("Old")),
+        );
+        // A manual record overrides the fields that it has, unless a vendor's record is newer.
+        let manual = |day: &str| etf("manual 0 +1", day, Some("0.7"), None);
+        for day in ["2024-03-29", "2024-06-28"] {
+            check(vec![old.clone(), manual(day)], (Some(dec!(0.7)), Some("Old")));
+        }
+        check(vec![manual("2024-03-28"), old.clone()], (Some(dec!(0.1)), Some("Old")));
+        check(vec![manual("2024-06-28")], (Some(dec!(0.7)), None));
+        check(
+            vec![etf("b 0 +2", "2024-03-29", Some("0.3"), Some("B")), manual("2024-03-29"), old],
+            (Some(dec!(0.7)), Some("B")),
+        );
         assert_eq!(found("stock", Vec::new(), Vec::new()), None);
         assert_eq!(found("etf", Vec::new(), Vec::new()).unwrap().etf.holdings_count, None);
     }
@@ -350,6 +381,11 @@ mod tests {
         );
         assert_eq!(premium(serde_json::json!({ "nav": "0" })), (None, today));
         assert_eq!(premium(serde_json::json!({})), (None, None));
+        // A net asset value from an earlier record keeps its day.
+        let earlier = serde_json::json!({ "symbol": "FUND", "as_of": "2024-05-31", "nav": "40" });
+        let rows = vec![said("a 0 +1", earlier), etf("a 0 +1", "2024-06-28", Some("0.1"), None)];
+        let row = found("etf", rows, Vec::new()).unwrap().etf;
+        assert_eq!((row.premium_discount, row.nav_date), (None, "2024-05-31".parse().ok()));
     }
 
     #[test]
@@ -380,5 +416,10 @@ mod tests {
             (Some(2), Some(dec!(3)))
         );
         assert_eq!(fund.etf.country_weights.0.len(), 1);
+        // A manual snapshot replaces the snapshot of its day.
+        let manual = snapshot("manual 0 +1", "2024-06-28", &["Manual"]);
+        let snapshots = vec![manual, snapshot("a 0 +2", "2024-06-28", &["Vendor"])];
+        let fund = found("etf", Vec::new(), snapshots).unwrap();
+        assert_eq!(fund.holdings.iter().map(|row| row.name.as_str()).collect::<Vec<_>>(), ["Manual"]);
     }
 }

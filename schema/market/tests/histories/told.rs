@@ -82,6 +82,13 @@ fn figures_are_reported_or_follow_from_those_that_are() {
     let row = reported(with(json!({ "reported_currency": "EUR" })));
     assert_eq!(ratios(&row), ["-", "-", "15", "30", "0.25", "3.4"]);
     assert_eq!((row.reported_currency.as_deref(), row.as_of), (Some("EUR"), Some(date("2024-03-31"))));
+    // A reported market cap is used only in the currency of the prices.
+    let cap = |currency: &str| {
+        let figures =
+            json!({ "shares_outstanding": null, "market_cap": "9000", "reported_currency": currency });
+        reported(figures).market_cap
+    };
+    assert_eq!((cap("USD"), cap("EUR")), (Some(9_000), None));
 }
 
 #[test]

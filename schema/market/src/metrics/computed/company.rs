@@ -10,8 +10,8 @@ use crate::metrics::dividends::payout::{
 use crate::metrics::merge::MergedFundamentals;
 use crate::metrics::valuation::{market_cap, per_share, price_to, shares};
 
-/// Company figures, adjusted for splits up to the as-of date, in the currency of the reports. A `market_cap` computed
-/// from the latest close is in the currency of the prices.
+/// Company figures, adjusted for splits up to the as-of date, in the currency of the reports. `market_cap` is in the
+/// currency of the prices: it is computed from the latest close, or reported in this currency.
 #[derive(Debug, Default)]
 pub(crate) struct CompanyFigures {
     pub shares_outstanding: Option<Decimal>,
@@ -48,7 +48,8 @@ pub(crate) fn figures(inputs: &MetricInputs<'_>) -> CompanyFigures {
     CompanyFigures {
         shares_outstanding,
         float_shares: shares(figures.float_shares, *float_as_of, splits, as_of),
-        market_cap: market_cap(inputs.close(), shares_outstanding).or(figures.market_cap),
+        market_cap: market_cap(inputs.close(), shares_outstanding)
+            .or(figures.market_cap.filter(|_| !foreign)),
         eps_ttm,
         ffo_per_share: per_share(figures.ffo_per_share_ttm, *ffo_as_of, splits, as_of),
         book_value_per_share: per_share(figures.book_value_per_share, *book_value_as_of, splits, as_of),
