@@ -291,6 +291,19 @@ fn an_early_split_is_effective_where_the_price_moves() {
 }
 
 #[test]
+fn of_equal_early_splits_a_manual_one_is_used() {
+    let life = Tables {
+        splits: "2024-03-04,1,4 2024-03-05,1,4",
+        prices: "2024-03-01,100 2024-03-04,100 2024-03-05,100 2024-03-06,100 2024-03-07,25 2024-03-08,25",
+        ..Tables::default()
+    };
+    let mut history = life.history();
+    assert_eq!(held(&derived_on("2024-03-08", &history)), ["split 2024-03-05 split_denied"]);
+    history.splits[1].source = "manual".into();
+    assert_eq!(held(&derived_on("2024-03-08", &history)), ["split 2024-03-04 split_denied"]);
+}
+
+#[test]
 fn a_value_spun_off_is_no_jump() {
     let life = Tables {
         dividends: "2024-06-27,50,spin_off",

@@ -15,20 +15,22 @@
 //! A large payment between the bars also moves the price. An example is a special dividend that is paid together with a
 //! share consolidation. If the ratio fits after deduction of the payments, the price does not deny the split.
 //!
-//! If the price denies a split, the security has the flag `split_not_in_price`. The first case that applies decides
-//! what happens to the split:
+//! If the price denies a split, the security has the flag `split_not_in_price`. An excluded split is quarantined as
+//! `split_denied`. The first case that applies decides what happens to the split:
 //! 1. Repetition: another split with the same ratio is at most seven days away. The price moves by the ratio on the
 //!    ex-date of that split. The denied split is excluded. If both splits are between the same two bars, the earlier
 //!    one is excluded.
 //! 2. Early split: the price moves by the ratio in exactly one of the `level.early_sessions` sessions after the
-//!    ex-date. The split becomes effective at that session. If two equal splits would become effective at one session,
-//!    only the first is used.
-//! 3. Exclusion (`split_denied`): the price moved by less than the ratio. Also, |ln(factor)| is above
+//!    ex-date. The split becomes effective at that session. If equal splits would become effective at one session, only
+//!    one is used, and the others are excluded. It is the first manual or released split, or else the first split.
+//! 3. Exclusion: the price moved by less than the ratio. Also, |ln(factor)| is above
 //!    `level.excluded_share` percent of |ln(ratio)|. Here, a ratio above e is used unchanged. The regular amounts and
 //!    the reported share count must not have changed by about the ratio.
 //! 4. No other case applies: the split stays unchanged.
 //!
 //! Repetition and exclusion do not apply to manual records and to splits that a decision released.
+
+use std::collections::BTreeSet;
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -67,8 +69,9 @@ pub(crate) struct SplitEvidence<'a> {
 
 /// Correction of a contradicted split: the price did not move by its ratio.
 enum SplitReview {
-    /// The given ex-date is too early. The split becomes effective at this later session.
-    Early(NaiveDate),
+    /// The given ex-date is too early. The split becomes effective at this later session. `is_kept` is true for a manual
+    /// or released split.
+    Early { effective: NaiveDate, is_kept: bool },
     /// The split is excluded; the text is the reason as a sentence.
     Excluded(String),
 }
@@ -102,8 +105,8 @@ pub(crate) fn review_splits(
 }
 
 fn apply(splits: &mut MergedSplits, reviews: &[(usize, SplitReview)]) -> bool {
-    let mut taken: Vec<(NaiveDate, Ratio)> = Vec::new();
     let reason = QuarantineReason::SplitDenied;
+    let repeated = repeated_early_splits(&splits.splits, reviews);
     let MergedSplits { splits, statuses, quarantined } = splits;
     let mut exclude = |index: usize, message: String| {
         statuses[index] = ObservationStatus::Quarantined(reason);
@@ -117,15 +120,12 @@ fn apply(splits: &mut MergedSplits, reviews: &[(usize, SplitReview)]) -> bool {
                 exclude(split.index, message.clone());
                 false
             }
-            Some(SplitReview::Early(effective)) => {
-                let is_taken =
-                    taken.iter().any(|(day, ratio)| day == effective && is_equal(*ratio, split.ratio));
-                if is_taken {
-                    let message = format!("an equal split already explains the price move on {effective}");
-                    exclude(split.index, message);
-                    return false;
-                }
-                taken.push((*effective, split.ratio));
+            Some(SplitReview::Early { effective, .. }) if repeated.contains(&split.index) => {
+                let message = format!("an equal split already explains the price move on {effective}");
+                exclude(split.index, message);
+                false
+            }
+            Some(SplitReview::Early { effective, .. }) => {
                 split.effective = *effective;
                 true
             }
@@ -133,6 +133,25 @@ fn apply(splits: &mut MergedSplits, reviews: &[(usize, SplitReview)]) -> bool {
     });
     quarantined.sort_by_key(|row| row.index);
     !reviews.is_empty()
+}
+
+/// Indexes of the early splits that are not used, because an equal split becomes effective at the same session.
+fn repeated_early_splits(splits: &[MergedSplit], reviews: &[(usize, SplitReview)]) -> BTreeSet<usize> {
+    let early = splits.iter().filter(|split| !split.cancelled).filter_map(|split| {
+        reviews.iter().find_map(|(index, review)| match review {
+            SplitReview::Early { effective, is_kept } if *index == split.index => {
+                Some((!is_kept, *effective, split))
+            }
+            _ => None,
+        })
+    });
+    let mut early: Vec<(bool, NaiveDate, &MergedSplit)> = early.collect();
+    early.sort_by_key(|(is_excludable, ..)| *is_excludable);
+    let is_repeated = |place: usize| {
+        let (_, day, split) = early[place];
+        early[..place].iter().any(|(_, used, other)| *used == day && is_equal(other.ratio, split.ratio))
+    };
+    (0..early.len()).filter(|place| is_repeated(*place)).map(|place| early[place].2.index).collect()
 }
 
 fn review_split(
@@ -155,7 +174,7 @@ fn review_split(
         _ => {}
     }
     if let Some(effective) = early_session(split, series, evidence.rules) {
-        return Some(SplitReview::Early(effective));
+        return Some(SplitReview::Early { effective, is_kept });
     }
     let (before, after) = bars_around(series, split.ex_date, evidence.rules)?;
     // A split is excluded only if the price moved by less than the ratio.
