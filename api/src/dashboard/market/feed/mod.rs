@@ -40,7 +40,9 @@ async fn show_rows(
     // Use the path as sent, because a symbol may contain an encoded slash.
     let target = caller.uri.path_and_query().and_then(|target| target.as_str().split_once("/v1/"));
     let target = target.map_or(String::new(), |(_, target)| format!("/v1/{target}"));
-    let target = if target.contains("format=") { target } else { with_parameter(&target, "format=csv") };
+    let mut parameters = form_urlencoded::parse(caller.uri.query().unwrap_or_default().as_bytes());
+    let has_format = parameters.any(|(name, _)| name == "format");
+    let target = if has_format { target } else { with_parameter(&target, "format=csv") };
     ask(data, &key, &target, &caller).await
 }
 
