@@ -39,17 +39,15 @@ impl<G: RequiredTier, P: Parameters> Access<G, P> {
             let write = async |context, outlet| write_rendered(outlet, render(context).await?);
             return self.respond_streaming(write).boxed().right_future();
         };
-        let rendering = match prepare_handler(self) {
-            Ok((asked, context)) => match asked.cached_response() {
-                Some(kept) => Err(kept),
-                None => Ok(buffered::respond(asked, Box::pin(render(context)))),
-            },
-            Err(response) => Err(response),
+        let (asked, context) = match prepare_handler(self) {
+            Ok(prepared) => prepared,
+            Err(response) => return ready(response).left_future(),
         };
-        match rendering {
-            Ok(rendering) => rendering.inspect(move |_| drop(in_progress)).boxed().right_future(),
-            Err(response) => ready(response).left_future(),
+        if let Some(kept) = asked.cached_response() {
+            return ready(kept).left_future();
         }
+        let rendered = buffered::respond(asked, Box::pin(render(context)));
+        rendered.inspect(move |_| drop(in_progress)).boxed().right_future()
     }
 
     /// Responds with the body that `write` produces. JSON above 1 MiB is streamed (sent while it is rendered) if the
