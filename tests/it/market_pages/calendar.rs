@@ -106,6 +106,11 @@ async fn an_address_with_a_key_is_charged_limited_and_ended() -> Result<()> {
     let call = world.api.get("/v1/dividends/history?symbols=COLA&format=csv", Some(&key)).await?;
     assert_eq!(sheet.text, call.text());
     assert_eq!(sheet.header("x-quota-remaining"), "4998");
+    // Only the parameter `format` decides the format.
+    for (query, media_type) in [("q=format=x", "text/csv"), ("q=COLA&format=json", "application/json")] {
+        let found = program.get(&format!("/feed/{key}/v1/search?{query}")).await?;
+        assert!(found.header("content-type").starts_with(media_type), "{query}: {}", found.text);
+    }
     for path in ["calendar.ics?symbols=COLA", "v1/stocks"] {
         let refused = program.get(&format!("/feed/dds_live_wrong/{path}")).await?;
         assert_eq!(refused.status, 401, "{path}: {}", refused.text);
