@@ -142,8 +142,8 @@ impl Bars {
         bars
     }
 
-    /// Copy of the bars at all indexes for which `keep` is true. The copy has the full list of versions, including
-    /// unused ones.
+    /// Copy of the bars at all indexes for which `keep` is true. `keep` is called once per index, in order. The copy has
+    /// the full list of versions, including unused ones.
     pub fn filter(&self, mut keep: impl FnMut(usize) -> bool) -> Self {
         let mut kept = Self { scale: self.scale, versions: self.versions.clone(), ..Self::default() };
         // Adjacent bars are copied together. `start` is the first bar that is not copied yet.

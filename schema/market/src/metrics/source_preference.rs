@@ -39,13 +39,14 @@ pub struct SourceCandidate<'a> {
 
 /// Sort key of a source on a day. The source with the smallest key is preferred.
 ///
-/// Sources are sorted by rank, then by newest observation (the latest first), then by name.
+/// The source `manual` comes first. Vendors are sorted by rank, then by newest observation (the latest first), then by
+/// name.
 pub(crate) fn preference<'a>(
     policy: &SourcePolicy,
     kind: Kind,
     candidate: SourceCandidate<'a>,
     day: NaiveDate,
-) -> (bool, Option<i32>, Reverse<DateTime<Utc>>, &'a str) {
+) -> (bool, bool, Option<i32>, Reverse<DateTime<Utc>>, &'a str) {
     let of_day = rules(policy, kind).filter(|rule| {
         rule.source == candidate.source
             && rule.from.is_none_or(|from| from <= day)
@@ -53,7 +54,7 @@ pub(crate) fn preference<'a>(
     });
     let rank = of_day.map(|rule| rule.rank).min();
     // Sources without a rule come last.
-    (rank.is_none(), rank, Reverse(candidate.observed_at), candidate.source)
+    (candidate.source != MANUAL, rank.is_none(), rank, Reverse(candidate.observed_at), candidate.source)
 }
 
 /// Source that is preferred on a day; `None` without candidates.

@@ -9,7 +9,7 @@ use crate::bars::{BarVersion, Bars, MISSING};
 use crate::day::{date_of, position_on_or_after};
 use crate::event::{Kind, MINOR_UNIT_PLACES};
 use crate::history::{History, SourcePolicy};
-use crate::metrics::source_preference::{MANUAL, SourceCandidate, preference, range_of, range_starts};
+use crate::metrics::source_preference::{SourceCandidate, preference, range_of, range_starts};
 
 /// Source with its usable bars, converted to raw (unadjusted) prices.
 pub(super) struct Source<'a> {
@@ -68,10 +68,7 @@ pub(super) fn pick_by_day(sources: &[Source<'_>], policy: &SourcePolicy) -> (Bar
 
 fn order_of(sources: &[Source<'_>], policy: &SourcePolicy, day: NaiveDate) -> Vec<usize> {
     let mut order: Vec<usize> = (0..sources.len()).collect();
-    order.sort_by_key(|index| {
-        let candidate = sources[*index].candidate;
-        (candidate.source != MANUAL, preference(policy, Kind::Price, candidate, day))
-    });
+    order.sort_by_key(|index| preference(policy, Kind::Price, sources[*index].candidate, day));
     order
 }
 

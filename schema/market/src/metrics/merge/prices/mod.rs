@@ -213,14 +213,14 @@ fn usable_bars(
     decided: &DecisionIndex<'_>,
     quarantined: &mut Vec<QuarantinedBar>,
 ) -> Bars {
-    let (bars, is_decided, has_fault) = (&prices.bars, decided.has_prices(), has_fault(&prices.bars));
+    let (bars, is_decided, may_be_faulty) = (&prices.bars, decided.has_prices(), has_fault(&prices.bars));
     let scale = bars.scale + minor_places;
     let mut usable = bars.filter(|index| {
         let version = bars.version_of(index);
         if bars.day[index] > last_day || version.retracted {
             return false;
         }
-        let is_faulty = has_fault && is_faulty(bars, index);
+        let is_faulty = may_be_faulty && is_faulty(bars, index);
         if !is_faulty && !is_decided {
             return true;
         }
