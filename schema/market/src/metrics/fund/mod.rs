@@ -1,28 +1,21 @@
-//! Fund rows of an ETF: details, holdings and weights.
-//!
-//! Fund details come from the newest record up to the as-of date. If several sources have a record of that newest date,
-//! the record of the preferred source is used. Missing fields are filled from earlier records of the same source. A
-//! manual record of that date or later overrides the fields that it has.
-//!
-//! The holdings of one date come from one record and are never merged from several records. A manual record comes
-//! first.
+//! Fund rows of an ETF: details, holdings and weights. [`records`] chooses the records from which they are derived.
 //!
 //! The premium (positive) or discount (negative) is close / net asset value - 1, in percent. The close and the net
 //! asset value must be of the same day.
 
+mod records;
+
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-use chrono::NaiveDate;
+use records::{merged_record, preferred_by_date};
 use rust_decimal::Decimal;
 
 use super::arithmetic;
 use super::context::DerivationContext;
-use super::source_preference::{MANUAL, SourceCandidate, preference};
 use crate::decimal::ExactDecimal;
-use crate::event::{Action, Etf, Holding, HoldingSnapshot, Kind, SecurityType};
+use crate::event::{Etf, Holding, HoldingSnapshot, Kind, SecurityType};
 use crate::history::{History, Observation};
-use crate::observation::newest_by_key;
 use crate::row::{CountryWeight, EtfRow, HoldingRow, JsonColumn, Metrics, SectorWeight, Stock};
 
 /// Rows that only ETFs have: the fund details and the holdings.
@@ -50,51 +43,6 @@ pub fn fund(
     let holdings =
         snapshots.values().flat_map(|snapshot| positions(&stock.listed.symbol, snapshot)).collect();
     Some(FundRows { etf, holdings })
-}
-
-/// Observations up to the as-of date, one per date. If several sources have an observation of a date, the manual one or
-/// that of the preferred source is used. Retracted observations are left out.
-fn preferred_by_date<'a, T: 'a>(
-    observations: impl IntoIterator<Item = &'a Observation<T>>,
-    kind: Kind,
-    context: &DerivationContext<'_>,
-    date: impl Fn(&T) -> NaiveDate,
-) -> BTreeMap<NaiveDate, &'a Observation<T>> {
-    let known = observations.into_iter().filter(|o| date(&o.record) <= context.as_of);
-    let newest = newest_by_key(known.map(|o| ((o.source.as_str(), date(&o.record)), o)));
-    let live = newest.into_iter().filter(|(_, o)| o.action == Action::Put);
-    let mut live: Vec<(NaiveDate, &Observation<T>)> = live.map(|((_, day), o)| (day, o)).collect();
-    live.sort_by_cached_key(|(day, o)| {
-        let candidate = SourceCandidate { source: &o.source, observed_at: o.observed_at };
-        Reverse((o.source != MANUAL, preference(context.policy, kind, candidate, *day)))
-    });
-    live.into_iter().collect()
-}
-
-/// Fund details: the newest record of the vendors, with missing fields from earlier records of its source, and the
-/// fields of a manual record that is not older.
-fn merged_record(observations: &[Observation<Etf>], context: &DerivationContext<'_>) -> Option<Etf> {
-    let records = |is_manual: bool| {
-        let chosen = observations.iter().filter(|o| (o.source == MANUAL) == is_manual);
-        preferred_by_date(chosen, Kind::Etf, context, |etf| etf.as_of)
-    };
-    let (vendors, manual) = (records(false), records(true));
-    let newest = vendors.last_key_value().map(|(day, record)| (*day, &record.source));
-    let manual = manual.into_values().next_back();
-    let manual = manual.filter(|manual| newest.is_none_or(|(day, _)| day <= manual.record.as_of));
-    let of_vendor =
-        vendors.values().rev().filter(|record| newest.is_some_and(|(_, source)| record.source == *source));
-    let mut records =
-        manual.into_iter().chain(of_vendor.copied()).map(|record| with_nav_date(&record.record));
-    let mut merged = records.next()?;
-    records.for_each(|record| merged.fill_absent(&record));
-    Some(merged)
-}
-
-/// Record with the date of its net asset value. The date is absent if the net asset value is.
-fn with_nav_date(record: &Etf) -> Etf {
-    let nav_date = record.nav.and(record.nav_date.or(Some(record.as_of)));
-    Etf { nav_date, ..record.clone() }
 }
 
 fn details(
@@ -242,6 +190,7 @@ mod tests {
         assert_eq!(names, ["C", "A", "B"]);
     }
 
+    use crate::event::Action;
     use crate::metrics::{DerivedRows, Rules, derive};
     use chrono::DateTime;
 
