@@ -295,9 +295,42 @@ fn reconnect_pauses() -> backon::ExponentialBackoff {
         .build()
 }
 
-/// Returns when the server does not reply to a heartbeat within [`BEAT_TIMEOUT`].
+/// Returns when the server does not reply to a heartbeat within [`BEAT_TIMEOUT`]. An error is a reply too: if the
+/// connection ended, its driver reports this.
 async fn wait_until_unresponsive(client: &Client) {
-    while let Ok(Ok(_)) = tokio::time::timeout(BEAT_TIMEOUT, client.simple_query("")).await {
+    while tokio::time::timeout(BEAT_TIMEOUT, client.simple_query("")).await.is_ok() {
         tokio::time::sleep(BEAT).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncWriteExt, DuplexStream};
+    use tokio_postgres::tls::NoTlsStream;
+    use tokio_postgres::{Connection, NoTls};
+
+    use super::*;
+
+    /// Opens a connection to a server that accepts the sign-in and then replies to nothing.
+    async fn connect_to_silent_server() -> (Client, Connection<DuplexStream, NoTlsStream>, DuplexStream) {
+        let (local, mut server) = tokio::io::duplex(1_024);
+        // The messages AuthenticationOk and ReadyForQuery.
+        server.write_all(b"R\0\0\0\x08\0\0\0\0Z\0\0\0\x05I").await.unwrap();
+        let (client, driver) = Config::new().user("u").connect_raw(local, NoTls).await.unwrap();
+        (client, driver, server)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_a_missing_reply_makes_a_server_unresponsive() {
+        let (client, driver, _server) = connect_to_silent_server().await;
+        let driving = tokio::spawn(driver);
+        let started = tokio::time::Instant::now();
+        wait_until_unresponsive(&client).await;
+        assert_eq!(started.elapsed(), BEAT_TIMEOUT);
+        // A lost connection is not an unresponsive server: the reads of its generation may open a new connection.
+        driving.abort();
+        let _ = driving.await;
+        let waited = tokio::time::timeout(BEAT_TIMEOUT * 10, wait_until_unresponsive(&client)).await;
+        assert!(waited.is_err());
     }
 }
