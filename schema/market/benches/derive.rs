@@ -3,14 +3,16 @@
 //!
 //! ```sh
 //! cargo bench -p market --bench derive -- --symbols 10000 --years 30
+//! # A second source with the whole history:
+//! cargo bench -p market --bench derive -- --symbols 10000 --years 30 --second-source whole
 //! ```
 
 #![expect(clippy::print_stdout, reason = "the figures are the program's output")]
 
 use std::time::Instant;
 
-use chrono::{DateTime, Datelike, NaiveDate};
-use clap::Parser;
+use chrono::{DateTime, NaiveDate};
+use clap::{Parser, ValueEnum};
 use market::bars::{Bar, BarVersion, Bars, MISSING};
 use market::day::day_number;
 use market::event::Action;
@@ -21,6 +23,9 @@ use market::symbol::Symbol;
 use rust_decimal::Decimal;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+
+/// Calendar year of the newest bars.
+const LAST_YEAR: i32 = 2024;
 
 /// Measures the time that deriving all metrics takes.
 #[derive(Debug, Parser)]
@@ -34,9 +39,23 @@ struct Arguments {
     /// Number of distinct histories, which the securities share
     #[arg(long, default_value_t = 200)]
     distinct: usize,
+    /// Bars of a second source; no second source if absent
+    #[arg(long, value_enum)]
+    second_source: Option<SecondSource>,
     /// Passed by `cargo bench`; without effect
     #[arg(long, hide = true)]
     bench: bool,
+}
+
+/// Bars of a second source. They agree with the bars of the first source.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum SecondSource {
+    /// All bars
+    Whole,
+    /// Every other bar, and the first source has only the rest
+    Alternating,
+    /// The newest bar
+    Newest,
 }
 
 /// Pseudorandom numbers from a fixed seed, so that every run has the same market.
@@ -86,7 +105,27 @@ fn bars(random: &mut Random, sessions: &[NaiveDate], splits: &[NaiveDate]) -> Ba
     bars
 }
 
-fn history(number: usize, sessions: &[NaiveDate], first: i32, last: i32) -> anyhow::Result<History> {
+/// Prices of all sources of a security. `bars` is the whole history.
+fn prices(bars: Bars, second: Option<SecondSource>) -> Vec<SourceBars> {
+    let source =
+        |source: &str, bars: Bars| SourceBars { source: source.into(), bars, closes_only: Vec::new() };
+    let is_newest = |index: usize| index + 1 == bars.len();
+    match second {
+        None => vec![source("bench", bars)],
+        Some(SecondSource::Whole) => vec![source("bench", bars.clone()), source("second", bars)],
+        Some(SecondSource::Alternating) => vec![
+            source("bench", bars.filter(|index| index % 2 == 0)),
+            source("second", bars.filter(|index| index % 2 == 1)),
+        ],
+        Some(SecondSource::Newest) => {
+            let newest = bars.filter(is_newest);
+            vec![source("bench", bars), source("second", newest)]
+        }
+    }
+}
+
+fn history(number: usize, sessions: &[NaiveDate], arguments: &Arguments) -> anyhow::Result<History> {
+    let (first, last) = years(arguments);
     let mut random = Random(number as u64 + 1);
     let symbol = format!("S{number}");
     let date =
@@ -114,6 +153,7 @@ fn history(number: usize, sessions: &[NaiveDate], first: i32, last: i32) -> anyh
     };
     let security = json!({ "symbol": symbol, "name": symbol, "type": "stock", "currency": "USD", "status": "active",
                            "sector": "Industrials", "former_symbols": [], "indexes": ["sp500"] });
+    let bars = bars(&mut random, sessions, &splits);
     Ok(History {
         symbol: Symbol::parse(&symbol)?,
         former_symbols: Vec::new(),
@@ -126,24 +166,25 @@ fn history(number: usize, sessions: &[NaiveDate], first: i32, last: i32) -> anyh
         decisions: Vec::new(),
         evidence: Vec::new(),
         dividend_feeds: market::history::DividendFeeds::default(),
-        prices: vec![SourceBars {
-            source: "bench".into(),
-            bars: bars(&mut random, sessions, &splits),
-            closes_only: Vec::new(),
-        }],
+        prices: prices(bars, arguments.second_source),
     })
+}
+
+/// First and last calendar year of the bars.
+fn years(arguments: &Arguments) -> (i32, i32) {
+    (LAST_YEAR + 1 - arguments.years, LAST_YEAR)
 }
 
 fn main() -> anyhow::Result<()> {
     let arguments = Arguments::parse();
-    let as_of: NaiveDate = "2024-12-31".parse()?;
-    let (first, last) = (as_of.year() + 1 - arguments.years, as_of.year());
+    let (first, last) = years(&arguments);
+    let as_of = NaiveDate::from_ymd_opt(last, 12, 31).unwrap_or_default();
     let start = NaiveDate::from_ymd_opt(first, 1, 1).unwrap_or_default();
     let sessions: Vec<NaiveDate> =
         start.iter_days().take_while(|day| *day <= as_of).filter(|day| is_session(*day)).collect();
     let distinct = arguments.distinct.clamp(1, arguments.symbols.max(1));
     let histories: Vec<History> =
-        (0..distinct).map(|number| history(number, &sessions, first, last)).collect::<anyhow::Result<_>>()?;
+        (0..distinct).map(|number| history(number, &sessions, &arguments)).collect::<anyhow::Result<_>>()?;
     let policy = SourcePolicy::default();
     let months = benchmark(&histories[0], as_of, &policy, &Rules::DEFAULT);
     let market = DerivationContext {

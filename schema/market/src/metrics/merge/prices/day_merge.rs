@@ -1,15 +1,14 @@
 //! Merge of the bars of all sources day by day. All merged bars have the same number of decimal places.
 
 use std::borrow::Cow;
-use std::ops::Range;
 
 use chrono::NaiveDate;
 
 use crate::bars::{BarVersion, Bars, MISSING};
-use crate::day::{date_of, position_on_or_after};
+use crate::day::day_number;
 use crate::event::{Kind, MINOR_UNIT_PLACES};
 use crate::history::{History, SourcePolicy};
-use crate::metrics::source_preference::{SourceCandidate, preference, range_of, range_starts};
+use crate::metrics::source_preference::{SourceCandidate, preference, range_starts};
 
 /// Source with its usable bars, converted to raw (unadjusted) prices.
 pub(super) struct Source<'a> {
@@ -23,47 +22,47 @@ pub(super) fn minor_places(history: &History) -> u32 {
     unit.map_or(0, |_| MINOR_UNIT_PLACES)
 }
 
+/// Bar of a source.
+#[derive(Clone, Copy)]
+struct Pick {
+    day: i32,
+    source: usize,
+    /// Index of the bar in its source.
+    index: usize,
+}
+
 /// Merges the bars of all sources day by day. Returns the merged bars, and for each bar the index of its source.
 pub(super) fn pick_by_day(sources: &[Source<'_>], policy: &SourcePolicy) -> (Bars, Vec<usize>) {
     let scale = common_scale(sources);
     let scaled: Vec<Cow<'_, Bars>> = sources.iter().map(|source| at_scale(&source.bars, scale)).collect();
-    let starts = range_starts(policy, Kind::Price);
-    let orders: Vec<Vec<usize>> = starts.iter().map(|start| order_of(sources, policy, *start)).collect();
+    let picks = preferred_bars(sources, &scaled, policy);
     let mut bars = Bars { scale, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
-    let (mut origin, mut next) = (Vec::new(), vec![0usize; sources.len()]);
-    // Adjacent bars of one source are appended together.
-    let (mut run_source, mut run) = (0, 0..0);
-    let mut append = |source: usize, run: Range<usize>| {
-        if !run.is_empty() {
-            origin.resize(origin.len() + run.len(), source);
-            bars.extend_columns(&scaled[source], run);
-        }
-    };
-    loop {
-        let day_of = |source: usize| scaled[source].day.get(next[source]).copied();
-        let Some(day) = (0..sources.len()).filter_map(day_of).min() else { break };
-        let order = &orders[range_of(&starts, date_of(day))];
-        let Some(chosen) = order.iter().copied().find(|source| day_of(*source) == Some(day)) else { break };
-        let of_others = (0..sources.len()).filter(|source| *source != chosen).filter_map(day_of).min();
-        let start = next[chosen];
-        if run_source != chosen || run.end != start {
-            append(run_source, std::mem::replace(&mut run, start..start));
-            run_source = chosen;
-        }
-        // Up to the next bar of any other source, the chosen source is the only one.
-        let rest = &scaled[chosen].day[start..];
-        let alone = of_others.map_or(rest.len(), |other| position_on_or_after(rest, other));
-        run.end += alone.max(1);
-        next[chosen] = run.end;
-        for source in 0..sources.len() {
-            if scaled[source].day.get(next[source]) == Some(&day) {
-                next[source] += 1;
-            }
+    bars.reserve(picks.len());
+    // Adjacent bars of one source are copied together.
+    for run in picks.chunk_by(|pick, next| pick.source == next.source && pick.index + 1 == next.index) {
+        bars.extend_columns(&scaled[run[0].source], run[0].index..run[0].index + run.len());
+    }
+    bars.version = vec![0; bars.len()];
+    (bars, picks.iter().map(|pick| pick.source).collect())
+}
+
+/// Bar of the most preferred source for each day.
+fn preferred_bars(sources: &[Source<'_>], scaled: &[Cow<'_, Bars>], policy: &SourcePolicy) -> Vec<Pick> {
+    let starts = range_starts(policy, Kind::Price);
+    let mut picks: Vec<Pick> = Vec::with_capacity(scaled.iter().map(|bars| bars.len()).sum());
+    for (place, start) in starts.iter().enumerate() {
+        let end = starts.get(place + 1).map_or(i32::MAX, |end| day_number(*end));
+        for source in order_of(sources, policy, *start) {
+            let days = &scaled[source].day;
+            let first = days.partition_point(|day| *day < day_number(*start));
+            let of_range = days.iter().enumerate().skip(first).take_while(|(_, day)| **day < end);
+            picks.extend(of_range.map(|(index, day)| Pick { day: *day, source, index }));
         }
     }
-    append(run_source, run);
-    bars.version = vec![0; bars.len()];
-    (bars, origin)
+    // A stable sort keeps the bars of a day in the order of preference.
+    picks.sort_by_key(|pick| pick.day);
+    picks.dedup_by_key(|pick| pick.day);
+    picks
 }
 
 fn order_of(sources: &[Source<'_>], policy: &SourcePolicy, day: NaiveDate) -> Vec<usize> {
