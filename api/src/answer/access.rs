@@ -99,7 +99,8 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
         let mut generation = app.projection.pin_version(&read.properties.min_version).await;
         if let (Ok(served), Some(named)) = (&generation, read.properties.named_generation)
             && served.id != named
-            && let Some(kept) = app.projection.pin_kept(served, named).await
+            // Boxed, like the facet index above.
+            && let Some(kept) = Box::pin(app.projection.pin_kept(served, named)).await
         {
             generation = Ok(kept);
         }

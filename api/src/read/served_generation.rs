@@ -82,7 +82,9 @@ impl ServedGeneration {
     /// Connection with the search path of this generation.
     pub(crate) async fn client(&self) -> Result<Object, QueryError> {
         if self.expensive.is_some() {
-            return self.run_while_responsive(async { Ok::<_, QueryError>(self.pool.get().await?) }).await;
+            // Boxed, because every future that reads would reserve the 3 KB of the pool's future.
+            let taken = Box::pin(self.pool.get());
+            return self.run_while_responsive(async { Ok::<_, QueryError>(taken.await?) }).await;
         }
         // A task on a worker thread opens the connection. Expensive requests run on low-priority threads, and the
         // threads that tokio starts for name resolution would inherit the low priority.
