@@ -2,6 +2,7 @@
 //! the API serves the new data.
 
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
@@ -29,6 +30,7 @@ pub(crate) async fn live(
     app: &TestApp,
     arguments: &Arguments,
     market: &Market,
+    folder: &Path,
     until: NaiveDate,
 ) -> Result<()> {
     let least = Yardstick::measure(app).await?;
@@ -57,6 +59,10 @@ pub(crate) async fn live(
     projector.wait(PATIENCE).await?;
     let _projector = app.spawn(Program::Projector, &["run"]).await?;
     live.day("first day after a restart", "bench", "").await?;
+    live.whole_second_history(folder).await?;
+    for (name, source) in [("day with two whole histories", "bench"), ("day of the other source", "whole")] {
+        live.day(name, source, "").await?;
+    }
     Ok(())
 }
 
@@ -172,6 +178,18 @@ impl Live<'_> {
             facts as f64 / 1e6,
             superseded as f64 / facts as f64 * 100.0
         );
+        Ok(())
+    }
+
+    /// Loads the files of the whole market again, as another source, and then a day. Prints the time until this day is
+    /// served: the projector has then applied the whole history too.
+    async fn whole_second_history(&mut self, folder: &Path) -> Result<()> {
+        let started = Instant::now();
+        self.load(&folder.display().to_string(), "whole").await?;
+        let in_log = started.elapsed().as_secs_f64();
+        self.day("  and the day after it", "bench", "").await?;
+        let seconds = started.elapsed().as_secs_f64();
+        println!("{:32} {seconds:>8.2} s, {in_log:.2} s into the log", "live: a second whole history");
         Ok(())
     }
 

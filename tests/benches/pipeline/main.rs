@@ -110,7 +110,7 @@ async fn main() -> Result<()> {
     for generation in ["2", "3"] {
         app.projector(&["drop", generation]).await?.success()?;
     }
-    live::live(&app, &arguments, &market, until).await
+    live::live(&app, &arguments, &market, &folder, until).await
 }
 
 async fn generate(app: &TestApp, arguments: &Arguments, folder: &Path, until: NaiveDate) -> Result<Timed> {
