@@ -39,7 +39,7 @@ pub struct StreamSettings {
 
 /// Oldest supported version of the NATS server.
 pub const MINIMUM_SERVER: (u64, u64) = (2, 10);
-/// Retry policy for opening the stream if the server does not answer the request.
+/// Retry policy for opening the stream if the server does not answer the request, or cannot create the stream.
 const RETRIES: ConstantBuilder =
     ConstantBuilder::new().with_delay(Duration::from_millis(500)).with_max_times(4);
 /// Deduplication window: the time within which JetStream drops a message with a repeated id.
@@ -70,6 +70,8 @@ pub enum StreamError {
         "cannot open stream {stream}: {source}; check that the server runs with JetStream (nats-server -js)"
     )]
     Unanswered { stream: String, source: GetStreamError },
+    #[error("cannot create stream {stream}: {source}; the cause is in the log of the NATS server")]
+    NotCreated { stream: String, source: CreateStreamError },
     #[error(
         "cannot use stream {stream}: its subjects overlap ({subjects} belong to {other}); a new NATS_STREAM also needs a new NATS_SUBJECT_PREFIX"
     )]
@@ -89,7 +91,7 @@ pub enum StreamError {
 impl StreamError {
     /// True if a retry may succeed, because the error is temporary.
     fn is_transient(&self) -> bool {
-        matches!(self, Self::Unanswered { .. })
+        matches!(self, Self::Unanswered { .. } | Self::NotCreated { .. })
     }
 }
 
@@ -133,7 +135,8 @@ impl StreamSettings {
 
     /// Opens the stream. If it does not exist, creates it with a new identity.
     ///
-    /// Unanswered requests are retried, because a cluster that lost a node must first elect a new leader.
+    /// Unanswered requests are retried, because a cluster that lost a node must first elect a new leader. A failed
+    /// creation is retried too, because the server can fail while it deletes another stream.
     pub async fn open(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
         let opened = (|| self.open_once(context)).retry(RETRIES).when(StreamError::is_transient).await?;
         warn_of_compression(&opened);
@@ -202,6 +205,9 @@ impl StreamSettings {
                     other.map_or_else(|_| "another stream".to_owned(), |name| format!("stream {name}"));
                 let subjects = self.all_subjects();
                 StreamError::SubjectsOverlap { stream: self.nats_stream.clone(), subjects, other }
+            }
+            CreateStreamErrorKind::JetStream(cause) if cause.error_code() == ErrorCode::STREAM_CREATE => {
+                StreamError::NotCreated { stream: self.nats_stream.clone(), source: error }
             }
             _ => self.unavailable(error),
         }
