@@ -35,8 +35,8 @@ pub(crate) struct GenerationCache {
     pub is_new: bool,
     pub served: HashMap<Symbol, PublishedFingerprints>,
     pub sectors: SectorMembers,
-    /// Securities for which all columns of the bars must be loaded, for example because they have several price
-    /// sources.
+    /// Securities for which all columns of the bars must be loaded, for example because the bars of several sources are
+    /// used in one year.
     pub full_bars: HashSet<Symbol>,
 }
 

@@ -10,7 +10,7 @@ use foldhash::quality::FixedState;
 use market::bars::{Bars, MISSING};
 use market::day::{date_of, day_number};
 use market::decimal::ExactDecimal;
-use market::history::{History, SourcePolicy};
+use market::history::{History, SourceBars, SourcePolicy};
 use market::metrics::{
     CloseSeries, Derivation, DerivationContext, DerivedRows, Rules, derive, explain, total_return,
 };
@@ -154,7 +154,13 @@ fn years_of(bars: &Bars) -> BTreeMap<i32, Bars> {
 /// `served`, except the newest `newest_years` years.
 fn with_closes_only(history: &History, served: &BTreeMap<i32, Bars>, newest_years: i32) -> History {
     let mut brief = history.clone();
-    let [prices] = brief.prices.as_mut_slice() else { return brief };
+    for prices in &mut brief.prices {
+        blank_served_years(prices, served, newest_years);
+    }
+    brief
+}
+
+fn blank_served_years(prices: &mut SourceBars, served: &BTreeMap<i32, Bars>, newest_years: i32) {
     let stored = years_of(&prices.bars);
     let newest = stored.keys().max().copied().unwrap_or_default();
     let kept = stored
@@ -170,7 +176,50 @@ fn with_closes_only(history: &History, served: &BTreeMap<i32, Bars>, newest_year
         let values = blanked(&mut column.iter());
         *column = values.into();
     }
-    brief
+}
+
+/// Second source, as a variant of the first.
+#[derive(Debug, Clone)]
+struct SecondSource {
+    name: &'static str,
+    /// The second source lacks every bar whose index is a multiple of this number; 0 if it lacks none.
+    lacks_every: usize,
+    /// The second source has another volume at every multiple of this index; 0 if all bars are equal.
+    differs_every: usize,
+    /// True if the close of these bars differs too.
+    closes_differ: bool,
+    /// True if the served bars were derived without the second source.
+    is_new: bool,
+}
+
+fn second_source() -> impl Strategy<Value = SecondSource> {
+    let name = prop::sample::select(vec!["0", "z"]);
+    let every = || prop_oneof![2 => Just(0usize), 1 => 1usize..40];
+    (name, every(), every(), any::<bool>(), any::<bool>()).prop_map(
+        |(name, lacks_every, differs_every, closes_differ, is_new)| SecondSource {
+            name,
+            lacks_every,
+            differs_every,
+            closes_differ,
+            is_new,
+        },
+    )
+}
+
+impl SecondSource {
+    fn add_to(&self, mut history: History) -> History {
+        let Some(first) = history.prices.first() else { return history };
+        let is_multiple = |index: usize, every: usize| every > 0 && index.is_multiple_of(every);
+        let mut bars = first.bars.filter(|index| !is_multiple(index, self.lacks_every));
+        for index in (0..bars.len()).filter(|index| is_multiple(*index, self.differs_every)) {
+            // A whole unit, so that the number of decimal places stays.
+            let difference = if self.closes_differ { 10i64.pow(bars.scale) } else { 0 };
+            bars.close[index] = bars.close[index].saturating_add(difference);
+            bars.volume[index] = 7;
+        }
+        history.prices.push(SourceBars { source: self.name.to_owned(), bars, closes_only: Vec::new() });
+        history
+    }
 }
 
 /// Removes the cents from the closes. Highs and lows still have cents.
@@ -190,6 +239,7 @@ proptest! {
     fn closes_alone_give_the_same_where_they_suffice(
         history in prop_oneof![2 => case(), 2 => case().prop_map(of_whole_closes)].prop_map(|case| case.history()),
         noisy in prop::option::weighted(0.2, noise()),
+        second in prop::option::weighted(0.5, second_source()),
         before in noise(),
         stretch in 1i32..8,
         moved in -400i64..500,
@@ -198,11 +248,15 @@ proptest! {
     ) {
         let history = noisy.unwrap_or(history);
         let today = as_of() - Days::new(ahead);
+        let history = second.iter().fold(history, |history, second| second.add_to(history));
         let history = as_stored(history, stretch);
         let policy = SourcePolicy::default();
         let market = DerivationContext { as_of: today, newest: today, benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
         // `served` are the bars that were served on another date, when other dividends and splits were known.
-        let known = History { dividends: before.dividends, splits: before.splits, ..history.clone() };
+        let mut known = History { dividends: before.dividends, splits: before.splits, ..history.clone() };
+        if second.is_some_and(|second| second.is_new) {
+            known.prices.pop();
+        }
         let earlier = DerivationContext { as_of: today - TimeDelta::days(moved), ..market };
         let served = years_of(&derive(&known, &earlier).bars);
         let brief = with_closes_only(&history, &served, newest_years);

@@ -104,18 +104,23 @@ pub(crate) fn closes_suffice(history: &History, merged: &MergedPrices, as_of: Na
     whole >= VOLUME_SESSIONS
         && months_before(as_of, 12).year() > *newest
         && minor_places(history) == 0
-        && (merged.is_plain || uses_closes_only_years_unchanged(history, &merged.bars))
+        && (merged.is_plain || uses_closes_only_years_unchanged(history, merged))
 }
 
-/// True if each year that was loaded with closes only comes from one source, and the merge did not change its closes.
-fn uses_closes_only_years_unchanged(history: &History, merged: &Bars) -> bool {
-    let sources = || history.prices.iter().enumerate();
-    let largest_scale = sources().map(|(_, prices)| prices.bars.scale).max();
-    let is_unchanged = |(place, prices): (usize, &SourceBars)| {
+/// True if the merge uses each year that was loaded with closes only without change. Other sources may have bars of the
+/// year too, if the merge uses none of them.
+///
+/// Only years whose bars equal the served bars are loaded with closes only. Two such sources therefore have the same
+/// bars, and it does not matter which of them the merge uses.
+fn uses_closes_only_years_unchanged(history: &History, merged: &MergedPrices) -> bool {
+    let sources = || history.prices.iter();
+    let largest_scale = sources().map(|prices| prices.bars.scale).max();
+    let is_unchanged = |prices: &SourceBars| {
         prices.closes_only.iter().all(|year| {
-            let mut others = sources().filter(|(other, _)| *other != place);
-            others.all(|(_, other)| bars_of_year(&other.bars, *year).is_empty())
-                && has_same_closes(&prices.bars, merged, *year)
+            let has_closes_only: Vec<bool> =
+                sources().map(|prices| prices.closes_only.contains(year)).collect();
+            bars_of_year(&merged.bars, *year).all(|index| has_closes_only[merged.source_of(index)])
+                && has_same_closes(&prices.bars, &merged.bars, *year)
         })
     };
     // The result of a conversion may depend on columns that are not loaded.
@@ -123,7 +128,7 @@ fn uses_closes_only_years_unchanged(history: &History, merged: &Bars) -> bool {
         let is_rescaled = !prices.closes_only.is_empty() && Some(prices.bars.scale) != largest_scale;
         is_rescaled || !has_raw_versions(&prices.bars)
     };
-    sources().all(|(_, prices)| !is_converted(prices)) && sources().all(is_unchanged)
+    sources().all(|prices| !is_converted(prices) && is_unchanged(prices))
 }
 
 /// True if two series have the same days and closes in a calendar year.

@@ -174,13 +174,23 @@ fn closes_are_enough_where_bars_are_taken_as_they_are() {
     for (number, change) in other.into_iter().enumerate() {
         assert!(!suffice(&|history| change(&mut history.prices[0].bars)), "{number}");
     }
-    // A second source may have bars outside 2022, if the prices of neither source are converted, for example to another
-    // scale.
+    // A second source may have bars, if the prices of neither source are converted, for example to another scale, and if
+    // no bar of 2022 is used.
     let second = |day: &str, close: i64| source("b", 2, &[bar(day, close)]);
     assert!(suffice(&|history| history.prices.push(second("2024-06-28", 4_000))));
     assert!(suffice(&|history| history.prices.push(second("2021-12-31", 4_000))));
     assert!(suffice(&|history| history.prices.insert(0, second("2023-06-28", 4_010))));
+    assert!(suffice(&|history| history.prices.push(second("2022-06-27", 4_010))));
     assert!(!suffice(&|history| history.prices.push(second("2022-06-28", 4_000))));
+    let preferred = |history: &mut History| {
+        history.prices.insert(0, SourceBars { source: "0".into(), ..second("2022-06-27", 4_000) })
+    };
+    assert!(!suffice(&preferred));
+    assert!(suffice(&|history| {
+        preferred(history);
+        let rows = history.prices[1].bars.clone();
+        history.prices[0] = SourceBars { source: "0".into(), bars: rows, closes_only: vec![2022] };
+    }));
     assert!(!suffice(&|history| history.prices.push(source("b", 3, &[bar("2024-06-28", 40_001)]))));
     assert!(!suffice(&|history| {
         let mut adjusted = second("2024-06-28", 4_000);
