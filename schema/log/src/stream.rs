@@ -91,7 +91,7 @@ pub enum StreamError {
 impl StreamError {
     /// True if a retry may succeed, because the error is temporary.
     fn is_transient(&self) -> bool {
-        matches!(self, Self::Unanswered { .. } | Self::NotCreated { .. })
+        matches!(self, Self::Unanswered { .. })
     }
 }
 
@@ -135,8 +135,7 @@ impl StreamSettings {
 
     /// Opens the stream. If it does not exist, creates it with a new identity.
     ///
-    /// Unanswered requests are retried, because a cluster that lost a node must first elect a new leader. A failed
-    /// creation is retried too, because the server can fail while it deletes another stream.
+    /// Unanswered requests are retried, because a cluster that lost a node must first elect a new leader.
     pub async fn open(&self, context: &jetstream::Context) -> Result<stream::Stream, StreamError> {
         let opened = (|| self.open_once(context)).retry(RETRIES).when(StreamError::is_transient).await?;
         warn_of_compression(&opened);
@@ -182,15 +181,19 @@ impl StreamSettings {
         }
     }
 
+    /// Creates the stream. A failed creation is retried, because the server can fail while it deletes another stream.
     async fn create(
         &self,
         context: &jetstream::Context,
         config: stream::Config,
     ) -> Result<stream::Stream, StreamError> {
-        match context.create_stream(config).await {
-            Ok(stream) => Ok(stream),
-            Err(error) => Err(self.refusal(context, error).await),
-        }
+        let create_once = || async {
+            match context.create_stream(config.clone()).await {
+                Ok(stream) => Ok(stream),
+                Err(error) => Err(self.refusal(context, error).await),
+            }
+        };
+        create_once.retry(RETRIES).when(|error| matches!(error, StreamError::NotCreated { .. })).await
     }
 
     /// Converts an error of creating or updating the stream. If the subjects overlap with another stream, the result
