@@ -126,18 +126,9 @@ impl<'a> MetricInputs<'a> {
         if is_read { self.schedule.find_reading(payment.ex_date) } else { None }
     }
 
-    /// Regular part of a payment, adjusted for splits up to the as-of date. It is 0 for a special payment, and the rest
-    /// after the special part for a combined payment.
+    /// Regular part of a payment, adjusted for splits up to the as-of date.
     pub(crate) fn regular_part(&self, payment: &Payment<'_>) -> Decimal {
-        match self.reading(payment) {
-            Some(reading) if reading.kind == AmountReading::Special => Decimal::ZERO,
-            Some(reading) if reading.kind == AmountReading::Combined => {
-                // Special part of the whole ex-date. A payment that is not larger is completely regular.
-                let special = reading.amount - reading.regular;
-                if payment.adjusted > special { payment.adjusted - special } else { payment.adjusted }
-            }
-            _ => payment.adjusted,
-        }
+        self.reading(payment).map_or(payment.adjusted, |reading| reading.regular_part(payment.adjusted))
     }
 
     /// Reference data; `None` for a provisional security.

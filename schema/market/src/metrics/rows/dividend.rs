@@ -15,6 +15,7 @@ use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::computed::ex_dates::ExDateEvents;
 use crate::metrics::computed::upcoming::ProjectedPayment;
 use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::dividends::schedule::Reading;
 use crate::metrics::merge::Payment;
 use crate::metrics::prices::adjustment::Ratio;
 use crate::row::{AmountReading, AmountStatus, DividendRow, DividendStatus, Fingerprint};
@@ -156,10 +157,15 @@ impl Fingerprint for DividendRecord<'_> {
 /// All dividend records: used payments by ex-date, then cancelled payments, then projections.
 fn records<'m>(computed: &'m ComputedMetrics<'_>) -> impl Iterator<Item = DividendRecord<'m>> {
     let merged = &computed.inputs.merged.dividends;
-    let mut previous: Option<&Payment<'_>> = None;
+    let mut previous: Option<RegularPart<'m>> = None;
     let live = merged.payments.iter().map(move |payment| {
-        let before = if payment.class.is_regular() { previous.replace(payment) } else { None };
-        live(computed, payment, before)
+        let reading = computed.inputs.reading(payment);
+        let regular = RegularPart {
+            currency: &payment.observation.record.currency,
+            adjusted: reading.map_or(payment.adjusted, |reading| reading.regular_part(payment.adjusted)),
+        };
+        let before = if payment.class.is_regular() { previous.replace(regular) } else { None };
+        live(computed, payment, reading, regular, before)
     });
     let cancelled =
         merged.cancelled.iter().map(|payment| record(computed, payment, DividendStatus::Cancelled));
@@ -167,35 +173,42 @@ fn records<'m>(computed: &'m ComputedMetrics<'_>) -> impl Iterator<Item = Divide
     live.chain(cancelled).chain(expected)
 }
 
-/// Record of a used payment. `before` is the previous regular payment.
+/// Regular part of a payment.
+#[derive(Clone, Copy)]
+struct RegularPart<'m> {
+    currency: &'m str,
+    /// Amount on the as-of date's share basis.
+    adjusted: Decimal,
+}
+
+/// Record of a used payment. `before` belongs to the previous regular payment.
 fn live<'m>(
     computed: &'m ComputedMetrics<'_>,
     payment: &'m Payment<'_>,
-    before: Option<&Payment<'_>>,
+    reading: Option<&Reading>,
+    regular: RegularPart<'m>,
+    before: Option<RegularPart<'m>>,
 ) -> DividendRecord<'m> {
     let record = record(computed, payment, status(payment, computed.inputs.as_of));
-    let currency = &payment.observation.record.currency;
     let ex_day = ex_day(computed, payment);
-    let comparable = payment.class.is_regular() && *currency == computed.inputs.currency;
+    let comparable = payment.class.is_regular() && regular.currency == computed.inputs.currency;
     let per_year = record.payments_per_year.filter(|_| comparable);
     let close_before = || match ex_day {
         Some(day) => day.close_before,
         None => computed.inputs.series().close_before(payment.ex_date),
     };
-    let before = before.filter(|before| before.observation.record.currency == *currency);
-    let regular_adjusted = computed.inputs.regular_part(payment);
-    let special = special_part(computed, payment, regular_adjusted);
+    let before = before.filter(|before| before.currency == regular.currency);
     DividendRecord {
-        reading: computed.inputs.reading(payment).map(|reading| reading.kind),
-        special,
-        regular_adjusted,
+        reading: reading.map(|reading| reading.kind),
+        special: reading.and_then(|_| special_part(payment, regular.adjusted)),
+        regular_adjusted: regular.adjusted,
         // All distributions of one ex-date share one price factor.
         price_factor: ex_day
             .filter(|_| payment.class != DividendClass::Stock)
             .and_then(|day| day.dividend_factor),
         close_before: per_year.and_then(|_| close_before()),
         per_year,
-        previous: before.map(|before| computed.inputs.regular_part(before)),
+        previous: before.map(|before| before.adjusted),
         ..record
     }
 }
@@ -239,9 +252,9 @@ fn record<'m>(
     }
 }
 
-/// Special part of the payment per share, on the share basis of the ex-date; `None` without a special part.
-fn special_part(computed: &ComputedMetrics<'_>, payment: &Payment<'_>, regular: Decimal) -> Option<Decimal> {
-    computed.inputs.reading(payment)?;
+/// Special part of the payment per share, on the share basis of the ex-date; `None` without a special part. `regular`
+/// is the regular part on the as-of date's share basis.
+fn special_part(payment: &Payment<'_>, regular: Decimal) -> Option<Decimal> {
     let special = payment.adjusted - regular;
     if special.is_zero() {
         return None;

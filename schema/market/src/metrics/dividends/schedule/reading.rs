@@ -56,6 +56,23 @@ pub struct Reading {
     pub year: i32,
 }
 
+impl Reading {
+    /// Regular part of one payment of the row's ex-date. `adjusted` is the amount of the payment, and both are adjusted
+    /// for splits up to the as-of date. The regular part is 0 for a special payment, and the rest after the special
+    /// part for a combined payment.
+    pub(crate) fn regular_part(&self, adjusted: Decimal) -> Decimal {
+        match self.kind {
+            AmountReading::Special => Decimal::ZERO,
+            AmountReading::Combined => {
+                // Special part of the whole ex-date. A payment that is not larger is completely regular.
+                let special = self.amount - self.regular;
+                if adjusted > special { adjusted - special } else { adjusted }
+            }
+            _ => adjusted,
+        }
+    }
+}
+
 /// Missing payment: no row in the period of one regular payment (slot), although earlier and later rows exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MissingSlot {
