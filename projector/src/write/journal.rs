@@ -74,7 +74,8 @@ impl Journal {
             let create = format!("create temp table {kept} (like {}) on commit delete rows", table.name);
             statements.transaction.batch_execute(&create).await?;
         }
-        statements.execute(&format!("delete from {kept}"), &[]).await?;
+        // Deleted rows would stay in the table until the end of the transaction, and every later scan would read them.
+        statements.execute(&format!("truncate {kept}"), &[]).await?;
         if replaced.symbols.is_empty() {
             return Ok(());
         }
