@@ -200,6 +200,9 @@ async fn run(seed: u64) -> Result<()> {
             0..3 => random_histories::load(&service.app, step, source, &sequence.next_day()).await?,
             3..7 => {
                 let news: Vec<Value> = (0..4).flat_map(|_| sequence.news()).collect();
+                // A symbol that is listed and renamed in one step may still name a security of its own.
+                let named = news.iter().filter_map(|row| row["symbol"].as_str());
+                clients.symbols.extend(named.map(str::to_owned));
                 random_histories::load(&service.app, step, source, &news).await?;
             }
             7 => random_histories::change_policy(&service.app, &mut sequence.random).await?,
