@@ -1,4 +1,9 @@
+-- A locked row is skipped, because its holder is writing. A standby therefore never waits for a long derivation.
 update fact_sets
 set holder = $2, epoch = epoch + 1, lease_until = clock_timestamp() + make_interval(secs => $3)
-where name = $1 and (lease_until is null or lease_until < clock_timestamp())
+where name = (
+  select name from fact_sets
+  where name = $1 and (lease_until is null or lease_until < clock_timestamp())
+  for update skip locked
+)
 returning epoch, checkpoint, checkpoint_message, genesis_id

@@ -62,6 +62,38 @@ async fn a_stand_by_takes_over_from_a_stopped_projector_which_can_write_no_more(
     Ok(())
 }
 
+#[tokio::test]
+async fn a_derivation_that_takes_longer_than_the_lease_keeps_it() -> Result<()> {
+    let app = TestApp::builder().env("PROJECTOR_LEASE_SECONDS", "1").start().await?;
+    app.feed("prices.csv", prices("AAA", 3..=4)).load().await?;
+    let _projectors =
+        [app.spawn(Program::Projector, &["run"]).await?, app.spawn(Program::Projector, &["run"]).await?];
+    closes_at(&app, "AAA", "4.5", PATIENCE).await?;
+    let epoch = "select epoch from control.fact_sets where name = 'facts'";
+    let before: (i64, String) = (app.sql_value(epoch).await?, holder(&app).await?);
+
+    // The derivation waits for the locked table, in a transaction that has locked the fact set.
+    let mut client = app.servers().postgres.connect(app.database()).await?;
+    let locked = client.transaction().await?;
+    locked.batch_execute("lock table read_g1.quotes in access exclusive mode").await?;
+    app.feed("prices-2.csv", prices("AAA", 5..=6)).load().await?;
+    eventually(PATIENCE, async || {
+        let expired = "select lease_until < clock_timestamp() - interval '1 s' from control.fact_sets where name = 'facts'";
+        ensure!(app.sql_value::<bool>(expired).await?, "the lease is valid");
+        Ok(())
+    })
+    .await?;
+    // The projector on standby does not wait for the derivation, so it can report that it is alive.
+    let waiting = "select count(*) from pg_stat_activity where datname = current_database() \
+         and wait_event_type = 'Lock' and query like '%set holder%'";
+    assert_eq!(app.sql_value::<i64>(waiting).await?, 0);
+    locked.rollback().await?;
+    closes_at(&app, "AAA", "6.5", PATIENCE).await?;
+    let after: (i64, String) = (app.sql_value(epoch).await?, holder(&app).await?);
+    assert_eq!(after, before);
+    Ok(())
+}
+
 /// Returns the headers of a well-formed batch with one row.
 pub(crate) fn headers(id: u8, schema: &str, codec: &str) -> HeaderMap {
     let id = format!("{id:032x}");

@@ -169,6 +169,8 @@ impl<'a> BatchWriter<'a> {
                 plans = again.into_iter().map(|plan| plan.merge(&plans)).collect();
             }
             outcome = self.derive_plans(&transaction, &mut derivers, &plans, facts_first, sequence).await?;
+            // A derivation may take longer than the lease.
+            lease::extend_lease(&transaction, &self.lease, self.lease_length).await?;
             (self.derived, self.deriving, self.underived) = (Instant::now(), deriving.elapsed(), 0);
             self.metrics.derive.observe(self.deriving.as_secs_f64());
             self.metrics.derived.inc_by(outcome.securities as u64);

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use event_log::sequence::Sequence;
 use store::db::{self, DbError};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, Transaction};
 use tokio_util::sync::CancellationToken;
 
@@ -63,6 +64,16 @@ pub async fn confirm_epoch(transaction: &Transaction<'_>, lease: &Lease) -> Resu
     Ok(())
 }
 
+/// Renews the lease in a transaction that has locked the fact set, so that the lease is valid when the transaction ends.
+pub async fn extend_lease(
+    transaction: &Transaction<'_>,
+    lease: &Lease,
+    length: Duration,
+) -> Result<(), DbError> {
+    transaction.execute(RENEW, &[&lease.fact_set, &lease.epoch, &length.as_secs_f64()]).await?;
+    Ok(())
+}
+
 /// Releases the lease. If `ends` is false, the process continues, and `projector status` still shows its name.
 pub async fn release_lease(client: &Client, lease: &Lease, ends: bool) -> Result<(), DbError> {
     client.execute(RELEASE, &[&lease.fact_set, &lease.epoch, &ends]).await?;
@@ -80,10 +91,12 @@ pub async fn renew_lease(
 ) {
     let mut client: Option<Client> = None;
     let mut renewed = tokio::time::Instant::now();
+    let mut pause = length / 3;
     loop {
-        tokio::select! { () = stop.cancelled() => return, () = tokio::time::sleep(length / 3) => {} }
+        tokio::select! { () = stop.cancelled() => return, () = tokio::time::sleep(pause) => {} }
+        pause = length / 3;
         if client.as_ref().is_none_or(Client::is_closed) {
-            client = db::connect(&config).await.ok();
+            client = connect_to_renew(&config, length).await.ok();
         }
         let Some(open) = &client else { continue };
         let (set, epoch, seconds) = (&lease.fact_set, &lease.epoch, length.as_secs_f64());
@@ -100,9 +113,20 @@ pub async fn renew_lease(
                 tracing::warn!(fact_set = lease.fact_set, "lease lost; another projector acquired it");
                 return lost.cancel();
             }
+            // A transaction has locked the fact set, for example a derivation of this process. Without a pause, the next
+            // renewal is first in the queue when the transaction ends.
+            Err(error) if error.code() == Some(&SqlState::LOCK_NOT_AVAILABLE) => pause = Duration::ZERO,
             Err(error) => {
                 tracing::warn!(error = %db::error_chain(&error), since = ?renewed.elapsed(), "cannot renew the lease")
             }
         }
     }
+}
+
+/// Connects for renewals. They wait for a lock for at most half of the lease duration `length`, so that a wait for a lock
+/// differs from a server that does not reply.
+async fn connect_to_renew(config: &Config, length: Duration) -> Result<Client, DbError> {
+    let client = db::connect(config).await?;
+    client.batch_execute(&format!("set lock_timeout = '{}ms'", length.as_millis() / 2)).await?;
+    Ok(client)
 }
