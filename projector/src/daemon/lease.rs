@@ -83,12 +83,14 @@ pub async fn release_lease(client: &Client, lease: &Lease, ends: bool) -> Result
 /// Renews the lease on a separate connection until `stop` is cancelled. Cancels `lost` if another projector has taken
 /// the lease.
 pub async fn renew_lease(
-    config: Config,
+    mut config: Config,
     lease: Lease,
     length: Duration,
     stop: CancellationToken,
     lost: CancellationToken,
 ) {
+    // With a shorter timeout, a wait for a lock differs from a server that does not reply.
+    db::add_session_options(&mut config, &format!("-c lock_timeout={}ms", length.as_millis() / 2));
     let mut client: Option<Client> = None;
     let mut renewed = tokio::time::Instant::now();
     let mut pause = length / 3;
@@ -96,7 +98,7 @@ pub async fn renew_lease(
         tokio::select! { () = stop.cancelled() => return, () = tokio::time::sleep(pause) => {} }
         pause = length / 3;
         if client.as_ref().is_none_or(Client::is_closed) {
-            client = connect_to_renew(&config, length).await.ok();
+            client = db::connect(&config).await.ok();
         }
         let Some(open) = &client else { continue };
         let (set, epoch, seconds) = (&lease.fact_set, &lease.epoch, length.as_secs_f64());
@@ -121,12 +123,4 @@ pub async fn renew_lease(
             }
         }
     }
-}
-
-/// Connects for renewals. They wait for a lock for at most half of the lease duration `length`, so that a wait for a lock
-/// differs from a server that does not reply.
-async fn connect_to_renew(config: &Config, length: Duration) -> Result<Client, DbError> {
-    let client = db::connect(config).await?;
-    client.batch_execute(&format!("set lock_timeout = '{}ms'", length.as_millis() / 2)).await?;
-    Ok(client)
 }
