@@ -290,39 +290,6 @@ async fn corrections_and_retractions_are_told_one_by_one() -> Result<()> {
 }
 
 #[tokio::test]
-async fn rows_of_another_source_have_one_entry_for_each_security() -> Result<()> {
-    let service = Service::start().await?;
-    let path = "/v1/stocks/ZETA/dividends?limit=2";
-    let load = async |step: usize, source: &str, amount: &str| {
-        let mut rows = ["2023-03-13", "2023-06-13", "2023-09-13"]
-            .map(|day| json!({ "kind": "dividend", "symbol": "ZETA", "ex_date": day, "amount": amount }))
-            .to_vec();
-        rows.push(json!({ "kind": "price", "symbol": "ZETA", "date": "2024-06-14", "close": "40.00" }));
-        random_histories::load(&service.app, step, source, &rows).await?;
-        service.app.catch_up().await
-    };
-    load(0, "left", "0.50").await?;
-    let (rows, since) =
-        eventually(PATIENCE, async || service.walk(path).await?.context("dividends of ZETA")).await?;
-    let id = |row: Value| Some((row["id"].as_str()?.to_owned(), row));
-    let rows: BTreeMap<String, Value> = rows.into_iter().filter_map(id).collect();
-    let mut copy = Copy { path: path.to_owned(), rows, since };
-    // The source with the latest observation is preferred. The ids of rows contain the name of their source.
-    for (step, source, amount, present, removed) in
-        [(1, "right", "0.50", 1_i64, 3_i64), (2, "left", "0.60", 4, 3), (3, "left", "0.70", 4, 3)]
-    {
-        load(step, source, amount).await?;
-        eventually(PATIENCE, async || copy.is_in_step(&service, path).await).await?;
-        assert_eq!(copy.rows.len(), 3, "step {step}: {:?}", copy.rows.keys());
-        let entries = "select count(*) filter (where live), count(*) filter (where not live) from control.changes \
-             where kind = 'dividends'";
-        let entries = &service.app.sql(entries, &[]).await?[0];
-        assert_eq!((entries.try_get(0)?, entries.try_get(1)?), (present, removed), "step {step}");
-    }
-    Ok(())
-}
-
-#[tokio::test]
 async fn a_copy_that_cannot_be_brought_into_step_is_told_so() -> Result<()> {
     let world = World::start().await?;
     lift_limits(&world.app).await?;

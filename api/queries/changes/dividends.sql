@@ -1,7 +1,7 @@
 -- $1 canonical symbols or null for all; $2 first ex-date; $3 position after which rows changed; $4 to $7 position, true
--- if served, symbol and id of the row before the page, or null; $8 maximum rows. Removed rows have the status cancelled
--- and their last served values. At each position, removed rows come first, because a moved row is removed under one
--- symbol and added under another.
+-- if served, symbol and id of the row before the page, or null; $8 maximum rows. Removed rows have their last served
+-- values. At each position, removed rows come first, because a moved row is removed under one symbol and added under
+-- another.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
   v.position as version_position, v.is_repeated as version_is_repeated, t.*
 from version v
@@ -22,7 +22,7 @@ left join (
     where c.id = '' and d.symbol = c.symbol and d.id is not null
       and not exists (select from changes o where o.kind = 'dividends' and o.symbol = d.symbol and o.id = d.id)
     union all
-    select * from jsonb_populate_record(null::dividends, c.gone || '{"status": "cancelled"}') d where not c.live
+    select * from jsonb_populate_record(null::dividends, c.gone) d where not c.live
   ) d
   where d.ex_date >= $2
     and ($4::bigint is null or (c.position, c.live, c.symbol, d.id) > ($4, $5::boolean, $6::text, $7::text))

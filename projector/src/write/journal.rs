@@ -37,8 +37,7 @@ const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 /// Names of the journaled read tables. Apart from tables, the derived values in
 /// [`crate::write::table::JOURNALED_VALUES`] are journaled too.
 pub(crate) const JOURNALED_TABLES: [&str; 3] = [DIVIDENDS, SPLITS, FACTORS];
-/// Names of the tables that have one journal entry per changed row. If all rows of a security changed, one entry stands
-/// for all of them. Other journaled tables have one entry per security.
+/// Names of the tables that have one journal entry per changed row. Other journaled tables have one entry per security.
 const COMPARED_TABLES: [&str; 2] = [DIVIDENDS, SPLITS];
 
 /// Journal of one transaction. All its entries have the same position.
