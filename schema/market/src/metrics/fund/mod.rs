@@ -1,4 +1,4 @@
-//! Fund rows of an ETF: details, holdings and weights. [`records`] chooses the records from which they are derived.
+//! Fund rows of an ETF: details, holdings and weights. Module `records` chooses the records from which they are derived.
 //!
 //! The premium (positive) or discount (negative) is close / net asset value - 1, in percent. The close and the net
 //! asset value must be of the same day.
