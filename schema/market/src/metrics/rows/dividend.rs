@@ -200,7 +200,7 @@ fn live<'m>(
     let before = before.filter(|before| before.currency == regular.currency);
     DividendRecord {
         reading: reading.map(|reading| reading.kind),
-        special: reading.and_then(|_| special_part(payment, regular.adjusted)),
+        special: special_part(payment, regular.adjusted),
         regular_adjusted: regular.adjusted,
         // All distributions of one ex-date share one price factor.
         price_factor: ex_day
