@@ -1,4 +1,4 @@
--- A locked row is skipped, because its holder is writing. A standby therefore never waits for a long derivation.
+-- A row that a transaction has locked is skipped. A standby therefore never waits for a long derivation.
 update fact_sets
 set holder = $2, epoch = epoch + 1, lease_until = clock_timestamp() + make_interval(secs => $3)
 where name = (
