@@ -145,7 +145,11 @@ impl SymbolRows {
             decisions: Vec::new(),
             evidence: self.evidence.into_iter().map(|row| observation(source, row)).collect(),
             dividend_feeds: DividendFeeds::default(),
-            prices: vec![SourceBars { source: source.to_owned(), bars, closes_only: Vec::new() }],
+            prices: vec![SourceBars {
+                source: source.to_owned(),
+                bars: bars.into(),
+                closes_only: Vec::new(),
+            }],
         };
         assign_currency(&mut history);
         Some(history)

@@ -98,7 +98,7 @@ impl EncodedSecurity {
             if served.is_year_unchanged(year, input_hashes.years.get(&year)) {
                 unchanged_years.push(year);
             } else {
-                years.push(EncodedYear::encode(symbol.as_str(), year, derived.bars.slice(range))?);
+                years.push(EncodedYear::encode(symbol.as_str(), year, derived.bars.slice_values(range))?);
             }
         }
         let unchanged_digest = |table, same: fn(&InputHashes, &InputHashes) -> bool| {

@@ -107,8 +107,11 @@ fn bars(random: &mut Random, sessions: &[NaiveDate], splits: &[NaiveDate]) -> Ba
 
 /// Prices of all sources of a security. `bars` is the whole history.
 fn prices(bars: Bars, second: Option<SecondSource>) -> Vec<SourceBars> {
-    let source =
-        |source: &str, bars: Bars| SourceBars { source: source.into(), bars, closes_only: Vec::new() };
+    let source = |source: &str, bars: Bars| SourceBars {
+        source: source.into(),
+        bars: bars.into(),
+        closes_only: Vec::new(),
+    };
     let is_newest = |index: usize| index + 1 == bars.len();
     match second {
         None => vec![source("bench", bars)],

@@ -22,8 +22,8 @@ pub use crate::observation::Observation;
 pub struct SourceBars {
     /// Feed of the bars.
     pub source: String,
-    /// Bars of the feed.
-    pub bars: Bars,
+    /// Bars of the feed. Derived rows share them if they serve them unchanged.
+    pub bars: Arc<Bars>,
     /// Calendar years for which only three columns of the bars are loaded: day, close and version. The other columns,
     /// such as volume, are missing in these years.
     pub closes_only: Vec<i32>,

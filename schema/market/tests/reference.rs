@@ -4,6 +4,7 @@
 mod reference_model;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use chrono::{Datelike, Days, TimeDelta};
 use foldhash::quality::FixedState;
@@ -132,12 +133,14 @@ proptest! {
 fn as_stored(mut history: History, stretch: i32) -> History {
     for prices in &mut history.prices {
         let newest = day_number(as_of());
-        prices.bars.day.iter_mut().for_each(|day| *day = newest - (newest - *day) * stretch);
+        let days = &mut Arc::make_mut(&mut prices.bars).day;
+        days.iter_mut().for_each(|day| *day = newest - (newest - *day) * stretch);
         let years = prices.bars.by_year().into_iter().map(|(_, mut bars)| {
             bars.canonicalize();
             bars
         });
-        prices.bars = years.reduce(|all, year| all.append(year).expect("one scale")).unwrap_or_default();
+        let all = years.reduce(|all, year| all.append(year).expect("one scale"));
+        prices.bars = all.unwrap_or_default().into();
     }
     history
 }
@@ -167,7 +170,7 @@ fn blank_served_years(prices: &mut SourceBars, served: &BTreeMap<i32, Bars>, new
         .iter()
         .filter(|(year, bars)| **year <= newest - newest_years && served.get(year) == Some(bars));
     prices.closes_only = kept.map(|(year, _)| *year).collect();
-    let Bars { day, open, high, low, volume, vwap, trade_count, .. } = &mut prices.bars;
+    let Bars { day, open, high, low, volume, vwap, trade_count, .. } = Arc::make_mut(&mut prices.bars);
     let blanked = |values: &mut dyn Iterator<Item = &i64>| -> Vec<i64> {
         let is_brief = |day: &i32| prices.closes_only.contains(&date_of(*day).year());
         values.zip(&*day).map(|(value, day)| if is_brief(day) { MISSING } else { *value }).collect()
@@ -217,7 +220,11 @@ impl SecondSource {
             bars.close[index] = bars.close[index].saturating_add(difference);
             bars.volume[index] = 7;
         }
-        history.prices.push(SourceBars { source: self.name.to_owned(), bars, closes_only: Vec::new() });
+        history.prices.push(SourceBars {
+            source: self.name.to_owned(),
+            bars: bars.into(),
+            closes_only: Vec::new(),
+        });
         history
     }
 }
@@ -229,7 +236,7 @@ fn of_whole_closes(mut case: Case) -> Case {
 }
 
 fn told(derived: &DerivedRows) -> String {
-    format!("{:?}", DerivedRows { bars: Bars::default(), ..derived.clone() })
+    format!("{:?}", DerivedRows { bars: Arc::default(), ..derived.clone() })
 }
 
 proptest! {
@@ -296,7 +303,7 @@ proptest! {
             0 => changed.splits.extend(other.splits),
             1 => changed.dividends.extend(other.dividends),
             2 => changed.dividends.iter_mut().for_each(|row| row.revision += 1),
-            3 => changed.prices.iter_mut().for_each(|prices| prices.bars.close.iter_mut().for_each(|close| *close = close.saturating_add(1))),
+            3 => changed.prices.iter_mut().for_each(|prices| Arc::make_mut(&mut prices.bars).close.iter_mut().for_each(|close| *close = close.saturating_add(1))),
             4 => drop(changed.dividends.pop()),
             _ => {}
         }

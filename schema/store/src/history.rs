@@ -9,7 +9,6 @@ use std::sync::Arc;
 use chrono::{Datelike, NaiveDate};
 use codec::bars::PackedBarsError;
 use codec::records::add_to_history;
-use market::bars::Bars;
 use market::day::date_of;
 use market::history::{DividendFeeds, History, SourceBars};
 use market::identity::Identity;
@@ -233,7 +232,7 @@ fn add_years(
     if known.is_none() {
         history.prices.push(SourceBars {
             source: source.to_owned(),
-            bars: Bars::default(),
+            bars: Arc::default(),
             closes_only: Vec::new(),
         });
     }
@@ -241,8 +240,9 @@ fn add_years(
     if closes {
         prices.closes_only.extend(years.range());
     }
-    let all = std::mem::take(&mut prices.bars).append(bars);
-    prices.bars = all.map_err(|error| damaged(error.into()))?;
-    prices.bars.reserve(room);
+    let earlier = Arc::unwrap_or_clone(std::mem::take(&mut prices.bars));
+    let mut all = earlier.append(bars).map_err(|error| damaged(error.into()))?;
+    all.reserve(room);
+    prices.bars = Arc::new(all);
     Ok(true)
 }

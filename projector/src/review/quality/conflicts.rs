@@ -36,7 +36,7 @@ pub(super) fn count_conflicts(
     sides: [&IsolatedRows; 2],
     as_of: NaiveDate,
 ) -> anyhow::Result<()> {
-    compare_bars(quality, sides.map(|side| &side.bars));
+    compare_bars(quality, sides.map(|side| side.bars.as_ref()));
     let is_live = |status: DividendStatus| matches!(status, DividendStatus::Declared | DividendStatus::Paid);
     let dividends = sides.map(|side| {
         let live = side.dividends.iter().filter(|row| is_live(row.status) && row.ex_date <= as_of);

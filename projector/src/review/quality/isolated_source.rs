@@ -1,5 +1,7 @@
 //! Derivation of a security as if one source were the only source.
 
+use std::sync::Arc;
+
 use market::bars::Bars;
 use market::history::{History, Observation};
 use market::metrics::{Derivation, DerivationContext};
@@ -11,7 +13,7 @@ use super::result::SourceQuality;
 /// sources. A field is empty if the source has no rows of this kind.
 #[derive(Debug, Default)]
 pub(super) struct IsolatedRows {
-    pub(super) bars: Bars,
+    pub(super) bars: Arc<Bars>,
     pub(super) dividends: Vec<DividendRow>,
     pub(super) splits: Vec<SplitRow>,
     pub(super) fundamentals: Option<FundamentalsRow>,
@@ -41,7 +43,7 @@ pub(super) fn judge(
     }
     let has_prices = history.prices.iter().any(|prices| prices.source == source);
     let own = IsolatedRows {
-        bars: if has_prices { rows.bars } else { Bars::default() },
+        bars: if has_prices { rows.bars } else { Arc::default() },
         dividends: rows.dividends,
         splits: if has_rows(&history.splits, source) { rows.splits } else { Vec::new() },
         fundamentals: rows.fundamentals.filter(|_| has_rows(&history.fundamentals, source)),

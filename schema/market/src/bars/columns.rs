@@ -142,6 +142,14 @@ impl Bars {
         bars
     }
 
+    /// Copy of the bars in a range of indexes, with [`BarVersion::UNKNOWN`] as their version.
+    pub fn slice_values(&self, range: Range<usize>) -> Self {
+        let (version, versions) = (vec![0; range.len()], vec![BarVersion::UNKNOWN]);
+        let mut bars = Self { scale: self.scale, version, versions, ..Self::default() };
+        bars.extend_columns(self, range);
+        bars
+    }
+
     /// Copy of the bars at all indexes for which `keep` is true. `keep` is called once per index, in order. The copy has
     /// the full list of versions, including unused ones.
     pub fn filter(&self, mut keep: impl FnMut(usize) -> bool) -> Self {

@@ -103,10 +103,9 @@ impl Bars {
 
     /// Reduces the scale to the smallest one that represents all prices exactly.
     pub fn canonicalize(&mut self) {
-        let prices = || self.prices().into_iter().flatten();
         let mut divisor = 1i64;
         let mut scale = self.scale;
-        while scale > 0 && prices().all(|value| *value == MISSING || value % (divisor * 10) == 0) {
+        while scale > 0 && self.has_multiples_only(divisor * 10) {
             divisor *= 10;
             scale -= 1;
         }
@@ -116,5 +115,15 @@ impl Bars {
             }
             self.scale = scale;
         }
+    }
+
+    /// True if no smaller scale represents all prices exactly.
+    pub(crate) fn is_canonical(&self) -> bool {
+        self.scale == 0 || !self.has_multiples_only(10)
+    }
+
+    /// True if all integer prices are multiples of `divisor`.
+    fn has_multiples_only(&self, divisor: i64) -> bool {
+        self.prices().into_iter().flatten().all(|value| *value == MISSING || value % divisor == 0)
     }
 }

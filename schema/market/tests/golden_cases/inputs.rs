@@ -71,7 +71,11 @@ impl Inputs {
             decisions: Vec::new(),
             evidence: Vec::new(),
             dividend_feeds: (1900..=2100).map(|year| ("case".to_owned(), year)).collect(),
-            prices: vec![SourceBars { source: "case".into(), bars: bars(&prices), closes_only: Vec::new() }],
+            prices: vec![SourceBars {
+                source: "case".into(),
+                bars: bars(&prices).into(),
+                closes_only: Vec::new(),
+            }],
         };
         let benchmark = ["benchmark_prices", "benchmark"]
             .iter()
@@ -80,7 +84,11 @@ impl Inputs {
         let benchmark = benchmark.and_then(Value::as_array).map(|rows| History {
             dividends: Vec::new(),
             splits: Vec::new(),
-            prices: vec![SourceBars { source: "case".into(), bars: bars(rows), closes_only: Vec::new() }],
+            prices: vec![SourceBars {
+                source: "case".into(),
+                bars: bars(rows).into(),
+                closes_only: Vec::new(),
+            }],
             ..history.clone()
         });
         let first_bar = prices.iter().filter_map(|row| date(&row["date"])).min();

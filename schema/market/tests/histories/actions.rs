@@ -1,6 +1,8 @@
 //! Tests for price-only actions such as spin-offs (R35). Such an action adjusts earlier prices, but not earlier share
 //! counts, volumes or dividends.
 
+use std::sync::Arc;
+
 use chrono::NaiveDate;
 use market::bars::BarVersion;
 use market::metrics::DerivedRows;
@@ -142,7 +144,8 @@ fn adjusted_prices_contain_a_spin_off_and_adjusted_volumes_do_not() {
         ..raw
     };
     let mut history = adjusted.history();
-    history.prices[0].bars.versions = vec![BarVersion { basis_day: Some(0), ..BarVersion::UNKNOWN }];
+    Arc::make_mut(&mut history.prices[0].bars).versions =
+        vec![BarVersion { basis_day: Some(0), ..BarVersion::UNKNOWN }];
     let (raw, adjusted) = (raw.on("2023-12-29"), derived_on("2023-12-29", &history));
     let bars = |derived: &DerivedRows| {
         let close =

@@ -1,6 +1,8 @@
 //! Tests for served figures: prices of the newest session, yield at the ex-date, update time of a split, beta, and
 //! ex-dates of a sector.
 
+use std::sync::Arc;
+
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, Weekday};
 use market::event::Frequency;
 use market::history::{History, SourcePolicy};
@@ -16,7 +18,7 @@ fn the_session_is_quoted_as_it_was_traded_on_the_shares_of_today() {
     let quoted = |prices: [i64; 3], split: &str| {
         let life = Life::new("session", "2024-06-28").close("2024-06-26", "50").close("2024-06-27", "51");
         let mut history = life.split(split, 1, 2).history();
-        let bars = &mut history.prices[0].bars;
+        let bars = Arc::make_mut(&mut history.prices[0].bars);
         [bars.open[1], bars.high[1], bars.low[1]] = prices;
         let quote = derived(&history).quote;
         [quote.open, quote.day_high, quote.day_low].map(text)

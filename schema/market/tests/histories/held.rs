@@ -1,6 +1,7 @@
 //! Tests of quarantined rows: reasons that allow a release, and metrics that are limited to days from a given day on.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use market::event::{Action, DecisionVerdict};
 use market::history::History;
@@ -18,7 +19,7 @@ fn life() -> Life {
 
 fn session(change: impl FnOnce(&mut market::bars::Bars)) -> History {
     let mut history = life().close("2024-06-27", "40").history();
-    change(&mut history.prices[0].bars);
+    change(Arc::make_mut(&mut history.prices[0].bars));
     history
 }
 

@@ -1,5 +1,7 @@
 //! Tests for price levels (R36): bars far from the bars around them, and splits that the prices contradict.
 
+use std::sync::Arc;
+
 use chrono::Days;
 use market::event::{Action, DecisionVerdict, ShareBasis};
 use market::history::SourceBars;
@@ -71,7 +73,7 @@ fn a_newest_move_waits_for_a_session_or_a_source() {
     // A similar close of a second source confirms the move. A decision also confirms it.
     let mut history = priced(moved).history();
     let second =
-        |prices: &str| SourceBars { source: "b".into(), bars: bars(prices), closes_only: Vec::new() };
+        |prices: &str| SourceBars { source: "b".into(), bars: bars(prices).into(), closes_only: Vec::new() };
     history.prices.push(second("2024-06-28,30"));
     assert!(held(&derived_on("2024-06-28", &history)).is_empty());
     history.prices[1] = second("2024-06-28,11");
@@ -101,7 +103,7 @@ fn another_source_takes_the_day_of_a_held_bar() {
             .iter()
             .map(|(source, rows)| SourceBars {
                 source: (*source).into(),
-                bars: bars(rows),
+                bars: bars(rows).into(),
                 closes_only: Vec::new(),
             })
             .collect();
@@ -125,7 +127,11 @@ fn another_source_takes_the_day_of_a_held_bar() {
     let isolated = ("a", "2024-06-25,10 2024-06-26,73 2024-06-27,10 2024-06-28,10");
     let found = |second: &str| {
         let mut history = priced(isolated.1).history();
-        history.prices.push(SourceBars { source: "b".into(), bars: bars(second), closes_only: Vec::new() });
+        history.prices.push(SourceBars {
+            source: "b".into(),
+            bars: bars(second).into(),
+            closes_only: Vec::new(),
+        });
         let found = derived_on(day, &history);
         (held(&found), closes(&found)[1].clone())
     };
@@ -163,7 +169,7 @@ fn a_large_payment_on_the_ex_date_hides_a_split_in_the_price() {
             (history.splits[1].record.from, history.splits[1].record.to) = (1.into(), 10.into());
             history.dividends[0].record.amount_basis = ShareBasis::SplitAdjusted;
             history.prices[0].bars =
-                bars("2023-05-12,2.114 2023-05-15,2.174 2023-05-16,2.051 2023-05-17,0.198");
+                bars("2023-05-12,2.114 2023-05-15,2.174 2023-05-16,2.051 2023-05-17,0.198").into();
         }
         assert!(held(&derived_on("2023-05-17", &history)).is_empty(), "{dividends}");
     }
@@ -233,7 +239,7 @@ fn a_split_that_the_price_denies_is_held_with_prices_and_dividends_unchanged() {
     assert!(held(&Tables { prices, ..denied }.on("2014-03-04")).is_empty());
     // Split-adjusted closes of a vendor have no step at a split, so these closes do not contradict it.
     let mut history = denied.history();
-    history.prices[0].bars.versions[0].basis_day = Some(0);
+    Arc::make_mut(&mut history.prices[0].bars).versions[0].basis_day = Some(0);
     let found = derived_on("2014-03-04", &history);
     assert_eq!((closes(&found)[0].as_str(), found.splits.len()), ("2014-02-28 6160", 1));
 }

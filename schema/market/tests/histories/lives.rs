@@ -118,7 +118,7 @@ impl Life {
             decisions: Vec::new(),
             evidence: Vec::new(),
             dividend_feeds: (1900..=2100).map(|year| ("a".to_owned(), year)).collect(),
-            prices: vec![SourceBars { source: "a".into(), bars, closes_only: Vec::new() }],
+            prices: vec![SourceBars { source: "a".into(), bars: bars.into(), closes_only: Vec::new() }],
         }
     }
 }

@@ -1,5 +1,7 @@
 //! Tests that derived rows and explanations agree with the facts and with each other.
 
+use std::sync::Arc;
+
 use market::event::Fundamentals;
 use market::history::{History, Observation, SourcePolicy};
 use market::metrics::{DerivationContext, DerivedRows, Explanation, Rules, derive, explain};
@@ -107,13 +109,13 @@ fn faulty_bars_are_held_and_the_others_served_to_the_cent() {
     ];
     for break_bar in broken {
         let mut history = life.history();
-        break_bar(&mut history.prices[0].bars);
+        break_bar(Arc::make_mut(&mut history.prices[0].bars));
         let (derived, _) = told(&history, "2024-06-28");
         assert_eq!(derived.quarantined.len(), 1);
         assert_eq!((derived.quarantined[0].date, derived.bars.len()), (Some(date("2024-06-25")), 5));
     }
     let mut history = life.history();
-    history.prices[0].bars.close[2] = 401_500;
+    Arc::make_mut(&mut history.prices[0].bars).close[2] = 401_500;
     let (derived, _) = told(&history, "2024-06-28");
     assert_eq!(derived.quarantined[0].reason, "price_unit_error");
     assert_eq!(derived.metrics.price.map(|price| price.to_string()).as_deref(), Some("40.15"));

@@ -57,7 +57,11 @@ impl Tables<'_> {
             decisions: Vec::new(),
             evidence: Vec::new(),
             dividend_feeds: (1900..=2100).map(|year| ("a".to_owned(), year)).collect(),
-            prices: vec![SourceBars { source: "a".into(), bars: bars(self.prices), closes_only: Vec::new() }],
+            prices: vec![SourceBars {
+                source: "a".into(),
+                bars: bars(self.prices).into(),
+                closes_only: Vec::new(),
+            }],
         }
     }
 

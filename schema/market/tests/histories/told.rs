@@ -228,7 +228,7 @@ fn a_session_is_told_by_every_source() {
         let bar =
             market::bars::Bar { day: day_number(day), open, high, low, close, volume: 1, vwap, trade_count };
         bars.push(bar, 0);
-        bars
+        bars.into()
     };
     let mut history =
         Life::new("told", "2024-06-28").close("2024-06-27", "50").close("2024-06-28", "51").history();

@@ -1,5 +1,7 @@
 //! Tests for explanations: a metric's explanation lists exactly the records and bars in the metric's period.
 
+use std::sync::Arc;
+
 use chrono::{Datelike, NaiveDate, Weekday};
 use market::bars::BarVersion;
 use market::event::Security;
@@ -170,7 +172,7 @@ fn the_close_of_a_session_is_what_the_source_that_is_believed_says() {
     assert_eq!(told(&history, "2024-06-28"), counts("51", "2024-06-28"));
     assert_eq!(told(&history, "2024-06-26"), nothing("2024-06-26", 0));
     // A retracted close is listed in the explanation, but is not used.
-    let bars = &mut history.prices[0].bars;
+    let bars = Arc::make_mut(&mut history.prices[0].bars);
     bars.versions.push(BarVersion { retracted: true, ..BarVersion::UNKNOWN });
     bars.version[1] = 1;
     assert_eq!(told(&history, "2024-06-27"), counts("50", "2024-06-27"));

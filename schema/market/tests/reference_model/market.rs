@@ -226,7 +226,7 @@ impl Case {
             decisions: Vec::new(),
             evidence: Vec::new(),
             dividend_feeds: market::history::DividendFeeds::default(),
-            prices: vec![SourceBars { source: "a".into(), bars, closes_only: Vec::new() }],
+            prices: vec![SourceBars { source: "a".into(), bars: bars.into(), closes_only: Vec::new() }],
         }
     }
 }

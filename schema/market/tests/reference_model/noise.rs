@@ -170,7 +170,7 @@ pub(crate) fn noise() -> impl Strategy<Value = History> {
             dividend_feeds: market::history::DividendFeeds::default(),
             prices: sources
                 .zip(prices)
-                .map(|(source, bars)| SourceBars { source, bars, closes_only: Vec::new() })
+                .map(|(source, bars)| SourceBars { source, bars: bars.into(), closes_only: Vec::new() })
                 .collect(),
         }
     })

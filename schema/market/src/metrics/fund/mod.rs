@@ -243,7 +243,11 @@ mod tests {
             dividend_feeds: crate::history::DividendFeeds::default(),
             etf,
             holdings,
-            prices: vec![crate::history::SourceBars { source: "a".into(), bars, closes_only: Vec::new() }],
+            prices: vec![crate::history::SourceBars {
+                source: "a".into(),
+                bars: bars.into(),
+                closes_only: Vec::new(),
+            }],
         };
         let (policy, as_of) = (crate::history::SourcePolicy::default(), "2024-06-28".parse().unwrap());
         let market = DerivationContext {

@@ -1,5 +1,7 @@
 //! Rows of one security in the read tables.
 
+use std::sync::Arc;
+
 use crate::bars::Bars;
 use crate::metrics::prices::adjustment::AdjustmentFactor;
 use crate::row::{self, SplitStatus};
@@ -21,8 +23,9 @@ pub struct DerivedRows {
     pub dividends: Vec<row::DividendRow>,
     /// Splits, sorted by ex-date. Announced and cancelled splits are included.
     pub splits: Vec<row::SplitRow>,
-    /// Raw bars up to the as-of date, one per session. They have no versions (revision and observation time).
-    pub bars: Bars,
+    /// Raw bars up to the as-of date, one per session. Their versions (revision and observation time) are not derived,
+    /// and must not be used.
+    pub bars: Arc<Bars>,
     /// Adjustment factors up to the as-of date, sorted by ex-date.
     pub factors: Vec<AdjustmentFactor>,
     /// Quarantined rows with their reasons.

@@ -8,6 +8,7 @@
 //! or a decision confirms its close.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -91,8 +92,9 @@ pub(crate) fn review_levels(
         excluded.insert((prices.source_of(newest), bar.day));
         unconfirmed_bars.push(bar);
         if history.prices.len() == 1 {
-            prices.bars = prices.bars.slice(0..newest);
-            prices.bars.canonicalize();
+            let mut earlier = prices.bars.slice_values(0..newest);
+            earlier.canonicalize();
+            prices.bars = Arc::new(earlier);
             prices.large_moves.retain(|index| *index < newest);
             prices.origin.truncate(newest);
             prices.is_plain = false;

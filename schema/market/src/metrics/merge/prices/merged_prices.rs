@@ -1,6 +1,7 @@
 //! Result of the merge of prices: the bars used in the figures, and the quarantined bars.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use rust_decimal::Decimal;
@@ -25,9 +26,9 @@ pub(crate) struct QuarantinedBar {
 
 #[derive(Debug, Default)]
 pub(crate) struct MergedPrices {
-    /// Raw bars with the smallest possible number of decimal places. They have no versions (revision and observation
-    /// time).
-    pub bars: Bars,
+    /// Raw bars with the smallest possible number of decimal places. Their versions (revision and observation time) are
+    /// not merged, and must not be used.
+    pub bars: Arc<Bars>,
     pub quarantined: Vec<QuarantinedBar>,
     /// Indexes of the bars whose close differs from the previous close by more than a factor of 1.375.
     pub large_moves: Vec<usize>,

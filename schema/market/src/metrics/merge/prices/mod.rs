@@ -17,6 +17,7 @@ mod merged_prices;
 mod unadjust;
 
 use std::ops::Range;
+use std::sync::Arc;
 
 use chrono::{DateTime, Datelike, NaiveDate, Utc};
 
@@ -54,9 +55,8 @@ pub(crate) fn merge_prices(
     let minor_places = minor_places(history);
     if let [only] = history.prices.as_slice()
         && !decided.has_prices()
-        && let Some((mut bars, large_moves)) = copy_if_plain(&only.bars, last_day, minor_places, levels)
+        && let Some((bars, large_moves)) = plain_bars(&only.bars, last_day, minor_places, levels)
     {
-        bars.scale += minor_places;
         let observed_at = observed_by(&only.bars, last_day);
         return MergedPrices {
             bars,
@@ -86,7 +86,7 @@ pub(crate) fn merge_prices(
     let (bars, origin) = pick_sound_bars(&mut sources, policy, levels, decided, &mut quarantined);
     quarantined.sort_by(|a, b| (a.day, &a.source, a.line).cmp(&(b.day, &b.source, b.line)));
     let large_moves = find_large_moves(&bars.close);
-    MergedPrices { large_moves, is_plain: false, bars, quarantined, observed_at, origin }
+    MergedPrices { large_moves, is_plain: false, bars: Arc::new(bars), quarantined, observed_at, origin }
 }
 
 /// True if years that were loaded with closes only give the same metrics as fully loaded years.
@@ -171,14 +171,15 @@ fn observed_by(bars: &Bars, last_day: i32) -> Option<DateTime<Utc>> {
     }
 }
 
-/// Copies the bars of a single source up to `last_day`, with the indexes of their large moves. `None` if the merge must
-/// change, omit or quarantine a bar.
-fn copy_if_plain(
-    bars: &Bars,
+/// Bars of a single source up to `last_day`, with the indexes of their large moves. `None` if the merge must change,
+/// omit or quarantine a bar. The bars are copied only if some of them are dated after `last_day`, or their number of
+/// decimal places changes.
+fn plain_bars(
+    bars: &Arc<Bars>,
     last_day: i32,
     minor_places: u32,
     levels: &LevelCheck<'_>,
-) -> Option<(Bars, Vec<usize>)> {
+) -> Option<(Arc<Bars>, Vec<usize>)> {
     if !has_raw_versions(bars) || has_fault(bars) {
         return None;
     }
@@ -193,10 +194,13 @@ fn copy_if_plain(
     if !levels.find_faults(closes).is_empty() {
         return None;
     }
-    let mut kept = bars.slice(0..end);
-    (kept.version, kept.versions) = (vec![0; end], vec![BarVersion::UNKNOWN]);
+    if end == bars.len() && minor_places == 0 && bars.is_canonical() {
+        return Some((Arc::clone(bars), large_moves));
+    }
+    let mut kept = bars.slice_values(0..end);
     kept.canonicalize();
-    Some((kept, large_moves))
+    kept.scale += minor_places;
+    Some((Arc::new(kept), large_moves))
 }
 
 fn is_faulty(bars: &Bars, index: usize) -> bool {

@@ -23,7 +23,7 @@ fn source(name: &str, scale: u32, rows: &[Bar]) -> SourceBars {
     let mut bars =
         Bars { scale, versions: vec![BarVersion { line: 3, ..BarVersion::UNKNOWN }], ..Bars::default() };
     rows.iter().for_each(|bar| bars.push(*bar, 0));
-    SourceBars { source: name.into(), bars, closes_only: Vec::new() }
+    SourceBars { source: name.into(), bars: bars.into(), closes_only: Vec::new() }
 }
 
 fn history(prices: Vec<SourceBars>) -> History {
@@ -145,12 +145,14 @@ fn withdrawn_bars_and_those_of_tomorrow_are_none() {
     let mut some =
         source("a", 2, &[bar("2024-06-27", 4_000), bar("2024-06-28", 4_100), bar("2024-07-01", 4_200)]);
     assert_eq!(closes(&derived(&history(vec![some.clone()]), &[])), ["2024-06-27 40", "2024-06-28 41"]);
-    some.bars.versions.push(BarVersion { retracted: true, ..BarVersion::UNKNOWN });
-    some.bars.version[0] = 1;
+    let bars = Arc::make_mut(&mut some.bars);
+    bars.versions.push(BarVersion { retracted: true, ..BarVersion::UNKNOWN });
+    bars.version[0] = 1;
     let mut faulty = some.clone();
     assert_eq!(closes(&derived(&history(vec![some]), &[])), ["2024-06-28 41"]);
     // Impossible values in retracted bars and in bars after the as-of date are not quarantined.
-    (faulty.bars.close[0], faulty.bars.close[2]) = (0, 0);
+    let close = &mut Arc::make_mut(&mut faulty.bars).close;
+    (close[0], close[2]) = (0, 0);
     let found = derived(&history(vec![faulty]), &[]);
     assert_eq!((closes(&found), held(&found)), (vec!["2024-06-28 41".to_owned()], vec![]));
 }
@@ -158,7 +160,7 @@ fn withdrawn_bars_and_those_of_tomorrow_are_none() {
 #[test]
 fn each_day_has_the_bar_of_the_believed_source_that_has_one() {
     let seen = |mut prices: SourceBars, second: i64| {
-        prices.bars.versions[0].observed_at = second * 1_000_000;
+        Arc::make_mut(&mut prices.bars).versions[0].observed_at = second * 1_000_000;
         prices
     };
     let a = seen(
@@ -218,11 +220,12 @@ fn each_day_has_the_bar_of_the_believed_source_that_has_one() {
 #[test]
 fn a_wrong_unit_is_told_of_the_source_it_came_from() {
     let mut a = source("a", 2, &[bar("2024-06-24", 4_000), bar("2024-06-26", 4_000)]);
-    a.bars.versions[0].observed_at = 5;
+    Arc::make_mut(&mut a.bars).versions[0].observed_at = 5;
     let mut b =
         source("b", 2, &[bar("2024-06-24", 4_000), bar("2024-06-25", 400_000), bar("2024-06-27", 4_000)]);
-    b.bars.versions.push(BarVersion { line: 8, ..BarVersion::UNKNOWN });
-    b.bars.version[1] = 1;
+    let bars = Arc::make_mut(&mut b.bars);
+    bars.versions.push(BarVersion { line: 8, ..BarVersion::UNKNOWN });
+    bars.version[1] = 1;
     let found = derived(&history(vec![a, b]), &[]);
     assert_eq!(held(&found), ["2024-06-25 price_unit_error b 8"]);
     assert_eq!(closes(&found), ["2024-06-24 40", "2024-06-26 40", "2024-06-27 40"]);
@@ -264,7 +267,7 @@ fn pence_are_hundredths() {
 fn adjusted_closes_return_to_the_shares_of_their_day() {
     let mut adjusted =
         source("a", 2, &[bar("2024-06-21", 1_000), bar("2024-06-24", 1_010), bar("2024-06-28", 1_030)]);
-    adjusted.bars.versions[0].basis_day = Some(0);
+    Arc::make_mut(&mut adjusted.bars).versions[0].basis_day = Some(0);
     let mut halved = history(vec![adjusted]);
     let split = serde_json::json!({ "symbol": "TEST", "ex_date": "2024-06-24", "from": "1", "to": "2" });
     halved.splits = vec![observed::<Split>(split)];
@@ -273,7 +276,7 @@ fn adjusted_closes_return_to_the_shares_of_their_day() {
     assert_eq!((found.bars.volume[0], found.bars.volume[1]), (50, 100));
     // The source adjusts its prices for splits up to the last day of its data. The later split therefore does not
     // change the close.
-    halved.prices[0].bars = halved.prices[0].bars.slice(0..1);
+    halved.prices[0].bars = halved.prices[0].bars.slice(0..1).into();
     assert_eq!(closes(&derived(&halved, &[])), ["2024-06-21 10"]);
 }
 
@@ -282,8 +285,9 @@ fn each_bar_is_on_the_shares_that_it_says_itself() {
     let rows = [bar("2024-06-20", 1_000), bar("2024-06-21", 2_000), bar("2024-06-28", 1_030)];
     let mut mixed = source("a", 2, &rows);
     // The second bar is raw. All other bars are adjusted for splits up to the newest day.
-    mixed.bars.versions = vec![BarVersion { basis_day: Some(0), ..BarVersion::UNKNOWN }, BarVersion::UNKNOWN];
-    mixed.bars.version[1] = 1;
+    let bars = Arc::make_mut(&mut mixed.bars);
+    bars.versions = vec![BarVersion { basis_day: Some(0), ..BarVersion::UNKNOWN }, BarVersion::UNKNOWN];
+    bars.version[1] = 1;
     let mut halved = history(vec![mixed]);
     let split = serde_json::json!({ "symbol": "TEST", "ex_date": "2024-06-24", "from": "1", "to": "2" });
     halved.splits = vec![observed::<Split>(split)];
