@@ -60,13 +60,9 @@ pub(crate) fn has_fault(bars: &Bars) -> bool {
 
 /// True if any value is negative. An absent value, stored as the negative number `MISSING`, does not count.
 fn has_negative(column: &[i64]) -> bool {
-    let found = column.iter().fold(0, |found, value| {
-        let value = value.cast_unsigned();
-        // In an absent value, [`MISSING`], only the sign bit is 1, and the shift removes it. Every other negative value
-        // has a further bit that is 1, which remains after the shift.
-        found | ((value >> 63).wrapping_neg() & (value << 1))
-    });
-    found != 0
+    // A value and its predecessor are both negative for all negative values except `MISSING`, which is the smallest
+    // one: its predecessor wraps around.
+    column.iter().fold(0, |found, value| found | (value & value.wrapping_sub(1))) < 0
 }
 
 /// True if any high is below the low of the same bar. The caller must ensure that no value is negative, except absent
