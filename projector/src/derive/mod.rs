@@ -3,4 +3,5 @@
 pub(crate) mod input;
 pub(crate) mod pipeline;
 pub mod sectors;
+mod stored_years;
 pub mod touched;

@@ -20,9 +20,10 @@ use tokio::sync::mpsc;
 use tokio_postgres::GenericClient;
 
 use crate::derive::input::{DerivationTarget, GenerationCache, MarketContext};
+use crate::derive::stored_years::published_as_stored;
 use crate::error::DeriveError;
 use crate::facts::fact_cache::FactCache;
-use crate::write::encoded_security::EncodedSecurity;
+use crate::write::encoded_security::{EncodedSecurity, PriceYears};
 use crate::write::fingerprints::{HASHER, PublishedFingerprints, load_fingerprints};
 use crate::write::journal::Journal;
 use crate::write::prepared_statements::PreparedStatements;
@@ -276,9 +277,11 @@ fn derive_and_encode(
     if history.security.is_none() && fund.is_none() && !derived.has_live_rows() {
         return Ok(EncodeOutcome::Encoded(Box::new(EncodedSecurity::unlisted(&subject.identity))));
     }
+    let stored = published_as_stored(&subject.identity, &history, &derived, facts);
     let kept = history.prices.into_iter().flat_map(|prices| prices.closes_only).collect();
+    let years = PriceYears { unchanged: kept, stored };
     let derived = (&derived, dividends);
-    let built = EncodedSecurity::encode(&subject.identity, derived, fund.as_ref(), kept, &subject.served)?;
+    let built = EncodedSecurity::encode(&subject.identity, derived, fund.as_ref(), years, &subject.served)?;
     Ok(EncodeOutcome::Encoded(Box::new(built)))
 }
 

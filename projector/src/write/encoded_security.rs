@@ -18,6 +18,7 @@ use market::row::{DividendRow, JsonColumn};
 use market::symbol::Symbol;
 use serde::Serialize;
 use store::copy::{CopyRow, EncodeError, encode_rows, encode_values};
+use store::symbol_facts::StoredYear;
 use store::years::PricesRow;
 use tokio_postgres::types::Type;
 
@@ -79,22 +80,44 @@ pub(crate) struct EncodedYear {
     pub(crate) encoded: Bytes,
 }
 
+/// Years of prices that need not be encoded again.
+pub(crate) struct PriceYears<'a> {
+    /// Calendar years whose published prices are unchanged.
+    pub(crate) unchanged: Vec<i32>,
+    /// Stored bars of the calendar years that are published as they are stored.
+    pub(crate) stored: BTreeMap<i32, StoredYear<'a>>,
+}
+
 impl EncodedSecurity {
     /// Encodes the derived rows of a security, except unchanged ones. `dividends` has a hash for each year of ex-dates.
-    /// `unchanged_years` are the years with unchanged prices.
     pub(crate) fn encode(
         identity: &Identity,
         (derived, dividends): (&DerivedRows, BTreeMap<i32, u64>),
         fund: Option<&FundRows>,
-        mut unchanged_years: Vec<i32>,
+        PriceYears { unchanged: mut unchanged_years, stored }: PriceYears<'_>,
         served: &PublishedFingerprints,
     ) -> Result<Self, DeriveError> {
         let symbol = identity.symbol.clone();
         let read: Vec<(i32, Range<usize>)> =
             derived.bars.years().into_iter().filter(|(year, _)| !unchanged_years.contains(year)).collect();
-        let input_hashes = InputHashes::compute(identity, derived, dividends, &read);
+        let (as_stored, to_encode): (Vec<_>, Vec<_>) =
+            read.into_iter().partition(|(year, _)| stored.contains_key(year));
+        let input_hashes = InputHashes::compute(identity, derived, dividends, &to_encode);
         let mut years = Vec::new();
-        for (year, range) in read {
+        for (year, range) in as_stored {
+            let StoredYear { digest, packed } = stored[&year];
+            debug_assert_eq!(
+                digest,
+                EncodedYear::encode(symbol.as_str(), year, derived.bars.slice_values(range))?.digest,
+                "the stored bars are the published bars"
+            );
+            if served.years.get(&year) == Some(&digest) {
+                unchanged_years.push(year);
+            } else {
+                years.push(EncodedYear::from_packed(symbol.as_str(), year, digest, packed)?);
+            }
+        }
+        for (year, range) in to_encode {
             if served.is_year_unchanged(year, input_hashes.years.get(&year)) {
                 unchanged_years.push(year);
             } else {
@@ -274,8 +297,11 @@ impl EncodedYear {
     fn encode(symbol: &str, year: i32, mut bars: Bars) -> Result<Self, DeriveError> {
         bars.canonicalize();
         let packed = PackedBars::pack(&bars)?;
-        let digest = packed.digest();
-        let row = PricesRow::new(symbol, year, digest, &packed);
+        Self::from_packed(symbol, year, packed.digest(), &packed)
+    }
+
+    fn from_packed(symbol: &str, year: i32, digest: i64, packed: &PackedBars) -> Result<Self, DeriveError> {
+        let row = PricesRow::new(symbol, year, digest, packed);
         let mut out = BytesMut::new();
         encode_values(PricesRow::TYPES, &row.values(), &mut out)?;
         Ok(Self { year, digest, encoded: out.freeze() })

@@ -45,6 +45,15 @@ pub enum PackedColumns {
     },
 }
 
+/// Bars of one source and calendar year as Postgres stores them, with all columns.
+#[derive(Debug, Clone, Copy)]
+pub struct StoredYear<'a> {
+    /// Digest of the columns, except the column `versions`.
+    pub digest: i64,
+    /// All columns.
+    pub packed: &'a PackedBars,
+}
+
 /// Approximate memory of an entry without its content, in bytes: map node, boxes and rounding by the allocator.
 const ENTRY: usize = 320;
 
@@ -165,6 +174,14 @@ impl PackedYears {
     /// Packed columns of all years of the entry.
     pub fn columns(&self) -> &PackedColumns {
         &self.columns
+    }
+
+    /// Bars of the entry; `None` if the entry has only closes.
+    pub fn stored_year(&self) -> Option<StoredYear<'_>> {
+        match (&self.columns, self.digests.as_slice()) {
+            (PackedColumns::All(packed), [digest]) => Some(StoredYear { digest: *digest, packed }),
+            _ => None,
+        }
     }
 
     /// True if `accepted` returns true for the calendar year and digest of every year of the entry.
