@@ -8,7 +8,7 @@ use market::history::History;
 use market::identity::Identity;
 use market::metrics::DerivedRows;
 use store::history::FactsBySymbol;
-use store::symbol_facts::StoredYear;
+use store::symbol_facts::WholeYear;
 
 /// Finds the years whose stored bars are all published, and published without change. Only securities with one source
 /// and one symbol have such years.
@@ -17,7 +17,7 @@ pub(crate) fn published_as_stored<'a>(
     history: &History,
     derived: &DerivedRows,
     facts: &'a FactsBySymbol,
-) -> BTreeMap<i32, StoredYear<'a>> {
+) -> BTreeMap<i32, WholeYear<'a>> {
     let ([tenure], [prices]) = (identity.spans.as_slice(), history.prices.as_slice()) else {
         return BTreeMap::new();
     };
@@ -30,7 +30,7 @@ pub(crate) fn published_as_stored<'a>(
     };
     let of_source = facts.years().filter(|(source, _)| *source == prices.source);
     of_source
-        .filter_map(|(_, years)| Some((years.range().start, years.stored_year()?)))
+        .filter_map(|(_, years)| Some((years.range().start, years.whole_year()?)))
         .filter(|(year, _)| had_symbol_all_year(*year))
         .collect()
 }

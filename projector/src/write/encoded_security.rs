@@ -18,7 +18,7 @@ use market::row::{DividendRow, JsonColumn};
 use market::symbol::Symbol;
 use serde::Serialize;
 use store::copy::{CopyRow, EncodeError, encode_rows, encode_values};
-use store::symbol_facts::StoredYear;
+use store::symbol_facts::WholeYear;
 use store::years::PricesRow;
 use tokio_postgres::types::Type;
 
@@ -85,7 +85,7 @@ pub(crate) struct PriceYears<'a> {
     /// Calendar years whose published prices are unchanged.
     pub(crate) unchanged: Vec<i32>,
     /// Stored bars of the calendar years that are published as they are stored.
-    pub(crate) stored: BTreeMap<i32, StoredYear<'a>>,
+    pub(crate) stored: BTreeMap<i32, WholeYear<'a>>,
 }
 
 impl EncodedSecurity {
@@ -105,7 +105,7 @@ impl EncodedSecurity {
         let input_hashes = InputHashes::compute(identity, derived, dividends, &to_encode);
         let mut years = Vec::new();
         for (year, range) in as_stored {
-            let StoredYear { digest, packed } = stored[&year];
+            let WholeYear { digest, packed } = stored[&year];
             debug_assert_eq!(
                 digest,
                 EncodedYear::encode(symbol.as_str(), year, derived.bars.slice_values(range))?.digest,

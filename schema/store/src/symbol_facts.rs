@@ -47,7 +47,7 @@ pub enum PackedColumns {
 
 /// Bars of one source and calendar year as Postgres stores them, with all columns.
 #[derive(Debug, Clone, Copy)]
-pub struct StoredYear<'a> {
+pub struct WholeYear<'a> {
     /// Digest of the columns, except the column `versions`.
     pub digest: i64,
     /// All columns.
@@ -177,9 +177,9 @@ impl PackedYears {
     }
 
     /// Bars of the entry; `None` if the entry has only closes.
-    pub fn stored_year(&self) -> Option<StoredYear<'_>> {
+    pub fn whole_year(&self) -> Option<WholeYear<'_>> {
         match (&self.columns, self.digests.as_slice()) {
-            (PackedColumns::All(packed), [digest]) => Some(StoredYear { digest: *digest, packed }),
+            (PackedColumns::All(packed), [digest]) => Some(WholeYear { digest: *digest, packed }),
             _ => None,
         }
     }
