@@ -34,3 +34,77 @@ pub(crate) fn published_as_stored<'a>(
         .filter(|(year, _)| had_symbol_all_year(*year))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use codec::bars::PackedBars;
+    use market::bars::{Bar, BarVersion, Bars, MISSING};
+    use market::day::day_number;
+    use market::history::{DividendFeeds, SourcePolicy};
+    use market::metrics::{DerivationContext, Rules, derive};
+    use market::symbol::Symbol;
+    use store::history::build_history;
+    use store::symbol_facts::{PackedColumns, SymbolFacts};
+
+    use super::*;
+
+    fn day(text: &str) -> NaiveDate {
+        text.parse().expect("a date")
+    }
+
+    /// One bar in each year from 2021 to 2023.
+    fn bars(version: BarVersion) -> Bars {
+        let mut bars = Bars { scale: 2, versions: vec![version], ..Bars::default() };
+        for (year, close) in (2021..).zip([4_005, 4_100, 4_207]) {
+            let day = day_number(day(&format!("{year}-03-01")));
+            let [open, high, low, volume, vwap, trade_count] = [MISSING; 6];
+            bars.push(Bar { day, open, high, low, close, volume, vwap, trade_count }, 0);
+        }
+        bars
+    }
+
+    fn stored_years(sources: &[(&str, &Bars)], from: NaiveDate, as_of: &str) -> Vec<i32> {
+        let symbol: Symbol = "AAA".parse().expect("a symbol");
+        let mut facts = SymbolFacts::default();
+        for (source, bars) in sources {
+            for (year, mut of_year) in bars.by_year() {
+                of_year.canonicalize();
+                let packed = PackedBars::pack(&of_year).expect("bars");
+                let columns = PackedColumns::All(Box::new(packed.clone()));
+                assert!(facts.put_year(source, year, packed.digest(), columns));
+            }
+        }
+        let facts = FactsBySymbol::from([(symbol.to_string(), Arc::new(facts))]);
+        let mut identity = Identity::provisional(&symbol);
+        identity.spans[0].from = from;
+        let history = build_history(&identity, &facts, &DividendFeeds::default(), |_, _| false);
+        let (history, policy) = (history.expect("facts"), SourcePolicy::default());
+        let (as_of, rules) = (day(as_of), &Rules::DEFAULT);
+        let context = DerivationContext { as_of, newest: as_of, benchmark: None, policy: &policy, rules };
+        let derived = derive(&history, &context);
+        let found = published_as_stored(&identity, &history, &derived, &facts);
+        for (year, range) in derived.bars.years() {
+            let mut published = derived.bars.slice_values(range);
+            published.canonicalize();
+            let digest = PackedBars::pack(&published).expect("bars").digest();
+            assert!(found.get(&year).is_none_or(|stored| stored.digest == digest), "{year}");
+        }
+        found.into_keys().collect()
+    }
+
+    #[test]
+    fn only_unchanged_whole_years_of_one_source_are_published_as_stored() {
+        let (plain, always) = (bars(BarVersion::UNKNOWN), NaiveDate::MIN);
+        assert_eq!(stored_years(&[("a", &plain)], always, "2023-12-29"), [2021, 2022, 2023]);
+        // The security did not have the symbol all year.
+        assert_eq!(stored_years(&[("a", &plain)], day("2022-02-01"), "2023-12-29"), [2023]);
+        assert_eq!(stored_years(&[("a", &plain)], day("2022-04-01"), "2023-12-29"), [2023]);
+        // Bars after the as-of date are not published.
+        assert!(stored_years(&[("a", &plain)], always, "2022-12-30").is_empty());
+        assert!(stored_years(&[("a", &plain), ("b", &plain)], always, "2023-12-29").is_empty());
+        let retracted = bars(BarVersion { retracted: true, ..BarVersion::UNKNOWN });
+        assert!(stored_years(&[("a", &retracted)], always, "2023-12-29").is_empty());
+        let adjusted = bars(BarVersion { basis_day: Some(0), ..BarVersion::UNKNOWN });
+        assert!(stored_years(&[("a", &adjusted)], always, "2023-12-29").is_empty());
+    }
+}
