@@ -24,10 +24,10 @@ pub(crate) fn published_as_stored<'a>(
     // Derived rows share the bars of a source only if the merge changes none of them.
     let facts = facts.get(tenure.symbol.as_str()).filter(|_| Arc::ptr_eq(&prices.bars, &derived.bars));
     let Some(facts) = facts else { return BTreeMap::new() };
-    let had_symbol_all_year = |year: i32| {
-        let [first, last] = [(1, 1), (12, 31)].map(|(month, day)| NaiveDate::from_ymd_opt(year, month, day));
-        first.is_some_and(|first| tenure.from <= first) && last.is_some_and(|last| last <= tenure.to)
-    };
+    let owns = |date: Option<NaiveDate>| date.is_some_and(|date| identity.owns(tenure.symbol.as_str(), date));
+    // The security has only one tenure. If it contains the first and the last day, it contains the whole year.
+    let had_symbol_all_year =
+        |year: i32| owns(NaiveDate::from_ymd_opt(year, 1, 1)) && owns(NaiveDate::from_ymd_opt(year, 12, 31));
     let of_source = facts.years().filter(|(source, _)| *source == prices.source);
     of_source
         .filter_map(|(_, years)| Some((years.range().start, years.whole_year()?)))

@@ -22,7 +22,7 @@ pub use crate::observation::Observation;
 pub struct SourceBars {
     /// Feed of the bars.
     pub source: String,
-    /// Bars of the feed. Derived rows share them if they serve them unchanged.
+    /// Bars of the feed. Derived rows share these bars if the merge changes none of them.
     pub bars: Arc<Bars>,
     /// Calendar years for which only three columns of the bars are loaded: day, close and version. The other columns,
     /// such as volume, are missing in these years.

@@ -60,8 +60,8 @@ pub(crate) fn has_fault(bars: &Bars) -> bool {
 
 /// True if any value is negative. An absent value, stored as the negative number `MISSING`, does not count.
 fn has_negative(column: &[i64]) -> bool {
-    // A value and its predecessor are both negative for all negative values except `MISSING`, which is the smallest
-    // one: its predecessor wraps around.
+    // If a value is negative, the value minus one is negative too. `MISSING` is the only exception: it is the smallest
+    // value, so the subtraction wraps around.
     column.iter().fold(0, |found, value| found | (value & value.wrapping_sub(1))) < 0
 }
 
