@@ -15,15 +15,16 @@ pub(crate) fn merge_repeats(
     validation: &ValidationContext<'_>,
     flags: &mut Flags,
 ) {
+    // Most payers have no two ex-dates that are near each other, and so no near duplicates.
+    let is_near = |pair: &[Payment<'_>]| {
+        let days = (pair[1].ex_date - pair[0].ex_date).num_days();
+        0 < days && days <= validation.rules.schedule.duplicate_days
+    };
+    if !payments.windows(2).any(is_near) {
+        return;
+    }
     let mut dropped = Vec::new();
     for positions in by_currency(payments) {
-        let is_near = |pair: &[usize]| {
-            let [first, second] = [payments[pair[0]].ex_date, payments[pair[1]].ex_date];
-            (second - first).num_days() <= validation.rules.schedule.duplicate_days
-        };
-        if !positions.windows(2).any(is_near) {
-            continue;
-        }
         let candidates: Vec<RepeatedPayment<'_>> =
             positions.iter().map(|position| candidate(&payments[*position], validation)).collect();
         for pair in find_repeats(&candidates, validation.rules) {

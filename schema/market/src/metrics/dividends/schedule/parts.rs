@@ -35,9 +35,11 @@ pub(crate) fn read_parts(
     rules: &Rules,
 ) {
     let mut combined: Vec<NaiveDate> = extras.to_vec();
+    let unconfirmed: Vec<NaiveDate> =
+        rows.iter().filter(|row| row.doubt.is_some()).map(|row| row.ex_date).collect();
     for index in 1..readings.len() {
         let Some(per_year) = readings[index].per_year else { continue };
-        let is_unconfirmed = is_unconfirmed(rows, readings[index].ex_date);
+        let is_unconfirmed = unconfirmed.contains(&readings[index].ex_date);
         let rates = AnnualRates { readings, per_year };
         let reading = if is_unconfirmed {
             Some(rates.combined_reading(index, per_year))
@@ -55,11 +57,6 @@ pub(crate) fn read_parts(
             }
         }
     }
-}
-
-fn is_unconfirmed(rows: &[ScheduleRow], ex_date: NaiveDate) -> bool {
-    let index = rows.binary_search_by_key(&ex_date, |row| row.ex_date);
-    index.is_ok_and(|index| rows[index].doubt.is_some())
 }
 
 /// Amounts of the rows around one row, as annual rates.

@@ -67,12 +67,17 @@ impl RunYears {
         let slots = number_slots(run, per_year);
         let per_year = i64::from(per_year);
         let years: Vec<i64> = run.iter().map(|reading| i64::from(reading.ex_date.year())).collect();
+        // Divide each slot number once, because every candidate needs the results.
+        let divided: Vec<(i64, i64)> =
+            slots.iter().map(|slot| (slot.div_euclid(per_year), slot.rem_euclid(per_year))).collect();
         let newest = years.len().saturating_sub(2 * usize::try_from(per_year).unwrap_or_default());
         let candidates = (0..per_year)
             .flat_map(|offset| [years[0] - 1, years[0], years[0] + 1].map(|first_year| (offset, first_year)));
         let best = candidates.max_by_key(|(offset, first_year)| {
-            let agreeing = (0..years.len())
-                .filter(|index| first_year + (slots[*index] + offset).div_euclid(per_year) == years[*index]);
+            let agreeing = (0..years.len()).filter(|index| {
+                let (whole_years, rest) = divided[*index];
+                first_year + whole_years + i64::from(rest + offset >= per_year) == years[*index]
+            });
             let (all, new) =
                 agreeing.fold((0, 0), |(all, new), index| (all + 1, new + i32::from(index >= newest)));
             (all, new, -offset)
