@@ -30,8 +30,7 @@ pub(crate) struct ChunkEncoder {
     chunks: [u64; Kind::ALL.len()],
     /// Number of prices that were rounded. A very large price reduces the decimal places of all prices in its series.
     pub rounded: u64,
-    /// Copies of encoded rows, for the review at the end of the load. Rows of kinds that the review does not use are
-    /// not copied.
+    /// Encoded rows, for the review at the end of the load. Rows of kinds that the review does not use are dropped.
     pub reviewed: ReviewedRows,
 }
 
@@ -44,8 +43,9 @@ impl ChunkEncoder {
         emit: &mut dyn FnMut(EncodedBatch) -> io::Result<()>,
     ) -> io::Result<Option<PriceBatch>> {
         let mut encode = |body: Body, line| {
-            self.reviewed.add_body(&body);
-            emit(self.encode(body, line).map_err(io::Error::other)?)
+            let batch = self.encode(&body, line).map_err(io::Error::other)?;
+            self.reviewed.add_body(body);
+            emit(batch)
         };
         match chunk {
             RowChunk::Rows(body, line) => encode(body, line).map(|()| None),
@@ -62,7 +62,7 @@ impl ChunkEncoder {
     }
 
     /// Encodes rows as one record batch. `line` is the source line of the first row.
-    pub(crate) fn encode(&mut self, body: Body, line: u64) -> Result<EncodedBatch, BatchError> {
+    pub(crate) fn encode(&mut self, body: &Body, line: u64) -> Result<EncodedBatch, BatchError> {
         let (codec, bytes) = body.encode()?;
         let kind = body.kind();
         let next = &mut self.chunks[kind as usize];

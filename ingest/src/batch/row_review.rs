@@ -45,7 +45,7 @@ pub(crate) struct ReviewedRows {
 
 #[derive(Debug, Clone, Default)]
 struct SymbolRows {
-    security: Option<EventRow<Security>>,
+    security: Option<Box<EventRow<Security>>>,
     dividends: Vec<EventRow<Dividend>>,
     splits: Vec<EventRow<Split>>,
     evidence: Vec<EventRow<DividendEvidence>>,
@@ -55,7 +55,7 @@ struct SymbolRows {
 impl ReviewedRows {
     /// Adds the rows of a record batch. If the total exceeds [`MAX_ROWS`], removes all rows, because the load will not
     /// be reviewed.
-    pub(crate) fn add_body(&mut self, body: &Body) {
+    pub(crate) fn add_body(&mut self, body: Body) {
         self.rows = self.rows.saturating_add(body.row_count());
         if self.is_too_large() {
             self.symbols.clear();
@@ -64,22 +64,29 @@ impl ReviewedRows {
         match body {
             Body::Prices(series) => {
                 for series in series {
-                    self.rows_mut(&series.symbol).bars.push(series.bars.clone());
+                    self.rows_mut(&series.symbol).bars.push(series.bars);
                 }
             }
             Body::Securities(rows) => {
                 for row in rows {
-                    self.rows_mut(&row.record.symbol).security = Some(row.clone());
+                    let known = self.rows_mut(&row.record.symbol);
+                    known.security = Some(Box::new(row));
                 }
             }
             Body::Dividends(rows) => {
-                rows.iter().for_each(|row| self.rows_mut(&row.record.symbol).dividends.push(row.clone()));
+                for row in rows {
+                    self.rows_mut(&row.record.symbol).dividends.push(row);
+                }
             }
             Body::Splits(rows) => {
-                rows.iter().for_each(|row| self.rows_mut(&row.record.symbol).splits.push(row.clone()));
+                for row in rows {
+                    self.rows_mut(&row.record.symbol).splits.push(row);
+                }
             }
             Body::Evidence(rows) => {
-                rows.iter().for_each(|row| self.rows_mut(&row.record.symbol).evidence.push(row.clone()));
+                for row in rows {
+                    self.rows_mut(&row.record.symbol).evidence.push(row);
+                }
             }
             _ => {}
         }
@@ -100,6 +107,10 @@ impl ReviewedRows {
             self.symbols.clear();
             return;
         }
+        if self.symbols.is_empty() {
+            self.symbols = other.symbols;
+            return;
+        }
         for (symbol, mut rows) in other.symbols {
             let known = self.symbols.entry(symbol).or_default();
             known.security = rows.security.or(known.security.take());
@@ -115,13 +126,14 @@ impl ReviewedRows {
         if self.is_too_large() {
             return RowReview { is_too_large: true, ..RowReview::default() };
         }
+        let newest_single =
+            self.symbols.values().filter(|rows| rows.is_single_price()).flat_map(|rows| &rows.bars);
+        let newest_single = newest_single.filter_map(Bars::last_live_day).max();
+        let judged = self.symbols.into_iter().filter(|(_, rows)| !rows.is_single_price());
         let histories: Vec<History> =
-            self.symbols.into_iter().filter_map(|(symbol, rows)| rows.into_history(symbol, source)).collect();
-        let newest = histories
-            .iter()
-            .flat_map(|history| &history.prices)
-            .filter_map(|prices| prices.bars.last_live_day());
-        let as_of = newest.max().map_or(today, date_of);
+            judged.filter_map(|(symbol, rows)| rows.into_history(symbol, source)).collect();
+        let bars = histories.iter().flat_map(|history| &history.prices).map(|prices| prices.bars.as_ref());
+        let as_of = bars.filter_map(Bars::last_live_day).max().max(newest_single).map_or(today, date_of);
         let mut review = RowReview::default();
         histories.iter().for_each(|history| review.add_history(history, as_of));
         review
@@ -129,6 +141,16 @@ impl ReviewedRows {
 }
 
 impl SymbolRows {
+    /// True if no rule can doubt the rows: at most one price, and no event. The rules compare a price only with other
+    /// prices, and the load has already rejected impossible values.
+    fn is_single_price(&self) -> bool {
+        let Self { security: _, dividends, splits, evidence, bars } = self;
+        dividends.is_empty()
+            && splits.is_empty()
+            && evidence.is_empty()
+            && bars.iter().map(Bars::len).sum::<usize>() <= 1
+    }
+
     /// History of the symbol, built from the rows. `None` if the bars cannot be merged. The review ignores this error,
     /// because the projector reports it later.
     fn into_history(self, symbol: Symbol, source: &str) -> Option<History> {
@@ -136,7 +158,7 @@ impl SymbolRows {
         let mut history = History {
             symbol,
             former_symbols: Vec::new(),
-            security: self.security.map(|row| observation(source, row)),
+            security: self.security.map(|row| observation(source, *row)),
             dividends: self.dividends.into_iter().map(|row| observation(source, row)).collect(),
             splits: self.splits.into_iter().map(|row| observation(source, row)).collect(),
             fundamentals: Vec::new(),

@@ -197,12 +197,12 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
                 .map(|batch| Body::Prices(batch.series))
                 .collect(),
         };
-        for body in bodies.iter().filter(|body| !matches!(body, Body::Rejects(_))) {
-            reviewed.add_body(body);
+        for body in bodies.into_iter().filter(|body| !matches!(body, Body::Rejects(_))) {
             let shown = body.rows_json().map_err(|error| error.to_string())?;
             for row in shown.as_array().into_iter().flatten().take(SHOWN_ROWS) {
                 lines.push_str(&format!("# {}\n", without_version(row.get("record").unwrap_or(row))));
             }
+            reviewed.add_body(body);
         }
     }
     if stats.rejected_count() > 0 {

@@ -217,7 +217,7 @@ impl<'a> LoadRun<'a> {
             let mut encoder = ChunkEncoder::default();
             for rows in std::mem::take(&mut loaded.holdings).into_record_batches() {
                 let line = rows.first().map_or(0, |row| row.line);
-                let batch = encoder.encode(Body::Holdings(rows), line)?;
+                let batch = encoder.encode(&Body::Holdings(rows), line)?;
                 publication.publish_batch(&digest, &first.file.label, batch).await?;
             }
         }

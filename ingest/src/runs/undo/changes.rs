@@ -81,7 +81,7 @@ impl EncodedBatches {
     pub(super) fn push(&mut self, body: Body) -> Result<(), BatchError> {
         let line = self.rows + 1;
         self.rows += body.row_count() as u64;
-        self.encoded.push(self.encoder.encode(body, line)?);
+        self.encoded.push(self.encoder.encode(&body, line)?);
         Ok(())
     }
 }
