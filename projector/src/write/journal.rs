@@ -17,7 +17,7 @@ use crate::write::renamed_symbols::RenamedSymbols;
 use crate::write::table::{DIVIDENDS, FACTORS, JOURNALED_VALUES, ReadTable, ReplacedRows, SPLITS, TABLES};
 
 const SERVED: &str = include_str!("../../queries/journal_served.sql");
-const SAVED_BYTES: &str = "select pg_relation_size(to_regclass($1))";
+const IS_THERE: &str = "select where to_regclass($1) is not null";
 const NEXT: &str = "select nextval('control.positions')";
 const PRUNE: &str = include_str!("../../queries/journal_prune.sql");
 const KEEP: &str = include_str!("../../queries/journal_keep.sql");
@@ -37,9 +37,6 @@ const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 /// Names of the journaled read tables. Apart from tables, the derived values in
 /// [`crate::write::table::JOURNALED_VALUES`] are journaled too.
 pub(crate) const JOURNALED_TABLES: [&str; 3] = [DIVIDENDS, SPLITS, FACTORS];
-/// Size of a temporary table from which the table is truncated, in bytes. Deleted rows stay in a smaller table until the
-/// end of the transaction. A scan reads them in less time than a truncation takes.
-const TRUNCATE_BYTES: i64 = 1 << 20;
 /// Names of the tables that have one journal entry per changed row. Other journaled tables have one entry per security.
 const COMPARED_TABLES: [&str; 2] = [DIVIDENDS, SPLITS];
 
@@ -72,18 +69,13 @@ impl Journal {
     ) -> Result<(), DbError> {
         let Some(table) = self.find_journaled(table) else { return Ok(()) };
         let kept = saved_name(table);
-        let found = statements.query(SAVED_BYTES, &[&format!("pg_temp.{kept}")]).await?;
-        let size: Option<i64> = found.first().map(|row| row.try_get(0)).transpose()?.flatten();
-        match size {
-            None => {
-                let create = format!("create temp table {kept} (like {}) on commit delete rows", table.name);
-                statements.transaction.batch_execute(&create).await?;
-            }
-            Some(bytes) => {
-                let clear = if bytes < TRUNCATE_BYTES { "delete from" } else { "truncate" };
-                statements.execute(&format!("{clear} {kept}"), &[]).await?;
-            }
+        let there = statements.query(IS_THERE, &[&format!("pg_temp.{kept}")]).await?;
+        if there.is_empty() {
+            let create = format!("create temp table {kept} (like {}) on commit delete rows", table.name);
+            statements.transaction.batch_execute(&create).await?;
         }
+        // Deleted rows would stay in the table until the end of the transaction, and every later scan would read them.
+        statements.execute(&format!("truncate {kept}"), &[]).await?;
         if replaced.symbols.is_empty() {
             return Ok(());
         }
