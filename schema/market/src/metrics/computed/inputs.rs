@@ -120,13 +120,10 @@ impl<'a> MetricInputs<'a> {
     /// Interpretation of a payment by the payment schedule, for example as partly special. `None` if the payment is not
     /// declared as regular, or is not in the dividend currency.
     pub(crate) fn reading(&self, payment: &Payment<'_>) -> Option<&Reading> {
-        if self.is_read(payment) { self.schedule.find_reading(payment.ex_date) } else { None }
-    }
-
-    /// True if the payment schedule interprets the payment: it is declared as regular, in the dividend currency.
-    pub(crate) fn is_read(&self, payment: &Payment<'_>) -> bool {
         let record = &payment.observation.record;
-        record.currency == self.dividend_currency && record.r#type.class(record.frequency).is_regular()
+        let is_read =
+            record.currency == self.dividend_currency && record.r#type.class(record.frequency).is_regular();
+        if is_read { self.schedule.find_reading(payment.ex_date) } else { None }
     }
 
     /// Regular part of a payment, adjusted for splits up to the as-of date.

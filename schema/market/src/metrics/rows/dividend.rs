@@ -157,43 +157,20 @@ impl Fingerprint for DividendRecord<'_> {
 /// All dividend records: used payments by ex-date, then cancelled payments, then projections.
 fn records<'m>(computed: &'m ComputedMetrics<'_>) -> impl Iterator<Item = DividendRecord<'m>> {
     let merged = &computed.inputs.merged.dividends;
-    let mut readings =
-        DateCursor { rest: &computed.inputs.schedule.readings, date: |reading: &Reading| reading.ex_date };
-    let mut ex_days = DateCursor { rest: &computed.inputs.ex_days, date: |day: &ExDateEvents| day.ex_date };
-    debug_assert!(
-        merged.payments.is_sorted_by_key(|payment| payment.ex_date),
-        "the cursors only move forward"
-    );
     let mut previous: Option<RegularPart<'m>> = None;
     let live = merged.payments.iter().map(move |payment| {
-        let reading = if computed.inputs.is_read(payment) { readings.find(payment.ex_date) } else { None };
+        let reading = computed.inputs.reading(payment);
         let regular = RegularPart {
             currency: &payment.observation.record.currency,
             adjusted: reading.map_or(payment.adjusted, |reading| reading.regular_part(payment.adjusted)),
         };
         let before = if payment.class.is_regular() { previous.replace(regular) } else { None };
-        live(computed, payment, ex_days.find(payment.ex_date), reading, regular, before)
+        live(computed, payment, reading, regular, before)
     });
     let cancelled =
         merged.cancelled.iter().map(|payment| record(computed, payment, DividendStatus::Cancelled));
     let expected = computed.upcoming.projections.iter().map(|expected| projection(computed, expected));
     live.chain(cancelled).chain(expected)
-}
-
-/// Items that are sorted by date. Each search continues where the previous search ended, because payments are sorted by
-/// ex-date too.
-struct DateCursor<'m, T> {
-    rest: &'m [T],
-    date: fn(&T) -> NaiveDate,
-}
-
-impl<'m, T> DateCursor<'m, T> {
-    /// Item of a date; `None` without such an item. The date must not be earlier than in the previous call.
-    fn find(&mut self, date: NaiveDate) -> Option<&'m T> {
-        let earlier = self.rest.iter().take_while(|item| (self.date)(item) < date).count();
-        self.rest = &self.rest[earlier..];
-        self.rest.first().filter(|item| (self.date)(item) == date)
-    }
 }
 
 /// Regular part of a payment.
@@ -204,17 +181,16 @@ struct RegularPart<'m> {
     adjusted: Decimal,
 }
 
-/// Record of a used payment. `ex_day` contains the events of its ex-date; `None` for an ex-date after the as-of date.
-/// `before` belongs to the previous regular payment.
+/// Record of a used payment. `before` belongs to the previous regular payment.
 fn live<'m>(
     computed: &'m ComputedMetrics<'_>,
     payment: &'m Payment<'_>,
-    ex_day: Option<&ExDateEvents>,
     reading: Option<&Reading>,
     regular: RegularPart<'m>,
     before: Option<RegularPart<'m>>,
 ) -> DividendRecord<'m> {
     let record = record(computed, payment, status(payment, computed.inputs.as_of));
+    let ex_day = ex_day(computed, payment);
     let comparable = payment.class.is_regular() && regular.currency == computed.inputs.currency;
     let per_year = record.payments_per_year.filter(|_| comparable);
     let close_before = || match ex_day {
@@ -293,6 +269,12 @@ fn special_part(payment: &Payment<'_>, regular: Decimal) -> Option<Decimal> {
 fn status(payment: &Payment<'_>, as_of: NaiveDate) -> DividendStatus {
     let due = payment.observation.record.payment_date.unwrap_or(payment.ex_date);
     if due <= as_of { DividendStatus::Paid } else { DividendStatus::Declared }
+}
+
+/// Distributions and splits of the payment's ex-date; `None` for an ex-date after the as-of date.
+fn ex_day<'m>(computed: &'m ComputedMetrics<'_>, payment: &Payment<'_>) -> Option<&'m ExDateEvents> {
+    let days = &computed.inputs.ex_days;
+    days.binary_search_by_key(&payment.ex_date, |day| day.ex_date).ok().map(|position| &days[position])
 }
 
 fn projection<'m>(computed: &'m ComputedMetrics<'_>, expected: &ProjectedPayment) -> DividendRecord<'m> {
