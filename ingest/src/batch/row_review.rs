@@ -339,3 +339,71 @@ fn derive_rows(history: &History, as_of: NaiveDate) -> DerivedRows {
     let (policy, rules) = (SourcePolicy::default(), &Rules::DEFAULT);
     derive(history, &DerivationContext { as_of, newest: as_of, benchmark: None, policy: &policy, rules })
 }
+
+#[cfg(test)]
+mod tests {
+    use event_log::record_batch::SymbolSeries;
+    use market::bars::{Bar, BarVersion, MISSING};
+    use market::day::day_number;
+    use market::event::Action;
+    use serde_json::json;
+
+    use super::*;
+
+    fn date(text: &str) -> NaiveDate {
+        text.parse().unwrap()
+    }
+
+    /// Closes of the symbol `PRICED` on the given days.
+    fn prices(closes: &[(&str, i64)]) -> Body {
+        let mut bars = Bars { scale: 2, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
+        let (open, high, low, volume, vwap, trade_count) =
+            (MISSING, MISSING, MISSING, MISSING, MISSING, MISSING);
+        for (day, close) in closes {
+            let day = day_number(date(day));
+            bars.push(Bar { day, open, high, low, close: *close, volume, vwap, trade_count }, 0);
+        }
+        Body::Prices(vec![SymbolSeries { symbol: Symbol::parse("PRICED").unwrap(), bars }])
+    }
+
+    /// Dividend of the symbol `PAYER`.
+    fn dividend(ex_date: &str) -> Body {
+        let record = json!({ "symbol": "PAYER", "amount": "0.25", "currency": "USD", "type": "regular",
+                             "amount_basis": "raw", "ex_date": ex_date });
+        Body::Dividends(vec![EventRow {
+            line: 1,
+            id: None,
+            revision: 0,
+            action: Action::Put,
+            observed_at: "2024-06-28T20:00:00Z".parse().unwrap(),
+            security_ref: None,
+            record: serde_json::from_value(record).unwrap(),
+        }])
+    }
+
+    fn quarantined(bodies: impl IntoIterator<Item = Body>) -> Vec<String> {
+        let mut rows = ReviewedRows::default();
+        bodies.into_iter().for_each(|body| rows.add_body(body));
+        let review = rows.review("vendor", date("2020-01-02"));
+        review.examples.into_iter().map(|row| format!("{} {}", row.symbol, row.reason)).collect()
+    }
+
+    #[test]
+    fn the_newest_price_is_the_day_of_the_review_even_if_it_is_the_only_one() {
+        // Without a price, the day of the review is the fallback in 2020. The ex-date is then too far in the future.
+        assert_eq!(quarantined([dividend("2024-07-01")]), ["PAYER far_future_ex_date"]);
+        assert!(quarantined([prices(&[("2024-06-28", 4_000)]), dividend("2024-07-01")]).is_empty());
+        let two = prices(&[("2024-06-27", 4_000), ("2024-06-28", 4_010)]);
+        assert!(quarantined([two, dividend("2024-07-01")]).is_empty());
+    }
+
+    #[test]
+    fn a_second_price_of_a_symbol_is_reviewed() {
+        let days = |newest: i64| [("2024-06-27", 4_000), ("2024-06-28", newest)];
+        assert!(quarantined([prices(&days(4_010)[1..])]).is_empty());
+        assert_eq!(quarantined([prices(&days(40_000))]), ["PRICED unconfirmed_price"]);
+        // The two prices are in two record batches.
+        let batches = [prices(&days(40_000)[..1]), prices(&days(40_000)[1..])];
+        assert_eq!(quarantined(batches), ["PRICED unconfirmed_price"]);
+    }
+}
