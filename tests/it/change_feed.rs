@@ -290,6 +290,58 @@ async fn corrections_and_retractions_are_told_one_by_one() -> Result<()> {
 }
 
 #[tokio::test]
+async fn changes_of_securities_in_different_chunks_are_told_one_by_one() -> Result<()> {
+    // A derivation writes the changes chunk by chunk, with at most 128 securities in a chunk.
+    let service = Service::start().await?;
+    let symbols: Vec<String> = (100..400).map(|number| format!("S{number}")).collect();
+    let dividend = |symbol: &str, ex_date: &str| {
+        json!({ "kind": "dividend", "symbol": symbol, "id": format!("{symbol}-{ex_date}"), "ex_date": ex_date,
+                "amount": "1", "frequency": "quarterly" })
+    };
+    let price =
+        |symbol: &str, date: &str| json!({ "kind": "price", "symbol": symbol, "date": date, "close": "50" });
+    let of_symbol = |symbol: &String| {
+        [dividend(symbol, "2024-03-15"), dividend(symbol, "2024-06-14"), price(symbol, "2024-06-14")]
+    };
+    let load = async |name: &str, rows: Vec<Value>| {
+        let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+        service.app.feed(name, text).source("test").today("2024-06-18").load().await?;
+        service.app.catch_up().await
+    };
+    load("market.ndjson", symbols.iter().flat_map(of_symbol).collect()).await?;
+    let rows = async |path: &str, count: usize| {
+        eventually(PATIENCE, async || {
+            let (rows, sync_from) = service.walk(path).await?.context("a served list")?;
+            ensure!(rows.len() == count, "{path} has {} rows", rows.len());
+            Ok((rows, sync_from))
+        })
+        .await
+    };
+    let (_, since) = rows("/v1/stocks/S399/dividends?limit=10", 2).await?;
+
+    // With the price of the next session, all securities are derived. One dividend of each chunk is retracted.
+    let retracted: Vec<&String> = symbols.iter().step_by(149).collect();
+    let mut news: Vec<Value> = retracted.iter().map(|symbol| dividend(symbol, "2024-06-14")).collect();
+    for row in &mut news {
+        row["action"] = json!("retract");
+        row["revision"] = json!(2);
+    }
+    news.push(price("S250", "2024-06-17"));
+    load("news.ndjson", news).await?;
+    let path = format!("/v1/dividends/history?limit=1000&updated_since={since}");
+    let (changed, _) = rows(&path, retracted.len()).await?;
+    let changed: BTreeSet<_> = changed
+        .iter()
+        .map(|row| [&row["symbol"], &row["ex_date"], &row["status"]].map(Value::to_string))
+        .collect();
+    let expected = retracted
+        .iter()
+        .map(|symbol| [symbol, "2024-06-14", "cancelled"].map(|text| json!(text).to_string()));
+    assert_eq!(changed, expected.collect());
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_copy_that_cannot_be_brought_into_step_is_told_so() -> Result<()> {
     let world = World::start().await?;
     lift_limits(&world.app).await?;
