@@ -5,7 +5,8 @@
 //! - Positions in the journal increase in commit order.
 //! - Projected (estimated) dividends are not journaled, because they have no id.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use store::db::{DbError, generation_schema};
 use store::ids::{GenerationId, JournalPosition};
@@ -39,6 +40,9 @@ const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 pub(crate) const JOURNALED_TABLES: [&str; 3] = [DIVIDENDS, SPLITS, FACTORS];
 /// Names of the tables that have one journal entry per changed row. Other journaled tables have one entry per security.
 const COMPARED_TABLES: [&str; 2] = [DIVIDENDS, SPLITS];
+/// Maximum number of saved rows before new rows are saved. Each comparison scans all of them, but to remove them costs
+/// as much as to scan some thousands.
+const MAX_SAVED_ROWS: u64 = 5_000;
 
 /// Journal of one transaction. All its entries have the same position.
 #[derive(Debug)]
@@ -47,6 +51,8 @@ pub struct Journal {
     position: JournalPosition,
     /// `true` if the transaction writes the served generation. Rows of other generations are not journaled.
     served: bool,
+    /// Number of saved rows by table, since the temporary table was created or truncated in this transaction.
+    saved_rows: Mutex<HashMap<&'static str, u64>>,
 }
 
 impl Journal {
@@ -56,11 +62,12 @@ impl Journal {
         if served {
             transaction.execute(PRUNE, &[]).await?;
         }
-        Ok(Self { position: transaction.query_one(NEXT, &[]).await?.try_get(0)?, served })
+        let position = transaction.query_one(NEXT, &[]).await?.try_get(0)?;
+        Ok(Self { position, served, saved_rows: Mutex::default() })
     }
 
     /// Copies the rows in `replaced` to a temporary table, before new rows replace them. [`Journal::record_changes`]
-    /// later compares the old rows with the new rows.
+    /// later compares the old rows with the new rows. A transaction saves the rows of a security only once.
     pub(crate) async fn save_rows(
         &self,
         statements: &PreparedStatements<'_>,
@@ -69,18 +76,19 @@ impl Journal {
     ) -> Result<(), DbError> {
         let Some(table) = self.find_journaled(table) else { return Ok(()) };
         let kept = saved_name(table);
-        let there = statements.query(IS_THERE, &[&format!("pg_temp.{kept}")]).await?;
-        if there.is_empty() {
-            let create = format!("create temp table {kept} (like {}) on commit delete rows", table.name);
-            statements.transaction.batch_execute(&create).await?;
+        let saved_rows = self.lock_saved_rows().get(table.name).copied();
+        let mut saved_rows = match saved_rows {
+            Some(rows) if rows <= MAX_SAVED_ROWS => rows,
+            _ => {
+                create_or_truncate(statements, table, &kept).await?;
+                0
+            }
+        };
+        if !replaced.symbols.is_empty() {
+            let keep = statement_text(KEEP, table, &kept).replace("{columns}", &table.columns.join(", "));
+            saved_rows += statements.execute(&keep, &[&replaced.symbols, &replaced.since]).await?;
         }
-        // Deleted rows would stay in the table until the end of the transaction, and every later scan would read them.
-        statements.execute(&format!("truncate {kept}"), &[]).await?;
-        if replaced.symbols.is_empty() {
-            return Ok(());
-        }
-        let keep = statement_text(KEEP, table, &kept).replace("{columns}", &table.columns.join(", "));
-        statements.execute(&keep, &[&replaced.symbols, &replaced.since]).await?;
+        self.lock_saved_rows().insert(table.name, saved_rows);
         Ok(())
     }
 
@@ -176,6 +184,11 @@ impl Journal {
         list_version(transaction).await
     }
 
+    fn lock_saved_rows(&self) -> MutexGuard<'_, HashMap<&'static str, u64>> {
+        // The lock cannot be poisoned, because no code panics while it has the lock.
+        self.saved_rows.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn find_journaled(&self, table: &str) -> Option<&'static ReadTable> {
         let is_compared = self.served && COMPARED_TABLES.contains(&table);
         TABLES.iter().find(|known| is_compared && known.name == table)
@@ -208,6 +221,20 @@ async fn list_version(transaction: &Transaction<'_>) -> Result<(), DbError> {
     transaction.execute(INPUTS, &[&PROGRAM]).await?;
     transaction.execute(VERSION, &[&PROGRAM]).await?;
     Ok(())
+}
+
+/// Creates the temporary table for saved rows. If an earlier transaction of the connection has created it, truncates it.
+async fn create_or_truncate(
+    statements: &PreparedStatements<'_>,
+    table: &ReadTable,
+    kept: &str,
+) -> Result<(), DbError> {
+    let there = statements.query(IS_THERE, &[&format!("pg_temp.{kept}")]).await?;
+    let statement = match there.is_empty() {
+        true => format!("create temp table {kept} (like {}) on commit delete rows", table.name),
+        false => format!("truncate {kept}"),
+    };
+    Ok(statements.transaction.batch_execute(&statement).await?)
 }
 
 /// Name of the temporary table for the rows that will be replaced.
