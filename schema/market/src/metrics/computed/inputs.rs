@@ -120,10 +120,7 @@ impl<'a> MetricInputs<'a> {
     /// Interpretation of a payment by the payment schedule, for example as partly special. `None` if the payment is not
     /// declared as regular, or is not in the dividend currency.
     pub(crate) fn reading(&self, payment: &Payment<'_>) -> Option<&Reading> {
-        let record = &payment.observation.record;
-        let is_read =
-            record.currency == self.dividend_currency && record.r#type.class(record.frequency).is_regular();
-        if is_read { self.schedule.find_reading(payment.ex_date) } else { None }
+        payment.reading.map(|index| &self.schedule.readings[index])
     }
 
     /// Regular part of a payment, adjusted for splits up to the as-of date.
@@ -185,9 +182,11 @@ fn dividend_currency(payments: &[Payment<'_>], price_currency: &str) -> String {
 }
 
 fn regular<'p, 'a>(payments: &'p [Payment<'a>], currency: &'p str) -> impl Iterator<Item = &'p Payment<'a>> {
-    payments
-        .iter()
-        .filter(move |payment| payment.class.is_regular() && payment.observation.record.currency == currency)
+    payments.iter().filter(move |payment| is_regular_in(payment, currency))
+}
+
+fn is_regular_in(payment: &Payment<'_>, currency: &str) -> bool {
+    payment.class.is_regular() && payment.observation.record.currency == currency
 }
 
 /// Payment schedule of the regular payments in the currency `currency`.
@@ -207,26 +206,18 @@ fn schedule(merged: &Merged<'_>, currency: &str, rules: &Rules) -> Schedule {
     Schedule::read(&rows, rules)
 }
 
-/// Changes the class of a payment to special if the schedule classifies it as special. Sets flags for special parts,
-/// and for dips (amounts below both neighbouring amounts).
+/// Links each payment in the schedule to its reading. Changes the class of a payment to special if the schedule
+/// classifies it as special. Sets flags for special parts, and for dips (amounts below both neighbouring amounts).
 fn apply_readings(payments: &mut [Payment<'_>], schedule: &Schedule, currency: &str, flags: &mut Flags) {
-    let (mut special, mut dip) = (false, false);
-    for reading in &schedule.readings {
-        special |= matches!(reading.kind, AmountReading::Special | AmountReading::Combined);
-        dip |= reading.kind == AmountReading::Dip;
-    }
-    flags.set_if(Flag::AmountDip, dip);
-    if !special {
-        return;
-    }
-    flags.set(Flag::InferredSpecial);
-    let is_read =
-        |payment: &Payment<'_>| payment.class.is_regular() && payment.observation.record.currency == currency;
-    for payment in payments.iter_mut().filter(|payment| is_read(payment)) {
-        if schedule
-            .find_reading(payment.ex_date)
-            .is_some_and(|reading| reading.kind == AmountReading::Special)
-        {
+    let has = |kind: AmountReading| schedule.readings.iter().any(|reading| reading.kind == kind);
+    flags.set_if(Flag::AmountDip, has(AmountReading::Dip));
+    flags.set_if(Flag::InferredSpecial, has(AmountReading::Special) || has(AmountReading::Combined));
+    // Payments and readings are sorted by ex-date, and every ex-date of these payments has a reading.
+    let mut index = 0;
+    for payment in payments.iter_mut().filter(|payment| is_regular_in(payment, currency)) {
+        index += usize::from(schedule.readings[index].ex_date < payment.ex_date);
+        payment.reading = Some(index);
+        if schedule.readings[index].kind == AmountReading::Special {
             payment.class = DividendClass::Special;
         }
     }

@@ -224,6 +224,7 @@ fn payment<'a>(
         amount,
         adjusted,
         class: record.r#type.class(record.frequency),
+        reading: None,
     })
 }
 

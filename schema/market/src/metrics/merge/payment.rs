@@ -35,6 +35,9 @@ pub(crate) struct Payment<'a> {
     /// Amount per share, adjusted for splits up to the as-of date.
     pub adjusted: Decimal,
     pub class: DividendClass,
+    /// Index of the payment's reading in the payment schedule. `None` before the schedule is built, and for payments
+    /// that are not declared as regular or are not in the dividend currency.
+    pub reading: Option<usize>,
 }
 
 impl Payment<'_> {

@@ -88,14 +88,23 @@ impl PeriodThousandths {
     }
 }
 
-/// Number of payments a year around each row; `None` for irregular payers and for 13 and more payments a year.
+/// Divides rows into segments. A segment is a series of payments without a pause.
+pub(super) fn segments<'r>(
+    rows: &'r [ScheduleRow],
+    rules: &'r Rules,
+) -> impl Iterator<Item = &'r [ScheduleRow]> {
+    rows.chunk_by(|a, b| !is_restart(a.ex_date, b.ex_date, rules))
+}
+
+/// Number of payments a year around each row; `None` for irregular payers and for 13 or more payments a year.
 pub(crate) fn local_frequencies(rows: &[ScheduleRow], rules: &Rules) -> Vec<Option<i32>> {
-    let mut frequencies = Vec::with_capacity(rows.len());
-    for segment in rows.chunk_by(|a, b| !is_restart(a.ex_date, b.ex_date, rules)) {
-        let gaps = gap_states(segment, rules);
-        frequencies.extend((0..segment.len()).map(|index| of_row(segment, &gaps, index)));
-    }
-    frequencies
+    segments(rows, rules).flat_map(|segment| segment_frequencies(segment, rules)).collect()
+}
+
+/// Number of payments a year around each row of a segment, as in [`local_frequencies`].
+pub(super) fn segment_frequencies(rows: &[ScheduleRow], rules: &Rules) -> Vec<Option<i32>> {
+    let gaps = gap_states(rows, rules);
+    (0..rows.len()).map(|index| of_row(rows, &gaps, index)).collect()
 }
 
 /// Finds the frequency of each gap between consecutive rows. No gap may be so long that the payments have restarted.

@@ -36,14 +36,14 @@ mod reading;
 mod repeats;
 mod slots;
 
-use chrono::{Datelike, NaiveDate};
+use chrono::Datelike;
 
-use super::frequency::is_restart;
 use super::yields::RegularDividend;
 use crate::metrics::rules::Rules;
 use crate::row::AmountReading;
 
 pub(crate) use frequency::local_frequencies;
+use frequency::{segment_frequencies, segments};
 pub use reading::{AmountDoubt, MissingSlot, Reading, ScheduleRow};
 pub(crate) use repeats::{RepeatedPayment, find_repeats};
 
@@ -61,7 +61,16 @@ pub struct Schedule {
 impl Schedule {
     /// Builds the schedule from rows that are sorted by ex-date, one row per ex-date.
     pub fn read(rows: &[ScheduleRow], rules: &Rules) -> Self {
-        let frequencies = local_frequencies(rows, rules);
+        let mut schedule = Self::default();
+        for segment in segments(rows, rules) {
+            schedule.read_segment(segment, rules);
+        }
+        schedule
+    }
+
+    /// Interprets the rows of one segment, and appends their readings.
+    fn read_segment(&mut self, rows: &[ScheduleRow], rules: &Rules) {
+        let start = self.readings.len();
         let face = |(row, per_year): (&ScheduleRow, Option<i32>)| Reading {
             ex_date: row.ex_date,
             amount: row.amount,
@@ -71,20 +80,8 @@ impl Schedule {
             per_year,
             year: row.ex_date.year(),
         };
-        let readings = rows.iter().zip(frequencies).map(face).collect();
-        let mut schedule = Self { readings, ..Self::default() };
-        let mut start = 0;
-        for segment in rows.chunk_by(|a, b| !is_restart(a.ex_date, b.ex_date, rules)) {
-            schedule.read_segment(start, segment, rules);
-            start += segment.len();
-        }
-        schedule
-    }
-
-    /// Interprets the rows of one segment (a series of payments without a pause). The first row has the index `start`
-    /// in `readings`.
-    fn read_segment(&mut self, start: usize, rows: &[ScheduleRow], rules: &Rules) {
-        let readings = &mut self.readings[start..start + rows.len()];
+        self.readings.extend(rows.iter().zip(segment_frequencies(rows, rules)).map(face));
+        let readings = &mut self.readings[start..];
         let earlier = extras::mark_extras(readings, rows, rules);
         let mut regular: Vec<&mut Reading> =
             readings.iter_mut().filter(|reading| reading.kind == AmountReading::Regular).collect();
@@ -108,12 +105,6 @@ impl Schedule {
     /// Interpretation ([`Reading`]) of each row. Rows whose whole amount is special are left out.
     pub fn regular(&self) -> impl Iterator<Item = &Reading> {
         self.readings.iter().filter(|reading| reading.kind != AmountReading::Special)
-    }
-
-    /// Interpretation ([`Reading`]) of the row with this ex-date; `None` without such a row.
-    pub fn find_reading(&self, ex_date: NaiveDate) -> Option<&Reading> {
-        let index = self.readings.binary_search_by_key(&ex_date, |reading| reading.ex_date).ok()?;
-        Some(&self.readings[index])
     }
 }
 

@@ -98,10 +98,13 @@ impl RunYears {
         }
         for (pair, slots) in run.windows(2).zip(self.slots.windows(2)) {
             let count = slots[1] - slots[0] - 1;
+            if count == 0 {
+                continue;
+            }
             let (before, after) = (pair[0].sustained, pair[1].sustained);
             let assumed = (count <= rules.assumed_slots).then(|| before.min(after));
             let goes_on = after >= before.saturating_mul(NO_LOWER);
-            if count == 0 || (assumed.is_none() && (2 * count > self.per_year || !goes_on)) {
+            if assumed.is_none() && (2 * count > self.per_year || !goes_on) {
                 continue;
             }
             let between = slots[0] + 1..slots[1];
@@ -112,8 +115,9 @@ impl RunYears {
 }
 
 fn number_slots(run: &[&mut Reading], per_year: i32) -> Vec<i64> {
-    let mut slots = vec![0];
+    let mut slots = Vec::with_capacity(run.len());
     let (mut slot, mut carried) = (0, 0);
+    slots.push(slot);
     for pair in run.windows(2) {
         let days = (pair[1].ex_date - pair[0].ex_date).num_days();
         let periods = PeriodThousandths::in_days(days, per_year).0 + carried;
