@@ -7,8 +7,8 @@ use bytes::Bytes;
 use event_log::record_batch::{BatchError, Body, Codec};
 use market::event::Kind;
 
+use crate::batch::reviewed_rows::ReviewedRows;
 use crate::batch::row_accumulator::RowChunk;
-use crate::batch::row_review::ReviewedRows;
 use crate::price::price_batch::PriceBatch;
 
 /// Encoded record batch, before its id, source, run and file are added.

@@ -6,7 +6,7 @@ use market::event::{Kind, Reject};
 
 use crate::batch::coverage::LoadCoverage;
 use crate::batch::retractions::Retractions;
-use crate::batch::row_review::ReviewedRows;
+use crate::batch::reviewed_rows::ReviewedRows;
 use crate::batch::security_currencies::{MissingCurrencyCounts, SecurityCurrencies};
 
 /// Maximum number of rejects in the summary.

@@ -8,6 +8,7 @@ pub(crate) mod load_stats;
 mod pending_rows;
 pub(crate) mod price_evidence;
 pub(crate) mod retractions;
+pub(crate) mod reviewed_rows;
 pub(crate) mod row_accumulator;
 pub(crate) mod row_review;
 pub(crate) mod security_currencies;

@@ -13,8 +13,8 @@ use serde_json::Value;
 use telemetry::table::{Column, Table};
 use telemetry::{counted, out};
 
+use crate::batch::reviewed_rows::ReviewedRows;
 use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
-use crate::batch::row_review::ReviewedRows;
 use crate::format::{ColumnMap, FileFormat, FileHead, ReaderOptions, SHIPPED};
 use crate::normalize::abbreviate;
 use crate::source::feed_files::{self, FeedFile};
