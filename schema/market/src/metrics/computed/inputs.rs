@@ -216,6 +216,7 @@ fn apply_readings(payments: &mut [Payment<'_>], schedule: &Schedule, currency: &
     let mut index = 0;
     for payment in payments.iter_mut().filter(|payment| is_regular_in(payment, currency)) {
         index += usize::from(schedule.readings[index].ex_date < payment.ex_date);
+        debug_assert_eq!(schedule.readings[index].ex_date, payment.ex_date, "the reading of the payment");
         payment.reading = Some(index);
         if schedule.readings[index].kind == AmountReading::Special {
             payment.class = DividendClass::Special;

@@ -24,14 +24,18 @@ const NEAREST: usize = 4;
 /// Difference above which two amounts differ clearly, percent of the smaller amount.
 const DIFFERENT: Decimal = Decimal::from_parts(30, 0, 0, false, 0);
 
-/// Marks the extra rows in `readings` as special, without a regular part. Returns their ex-dates.
-pub(crate) fn mark_extras(readings: &mut [Reading], rows: &[ScheduleRow], rules: &Rules) -> Vec<NaiveDate> {
-    let doubted: Vec<NaiveDate> =
-        rows.iter().filter(|row| row.doubt.is_some()).map(|row| row.ex_date).collect();
+/// Marks the extra rows in `readings` as special, without a regular part. Returns their ex-dates. `doubted` contains
+/// the ex-dates of all rows with a doubtful amount.
+pub(crate) fn mark_extras(
+    readings: &mut [Reading],
+    rows: &[ScheduleRow],
+    doubted: &[NaiveDate],
+    rules: &Rules,
+) -> Vec<NaiveDate> {
     // If doubtful amounts recur every year, they probably are regular payments with a special part.
     let is_capital = |index: &usize| {
         let row = &rows[*index];
-        row.doubt == Some(AmountDoubt::Capital) && !has_yearly(row.ex_date, &doubted, rules)
+        row.doubt == Some(AmountDoubt::Capital) && !has_yearly(row.ex_date, doubted, rules)
     };
     let (mut extras, mut kept): (Vec<usize>, Vec<usize>) = (0..rows.len()).partition(is_capital);
     let mut position = 0;

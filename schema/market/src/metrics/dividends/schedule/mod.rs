@@ -36,7 +36,7 @@ mod reading;
 mod repeats;
 mod slots;
 
-use chrono::Datelike;
+use chrono::{Datelike, NaiveDate};
 
 use super::yields::RegularDividend;
 use crate::metrics::rules::Rules;
@@ -82,10 +82,12 @@ impl Schedule {
         };
         self.readings.extend(rows.iter().zip(segment_frequencies(rows, rules)).map(face));
         let readings = &mut self.readings[start..];
-        let earlier = extras::mark_extras(readings, rows, rules);
+        let doubted: Vec<NaiveDate> =
+            rows.iter().filter(|row| row.doubt.is_some()).map(|row| row.ex_date).collect();
+        let earlier = extras::mark_extras(readings, rows, &doubted, rules);
         let mut regular: Vec<&mut Reading> =
             readings.iter_mut().filter(|reading| reading.kind == AmountReading::Regular).collect();
-        parts::read_parts(&mut regular, &earlier, rows, rules);
+        parts::read_parts(&mut regular, &earlier, &doubted, rules);
         slots::assign_years(&mut regular, &mut self.missing, &mut self.changed, &rules.schedule);
     }
 

@@ -14,7 +14,7 @@
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use super::reading::{Reading, ScheduleRow};
+use super::reading::Reading;
 use crate::metrics::rules::{Rules, ScheduleRules};
 use crate::row::AmountReading;
 
@@ -27,21 +27,19 @@ const FEWEST_STEPS: u64 = 3;
 const ROUNDING: Decimal = Decimal::from_parts(995, 0, 0, false, 3);
 
 /// Finds combined rows and dips, and changes their interpretations in `readings`. `extras` contains the ex-dates of the
-/// rows that were already found to be special.
+/// rows that were already found to be special, and `doubted` those of all rows with a doubtful amount.
 pub(crate) fn read_parts(
     readings: &mut [&mut Reading],
     extras: &[NaiveDate],
-    rows: &[ScheduleRow],
+    doubted: &[NaiveDate],
     rules: &Rules,
 ) {
     let mut combined: Vec<NaiveDate> = extras.to_vec();
-    let unconfirmed: Vec<NaiveDate> =
-        rows.iter().filter(|row| row.doubt.is_some()).map(|row| row.ex_date).collect();
     for index in 1..readings.len() {
         let Some(per_year) = readings[index].per_year else { continue };
-        let is_unconfirmed = unconfirmed.contains(&readings[index].ex_date);
+        let is_doubted = doubted.contains(&readings[index].ex_date);
         let rates = AnnualRates { readings, per_year };
-        let reading = if is_unconfirmed {
+        let reading = if is_doubted {
             Some(rates.combined_reading(index, per_year))
         } else {
             // The test for a steady payer is costly and rarely needed, because most rows are regular.

@@ -3,7 +3,7 @@ mod frequencies;
 mod parts;
 mod slots;
 
-use chrono::{Months, NaiveDate, TimeDelta};
+use chrono::{Months, TimeDelta};
 use rust_decimal::Decimal;
 
 use super::*;
