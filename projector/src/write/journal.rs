@@ -40,8 +40,8 @@ const PROGRAM: &str = env!("CARGO_PKG_VERSION");
 pub(crate) const JOURNALED_TABLES: [&str; 3] = [DIVIDENDS, SPLITS, FACTORS];
 /// Names of the tables that have one journal entry per changed row. Other journaled tables have one entry per security.
 const COMPARED_TABLES: [&str; 2] = [DIVIDENDS, SPLITS];
-/// Maximum number of saved rows before new rows are saved. Each comparison scans all of them, but to remove them costs
-/// as much as to scan some thousands.
+/// If more rows are saved, they are truncated before further rows are saved. Every comparison scans all saved rows. A
+/// scan of this many rows takes less time than a truncation.
 const MAX_SAVED_ROWS: u64 = 5_000;
 
 /// Journal of one transaction. All its entries have the same position.
