@@ -18,6 +18,7 @@ use crate::generate::{self, GenerateArgs};
 use crate::infer::{MapArgs, MapProposalError, print_map};
 use crate::load::effect::LoadEffect;
 use crate::load::error::LoadError;
+use crate::load::report::LoadSummary;
 use crate::load::report::print_result;
 use crate::load::{LoadArgs, load};
 use crate::log::reader::LogError;
@@ -27,8 +28,8 @@ use crate::rejects::{RejectsArgs, RejectsError, list_rejects};
 use crate::runs::archive::{ExportLogArgs, ImportLogArgs, LogCopyError};
 use crate::runs::freshness::{FreshnessArgs, check_freshness};
 use crate::runs::inspect::{self, RunsArgs, ShowArgs};
-use crate::runs::undo::{UndoArgs, undo_run};
-use crate::runs::verify::{ResumeArgs, ResumedRun, VerifyArgs};
+use crate::runs::undo::{ReleaseArgs, UndoArgs, release_run, undo_run};
+use crate::runs::verify::{ResumeArgs, VerifyArgs};
 use crate::runs::{archive, verify};
 use crate::watch::{WatchArgs, WatchError, watch_folder};
 
@@ -53,6 +54,7 @@ enum IngestCommand {
     Verify(VerifyArgs),
     Resume(ResumeArgs),
     Undo(UndoArgs),
+    Release(ReleaseArgs),
     Export(ExportLogArgs),
     Import(ImportLogArgs),
     Rejects(RejectsArgs),
@@ -166,7 +168,8 @@ async fn run(Cli { stream, command }: Cli) -> Result<u8, CommandError> {
         IngestCommand::Freshness(args) => return run_freshness(&args, &stream).await,
         IngestCommand::Health(args) => return run_health(args).await,
         IngestCommand::Map(args) => print_map(&args)?,
-        IngestCommand::Undo(args) => print_result(&undo_run(&args, &stream, false).await?, args.json),
+        IngestCommand::Undo(args) => print_result(&undo_run(&args, &stream).await?, args.prints_json()),
+        IngestCommand::Release(args) => print_result(&release_run(&args, &stream).await?, args.prints_json()),
         IngestCommand::Export(args) => print_result(&archive::export_log(&args, &stream).await?, args.json),
         IngestCommand::Import(args) => print_result(&archive::import_log(&args, &stream).await?, args.json),
         IngestCommand::Runs(args) => inspect::list_runs(&args, &stream).await?,
@@ -248,7 +251,7 @@ async fn run_resume(args: &ResumeArgs, stream: &StreamSettings) -> Result<u8, Co
     if resumed.is_empty() && !args.json {
         outln!("nothing to resume: every run of the log is completed");
     }
-    Ok(resumed.iter().map(ResumedRun::exit_code).max().unwrap_or_default())
+    Ok(resumed.iter().map(LoadSummary::exit_code).max().unwrap_or_default())
 }
 
 async fn run_verify(args: &VerifyArgs, stream: &StreamSettings) -> Result<u8, CommandError> {

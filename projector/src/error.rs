@@ -56,6 +56,8 @@ pub enum ConsumeError {
         "cannot read message {0} of the log: the server lost it, or its file is damaged; stop the server and restore the log from its second copy (ingest import)"
     )]
     Unreadable(u64),
+    #[error("cannot read message {sequence} of the log: {source}")]
+    Message { sequence: u64, source: Box<dyn std::error::Error + Send + Sync> },
     #[error("cannot read the log: the delivery ended")]
     Ended,
     #[error(transparent)]
@@ -78,6 +80,8 @@ pub enum ApplyError {
     Bars { symbol: String, source: PackedBarsError },
     #[error("cannot merge prices: {0}")]
     Ended(#[source] JoinError),
+    #[error(transparent)]
+    Log(#[from] ConsumeError),
     #[error(transparent)]
     Facts(#[from] FactsError),
     #[error(transparent)]
@@ -170,7 +174,9 @@ impl ApplyError {
             Self::Db(DbError::Encode(_)) | Self::Record(_) | Self::Packed { .. } => "not_storable",
             Self::Bars { .. } => "bad_columns",
             Self::Unstorable { code, .. } => code,
-            Self::NewerVersion { .. } | Self::Ended(_) | Self::Facts(_) | Self::Db(_) => return None,
+            Self::NewerVersion { .. } | Self::Ended(_) | Self::Log(_) | Self::Facts(_) | Self::Db(_) => {
+                return None;
+            }
         };
         Some(code.to_owned())
     }

@@ -162,9 +162,8 @@ async fn a_message_that_no_client_can_receive_stops_no_program() -> Result<()> {
     assert_eq!(poisoned(&copy).await?, expected);
     closes_at(&copy, "6.5").await?;
 
-    // An undo skips the unreadable messages, both before and after they are discarded.
+    // An undo needs none of the unreadable messages, neither before nor after they are discarded.
     let undone = app.ingest(&["undo", &run, "--json"]).await?.success()?.json()?;
-    assert!(undone["skipped"].as_array().is_some_and(|skipped| !skipped.is_empty()), "{undone}");
     app.catch_up().await?;
     closes_at(&app, "4.5").await?;
     for sequence in &expected {

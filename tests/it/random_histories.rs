@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 
 use crate::fact_cache::settled;
 use crate::generations::answer;
+use crate::undo;
 
 const SYMBOLS: usize = 6;
 const STEPS: usize = 24;
@@ -110,6 +111,26 @@ impl RandomHistory {
         vec![self.row(fields)]
     }
 
+    /// Returns a random row of a kind that has no dates of its own in [`Self::news`]: fundamentals, a fund or a holding.
+    fn reference_row(&mut self) -> Value {
+        let (symbol, other, past) = (self.symbol(), self.symbol(), self.past());
+        let number = self.random.random_range(1..9);
+        let fields = match self.random.random_range(0..3) {
+            0 => {
+                json!({ "kind": "fundamentals", "symbol": symbol, "as_of": past, "eps_ttm": format!("2.{number}") })
+            }
+            1 => {
+                json!({ "kind": "etf", "symbol": symbol, "as_of": past, "expense_ratio": format!("0.0{number}") })
+            }
+            _ => {
+                json!({ "kind": "holding", "etf_symbol": symbol, "as_of": past, "name": other, "symbol": other, "weight": number.to_string() })
+            }
+        };
+        let mut row = self.row(fields);
+        row["action"] = "put".into();
+        row
+    }
+
     /// Adds a new symbol and returns its first dividend. A later rename may give this symbol to another security.
     fn listing(&mut self, past: NaiveDate) -> Value {
         let fresh = format!("N{:03}", self.said);
@@ -186,6 +207,37 @@ pub(crate) async fn decide(app: &TestApp, random: &mut StdRng) -> Result<()> {
     Ok(())
 }
 
+/// Undoes a random load, or makes it visible again if it was undone.
+pub(crate) async fn toggle_run(app: &TestApp, random: &mut StdRng) -> Result<()> {
+    let states = run_states(app).await?;
+    let Some(state) = states.choose(random) else { return Ok(()) };
+    let verb = if state.visible { "undo" } else { "release" };
+    app.ingest(&[verb, &state.run]).await?.success()?;
+    Ok(())
+}
+
+struct LoadedRun {
+    run: String,
+    /// Name of the run's only file.
+    file: String,
+    visible: bool,
+}
+
+/// Completed runs in log order, with their states.
+async fn run_states(app: &TestApp) -> Result<Vec<LoadedRun>> {
+    let listed = app.ingest(&["runs", "--json", "--limit", "1000"]).await?.success()?.stdout;
+    let runs = listed.lines().map(serde_json::from_str::<Value>).collect::<Result<Vec<_>, _>>()?;
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let completed = runs.iter().filter(|run| run["state"] == "completed");
+    Ok(completed
+        .map(|run| LoadedRun {
+            run: text(&run["run"]),
+            file: text(&run["files"][0]),
+            visible: run["visibility"] == "visible",
+        })
+        .collect())
+}
+
 /// Kills the projector if one runs, and starts one otherwise. Some steps of a sequence therefore run while a projector
 /// has facts in its cache.
 async fn restart(app: &TestApp, live: &mut Option<Daemon>) -> Result<()> {
@@ -215,10 +267,11 @@ async fn random_sequence(seed: u64) -> Result<()> {
     let mut live = None;
     for step in 0..STEPS {
         let source = sources.choose(&mut sequence.random).copied().unwrap_or("left");
-        match sequence.random.random_range(0..10) {
+        match sequence.random.random_range(0..11) {
             0..4 => load(&app, step, source, &sequence.next_day()).await?,
             4..8 => load(&app, step, source, &sequence.news()).await?,
             8 => change_policy(&app, &mut sequence.random).await?,
+            10 => toggle_run(&app, &mut sequence.random).await?,
             _ => restart(&app, &mut live).await?,
         }
         if live.is_none() && sequence.random.random_bool(0.5) {
@@ -242,6 +295,69 @@ async fn after_any_sequence_of_news_the_tables_are_those_of_a_fresh_rebuild() ->
     let first = number_variable("SEQUENCES_SEED").unwrap_or_else(|| rand::random_range(0..1_000_000));
     for seed in first..first + number_variable("SEQUENCES_RUNS").unwrap_or(2) {
         random_sequence(seed).await.with_context(|| format!("repeat with SEQUENCES_SEED={seed}"))?;
+    }
+    Ok(())
+}
+
+/// Loads, corrections, retractions, undos, undone undos and repeated loads, of two sources and all kinds. At the end, all
+/// tables equal those of a log that has only the visible runs.
+async fn undone_sequence(seed: u64) -> Result<()> {
+    let mut sequence = RandomHistory::new(seed);
+    let memory = ["0", "1000000"].choose(&mut sequence.random).copied().unwrap_or("0");
+    let app = TestApp::builder().env("PROJECTOR_MEMORY", memory).start().await?;
+    let mut loads: Vec<(String, &str, String)> = Vec::new();
+    for step in 0..STEPS {
+        match sequence.random.random_range(0..10) {
+            0..6 => {
+                let mut rows = match sequence.random.random_bool(0.4) {
+                    true => sequence.next_day(),
+                    false => (0..3).flat_map(|_| sequence.news()).collect(),
+                };
+                // Some rows of an earlier load are repeated, with the same content in another batch.
+                if let Some((_, _, earlier)) = loads.choose(&mut sequence.random) {
+                    rows.extend(
+                        earlier
+                            .lines()
+                            .take(2)
+                            .map(serde_json::from_str::<Value>)
+                            .collect::<Result<Vec<_>, _>>()?,
+                    );
+                }
+                rows.push(sequence.reference_row());
+                let source = SOURCES.choose(&mut sequence.random).copied().unwrap_or("left");
+                let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
+                let name = format!("step-{step:03}.ndjson");
+                app.feed(&name, text.as_str()).source(source).today("2026-01-02").load().await?;
+                loads.push((name, source, text));
+            }
+            6..9 => toggle_run(&app, &mut sequence.random).await?,
+            // A file that is loaded again after an undo is visible again.
+            _ => {
+                if let Some((name, source, text)) = loads.choose(&mut sequence.random) {
+                    app.feed(name, text.as_str()).source(source).today("2026-01-02").load().await?;
+                }
+            }
+        }
+        if sequence.random.random_bool(0.4) {
+            app.catch_up().await?;
+        }
+    }
+    let found = undo::tables(&app).await?;
+    let expected = TestApp::start().await?;
+    for state in run_states(&app).await?.iter().filter(|state| state.visible) {
+        let (name, source, text) =
+            loads.iter().find(|(name, ..)| *name == state.file).context("a load of this test")?;
+        expected.feed(name, text.as_str()).source(source).today("2026-01-02").load().await?;
+    }
+    undo::assert_equal_tables(&found, &undo::tables(&expected).await?, "only the visible runs count");
+    Ok(())
+}
+
+#[tokio::test]
+async fn after_any_undos_the_tables_are_those_of_the_visible_runs() -> Result<()> {
+    let first = number_variable("SEQUENCES_SEED").unwrap_or_else(|| rand::random_range(0..1_000_000));
+    for seed in first..first + number_variable("SEQUENCES_RUNS").unwrap_or(3) {
+        undone_sequence(seed).await.with_context(|| format!("repeat with SEQUENCES_SEED={seed}"))?;
     }
     Ok(())
 }

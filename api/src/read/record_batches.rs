@@ -4,7 +4,8 @@
 use std::sync::{Arc, OnceLock};
 
 use quick_cache::sync::Cache;
-use store::past_facts::{BatchId, BatchIndex, LoggedBatch};
+use store::past_facts::BatchIndex;
+use store::view::{BatchId, LoggedBatch};
 
 /// Maximum number of cached batches, about 100 bytes each.
 const MAX_BATCHES: usize = 65_536;

@@ -92,12 +92,11 @@ impl Retractions {
         let kinds: BTreeSet<Kind> = self.0.iter().map(|retraction| retraction.kind).collect();
         for kind in kinds.iter().copied().filter(|kind| *kind != Kind::Price) {
             let of_kind = known_keys.entry(kind).or_default();
-            log.each_batch(
-                kind,
-                u64::MAX,
-                |batch| batch.source == source,
-                |batch| of_kind.add_body(&batch.body),
-            )
+            log.each_batch(kind, |batch| {
+                if batch.source == source {
+                    of_kind.add_body(&batch.body);
+                }
+            })
             .await?;
         }
         if kinds.contains(&Kind::Price)

@@ -21,15 +21,15 @@ const MAX_SYMBOLS: usize = 200_000;
 pub(crate) struct SecurityCurrencies(BTreeMap<Symbol, (DateTime<Utc>, Currency)>);
 
 impl SecurityCurrencies {
-    /// Reads the security records of all sources from the log, up to but not including message `before_sequence`.
-    pub(crate) async fn read(log: &Log, before_sequence: u64) -> Result<Self, LogError> {
+    /// Reads the security records of all sources from the log.
+    pub(crate) async fn read(log: &Log) -> Result<Self, LogError> {
         let mut known = Self::default();
         let each = |batch: event_log::record_batch::RecordBatch| {
             if let Body::Securities(rows) = &batch.body {
                 rows.iter().for_each(|row| known.add_row(row));
             }
         };
-        log.each_batch(Kind::Security, before_sequence, |_| true, each).await?;
+        log.each_batch(Kind::Security, each).await?;
         Ok(known)
     }
 

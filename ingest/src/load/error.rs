@@ -1,7 +1,6 @@
 //! Errors that end a load, or another command that publishes a run.
 
 use event_log::record_batch::BatchError;
-use market::bars::BarsError;
 
 use crate::log::publisher::PublishFailure;
 use crate::log::reader::LogError;
@@ -17,17 +16,11 @@ pub enum LoadError {
     Publish(#[from] PublishFailure),
     #[error("interrupted; published rows are kept, run the same command again to resume")]
     Interrupted,
-    #[error(
-        "cannot load: run {run} loaded some of these files before, and run {undo} undid it; `ingest undo {undo}` restores its rows"
-    )]
-    RunUndone { run: String, undo: String },
     /// Any other error. The text is the complete message.
     #[error("{0}")]
     Failed(String),
     #[error(transparent)]
     StandardInput(StandardInputError),
-    #[error("cannot undo prices: {0}")]
-    UndoPrices(#[from] BarsError),
     #[error("cannot read the command in its manifest: {0}")]
     Command(#[from] clap::Error),
     #[error("a task of the load ended unexpectedly: {0}")]

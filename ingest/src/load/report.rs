@@ -37,6 +37,9 @@ pub struct LoadSummary {
     pub dry_run: bool,
     /// True if an earlier run loaded all files. This load then publishes nothing.
     pub already_loaded: bool,
+    /// True if the run was undone, and this load takes the undo back.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub visible_again: bool,
     /// True if the load continued an interrupted run.
     pub resumed: bool,
     /// All files that were found, with their load status. Refused files are included.
@@ -97,7 +100,7 @@ pub struct LoadSummary {
 impl LoadSummary {
     /// True if the load may have added rows to the log.
     pub(crate) fn has_published(&self) -> bool {
-        !self.dry_run && !self.already_loaded && self.rows_total > 0
+        !self.dry_run && (!self.already_loaded || self.visible_again) && self.rows_total > 0
     }
 
     /// Sets the totals of all loaded files from their statistics.
@@ -219,9 +222,13 @@ impl Display for LoadSummary {
         }
         let (loaded, files) = (self.files.len() - self.refused().count(), self.files.len());
         if self.already_loaded {
+            let what = match self.visible_again {
+                true => "visible again: the files of the undone run",
+                false => "nothing was published: run",
+            };
             return writeln!(
                 text,
-                "nothing was published: run {} loaded the same rows before ({} of {})",
+                "{what} {} loaded the same rows before ({} of {})",
                 self.run,
                 counted(self.rows_total, "row"),
                 counted(loaded, "file")

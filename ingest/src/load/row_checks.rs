@@ -53,7 +53,7 @@ async fn report_assumed_currencies(log: Option<&Log>, total: &LoadStats, summary
         return;
     }
     let mut known = match log {
-        Some(log) => SecurityCurrencies::read(log, u64::MAX).await.unwrap_or_else(|error| {
+        Some(log) => SecurityCurrencies::read(log).await.unwrap_or_else(|error| {
             tracing::warn!(%error, "cannot read the currencies of securities from the log");
             SecurityCurrencies::default()
         }),

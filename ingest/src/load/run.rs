@@ -8,7 +8,7 @@ use std::sync::atomic::Ordering;
 use chrono::{DateTime, Utc};
 use event_log::record_batch::Body;
 use event_log::stream::StreamSettings;
-use market::event::{RunManifest as Manifest, RunState};
+use market::event::{RunChange, RunManifest as Manifest, RunState, RunVisibility};
 use telemetry::spans::SPAN_TARGET;
 use telemetry::{Shutdown, failpoint};
 use tokio::sync::mpsc;
@@ -29,7 +29,7 @@ use crate::load::publication::Publication;
 use crate::load::report::LoadSummary;
 use crate::load::row_checks::check_rows;
 use crate::log::reader::{EarlierRuns, Log, StoredBatches, find_earlier_runs};
-use crate::log::run_status::RunStatus;
+use crate::log::run_states::{Runs, publish_change};
 use crate::rejects::OpenRejects;
 
 pub(crate) struct LoadRun<'a> {
@@ -83,13 +83,13 @@ impl<'a> LoadRun<'a> {
         summary: &mut LoadSummary,
     ) -> Result<(), LoadError> {
         summary.run.clone_from(&self.id);
-        let manifests = match Log::open_existing(settings).await {
-            Err(error) if error.is_absence() => Ok(Vec::new()),
+        let runs = match Log::open_existing(settings).await {
+            Err(error) if error.is_absence() => Ok(Runs::default()),
             Err(error) => Err(error),
-            Ok(log) => log.manifests().await,
+            Ok(log) => Runs::read(&log).await,
         };
-        let before = match manifests {
-            Ok(manifests) => Some(EarlierCoverage::from_manifests(manifests.iter().map(|(_, run)| run))),
+        let before = match runs {
+            Ok(runs) => Some(EarlierCoverage::from_manifests(runs.visible_manifests())),
             Err(error) => {
                 tracing::warn!(%error, "cannot determine which symbols are new: the log was not read");
                 None
@@ -125,17 +125,18 @@ impl<'a> LoadRun<'a> {
     ) -> Result<(), LoadError> {
         summary.run.clone_from(&self.id);
         let log = Log::open(settings).await?;
-        let manifests = log.manifests().await?;
-        let before = EarlierCoverage::from_manifests(manifests.iter().map(|(_, run)| run));
-        let status = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
-        let mut open_rejects = OpenRejects::from_manifests(manifests.iter().map(|(_, run)| run));
+        let mut runs = Runs::read(&log).await?;
+        if runs.states.state(&self.id) == RunVisibility::Excluded {
+            let change = self.visible_again();
+            let id = publish_change(&log, &self.args.source, change.clone()).await?;
+            runs.states.add(id, change);
+            summary.visible_again = true;
+        }
+        let before = EarlierCoverage::from_manifests(runs.visible_manifests());
+        let mut open_rejects = OpenRejects::from_runs(&runs);
         let digests: Vec<String> = self.producer.inputs.iter().map(|input| input.digest.clone()).collect();
         let EarlierRuns { completed, started, earlier } =
-            find_earlier_runs(manifests, &self.id, &self.args.source, &digests);
-        let undone = |run: &String| Some((run.clone(), status.undone_by(run)?.to_owned()));
-        if let Some((run, undo)) = earlier.iter().flat_map(|(_, runs)| runs).find_map(undone) {
-            return Err(LoadError::RunUndone { run, undo });
-        }
+            find_earlier_runs(&runs, &self.id, &self.args.source, &digests);
         if let Some(completed) = completed.as_ref().filter(|_| !self.args.repair) {
             summary.set_already_loaded(completed);
             summary.open_rejects = Some(open_rejects.count_open(&self.args.source));
@@ -183,6 +184,13 @@ impl<'a> LoadRun<'a> {
         summary.mended = publication.manifest.mends.len() as u64;
         summary.open_rejects = Some(open_rejects.count_open(&self.args.source));
         check_rows(Some(&log), Some(&before), total, self.producer.options.today, summary).await
+    }
+
+    /// Event that takes an undo of this run back.
+    fn visible_again(&self) -> RunChange {
+        let reason = "its files were loaded again".to_owned();
+        let operator = "ingest load".to_owned();
+        RunChange { run: self.id.clone(), new_state: RunVisibility::Visible, reason, at: now(), operator }
     }
 
     /// Start manifest of the run. It has no counts.

@@ -2,4 +2,4 @@
 
 pub(crate) mod publisher;
 pub mod reader;
-pub(crate) mod run_status;
+pub(crate) mod run_states;

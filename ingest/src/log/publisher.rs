@@ -11,7 +11,7 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use bytes::Bytes;
 use event_log::record_batch::{BatchError, BatchId, Body, RecordBatch, schema_name};
 use event_log::restore::is_storage_full;
-use market::event::{Kind, RunManifest};
+use market::event::{Kind, RunEvent, RunManifest};
 use telemetry::failpoint;
 use tokio::task::JoinSet;
 
@@ -55,7 +55,7 @@ pub(crate) fn encode_manifest(
 ) -> Result<(HeaderMap, Bytes), BatchError> {
     let (source, run, chunk) = (manifest.source.clone(), manifest.run.clone(), manifest.chunks);
     let id = BatchId::from_provenance(&source, identity, number, &schema_name(Kind::Run));
-    let body = Body::Run(Box::new(manifest));
+    let body = Body::Run(RunEvent::Manifest(Box::new(manifest)));
     RecordBatch { id, source, run, chunk, file: String::new(), line: 0, body }.encode()
 }
 

@@ -12,10 +12,10 @@ use async_nats::jetstream::stream::Stream;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use event_log::message::LogMessage;
-use event_log::record_batch::{BatchError, BatchId, Body, Envelope, RecordBatch};
+use event_log::record_batch::{BatchError, BatchId, Body, RecordBatch};
 use event_log::replica::{LaggingReplica, find_lagging_replicas};
 use event_log::stream::{StreamSettings, stream_identity};
-use market::event::{Kind, RunManifest, RunState};
+use market::event::{Kind, RunEvent, RunManifest, RunState};
 
 mod error;
 mod scan;
@@ -23,6 +23,7 @@ mod scan;
 pub use error::LogError;
 
 use crate::log::publisher::{OutgoingMessage, PublishFailure, Publisher};
+use crate::log::run_states::{Runs, StoredManifest};
 
 /// Maximum number of checks for lagging replicas. The pauses between the checks give a cluster time to elect a leader.
 const MAX_ATTEMPTS: usize = 5;
@@ -89,26 +90,19 @@ impl Log {
         self.settings.subject(kind)
     }
 
-    /// All manifests with their sequences, in log order.
-    pub async fn manifests(&self) -> Result<Vec<(u64, RunManifest)>, LogError> {
-        let mut manifests = Vec::new();
-        self.each_manifest(1, |sequence, _, run| manifests.push((sequence, run))).await?;
-        Ok(manifests)
-    }
-
-    /// Calls `each` with sequence, storage time and manifest, for every manifest from `from_sequence` on. Returns the
-    /// sequence of the last message read, even if it is damaged; 0 if there is none.
-    pub(crate) async fn each_manifest(
+    /// Calls `each` with sequence, storage time, id and event, for every event of the kind `run` from `from_sequence`
+    /// on. Returns the sequence of the last message read, even if it is damaged; 0 if there is none.
+    pub(crate) async fn each_run_event(
         &self,
         from_sequence: u64,
-        mut each: impl FnMut(u64, DateTime<Utc>, RunManifest),
+        mut each: impl FnMut(u64, DateTime<Utc>, BatchId, RunEvent),
     ) -> Result<u64, LogError> {
         let mut last = 0;
         self.scan(&[self.subject(Kind::Run)], from_sequence, false, |message| {
             last = message.sequence.to_u64();
             for batch in self.read_batches(message)? {
-                let Body::Run(run) = batch.body else { continue };
-                each(last, message.stored_at, *run);
+                let Body::Run(event) = batch.body else { continue };
+                each(last, message.stored_at, batch.id, event);
             }
             Ok(())
         })
@@ -138,38 +132,14 @@ impl Log {
         Ok(found)
     }
 
-    /// Calls `each` for the envelope of every batch of `kinds`. Only messages with a sequence below `before_sequence`
-    /// are read.
-    pub(crate) async fn each_envelope(
-        &self,
-        kinds: &[Kind],
-        before_sequence: u64,
-        mut each: impl FnMut(&Envelope),
-    ) -> Result<(), LogError> {
-        let subjects: Vec<String> = kinds.iter().map(|kind| self.subject(*kind)).collect();
-        self.scan(&subjects, 1, true, |message| {
-            if message.sequence.to_u64() < before_sequence {
-                self.read_envelopes(message)?.iter().for_each(&mut each);
-            }
-            Ok(())
-        })
-        .await
-    }
-
-    /// Calls `each` for the batches of a kind in messages before `before_sequence`. `wanted` must depend only on the
-    /// run and the source, because it selects whole messages.
+    /// Calls `each` for the batches of a kind.
     pub(crate) async fn each_batch(
         &self,
         kind: Kind,
-        before_sequence: u64,
-        wanted: impl Fn(&Envelope) -> bool,
         mut each: impl FnMut(RecordBatch),
     ) -> Result<(), LogError> {
         self.scan(&[self.subject(kind)], 1, false, |message| {
-            let before = message.sequence.to_u64() < before_sequence;
-            if before && self.read_envelopes(message)?.iter().any(&wanted) {
-                self.read_batches(message)?.into_iter().for_each(&mut each);
-            }
+            self.read_batches(message)?.into_iter().for_each(&mut each);
             Ok(())
         })
         .await
@@ -213,15 +183,6 @@ impl Log {
         message.decode_batches().map_err(|source| LogError::Batch { sequence, source })
     }
 
-    /// Sequences of the damaged messages that this connection has skipped.
-    pub(crate) fn skipped_messages(&self) -> Vec<u64> {
-        self.skipped.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect()
-    }
-
-    fn read_envelopes(&self, message: &LogMessage) -> Result<Vec<Envelope>, LogError> {
-        self.skip_damaged(message, message.read_envelopes())
-    }
-
     fn read_batches(&self, message: &LogMessage) -> Result<Vec<RecordBatch>, LogError> {
         self.skip_damaged(message, message.decode_batches())
     }
@@ -257,7 +218,7 @@ pub(crate) struct StoredBatches {
 
 /// Earlier runs with at least one of the inputs of a load, found in the manifests.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct EarlierRuns {
+pub(crate) struct EarlierRuns {
     /// Manifest of a completed run that loaded all inputs of the load; `None` if no run did.
     pub completed: Option<RunManifest>,
     /// Start manifest that an earlier attempt of this load published; `None` at the first attempt.
@@ -267,31 +228,33 @@ pub struct EarlierRuns {
     pub earlier: Option<(u64, HashSet<String>)>,
 }
 
-/// Finds the completed and started runs of `source` with at least one of `inputs`. `run` is the id of the new load.
-pub fn find_earlier_runs(
-    manifests: Vec<(u64, RunManifest)>,
-    run: &str,
-    source: &str,
-    inputs: &[String],
-) -> EarlierRuns {
+/// Finds the completed and started runs of `source` with at least one of `inputs`. `run` is the id of the new load. Of
+/// the other runs, only a visible one counts as completed.
+pub(crate) fn find_earlier_runs(runs: &Runs, run: &str, source: &str, inputs: &[String]) -> EarlierRuns {
     let mut known = EarlierRuns::default();
     let wanted: HashSet<&str> = inputs.iter().map(String::as_str).collect();
-    for (sequence, manifest) in manifests.into_iter().filter(|(_, manifest)| manifest.source == source) {
+    for StoredManifest { sequence, manifest, .. } in
+        runs.manifests.iter().filter(|stored| stored.manifest.source == source)
+    {
         let manifest_inputs: HashSet<&str> = manifest.inputs.iter().map(String::as_str).collect();
         let shared = wanted.intersection(&manifest_inputs).count();
         if shared == 0 {
             continue;
         }
-        let (first, runs) = known.earlier.get_or_insert_with(|| (sequence, HashSet::new()));
+        let (first, publishers) = known.earlier.get_or_insert_with(|| (*sequence, HashSet::new()));
         // If the first manifest of a run is its completion manifest, the start manifest is lost. The batches of the run
         // may then be at any sequence.
-        if runs.insert(manifest.run.clone()) && manifest.state == RunState::Completed {
+        if publishers.insert(manifest.run.clone()) && manifest.state == RunState::Completed {
             *first = 1;
         }
         match manifest.state {
-            RunState::Completed if shared == wanted.len() => known.completed = Some(manifest),
+            RunState::Completed if shared == wanted.len() => {
+                if manifest.run == run || runs.states.is_visible(&manifest.run) {
+                    known.completed = Some(manifest.clone());
+                }
+            }
             RunState::Started if manifest.run == run && known.started.is_none() => {
-                known.started = Some(manifest)
+                known.started = Some(manifest.clone());
             }
             RunState::Completed | RunState::Started => {}
         }
@@ -311,7 +274,13 @@ mod tests {
 
     fn find(run: &str, inputs: &[&str], manifests: &[(u64, RunManifest)]) -> EarlierRuns {
         let inputs: Vec<String> = inputs.iter().map(|input| (*input).to_owned()).collect();
-        find_earlier_runs(manifests.to_vec(), run, "eod", &inputs)
+        let stored = |(sequence, manifest): &(u64, RunManifest)| StoredManifest {
+            sequence: *sequence,
+            stored_at: DateTime::UNIX_EPOCH,
+            manifest: manifest.clone(),
+        };
+        let runs = Runs { manifests: manifests.iter().map(stored).collect(), ..Runs::default() };
+        find_earlier_runs(&runs, run, "eod", &inputs)
     }
 
     #[test]

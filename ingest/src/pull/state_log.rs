@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{DateTime, TimeDelta, Utc};
-use market::event::{Bookmark, Pull, RunManifest, RunState};
+use market::event::{Bookmark, Pull, RunEvent, RunManifest, RunState};
 
 use super::budget::{
     BudgetAllowance, BudgetCharge, CallBudget, compute_allowance, lease_duration, longest_period,
@@ -139,7 +139,8 @@ impl<'a> StateLog<'a> {
     async fn read_new_entries(&mut self) -> Result<(), LogError> {
         let Self { log, connector, read_to, charges, bookmarks, .. } = self;
         let from = *read_to + 1;
-        let read = log.each_manifest(from, |_, _, run| {
+        let read = log.each_run_event(from, |_, _, _, event| {
+            let RunEvent::Manifest(run) = event else { return };
             let Some(pull) = run.pull.filter(|pull| pull.connector == connector.name) else { return };
             if pull.calls > 0 {
                 charges.push(BudgetCharge { calls: pull.calls, until: pull.until });

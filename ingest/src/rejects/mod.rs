@@ -11,6 +11,7 @@ use telemetry::table::{Column, ListArgs, Table};
 use telemetry::{counted, outln};
 
 use crate::log::reader::{Log, LogError};
+use crate::log::run_states::Runs;
 
 mod export;
 mod open;
@@ -85,8 +86,7 @@ pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Resu
         Err(error) if error.is_absence() => absence = Some(format!("no rejects: {error}")),
         log => {
             let log = log?;
-            let manifests = log.manifests().await?;
-            let open = OpenRejects::from_manifests(manifests.iter().map(|(_, run)| run));
+            let open = OpenRejects::from_runs(&Runs::read(&log).await?);
             let list = |RecordBatch { run, source, body, .. }: RecordBatch| {
                 let Body::Rejects(rejects) = body else { return };
                 for reject in rejects {
@@ -105,7 +105,7 @@ pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Resu
                     }
                 }
             };
-            log.each_batch(Kind::Reject, u64::MAX, |_| true, list).await?;
+            log.each_batch(Kind::Reject, list).await?;
         }
     }
     if let Some(path) = &args.export {

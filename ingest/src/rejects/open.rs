@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use market::event::{Reject, RunManifest, RunState};
 use memchr::memmem;
 
-use crate::log::run_status::RunStatus;
+use crate::log::run_states::Runs;
 
 /// Prefix of a reject id. The whole id is `rj-`, the run id, `-`, and a hash of the row's file, line and error.
 const ID_PREFIX: &str = "rj-";
@@ -52,29 +52,28 @@ fn parse_id_at(text: &[u8]) -> Option<String> {
 /// Index of rejects and their corrections, built from manifests.
 #[derive(Debug, Default)]
 pub(crate) struct OpenRejects {
-    /// Completed runs, except undone runs. The key is the run id. The values are the source of the run and the number
+    /// Completed runs whose rows are visible. The key is the run id. The values are the source of the run and the number
     /// of rejects in the run.
     refused: BTreeMap<String, (String, u64)>,
     /// Ids of the corrected rejects. The key is the id of the run that rejected the rows.
     mended: BTreeMap<String, BTreeSet<String>>,
-    status: RunStatus,
+    /// Runs whose rows are not visible.
+    hidden: BTreeSet<String>,
 }
 
 impl OpenRejects {
-    /// Builds the index from the manifests of a log.
-    pub(crate) fn from_manifests<'a>(
-        manifests: impl DoubleEndedIterator<Item = &'a RunManifest> + Clone,
-    ) -> Self {
-        let mut open = Self { status: RunStatus::from_manifests(manifests.clone()), ..Self::default() };
-        manifests.filter(|run| run.state == RunState::Completed).for_each(|run| open.add_run(run));
+    /// Builds the index from the runs of a log.
+    pub(crate) fn from_runs(runs: &Runs) -> Self {
+        let hidden = runs.manifests().filter(|run| !runs.states.is_visible(&run.run));
+        let mut open = Self { hidden: hidden.map(|run| run.run.clone()).collect(), ..Self::default() };
+        runs.visible_manifests()
+            .filter(|run| run.state == RunState::Completed)
+            .for_each(|run| open.add_run(run));
         open
     }
 
-    /// Adds a completed run to the index. An undone run is not added.
+    /// Adds a completed run to the index.
     pub(crate) fn add_run(&mut self, run: &RunManifest) {
-        if self.status.undone_by(&run.run).is_some() {
-            return;
-        }
         self.refused.insert(run.run.clone(), (run.source.clone(), run.rejects));
         for id in &run.mends {
             let refused_by = id.get(ID_PREFIX.len()..ID_PREFIX.len() + RUN_DIGITS).unwrap_or_default();
@@ -84,7 +83,7 @@ impl OpenRejects {
 
     /// True if a reject of a run is open.
     pub(crate) fn is_open(&self, run: &str, id: &str) -> bool {
-        self.status.undone_by(run).is_none() && !self.mended.get(run).is_some_and(|ids| ids.contains(id))
+        !self.hidden.contains(run) && !self.mended.get(run).is_some_and(|ids| ids.contains(id))
     }
 
     /// Number of open rejects of a source.

@@ -14,7 +14,7 @@ use telemetry::table::{Column, ListArgs, Table};
 
 use crate::load::parse_observation_time;
 use crate::log::reader::{Log, LogError};
-use crate::log::run_status::{RunStatus, is_undo};
+use crate::log::run_states::{Runs, StoredManifest};
 use crate::normalize::parse_duration;
 
 /// Reports the age of the newest data of every feed.
@@ -103,19 +103,16 @@ pub async fn check_freshness(
     settings: &StreamSettings,
 ) -> Result<FreshnessReport, LogError> {
     let at = args.at.unwrap_or_else(Utc::now);
-    let mut manifests = Vec::new();
-    match Log::open_existing(settings).await {
-        Err(error) if error.is_absence() => {}
-        log => {
-            log?.each_manifest(1, |_, stored_at, run| manifests.push((stored_at, run))).await?;
-        }
-    }
-    let status = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
-    let runs = manifests.iter().filter(|(_, run)| {
-        run.state == RunState::Completed && !is_undo(run) && status.undone_by(&run.run).is_none()
+    let runs = match Log::open_existing(settings).await {
+        Err(error) if error.is_absence() => Runs::default(),
+        log => Runs::read(&log?).await?,
+    };
+    let completed = runs.manifests.iter().filter(|stored| {
+        let run = &stored.manifest;
+        run.state == RunState::Completed && runs.states.is_visible(&run.run)
     });
     let mut newest: BTreeMap<(&str, Kind), NewestData> = BTreeMap::new();
-    for (loaded, run) in runs {
+    for StoredManifest { stored_at: loaded, manifest: run, .. } in completed {
         let kinds = run.frames.iter().map(|frames| frames.kind);
         for kind in kinds.filter(|kind| !matches!(kind, Kind::Evidence | Kind::Reject)) {
             let feed = newest.entry((run.source.as_str(), kind)).or_insert((None, *loaded));

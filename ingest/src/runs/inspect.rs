@@ -2,26 +2,22 @@
 
 use std::collections::HashMap;
 
-use chrono::{DateTime, Utc};
 use clap::Args;
 use event_log::record_batch::{BatchError, RecordBatch};
 use event_log::stream::StreamSettings;
-use market::event::{RunManifest, RunState};
+use market::event::{RunChange, RunManifest, RunState};
 use serde_json::{Value, json};
 use telemetry::table::{Column, ListArgs, Table};
 use telemetry::{counted, outln};
 
 use crate::log::reader::{Log, LogError};
-use crate::log::run_status::{RunStatus, is_undo};
-
-/// Number of characters of a run id in a state such as `undone by 1a2b3c4d…`.
-const SHORT_ID: usize = 8;
+use crate::log::run_states::{Runs, StoredManifest};
 
 /// Lists the runs of the log, oldest first
 ///
-/// A run is a load (also a load by `ingest watch` or `ingest pull`) or an undo. If the log has more runs than --limit
-/// allows, the oldest runs are left out. With --json, each line is a manifest, the record of a run in the log. A
-/// completed run has two manifests: one from its start, one from its completion.
+/// A run is a load (also a load by `ingest watch` or `ingest pull`). If the log has more runs than --limit allows, the
+/// oldest runs are left out. With --json, each line is a manifest, the record of a run in the log, with the state of the
+/// run. A completed run has two manifests: one from its start, one from its completion.
 #[derive(Debug, Clone, Args)]
 pub struct RunsArgs {
     /// Also list the records that `ingest pull` writes about its own work: API calls charged to a budget, and the
@@ -40,34 +36,28 @@ pub struct ShowArgs {
     pub sequence: u64,
 }
 
-/// Log sequence of a manifest, time at which the log stored it, and the manifest.
-type StoredManifest = (u64, DateTime<Utc>, RunManifest);
-
 /// Prints the runs.
 pub async fn list_runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(), LogError> {
-    let mut manifests: Vec<StoredManifest> = Vec::new();
+    let mut runs = Runs::default();
     let mut empty =
         "no runs: nothing was loaded into this log yet; ingest load FILE --source NAME loads a file"
             .to_owned();
     match Log::open_existing(settings).await {
         // If the log is absent, print the error. A lost log must not look like an empty log.
         Err(error) if error.is_absence() => empty = format!("no runs: {error}"),
-        log => {
-            let add = |sequence, stored_at, run: RunManifest| {
-                if args.all || run.pull.is_none() {
-                    manifests.push((sequence, stored_at, run));
-                }
-            };
-            log?.each_manifest(1, add).await?;
-        }
+        log => runs = Runs::read(&log?).await?,
     }
+    runs.manifests.retain(|stored| args.all || stored.manifest.pull.is_none());
     if !args.output.json {
-        print_runs(&manifests, args.output.max_rows(), &empty);
+        print_runs(&runs, args.output.max_rows(), &empty);
         return Ok(());
     }
-    for (sequence, _, run) in &manifests[manifests.len().saturating_sub(args.output.max_rows())..] {
-        let mut value = serde_json::to_value(run).unwrap_or_default();
+    let skipped = runs.manifests.len().saturating_sub(args.output.max_rows());
+    for StoredManifest { sequence, manifest, .. } in &runs.manifests[skipped..] {
+        let mut value = serde_json::to_value(manifest).unwrap_or_default();
         value["sequence"] = (*sequence).into();
+        value["visibility"] = runs.states.state(&manifest.run).as_str().into();
+        value["change"] = json!(runs.states.last_change(&manifest.run));
         outln!("{value}");
     }
     Ok(())
@@ -75,8 +65,7 @@ pub async fn list_runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(),
 
 /// Prints a table with one row per run. Each row shows the last manifest of its run. The rows are in the log order of
 /// these manifests.
-fn print_runs(manifests: &[StoredManifest], max_rows: usize, empty: &str) {
-    let status = RunStatus::from_manifests(manifests.iter().map(|(_, _, run)| run));
+fn print_runs(runs: &Runs, max_rows: usize, empty: &str) {
     let columns = [
         Column::Text("run"),
         Column::Text("loaded (UTC)"),
@@ -85,17 +74,16 @@ fn print_runs(manifests: &[StoredManifest], max_rows: usize, empty: &str) {
         Column::Text("state"),
     ];
     let mut table = Table::new(["run", "runs"], &columns, max_rows).keep_newest();
-    let last: HashMap<&str, &StoredManifest> =
-        manifests.iter().map(|manifest| (manifest.2.run.as_str(), manifest)).collect();
-    for (sequence, _, run) in manifests {
-        let (last_sequence, stored_at, newest) = last[run.run.as_str()];
-        if sequence == last_sequence {
+    let last: HashMap<&str, u64> =
+        runs.manifests.iter().map(|stored| (stored.manifest.run.as_str(), stored.sequence)).collect();
+    for StoredManifest { sequence, stored_at, manifest } in &runs.manifests {
+        if *sequence == last[manifest.run.as_str()] {
             table.add_row([
-                run.run.clone(),
+                manifest.run.clone(),
                 stored_at.format("%Y-%m-%d %H:%M").to_string(),
-                run.source.clone(),
-                newest.rows.to_string(),
-                describe_state(newest, &status),
+                manifest.source.clone(),
+                manifest.rows.to_string(),
+                describe_state(manifest, runs.states.last_change(&manifest.run)),
             ]);
         }
     }
@@ -103,16 +91,17 @@ fn print_runs(manifests: &[StoredManifest], max_rows: usize, empty: &str) {
 }
 
 /// State of a run as text, for example `completed, 2 rejects, 1 of 3 files refused`.
-fn describe_state(run: &RunManifest, status: &RunStatus) -> String {
-    if run.state == RunState::Started {
-        return "started, not completed".to_owned();
-    }
-    let short = |id: &str| id.get(..SHORT_ID).map_or_else(|| id.to_owned(), |start| format!("{start}…"));
-    let mut state = match (status.undone_by(&run.run), run.files.first()) {
-        (Some(undo), _) => format!("undone by {}", short(undo)),
-        (None, Some(undone)) if is_undo(run) => format!("undo of {}", short(undone)),
-        (None, _) => "completed".to_owned(),
+fn describe_state(run: &RunManifest, change: Option<&RunChange>) -> String {
+    let mut state = match run.state {
+        RunState::Started => "started, not completed".to_owned(),
+        RunState::Completed => "completed".to_owned(),
     };
+    if let Some(RunChange { new_state, at, operator, reason, .. }) = change {
+        state += &format!("; {new_state} since {} by {operator}", at.format("%Y-%m-%d %H:%M"));
+        if !reason.is_empty() {
+            state += &format!(" ({reason})");
+        }
+    }
     if run.rejects > 0 {
         state += &format!(", {}", counted(run.rejects, "reject"));
     }

@@ -7,10 +7,10 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::{Display, Formatter};
 
 use clap::Args;
-use event_log::record_batch::{BatchId, schema_name};
+use event_log::record_batch::batch_ids_of_run;
 use event_log::replica::LaggingReplica;
 use event_log::stream::{COPY_HINT, StreamSettings, is_compressed};
-use market::event::{Kind, RunManifest, RunState};
+use market::event::{Kind, RunManifest, RunState, RunVisibility};
 use serde::Serialize;
 use telemetry::{Shutdown, counted};
 
@@ -18,8 +18,7 @@ use crate::load::error::LoadError;
 use crate::load::report::LoadSummary;
 use crate::load::{LoadArgs, load};
 use crate::log::reader::{Log, LogError};
-use crate::log::run_status::RunStatus;
-use crate::runs::undo::{UndoArgs, UndoReport, undo_run};
+use crate::log::run_states::{Runs, StoredManifest};
 
 /// Checks that the log has all record batches of its runs, and republishes missing batches.
 ///
@@ -93,8 +92,7 @@ pub struct IncompleteRun {
     pub run: String,
     /// Source of the run.
     pub source: String,
-    /// Files that the run loaded, as in its manifest. If the run is an undo, the list contains the id of the undone run
-    /// instead.
+    /// Files that the run loaded, as in its manifest.
     pub files: Vec<String>,
     /// Number of missing record batches.
     pub missing: usize,
@@ -108,57 +106,11 @@ pub struct IncompleteRun {
     command: Vec<String>,
 }
 
-/// Result of a resumed or repaired run.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-pub enum ResumedRun {
-    /// The run was a load.
-    Loaded(Box<LoadSummary>),
-    /// The run was an undo.
-    Undone(UndoReport),
-}
-
-impl ResumedRun {
-    /// Exit code of the run.
-    pub fn exit_code(&self) -> u8 {
-        match self {
-            Self::Loaded(summary) => summary.exit_code(),
-            Self::Undone(_) => 0,
-        }
-    }
-
-    fn batches(&self) -> u64 {
-        match self {
-            Self::Loaded(summary) => summary.frames,
-            Self::Undone(undone) => undone.frames,
-        }
-    }
-}
-
-impl Display for ResumedRun {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Loaded(summary) => summary.fmt(f),
-            Self::Undone(undone) => undone.fmt(f),
-        }
-    }
-}
-
-/// Ids of all record batches of a completed run, computed from its manifest.
-fn expected_batch_ids(run: &RunManifest) -> impl Iterator<Item = BatchId> {
-    run.frames.iter().flat_map(move |cut| {
-        let schema = schema_name(cut.kind);
-        (0..cut.frames).map(move |chunk| BatchId::from_provenance(&run.source, &cut.input, chunk, &schema))
-    })
-}
-
 async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
     let mut findings = VerifyReport::default();
-    let manifests = log.manifests().await?;
-    let completed = completions(&manifests);
+    let runs = Runs::read(log).await?;
+    let completed = completions(&runs);
     let mut stored_messages: HashMap<&str, u64> = HashMap::new();
-    // An interrupted run that an undo reverted is not listed, because it need not be resumed.
-    let status = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
     let (mut ids, mut next) = (HashSet::new(), 1);
     log.each_message(|message| {
         let sequence = message.sequence.to_u64();
@@ -167,12 +119,10 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
         match message.decode_batches() {
             Ok(batches) => {
                 let run = batches.first().filter(|batch| batch.body.kind() != Kind::Run);
-                if let Some((run, (end, _))) =
-                    run.and_then(|batch| completed.get_key_value(batch.run.as_str()))
-                {
+                if let Some((run, end)) = run.and_then(|batch| completed.get_key_value(batch.run.as_str())) {
                     // Messages of the run after its completion manifest republish lost batches. The message count in
                     // the manifest excludes them, so they are not counted here.
-                    *stored_messages.entry(*run).or_default() += u64::from(sequence < *end);
+                    *stored_messages.entry(*run).or_default() += u64::from(sequence < end.sequence);
                 }
                 ids.extend(batches.iter().map(|batch| batch.id));
             }
@@ -184,8 +134,8 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
     if let Some(range) = log.sequence_range() {
         findings.gaps.extend(next..=*range.end());
     }
-    for (_, run) in &manifests {
-        let missing = expected_batch_ids(run).filter(|id| !ids.contains(id)).count();
+    for run in runs.manifests() {
+        let missing = batch_ids_of_run(run).filter(|id| !ids.contains(id)).count();
         if run.state == RunState::Completed && missing > 0 {
             findings.incomplete.push(IncompleteRun {
                 run: run.run.clone(),
@@ -197,18 +147,23 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
                 command: run.command.clone(),
             });
         }
-        let ended = completed.contains_key(run.run.as_str()) || status.undone_by(&run.run).is_some();
+        let ended = completed.contains_key(run.run.as_str())
+            || runs.states.state(&run.run) == RunVisibility::Excluded;
         if run.state == RunState::Started && !ended {
             findings.interrupted.push(run.run.clone());
         }
     }
-    let begun: HashSet<&str> = manifests
+    let is_before = |stored: &&StoredManifest, end: &StoredManifest| end.sequence > stored.sequence;
+    let begun: HashSet<&str> = runs
+        .manifests
         .iter()
-        .filter(|(_, run)| run.state == RunState::Started)
-        .filter(|(sequence, run)| completed.get(run.run.as_str()).is_some_and(|(end, _)| end > sequence))
-        .map(|(_, run)| run.run.as_str())
+        .filter(|stored| stored.manifest.state == RunState::Started)
+        .filter(|stored| {
+            completed.get(stored.manifest.run.as_str()).is_some_and(|end| is_before(stored, end))
+        })
+        .map(|stored| stored.manifest.run.as_str())
         .collect();
-    let lost = completed.iter().map(|(name, (_, run))| {
+    let lost = completed.iter().map(|(name, StoredManifest { manifest: run, .. })| {
         let messages = run.messages.unwrap_or(run.chunks);
         // The message count of a run excludes its start manifest, so a missing start manifest is added. A run with
         // `pull`, which records calls and bookmarks of `ingest pull`, never has a start manifest.
@@ -220,9 +175,9 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
 }
 
 /// Last completion manifest of each run, with its sequence. The key is the run id.
-fn completions(manifests: &[(u64, RunManifest)]) -> HashMap<&str, &(u64, RunManifest)> {
-    let completed = manifests.iter().filter(|(_, run)| run.state == RunState::Completed);
-    completed.map(|manifest| (manifest.1.run.as_str(), manifest)).collect()
+fn completions(runs: &Runs) -> HashMap<&str, &StoredManifest> {
+    let completed = runs.manifests.iter().filter(|stored| stored.manifest.state == RunState::Completed);
+    completed.map(|stored| (stored.manifest.run.as_str(), stored)).collect()
 }
 
 /// Verifies the log, and repairs it unless `--check-only` is set.
@@ -237,8 +192,8 @@ pub async fn verify_log(
         for incomplete in &mut findings.incomplete {
             match repeat_command(&incomplete.command, settings, shutdown, true).await {
                 Ok(repaired) => {
-                    incomplete.published_again = repaired.batches();
-                    let lacking = repaired.batches() < incomplete.missing as u64;
+                    incomplete.published_again = repaired.frames;
+                    let lacking = repaired.frames < incomplete.missing as u64;
                     incomplete.reason = lacking.then(|| repaired.to_string());
                 }
                 Err(error) => incomplete.reason = Some(error.to_string()),
@@ -263,17 +218,13 @@ async fn repeat_command(
     settings: &StreamSettings,
     shutdown: &Shutdown,
     repair: bool,
-) -> Result<ResumedRun, LoadError> {
+) -> Result<LoadSummary, LoadError> {
     if command.is_empty() {
         let message = "it was read from standard input: run `ingest load -` again with the same input";
         return Err(LoadError::Failed(message.to_owned()));
     }
-    if let Some(args) = UndoArgs::parse_command(command) {
-        return Ok(ResumedRun::Undone(undo_run(&args, settings, repair).await?));
-    }
     let args = LoadArgs::parse_command(command)?;
-    let summary = load(&LoadArgs { repair, ..args }, settings, shutdown).await?;
-    Ok(ResumedRun::Loaded(Box::new(summary)))
+    load(&LoadArgs { repair, ..args }, settings, shutdown).await
 }
 
 /// Report as text.
@@ -324,46 +275,28 @@ pub async fn resume_runs(
     args: &ResumeArgs,
     settings: &StreamSettings,
     shutdown: &Shutdown,
-) -> Result<Vec<ResumedRun>, LoadError> {
-    let manifests = Log::open_existing(settings).await?.manifests().await?;
-    let completed = completions(&manifests);
+) -> Result<Vec<LoadSummary>, LoadError> {
+    let runs = Runs::read(&Log::open_existing(settings).await?).await?;
+    let completed = completions(&runs);
     let wanted = |run: &RunManifest| args.run.as_ref().is_none_or(|wanted| *wanted == run.run);
-    if let Some(unknown) = args.run.as_ref().filter(|_| !manifests.iter().any(|(_, run)| wanted(run))) {
+    if let Some(unknown) = args.run.as_ref().filter(|_| !runs.manifests().any(wanted)) {
         return Err(LoadError::Failed(format!("cannot find run {unknown} in the log; see: ingest runs")));
     }
-    let status = RunStatus::from_manifests(manifests.iter().map(|(_, run)| run));
-    // An undone run is resumed only if its id is given. Its error then names the undo.
-    let is_left_out = |run: &RunManifest| args.run.is_none() && status.undone_by(&run.run).is_some();
-    let is_interrupted = |run: &RunManifest| !completed.contains_key(run.run.as_str()) && !is_left_out(run);
+    let is_excluded = |run: &RunManifest| runs.states.state(&run.run) == RunVisibility::Excluded;
+    if let Some(run) = &args.run
+        && runs.manifests().any(|known| wanted(known) && is_excluded(known))
+    {
+        let message =
+            format!("cannot resume run {run}: it was undone; ingest release {run} takes the undo back");
+        return Err(LoadError::Failed(message));
+    }
+    let is_interrupted = |run: &&RunManifest| !completed.contains_key(run.run.as_str()) && !is_excluded(run);
     let mut repeated = HashSet::new();
     let mut resumed = Vec::new();
-    for (_, run) in manifests.iter().filter(|(_, run)| wanted(run) && is_interrupted(run)) {
+    for run in runs.manifests().filter(|run| wanted(run)).filter(is_interrupted) {
         if repeated.insert(run.run.as_str()) {
             resumed.push(repeat_command(&run.command, settings, shutdown, false).await?);
         }
     }
     Ok(resumed)
-}
-
-#[cfg(test)]
-mod tests {
-    use chrono::DateTime;
-    use market::event::InputBatchCount;
-
-    use super::*;
-
-    #[test]
-    fn a_manifest_promises_the_ids_of_its_frames() {
-        let begun =
-            RunManifest::started("r".to_owned(), "eod".to_owned(), "auto".to_owned(), DateTime::UNIX_EPOCH);
-        let cut = |kind, batches| InputBatchCount { input: "a".to_owned(), kind, frames: batches };
-        let run = RunManifest {
-            state: RunState::Completed,
-            frames: vec![cut(Kind::Price, 2), cut(Kind::Dividend, 1)],
-            ..begun
-        };
-        let ids: Vec<BatchId> = expected_batch_ids(&run).collect();
-        let of = |chunk, schema: &str| BatchId::from_provenance("eod", "a", chunk, schema);
-        assert_eq!(ids, [of(0, "price.v1"), of(1, "price.v1"), of(0, "dividend.v1")]);
-    }
 }

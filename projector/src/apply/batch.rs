@@ -6,14 +6,18 @@
 
 use std::collections::HashSet;
 
+use async_nats::jetstream::stream::Stream;
 use event_log::message::LogMessage;
 use event_log::record_batch::{BatchError, Body, RecordBatch};
 use event_log::sequence::Sequence;
+use market::event::RunEvent;
 use store::db::error_chain;
+use store::view::RunStates;
 use telemetry::failpoint;
 use tokio_postgres::Transaction;
 
 use crate::apply::dead_letters::{DeadLetter, insert_dead_letters, to_printable};
+use crate::apply::run_changes::{apply_run_events, find_hidden};
 use crate::apply::run_records::{insert_batches, insert_run_records, load_applied_batches, row_number};
 use crate::error::ApplyError;
 use crate::facts::applied_facts::{AppliedBars, AppliedRecords};
@@ -41,13 +45,21 @@ pub async fn apply_messages(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
     messages: &[LogMessage],
+    log: &Stream,
     cache: &mut FactCache,
     repeated: bool,
 ) -> Result<(), ApplyError> {
     let (batches, mut letters) = decode_messages(fact_set, messages)?;
-    let fresh = drop_applied(transaction, batches).await?;
-    insert_batches(transaction, &sequenced(&fresh)).await?;
-    letters.extend(apply_batches(transaction, fact_set, fresh, cache, repeated).await?);
+    let mut rest = drop_applied(transaction, batches).await?;
+    insert_batches(transaction, &sequenced(&rest)).await?;
+    while !rest.is_empty() {
+        // A change of a run's state is applied alone, after all rows before it.
+        let is_change = |placed: &SequencedBatch| matches!(placed.batch.body, Body::Run(RunEvent::Change(_)));
+        let end = rest.iter().position(is_change).map_or(rest.len(), |position| position.max(1));
+        let next = rest.split_off(end);
+        letters.extend(apply_batches(transaction, fact_set, rest, log, cache, repeated).await?);
+        rest = next;
+    }
     Ok(insert_dead_letters(transaction, &letters).await?)
 }
 
@@ -57,11 +69,13 @@ pub async fn reapply_message(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
     message: &LogMessage,
+    log: &Stream,
 ) -> Result<Vec<DeadLetter>, ApplyError> {
     let (batches, mut letters) = decode_messages(fact_set, std::slice::from_ref(message))?;
     let missing = drop_applied(transaction, batches.clone()).await?;
     insert_batches(transaction, &sequenced(&missing)).await?;
-    letters.extend(apply_batches(transaction, fact_set, batches, &mut FactCache::disabled(), true).await?);
+    let mut none = FactCache::disabled();
+    letters.extend(apply_batches(transaction, fact_set, batches, log, &mut none, true).await?);
     Ok(letters)
 }
 
@@ -75,12 +89,14 @@ async fn apply_batches(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
     batches: Vec<SequencedBatch>,
+    log: &Stream,
     cache: &mut FactCache,
     repeated: bool,
 ) -> Result<Vec<DeadLetter>, ApplyError> {
     let (mut open, mut letters) = (vec![batches], Vec::new());
     while let Some(group) = open.pop().filter(|group| !group.is_empty()) {
-        let Some((error, code)) = apply_or_undo(transaction, fact_set, &group, cache, repeated).await? else {
+        let Some((error, code)) = apply_or_undo(transaction, fact_set, &group, log, cache, repeated).await?
+        else {
             continue;
         };
         match bisect(group) {
@@ -98,15 +114,17 @@ async fn apply_or_undo(
     transaction: &mut Transaction<'_>,
     fact_set: &str,
     group: &[SequencedBatch],
+    log: &Stream,
     cache: &mut FactCache,
     repeated: bool,
 ) -> Result<Option<(ApplyError, String)>, ApplyError> {
     let savepoint = transaction.transaction().await?;
-    let error = match apply_group(&savepoint, fact_set, group, cache).await {
-        Ok((records, years)) => {
+    let error = match apply_group(&savepoint, fact_set, group, log, cache).await {
+        Ok(AppliedGroup { records, years, divided }) => {
             savepoint.commit().await?;
             cache.update_records(&records);
             cache.update_years(years);
+            cache.remove_symbols(&divided);
             return Ok(None);
         }
         Err(error) => error,
@@ -118,21 +136,35 @@ async fn apply_or_undo(
     Ok(Some((error, code)))
 }
 
+/// Rows of the fact tables that a group changed.
+struct AppliedGroup {
+    records: Vec<AppliedRecords>,
+    years: Vec<AppliedBars>,
+    /// Symbols of all other changed rows.
+    divided: Vec<String>,
+}
+
 async fn apply_group(
     savepoint: &Transaction<'_>,
     fact_set: &str,
     group: &[SequencedBatch],
+    log: &Stream,
     cache: &FactCache,
-) -> Result<(Vec<AppliedRecords>, Vec<AppliedBars>), ApplyError> {
+) -> Result<AppliedGroup, ApplyError> {
     let batches: Vec<&RecordBatch> = group.iter().map(|placed| &placed.batch).collect();
     let pairs = sequenced(group);
-    let records = apply_records(savepoint, fact_set, &batches).await?;
-    let years = apply_prices(savepoint, fact_set, &batches, cache).await?;
-    apply_dividend_feeds(savepoint, fact_set, &pairs).await?;
+    let states = RunStates::load(savepoint).await?;
+    let hidden = find_hidden(savepoint, &batches, &states).await?;
+    let (records, mut divided) = apply_records(savepoint, fact_set, &batches, &hidden, &states).await?;
+    let (years, symbols) = apply_prices(savepoint, fact_set, &batches, &hidden, &states, cache).await?;
+    divided.extend(symbols);
+    let visible: Vec<_> = pairs.iter().filter(|(_, batch)| !hidden.contains(&batch.id)).copied().collect();
+    apply_dividend_feeds(savepoint, fact_set, &visible).await?;
     insert_run_records(savepoint, &pairs).await?;
+    divided.extend(apply_run_events(savepoint, fact_set, &pairs, &states, log).await?);
     // Empty the staging table for the next group of this transaction.
     savepoint.batch_execute("truncate staged_rejects").await?;
-    Ok((records, years))
+    Ok(AppliedGroup { records, years, divided })
 }
 
 /// Decodes messages in parallel. A damaged message becomes a dead letter. Fails if a message has a newer format that

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use event_log::message::LogMessage;
 use event_log::record_batch::{Body, Envelope};
-use market::event::{Kind, RunState};
+use market::event::{Kind, RunEvent, RunState};
 
 /// A load without a message for this time counts as ended, because its process may have been killed.
 const IDLE_TIMEOUT: Duration = Duration::from_millis(500);
@@ -22,7 +22,8 @@ impl InFlightLoads {
         if envelope.kind == Kind::Run {
             self.0.retain(|_, latest| now.saturating_duration_since(*latest) < IDLE_TIMEOUT);
             let batches = message.decode_batches().unwrap_or_default();
-            let Some(Body::Run(run)) = batches.into_iter().next().map(|batch| batch.body) else { return };
+            let body = batches.into_iter().next().map(|batch| batch.body);
+            let Some(Body::Run(RunEvent::Manifest(run))) = body else { return };
             match run.state {
                 RunState::Started => drop(self.0.insert(run.run, now)),
                 RunState::Completed => drop(self.0.remove(&run.run)),
@@ -70,10 +71,10 @@ mod tests {
 
     fn manifest(state: RunState) -> LogMessage {
         let [run, source, format] = ["run-1", "test", "canonical"].map(str::to_owned);
-        message(Body::Run(Box::new(RunManifest {
+        message(Body::Run(RunEvent::Manifest(Box::new(RunManifest {
             state,
             ..RunManifest::started(run, source, format, DateTime::UNIX_EPOCH)
-        })))
+        }))))
     }
 
     #[test]

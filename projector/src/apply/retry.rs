@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use anyhow::Context;
 use async_nats::jetstream::Context as LogContext;
+use async_nats::jetstream::stream::Stream;
 use event_log::message::LogMessage;
 use event_log::record_batch::{BatchError, Body, RecordBatch};
 use event_log::sequence::Sequence;
@@ -31,7 +32,7 @@ pub async fn retry_dead_letters(
     log: &StreamSettings,
     letters: &[DeadLetterEntry],
 ) -> anyhow::Result<u64> {
-    let context = open_log(log).await?;
+    let (context, stream) = open_log(log).await?;
     let messages: BTreeSet<(&str, Sequence)> =
         letters.iter().map(|letter| (letter.fact_set.as_str(), letter.sequence)).collect();
     let mut applied = 0;
@@ -44,7 +45,7 @@ pub async fn retry_dead_letters(
         // the running projector restarts with an empty cache.
         transaction.execute(TAKE_LEASE, &[&fact_set]).await?;
         let message = fetch_message(&context, log, sequence).await?;
-        let failed = reapply_message(&mut transaction, fact_set, &message).await?;
+        let failed = reapply_message(&mut transaction, fact_set, &message, &stream).await?;
         let failed: Vec<i32> = failed.iter().map(|letter| letter.item).collect();
         applied += transaction.execute(APPLIED, &[&fact_set, &sequence, &failed]).await?;
         transaction.execute(RECOMPUTE, &[]).await?;
@@ -59,7 +60,7 @@ pub async fn export_rows<'a>(
     log: &StreamSettings,
     letters: &'a [DeadLetterEntry],
 ) -> anyhow::Result<(Vec<Value>, Vec<&'a DeadLetterEntry>)> {
-    let context = open_log(log).await?;
+    let (context, _) = open_log(log).await?;
     let (mut records, mut unreadable) = (Vec::new(), Vec::new());
     for letter in letters {
         let message = fetch_message(&context, log, letter.sequence).await?;
@@ -109,10 +110,10 @@ fn canonical_record(kind: &str, row: &Value) -> Value {
     Value::Object(record)
 }
 
-async fn open_log(log: &StreamSettings) -> anyhow::Result<LogContext> {
+async fn open_log(log: &StreamSettings) -> anyhow::Result<(LogContext, Stream)> {
     let context = log.connect("projector-dead-letters").await?;
-    log.open_existing(&context).await?;
-    Ok(context)
+    let stream = log.open_existing(&context).await?;
+    Ok((context, stream))
 }
 
 async fn fetch_message(

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use event_log::record_batch::{Body, RecordBatch};
 use event_log::sequence::Sequence;
-use market::event::Kind;
+use market::event::{Kind, RunEvent};
 use market::row::JsonColumn;
 use store::copy::copy_into;
 use store::copy_row;
@@ -101,7 +101,7 @@ pub async fn insert_run_records(
                     });
                 }
             }
-            Body::Run(run) => {
+            Body::Run(RunEvent::Manifest(run)) => {
                 let (state, sequence) = (run.state.as_str(), sequence.to_i64());
                 transaction.execute(INSERT_RUN, &[&run.run, &state, &sequence, &JsonColumn(run)]).await?;
             }

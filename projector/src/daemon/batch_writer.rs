@@ -5,6 +5,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use async_nats::jetstream::stream::Stream;
 use event_log::message::LogMessage;
 use event_log::sequence::Sequence;
 use market::symbol::Symbol;
@@ -46,6 +47,7 @@ const DERIVE_COST_FACTOR: u32 = 4;
 pub(crate) struct BatchWriter<'a> {
     lease: Lease,
     genesis: String,
+    log: Stream,
     lease_length: Duration,
     derivers: DeriversByGeneration,
     cache: FactCache,
@@ -68,7 +70,7 @@ impl<'a> BatchWriter<'a> {
     /// Creates a writer. The lease expires after `lease_length` without renewal.
     pub(crate) fn new(
         lease: Lease,
-        genesis: String,
+        (genesis, log): (String, Stream),
         lease_length: Duration,
         reader: Client,
         cache: FactCache,
@@ -78,6 +80,7 @@ impl<'a> BatchWriter<'a> {
         Self {
             lease,
             genesis,
+            log,
             lease_length,
             derivers: DeriversByGeneration::new(),
             cache,
@@ -134,8 +137,8 @@ impl<'a> BatchWriter<'a> {
         let mut transaction = client.transaction().await?;
         lease::confirm_epoch(&transaction, &self.lease).await?;
         let repeated = self.sets_aside_repeated;
-        apply_messages(&mut transaction, &self.lease.fact_set, &batch.messages, &mut self.cache, repeated)
-            .await?;
+        let (fact_set, messages) = (&self.lease.fact_set, &batch.messages);
+        apply_messages(&mut transaction, fact_set, messages, &self.log, &mut self.cache, repeated).await?;
         self.unanalyzed += batch.bytes();
         let lease_length = self.lease_length.as_secs_f64();
         let message = batch.messages.last().map(LogMessage::id);

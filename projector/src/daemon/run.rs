@@ -289,8 +289,15 @@ async fn apply_batches(
     let end = if mode == RunMode::CatchUp { Some(last) } else { until };
     let facts = db::connect(&settings.projector_config(&lease.fact_set)?).await?;
     let (cache, repeated) = (settings.fact_cache(), failures.are_repeated());
-    let mut writer =
-        BatchWriter::new(lease.clone(), genesis, settings.lease(), facts, cache, repeated, metrics);
+    let mut writer = BatchWriter::new(
+        lease.clone(),
+        (genesis, stream.clone()),
+        settings.lease(),
+        facts,
+        cache,
+        repeated,
+        metrics,
+    );
     writer.complete_facts(client).await?;
     if repeated {
         tracing::warn!(

@@ -15,7 +15,7 @@ use market::metrics::{MonthlyReturns, Rules};
 use market::row::JsonColumn;
 use market::symbol::Symbol;
 use store::db;
-use store::facts::{load_dividend_feeds, load_known_symbols, load_securities};
+use store::facts::{load_dividend_feeds, load_known_symbols, load_present_symbols, load_securities};
 use store::history::load_histories;
 use store::ids::GenerationId;
 use tokio_postgres::types::ToSql;
@@ -210,8 +210,16 @@ impl Deriver {
         if first || reference {
             self.records = load_securities(transaction).await?;
         }
-        // Every symbol with new facts is dirty, so `known` has the symbols of all facts.
-        self.known.extend(symbols.iter().cloned());
+        if reference {
+            // A dirty symbol may have lost all its facts.
+            let names: Vec<&str> = symbols.iter().map(Symbol::as_str).collect();
+            let present = load_present_symbols(transaction, &names).await?;
+            self.known.retain(|symbol| !symbols.contains(symbol));
+            self.known.extend(present);
+        } else {
+            // Every symbol with new facts is dirty, so `known` has the symbols of all facts.
+            self.known.extend(symbols.iter().cloned());
+        }
         let before = match self.directory.take() {
             Some(directory) => directory,
             None => self.load_version(transaction).await?,

@@ -19,11 +19,12 @@ pub struct RecordsKey {
 pub struct AppliedRecords {
     /// Key of the row.
     pub key: RecordsKey,
-    /// All observations of the row, packed, including those from earlier batches.
+    /// All observations of the row that count, packed, including those from earlier batches. Empty if none counts: the
+    /// table then has no such row.
     pub packed: Vec<u8>,
     /// `true` if the table already had a row with this key.
     pub replaces: bool,
-    /// Packed observations that the merge removed from the row. They are inserted into table `superseded_records`.
+    /// Packed observations that do not count any more. They are inserted into table `superseded_records`.
     pub superseded: Vec<Vec<u8>>,
 }
 

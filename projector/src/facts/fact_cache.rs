@@ -103,6 +103,11 @@ impl FactCache {
         }
     }
 
+    /// Removes symbols from the cache.
+    pub fn remove_symbols(&mut self, symbols: &[String]) {
+        symbols.iter().for_each(|symbol| drop(self.remove(symbol)));
+    }
+
     fn remove(&mut self, symbol: &str) -> Option<Arc<SymbolFacts>> {
         let facts = self.symbols.remove(symbol)?;
         self.bytes -= symbol.len() + facts.size_bytes();

@@ -1,8 +1,12 @@
 //! Fact tables: they are updated with the record batches of the log. Also contains the cache of facts.
 
 pub mod applied_facts;
+pub(crate) mod divided_records;
+pub(crate) mod divided_years;
 pub(crate) mod dividend_feeds;
 pub mod fact_cache;
 pub mod known_at;
 pub mod prices;
 pub mod records;
+mod stored_records;
+mod stored_years;

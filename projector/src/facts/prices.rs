@@ -1,46 +1,45 @@
 //! Stored prices: the bars of record batches are merged into one packed row per symbol, source and year.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use codec::bars::{PackedBars, PackedBarsError};
-use event_log::record_batch::{Body, RecordBatch};
+use event_log::record_batch::{BatchId, Body, RecordBatch};
 use market::bars::Bars;
-use market::symbol::Symbol;
 use rayon::prelude::*;
-use store::copy::{CopyRow, copy_encoded, copy_into, encode_values};
-use store::db::DbError;
-use store::facts::read_packed_bars;
 use store::symbol_facts::{PackedColumns, PackedYears, SymbolFacts};
-use store::symbol_links::SymbolLinks;
-use store::years::{BarsRow, SupersededBarsRow};
+use store::view::RunStates;
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
 use crate::facts::applied_facts::{AppliedBars, BarsKey};
+use crate::facts::divided_years::divide_years;
 use crate::facts::fact_cache::FactCache;
+use crate::facts::stored_years::{
+    MergedYears, YEARS_PER_BATCH, encode_year, load_existing, store_spellings, write_years,
+};
 
-const EXISTING: &str = include_str!("../../queries/bars_existing.sql");
-const DELETE: &str = include_str!("../../queries/bars_delete.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/symbols_mark_dirty.sql");
 
-/// Maximum number of rows that are merged at the same time. A row is one year of one symbol and source. The limit
-/// bounds the memory, because unpacked bars need many times the memory of packed bars.
-const YEARS_PER_BATCH: usize = 1_000;
-
-/// Merges the bars of record batches into the rows of table `bars`, and marks changed symbols dirty. Returns the
-/// changed rows.
+/// Merges the bars of record batches into the rows of table `bars`, and marks changed symbols dirty. The bars of batches
+/// in `hidden` do not count. Returns the merged rows, and the symbols of all other changed rows.
 pub async fn apply_prices(
     transaction: &Transaction<'_>,
     fact_set: &str,
     batches: &[&RecordBatch],
+    hidden: &HashSet<BatchId>,
+    states: &RunStates,
     cache: &FactCache,
-) -> Result<Vec<AppliedBars>, ApplyError> {
-    let years = bars_by_year(batches);
+) -> Result<(Vec<AppliedBars>, Vec<String>), ApplyError> {
+    let mut years = bars_by_year(batches);
     if years.is_empty() {
-        return Ok(Vec::new());
+        return Ok(Default::default());
     }
+    let is_hidden =
+        |bars: &Bars| bars.versions.iter().any(|version| hidden.contains(&BatchId(version.frame)));
+    let divided = years.extract_if(|_, parts| parts.iter().any(is_hidden)).collect();
+    let divided = divide_years(transaction, divided, states).await?;
     // Sort by key, so that the years of a symbol are adjacent, as in the table.
     let mut years: Vec<(BarsKey, Vec<Bars>)> = years.into_iter().collect();
     years.sort_unstable_by(|a, b| a.0.cmp(&b.0));
@@ -57,9 +56,10 @@ pub async fn apply_prices(
     written.append(&mut merged.years);
     store_spellings(transaction, &written).await?;
     let mut symbols: Vec<&str> = written.iter().map(|written| written.key.0.as_str()).collect();
+    symbols.extend(divided.iter().map(String::as_str));
     symbols.dedup();
     transaction.execute(MARK_DIRTY, &[&fact_set, &symbols]).await?;
-    Ok(written)
+    Ok((written, divided))
 }
 
 /// Year to merge: its key, its new bars and its stored bars.
@@ -70,13 +70,6 @@ enum StoredYear {
     Read(PackedBars),
     /// The facts of the symbol are cached, and contain the bars of this year.
     Cached(Arc<SymbolFacts>),
-}
-
-/// Merged years that differ from the stored years, and their rows encoded for COPY.
-#[derive(Default)]
-struct MergedYears {
-    years: Vec<AppliedBars>,
-    rows: Vec<Bytes>,
 }
 
 /// Loads the stored bars of some years from the cache or from Postgres.
@@ -127,46 +120,6 @@ async fn merge_years(work: Vec<YearMerge>) -> Result<MergedYears, ApplyError> {
     tokio::task::spawn_blocking(merge_all).await.map_err(ApplyError::Ended)?
 }
 
-/// Replaces the rows of the merged years. The lock on the fact set's row excludes other writers.
-async fn write_years(transaction: &Transaction<'_>, merged: &MergedYears) -> Result<(), ApplyError> {
-    let (symbols, sources, years) =
-        key_columns(merged.years.iter().filter(|merged| merged.replaces).map(|merged| &merged.key));
-    if !symbols.is_empty() {
-        transaction.execute(DELETE, &[&symbols, &sources, &years]).await?;
-    }
-    if !merged.rows.is_empty() {
-        copy_encoded(transaction, BarsRow::STATEMENT, merged.rows.iter().cloned().map(Ok)).await?;
-    }
-    let superseded =
-        merged.years.iter().flat_map(|AppliedBars { key: (symbol, source, year), superseded, .. }| {
-            superseded.iter().map(|packed| SupersededBarsRow { symbol, source, year: *year, packed })
-        });
-    let superseded: Vec<SupersededBarsRow<'_>> = superseded.collect();
-    if !superseded.is_empty() {
-        copy_into(transaction, &superseded).await?;
-    }
-    Ok(())
-}
-
-/// Stores links between the spellings of a symbol, for example `BAC.A` and `BAC.PRA`. Only the symbols of new rows of
-/// table `bars` are linked.
-async fn store_spellings(transaction: &Transaction<'_>, written: &[AppliedBars]) -> Result<(), ApplyError> {
-    let mut links = SymbolLinks::default();
-    for new in written.iter().filter(|written| !written.replaces) {
-        links.add_spellings(&Symbol::from_stored(&new.key.0));
-    }
-    links.store(transaction).await?;
-    Ok(())
-}
-
-fn encode_year(written: AppliedBars) -> Result<(AppliedBars, Bytes), ApplyError> {
-    let (symbol, source, year) = &written.key;
-    let row = BarsRow::new(symbol, source, *year, written.last_day, written.digest, &written.packed);
-    let mut out = BytesMut::new();
-    encode_values(BarsRow::TYPES, &row.values(), &mut out).map_err(DbError::from)?;
-    Ok((written, out.freeze()))
-}
-
 fn bars_by_year(batches: &[&RecordBatch]) -> HashMap<BarsKey, Vec<Bars>> {
     let pieces: Vec<(BarsKey, Bars)> = tokio::task::block_in_place(|| {
         batches
@@ -190,24 +143,6 @@ fn bars_by_year(batches: &[&RecordBatch]) -> HashMap<BarsKey, Vec<Bars>> {
         years.entry(key).or_default().push(bars);
     }
     years
-}
-
-async fn load_existing(
-    transaction: &Transaction<'_>,
-    keys: &[BarsKey],
-) -> Result<HashMap<BarsKey, PackedBars>, ApplyError> {
-    let mut existing = HashMap::new();
-    let (symbols, sources, years) = key_columns(keys);
-    for row in transaction.query(EXISTING, &[&symbols, &sources, &years]).await? {
-        let key = (row.try_get("symbol")?, row.try_get("source")?, row.try_get("year")?);
-        existing.insert(key, read_packed_bars(&row)?);
-    }
-    Ok(existing)
-}
-
-/// Splits the keys of rows into three parallel arrays: symbols, sources and years.
-fn key_columns<'a>(keys: impl IntoIterator<Item = &'a BarsKey>) -> (Vec<&'a str>, Vec<&'a str>, Vec<i32>) {
-    keys.into_iter().map(|(symbol, source, year)| (symbol.as_str(), source.as_str(), *year)).collect()
 }
 
 /// Merges the new bars of one year into its stored bars; `None` if the stored bars do not change.

@@ -11,6 +11,7 @@ use market::symbol::Symbol;
 use store::history::load_histories;
 use store::past_facts::{EmptyBatchIndex, FactHistory};
 use store::versions::ServedVersion;
+use store::view::View;
 use tokio_postgres::Transaction;
 
 use crate::facts::known_at::derivation_inputs;
@@ -61,7 +62,7 @@ impl SecurityContext {
         let [facts, batches] = FactHistory::statements(&version.fact_set);
         let statements = [facts.as_str(), &batches];
         let facts = FactHistory::load(transaction, statements, &wanted, &EmptyBatchIndex).await?;
-        let facts = facts.at(version.facts_sequence, policy)?;
+        let facts = facts.at(&View::at(version.facts_sequence), policy)?;
         let own = facts.identity(symbol.as_str());
         let own = own.with_context(|| format!("security {symbol} was not known at that time"))?;
         let benchmark = facts.identity(&version.benchmark);

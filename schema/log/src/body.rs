@@ -6,7 +6,7 @@ use serde_json::Value;
 use codec::records::{EncodedRecord, RawObservation, RecordLayout};
 use market::event::{
     Action, Decision, Dividend, DividendEvidence, Etf, EventRecord, EventRow, Fundamentals, HoldingSnapshot,
-    Kind, MarketSession, Reject, RunManifest, Security, Split,
+    Kind, MarketSession, Reject, RunEvent, Security, Split,
 };
 
 use crate::codec::{CODEC, Codec, decode_json, encode_json};
@@ -14,7 +14,7 @@ use crate::columns::{SymbolSeries, bars_json, decode_columns, encode_columns};
 use crate::error::{BatchError, RecordError};
 use crate::id::BatchId;
 
-/// Declares the enum `Body`: variants for prices, for run manifests, and for each kind with JSON rows.
+/// Declares the enum `Body`: variants for prices, for events of runs, and for each kind with JSON rows.
 macro_rules! bodies {
     ($($kind:ident => $body:ident($row:ty)),* $(,)?) => {
         /// Rows of a record batch, by kind.
@@ -23,8 +23,8 @@ macro_rules! bodies {
             /// Rows of the kind `Price`.
             Prices(Vec<SymbolSeries>),
             $(#[doc = concat!("Rows of the kind `", stringify!($kind), "`.")] $body(Vec<$row>),)*
-            /// Manifest of a run. It is the only row of a batch of the kind `Run`.
-            Run(Box<RunManifest>),
+            /// Manifest of a run, or a change of its state. It is the only row of a batch of the kind `Run`.
+            Run(RunEvent),
         }
 
         impl Body {
@@ -42,7 +42,7 @@ macro_rules! bodies {
                 match self {
                     Self::Prices(series) => Ok((Codec::Blocks, encode_columns(series)?)),
                     $(Self::$body(rows) => encode_json(rows),)*
-                    Self::Run(manifest) => encode_json(manifest),
+                    Self::Run(event) => encode_json(event),
                 }
             }
 
@@ -61,7 +61,7 @@ macro_rules! bodies {
                 Ok(match self {
                     Self::Prices(series) => series.iter().flat_map(bars_json).collect(),
                     $(Self::$body(rows) => serde_json::to_value(rows)?,)*
-                    Self::Run(manifest) => serde_json::to_value(manifest)?,
+                    Self::Run(event) => serde_json::to_value(event)?,
                 })
             }
 

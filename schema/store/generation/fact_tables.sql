@@ -1,7 +1,6 @@
 -- Tables of one fact set. Run once in its own schema; names are unqualified (search_path).
--- Facts are all distinct observations of all sources, as a set that only grows. Merging is set union. Duplicates,
--- redeliveries, other orders and other batches therefore give the same facts. The derivation of a security decides
--- which source wins.
+-- Facts are all distinct observations of all sources in visible runs. Merging is set union. Duplicates, redeliveries,
+-- other orders and other batches therefore give the same facts. The derivation of a security decides which source wins.
 create table frames (
   frame bytea primary key,
   sequence bigint not null,
@@ -12,6 +11,31 @@ create table frames (
   line bigint not null,
   rows integer not null
 );
+create index frames_by_run on frames (run);
+
+-- A record batch belongs to the run that published it, and to each run whose manifest lists it.
+create table batch_runs (
+  frame bytea not null,
+  run text not null,
+  sequence bigint not null,
+  primary key (frame, run)
+);
+create index batch_runs_by_run on batch_runs (run);
+comment on table batch_runs is 'runs that list a record batch which another run published, such as a second load of the same file';
+comment on column batch_runs.sequence is 'log sequence of the manifest';
+
+-- State of each run that was ever held or excluded. A record batch is visible while one of its runs is.
+create table run_changes (
+  run text not null,
+  sequence bigint not null,
+  state text not null,
+  reason text not null,
+  at timestamptz not null,
+  operator text not null,
+  primary key (run, sequence)
+);
+comment on column run_changes.sequence is 'log sequence of the event; 0: fixed for this fact set, events of the log do not change it';
+comment on column run_changes.state is 'visible, held or excluded, from this sequence on';
 
 -- Prices: one row per symbol, source and year, with columns of scaled integers in blocks (codec::bars).
 create table bars (

@@ -25,13 +25,15 @@ create table dividend_feeds (
   source text collate "C" not null,
   year integer not null,
   sequence bigint not null default 0,
-  primary key (source, year)
+  ended bigint,
+  primary key (source, year, sequence)
 );
 comment on column dividend_feeds.sequence is 'first log sequence with such a dividend; 0: unknown';
+comment on column dividend_feeds.ended is 'log sequence at which all such dividends were hidden; null: some are visible';
 comment on table dividend_feeds is 'calendar years in which a source brought a dividend of any security';
 
--- Replaced facts, for reading the facts at an earlier sequence. Every observation names its record batch, and frames
--- has the sequence of the batch.
+-- Observations that do not count now, for reading the facts in another view of the log. Every observation names its
+-- record batch, and frames has the sequence and the run of the batch.
 create table superseded_records (
   symbol text collate "C" not null,
   kind text collate "C" not null,
@@ -39,7 +41,7 @@ create table superseded_records (
   packed bytea not null
 );
 create index superseded_records_by_symbol on superseded_records (symbol);
-comment on table superseded_records is 'observations that were repeated later: the facts have only the later provenance';
+comment on table superseded_records is 'observations that were repeated later, or that belong only to held or excluded runs';
 comment on column superseded_records.packed is 'set of observations, as in records';
 
 create table superseded_bars (
@@ -49,7 +51,7 @@ create table superseded_bars (
   packed bytea not null
 );
 create index superseded_bars_by_symbol on superseded_bars (symbol);
-comment on table superseded_bars is 'bars that were replaced by another version of their day';
+comment on table superseded_bars is 'bars that were replaced by another version of their day, or that belong only to held or excluded runs';
 comment on column superseded_bars.packed is 'the columns of bars, in one value';
 
 -- Links between symbols that may name the same security: symbols of one security record, and spellings of one symbol.

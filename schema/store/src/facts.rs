@@ -30,7 +30,8 @@ pub enum FactsError {
 const SECURITIES: &str = include_str!("../queries/securities.sql");
 const SESSIONS: &str = include_str!("../queries/sessions.sql");
 const KNOWN_SYMBOLS: &str = include_str!("../queries/known_symbols.sql");
-const DIVIDEND_FEEDS: &str = "select source, year from dividend_feeds";
+const PRESENT_SYMBOLS: &str = include_str!("../queries/present_symbols.sql");
+const DIVIDEND_FEEDS: &str = "select source, year from dividend_feeds where ended is null";
 const POLICY: &str = include_str!("../queries/source_policy.sql");
 
 /// Loads the security records of all sources.
@@ -67,6 +68,15 @@ pub fn unpack_records(row: &Row) -> Result<RecordSet, FactsError> {
 /// Loads all symbols that have facts.
 pub async fn load_known_symbols(client: &impl GenericClient) -> Result<BTreeSet<Symbol>, FactsError> {
     let rows = client.query(KNOWN_SYMBOLS, &[]).await?;
+    rows.iter().map(|row| Ok(row.try_get::<_, &str>(0)?.parse().ok())).filter_map(Result::transpose).collect()
+}
+
+/// Finds those of `symbols` that have facts.
+pub async fn load_present_symbols(
+    client: &impl GenericClient,
+    symbols: &[&str],
+) -> Result<BTreeSet<Symbol>, FactsError> {
+    let rows = client.query(PRESENT_SYMBOLS, &[&symbols]).await?;
     rows.iter().map(|row| Ok(row.try_get::<_, &str>(0)?.parse().ok())).filter_map(Result::transpose).collect()
 }
 

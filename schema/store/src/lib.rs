@@ -19,6 +19,7 @@ pub mod symbol_facts;
 pub mod symbol_links;
 pub mod tls;
 pub mod versions;
+pub mod view;
 pub mod years;
 
 pub use from_row::FromRow;

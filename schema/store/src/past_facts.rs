@@ -1,10 +1,10 @@
-//! Past facts: the facts as they were known at an earlier sequence of the log.
+//! Facts of a view: the merge of all observations whose record batches are visible in the view.
 //!
-//! They are merged from all current and superseded facts whose record batches have this sequence or a lower one.
+//! The tables have every observation: the current facts, and the observations that do not count now.
 
 mod batch_index;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chrono::NaiveDate;
@@ -20,8 +20,9 @@ use tokio_postgres::{GenericClient, Row, ToStatement};
 use crate::facts::FactsError;
 use crate::history::{FactsBySymbol, build_history, close_only_years};
 use crate::symbol_facts::{PackedColumns, SymbolFacts};
+use crate::view::{BatchId, BatchOwners, LoggedBatch, RunStates, View};
 
-pub use batch_index::{BatchId, BatchIndex, EmptyBatchIndex, LoggedBatch};
+pub use batch_index::{BatchIndex, EmptyBatchIndex};
 
 const FACTS: &str = include_str!("../queries/past/facts.sql");
 const BATCHES: &str = include_str!("../queries/past/batches.sql");
@@ -31,7 +32,7 @@ type RecordsKey = (String, Kind, String);
 /// Symbol, source and calendar year of a row of packed bars.
 type BarsKey = (String, String, i32);
 
-/// Facts of some symbols as known at one sequence of the log, and the securities of these symbols.
+/// Facts of some symbols in one view, and the securities of these symbols.
 #[derive(Debug)]
 pub struct PastFacts {
     facts: FactsBySymbol,
@@ -40,7 +41,7 @@ pub struct PastFacts {
 }
 
 impl PastFacts {
-    /// Security of a symbol, as known at the log sequence of these facts. `None` if the symbol had no security.
+    /// Security of a symbol in the view of these facts. `None` if the symbol has no security in the view.
     pub fn identity(&self, symbol: &str) -> Option<&Identity> {
         let canonical = self.directory.symbols.get(&Symbol::from_stored(symbol))?;
         self.directory.identities.get(canonical)
@@ -77,11 +78,9 @@ impl PastFacts {
 pub struct FactHistory {
     records: BTreeMap<RecordsKey, Vec<Vec<u8>>>,
     bars: BTreeMap<BarsKey, StoredYear>,
-    /// Source, calendar year, and log sequence of the first message with a dividend of this source and year.
-    feeds: Vec<(String, i32, i64)>,
-    /// Log sequence of each record batch.
-    sequences: HashMap<BatchId, i64>,
-    record_sequences: BTreeSet<i64>,
+    feeds: Vec<FeedYear>,
+    owners: BatchOwners,
+    states: RunStates,
 }
 
 impl FactHistory {
@@ -105,7 +104,7 @@ impl FactHistory {
         let mut unknown = Vec::new();
         for batch in history.batches()? {
             match index.find(&batch) {
-                Some(place) => history.add_batch(batch, place),
+                Some(place) => history.owners.add_place(batch, place),
                 None => unknown.push(batch),
             }
         }
@@ -115,27 +114,19 @@ impl FactHistory {
         let ids: Vec<&[u8]> = unknown.iter().map(BatchId::as_slice).collect();
         for row in client.query(batches, &[&ids]).await? {
             let Ok(batch) = BatchId::try_from(row.try_get::<_, &[u8]>("frame")?) else { continue };
-            let has_prices = row.try_get::<_, Kind>("kind")? == Kind::Price;
-            let place = LoggedBatch { sequence: row.try_get("sequence")?, has_prices };
-            index.insert(batch, place);
-            history.add_batch(batch, place);
+            let place = LoggedBatch::from_row(&row)?;
+            index.insert(batch, place.clone());
+            history.owners.add_place(batch, place);
         }
         Ok(history)
     }
 
-    fn add_batch(&mut self, batch: BatchId, place: LoggedBatch) {
-        self.sequences.insert(batch, place.sequence);
-        if !place.has_prices {
-            self.record_sequences.insert(place.sequence);
-        }
-    }
-
-    /// Facts as known at `sequence`. Record batches whose log sequence is unknown are left out.
+    /// Facts of a view. Record batches whose place in the log is unknown are left out.
     ///
     /// # Errors
     /// The stored facts are damaged.
-    pub fn at(&self, sequence: i64, policy: &SourcePolicy) -> Result<PastFacts, FactsError> {
-        let known = |batch: &BatchId| self.sequences.get(batch).is_some_and(|known| *known <= sequence);
+    pub fn at(&self, view: &View, policy: &SourcePolicy) -> Result<PastFacts, FactsError> {
+        let known = |batch: &BatchId| self.owners.is_visible(batch, &self.states, view);
         let (mut facts, mut securities): (BTreeMap<String, SymbolFacts>, Vec<Observation<Security>>) =
             Default::default();
         for ((symbol, kind, source), parts) in &self.records {
@@ -160,14 +151,20 @@ impl FactHistory {
         let symbols: BTreeSet<Symbol> = facts.keys().map(|symbol| Symbol::from_stored(symbol)).collect();
         let directory = SecurityDirectory::resolve(&securities, &symbols, policy);
         let facts = facts.into_iter().map(|(symbol, facts)| (symbol, Arc::new(facts))).collect();
-        let feeds = self.feeds.iter().filter(|(.., first)| *first <= sequence);
-        let feeds = feeds.map(|(source, year, _)| (source.clone(), *year)).collect();
+        let feeds = self.feeds.iter().filter(|feed| feed.is_known_at(view.up_to));
+        let feeds = feeds.map(|feed| (feed.source.clone(), feed.year)).collect();
         Ok(PastFacts { facts, feeds, directory })
     }
 
-    /// Log sequences of the record batches that contain the loaded records. Record batches of prices are left out.
+    /// Log sequences at which the loaded records may have changed: those of their record batches, and of changes of
+    /// the state of their runs. Record batches of prices are left out.
     pub fn record_sequences(&self) -> Vec<i64> {
-        self.record_sequences.iter().copied().collect()
+        let mut sequences = BTreeSet::new();
+        for (batch, place) in self.owners.places().filter(|(_, place)| !place.has_prices) {
+            sequences.insert(place.sequence);
+            sequences.extend(self.owners.change_sequences(batch, &self.states));
+        }
+        sequences.into_iter().collect()
     }
 
     fn read(rows: &[Row]) -> Result<Self, FactsError> {
@@ -179,8 +176,20 @@ impl FactHistory {
                     stored.records.entry(key).or_default().push(row.try_get("packed")?);
                 }
                 "dividend_feeds" => {
-                    let feed = (row.try_get("source")?, row.try_get("year")?, row.try_get("number")?);
-                    stored.feeds.push(feed);
+                    stored.feeds.push(FeedYear {
+                        source: row.try_get("source")?,
+                        year: row.try_get("year")?,
+                        from: row.try_get("number")?,
+                        to: row.try_get("ended")?,
+                    });
+                }
+                "run_changes" => {
+                    stored.states.add(row.try_get("symbol")?, row.try_get("number")?, row.try_get("state")?);
+                }
+                "batch_runs" => {
+                    if let Ok(batch) = BatchId::try_from(row.try_get::<_, &[u8]>("packed")?) {
+                        stored.owners.add_listing(batch, row.try_get("symbol")?, row.try_get("number")?);
+                    }
                 }
                 part => stored.add_bars(part, row)?,
             }
@@ -228,7 +237,23 @@ impl FactHistory {
     }
 }
 
-/// One year of bars of a symbol and source, with the bars that were superseded later.
+/// Calendar year in which a source has dividends, and the log sequences between which it had them.
+#[derive(Debug)]
+struct FeedYear {
+    source: String,
+    year: i32,
+    from: i64,
+    /// First sequence at which all these dividends were hidden; `None` if some are visible.
+    to: Option<i64>,
+}
+
+impl FeedYear {
+    fn is_known_at(&self, sequence: i64) -> bool {
+        self.from <= sequence && self.to.is_none_or(|to| to > sequence)
+    }
+}
+
+/// One year of bars of a symbol and source, with the bars that do not count now.
 #[derive(Debug, Default)]
 struct StoredYear {
     current: Option<(i64, PackedBars)>,

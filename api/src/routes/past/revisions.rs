@@ -10,6 +10,7 @@ use market::metrics::revisions::revised_values;
 use market::metrics::{self, DerivationContext, DerivedRows, METHOD_VERSION, Rules};
 use market::row::{JsonColumn, RevisedKind, Revision, RevisionReason};
 use store::past_facts::FactHistory;
+use store::view::View;
 use tokio_postgres::Row;
 
 use super::security::load_fact_history;
@@ -57,7 +58,7 @@ pub(crate) async fn find_revisions(
     let candidates = symbol.candidates();
     let wanted: Vec<&str> = candidates.iter().map(String::as_str).collect();
     let facts = load_fact_history(generation, &current.fact_set, candidates.clone()).await?;
-    let known = facts.at(current.facts_sequence, policy);
+    let known = facts.at(&View::at(current.facts_sequence), policy);
     let known = known.map_err(|error| ApiError::Internal(error.into()))?;
     let identity = wanted.iter().find_map(|spelling| known.identity(spelling)).cloned();
     let identity = identity.ok_or_else(|| lookup::unknown_symbol_error(symbol))?;
@@ -121,7 +122,7 @@ fn derive_at(
     as_of: NaiveDate,
 ) -> Result<Option<DerivedRows>, ApiError> {
     let internal = |error: store::facts::FactsError| ApiError::Internal(error.into());
-    let known = facts.at(sequence, policy).map_err(internal)?;
+    let known = facts.at(&View::at(sequence), policy).map_err(internal)?;
     // Facts from before a rename are stored under a former symbol.
     let symbols = identity.spans.iter().map(|span| span.symbol.as_str());
     let mut symbols = std::iter::once(identity.symbol.as_str()).chain(symbols);

@@ -12,6 +12,7 @@ use market::metrics::{self, Derivation, DerivationContext, DerivedRows, Explanat
 use market::row::Metrics;
 use store::facts::FactsError;
 use store::past_facts::{FactHistory, PastFacts};
+use store::view::View;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::concurrency::cpu_pool::run_low_priority;
@@ -121,7 +122,7 @@ async fn derive<T: Send + 'static>(
     let wanted = symbols.iter().flatten().cloned().chain(benchmark).collect();
     let facts = load_fact_history(generation, &past.fact_set, wanted).await?;
     let derived = run_low_priority(move || {
-        let facts = facts.at(past.facts_sequence, &past.inputs()?.0).map_err(internal)?;
+        let facts = facts.at(&View::at(past.facts_sequence), &past.inputs()?.0).map_err(internal)?;
         let benchmark = match cached {
             Some(benchmark) => benchmark,
             None => Arc::new(benchmark_returns(&past, &facts, as_of)?),

@@ -34,14 +34,39 @@ impl RecordSet {
     /// because a set cannot contain equal content twice. Replacements within one record batch are left out.
     pub fn merge_keeping_superseded(self, more: Vec<RawObservation>) -> (Self, Vec<Self>) {
         let kind = self.kind;
-        let (union, mut repeated) = Self::separate(kind, self.observations.into_iter().chain(more).collect());
-        let mut superseded = Vec::new();
-        while !repeated.is_empty() {
-            let (distinct, rest) = Self::separate(kind, repeated);
-            superseded.push(distinct);
-            repeated = rest;
+        let (union, repeated) = Self::separate(kind, self.observations.into_iter().chain(more).collect());
+        (union, Self::layers(kind, repeated))
+    }
+
+    /// Divides observations into the set that counts and all others. The set that counts is built from the observations
+    /// for whose record batches `is_visible` returns true, without records that never had the symbol `symbol`. The
+    /// others form several sets, because a set cannot contain equal content twice.
+    ///
+    /// # Errors
+    /// A record is damaged.
+    pub fn divide(
+        kind: Kind,
+        symbol: &str,
+        observations: Vec<RawObservation>,
+        is_visible: impl Fn(&[u8; 16]) -> bool,
+    ) -> Result<(Self, Vec<Self>), PackedRecordsError> {
+        let (visible, mut others): (Vec<_>, Vec<_>) =
+            observations.into_iter().partition(|observation| is_visible(&observation.frame));
+        let (union, repeated) = Self::separate(kind, visible);
+        let (own, foreign) = union.separate_symbol(symbol)?;
+        others.extend(repeated.into_iter().chain(foreign));
+        Ok((own, Self::layers(kind, others)))
+    }
+
+    /// Distributes observations over as few sets as possible.
+    fn layers(kind: Kind, mut observations: Vec<RawObservation>) -> Vec<Self> {
+        let mut layers = Vec::new();
+        while !observations.is_empty() {
+            let (distinct, rest) = Self::separate(kind, observations);
+            layers.push(distinct);
+            observations = rest;
         }
-        (union, superseded)
+        layers
     }
 
     /// Returns the set that [`RecordSet::new`] builds from the observations, and the superseded observations. A
@@ -70,7 +95,11 @@ impl RecordSet {
     ///
     /// # Errors
     /// A record is damaged.
-    pub fn of_symbol(mut self, symbol: &str) -> Result<Self, PackedRecordsError> {
+    pub fn of_symbol(self, symbol: &str) -> Result<Self, PackedRecordsError> {
+        Ok(self.separate_symbol(symbol)?.0)
+    }
+
+    fn separate_symbol(mut self, symbol: &str) -> Result<(Self, Vec<RawObservation>), PackedRecordsError> {
         let mut ids = HashSet::new();
         for observation in &self.observations {
             if let Some(id) = &observation.id
@@ -79,8 +108,11 @@ impl RecordSet {
                 ids.insert(id.clone());
             }
         }
-        self.observations.retain(|observation| observation.id.as_ref().is_none_or(|id| ids.contains(id)));
-        Ok(self)
+        let (own, foreign) = std::mem::take(&mut self.observations)
+            .into_iter()
+            .partition(|observation| observation.id.as_ref().is_none_or(|id| ids.contains(id)));
+        self.observations = own;
+        Ok((self, foreign))
     }
 
     /// Number of observations.

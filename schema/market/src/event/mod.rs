@@ -6,6 +6,7 @@ mod enums;
 mod event_record;
 mod records;
 mod row;
+mod run_change;
 mod run_manifest;
 
 pub use decision::{DecidedRow, Decision, DecisionVerdict};
@@ -17,4 +18,5 @@ pub use records::{
 };
 pub(crate) use row::line_column;
 pub use row::{EventRow, Reject};
+pub use run_change::{RunChange, RunEvent, RunVisibility};
 pub use run_manifest::{Bookmark, InputBatchCount, Pull, RunManifest, RunState};

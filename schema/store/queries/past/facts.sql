@@ -17,21 +17,34 @@ with recursive related as (
   select array_agg(symbol) as symbols from related
 )
 select 'records' as part, symbol, source, kind, null::integer as year, null::bigint as number, packed,
-  null::bytea as close, null::bytea as range, null::bytea as volume, null::bytea as extra, null::bytea as versions
+  null::bytea as close, null::bytea as range, null::bytea as volume, null::bytea as extra, null::bytea as versions,
+  null::bigint as ended, null::text as state
 from {facts}.records
 where symbol = any ((select symbols from wanted)::text[])
 union all
-select 'records', symbol, source, kind, null, null, packed, null, null, null, null, null
+select 'records', symbol, source, kind, null, null, packed, null, null, null, null, null, null, null
 from {facts}.superseded_records
 where symbol = any ((select symbols from wanted)::text[])
 union all
-select 'bars', symbol, source, null, year, digest, days, close, range, volume, extra, versions
+select 'bars', symbol, source, null, year, digest, days, close, range, volume, extra, versions, null, null
 from {facts}.bars
 where symbol = any ((select symbols from wanted)::text[])
 union all
-select 'superseded_bars', symbol, source, null, year, null, packed, null, null, null, null, null
+select 'superseded_bars', symbol, source, null, year, null, packed, null, null, null, null, null, null, null
 from {facts}.superseded_bars
 where symbol = any ((select symbols from wanted)::text[])
 union all
-select 'dividend_feeds', null, source, null, year, sequence, null, null, null, null, null, null
+select 'dividend_feeds', null, source, null, year, sequence, null, null, null, null, null, null, ended, null
 from {facts}.dividend_feeds
+union all
+(select 'run_changes', run, null, null, null, sequence, null, null, null, null, null, null, null, state
+from {facts}.run_changes
+order by run, sequence)
+union all
+select 'batch_runs', listed.run, null, null, null, listed.sequence, listed.frame, null, null, null, null, null, null, null
+from {facts}.batch_runs listed
+where listed.frame in (
+  select frame from {facts}.frames where run in (select run from {facts}.run_changes)
+  union
+  select frame from {facts}.batch_runs where run in (select run from {facts}.run_changes)
+)

@@ -1,16 +1,6 @@
 //! Index of record batches: the place of each record batch in the log.
 
-/// Id of a record batch.
-pub type BatchId = [u8; 16];
-
-/// Place of a record batch in the log.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LoggedBatch {
-    /// Sequence of the log message that contains the batch.
-    pub sequence: i64,
-    /// True for a batch of prices.
-    pub has_prices: bool,
-}
+use crate::view::{BatchId, LoggedBatch};
 
 /// Index from the id of a record batch to its place in the log. It is a cache: the caller reads a missing place from
 /// Postgres and then adds it.

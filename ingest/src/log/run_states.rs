@@ -1,0 +1,136 @@
+//! Runs of the log: their manifests, and the states that later events gave them.
+
+use std::collections::HashMap;
+
+use chrono::{DateTime, Utc};
+use event_log::record_batch::{BatchId, Body, RecordBatch, schema_name};
+use market::event::{Kind, RunChange, RunEvent, RunManifest, RunVisibility};
+
+use crate::load::error::LoadError;
+use crate::log::publisher::OutgoingMessage;
+use crate::log::reader::{Log, LogError};
+
+/// Manifest in the log.
+#[derive(Debug, Clone)]
+pub(crate) struct StoredManifest {
+    /// Log sequence of the manifest.
+    pub sequence: u64,
+    /// Time at which the log stored the manifest.
+    pub stored_at: DateTime<Utc>,
+    pub manifest: RunManifest,
+}
+
+/// All manifests in log order, and the states of the runs.
+#[derive(Debug, Default)]
+pub(crate) struct Runs {
+    pub manifests: Vec<StoredManifest>,
+    pub states: RunStates,
+}
+
+impl Runs {
+    /// Reads the runs of the log.
+    pub(crate) async fn read(log: &Log) -> Result<Self, LogError> {
+        let mut runs = Self::default();
+        log.each_run_event(1, |sequence, stored_at, id, event| match event {
+            RunEvent::Manifest(manifest) => {
+                runs.manifests.push(StoredManifest { sequence, stored_at, manifest: *manifest });
+            }
+            RunEvent::Change(change) => runs.states.add(id, change),
+        })
+        .await?;
+        Ok(runs)
+    }
+
+    /// All manifests, in log order.
+    pub(crate) fn manifests(&self) -> impl DoubleEndedIterator<Item = &RunManifest> + Clone {
+        self.manifests.iter().map(|stored| &stored.manifest)
+    }
+
+    /// Manifests of the runs whose rows are visible.
+    pub(crate) fn visible_manifests(&self) -> impl Iterator<Item = &RunManifest> + Clone {
+        self.manifests().filter(|run| self.states.is_visible(&run.run))
+    }
+}
+
+/// Last change of each run whose state has ever changed.
+#[derive(Debug, Default)]
+pub(crate) struct RunStates {
+    last: HashMap<String, RunChange>,
+    /// Run of each change, by the id of the change.
+    runs: HashMap<BatchId, String>,
+}
+
+impl RunStates {
+    /// Adds a change. The changes must be added in log order.
+    pub(crate) fn add(&mut self, id: BatchId, change: RunChange) {
+        self.runs.insert(id, change.run.clone());
+        self.last.insert(change.run.clone(), change);
+    }
+
+    /// Last change of the run; `None` if its state never changed.
+    pub(crate) fn last_change(&self, run: &str) -> Option<&RunChange> {
+        self.last.get(run)
+    }
+
+    /// State of the run.
+    pub(crate) fn state(&self, run: &str) -> RunVisibility {
+        self.last_change(run).map_or(RunVisibility::Visible, |change| change.new_state)
+    }
+
+    /// True if the rows of the run are visible.
+    pub(crate) fn is_visible(&self, run: &str) -> bool {
+        self.state(run) == RunVisibility::Visible
+    }
+
+    /// Run whose state the event with this id changed.
+    pub(crate) fn run_of_change(&self, id: &str) -> Option<&str> {
+        self.runs.get(&id.parse().ok()?).map(String::as_str)
+    }
+}
+
+/// Id of a change of state.
+pub(crate) fn change_id(change: &RunChange) -> BatchId {
+    let RunChange { run, new_state, at, operator, .. } = change;
+    let identity = format!("{run} {new_state} {} {operator}", at.timestamp_micros());
+    BatchId::from_provenance("", &identity, 0, &schema_name(Kind::Run))
+}
+
+/// Publishes a change of state, and waits until it is on disk. `source` is the source of the run. Returns the id of the
+/// change.
+pub(crate) async fn publish_change(log: &Log, source: &str, change: RunChange) -> Result<BatchId, LoadError> {
+    let id = change_id(&change);
+    let (source, run) = (source.to_owned(), change.run.clone());
+    let body = Body::Run(RunEvent::Change(change));
+    let batch = RecordBatch { id, source, run, chunk: 0, file: String::new(), line: 0, body };
+    let (headers, body) = batch.encode()?;
+    let mut publisher = log.publisher();
+    publisher.send(OutgoingMessage { subject: log.subject(Kind::Run), headers, body }).await?;
+    publisher.wait_until_stored().await?;
+    Ok(id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_change_decides_and_each_change_names_its_run() {
+        let change = |state, second| RunChange {
+            run: "r".to_owned(),
+            new_state: state,
+            reason: String::new(),
+            at: DateTime::from_timestamp(second, 0).unwrap(),
+            operator: "ann".to_owned(),
+        };
+        let mut states = RunStates::default();
+        assert!(states.is_visible("r") && states.last_change("r").is_none());
+        let (undo, again) = (change(RunVisibility::Excluded, 1), change(RunVisibility::Visible, 2));
+        let id = change_id(&undo);
+        states.add(id, undo);
+        assert_eq!(states.state("r"), RunVisibility::Excluded);
+        assert_eq!(states.run_of_change(&id.to_string()), Some("r"));
+        assert_eq!(states.run_of_change("r"), None);
+        states.add(change_id(&again), again);
+        assert!(states.is_visible("r"));
+    }
+}

@@ -1,0 +1,201 @@
+//! `ingest undo` and `ingest release`: change the state of a run. Both publish one event; no row is deleted or copied.
+
+use std::collections::BTreeMap;
+use std::fmt::{Display, Formatter};
+
+use clap::Args;
+use event_log::stream::StreamSettings;
+use market::event::{Kind, RunChange, RunManifest, RunState, RunVisibility};
+use serde::Serialize;
+use telemetry::{counted, failpoint};
+
+use crate::clock::now;
+use crate::load::error::LoadError;
+use crate::log::reader::Log;
+use crate::log::run_states::{Runs, publish_change};
+use crate::suggest::find_nearest_name;
+
+/// Undoes a run: its rows are not served any more.
+///
+/// The served tables become those of a log without the run. Rows of later runs stay, and so do rows that another run
+/// loaded too. `ingest release RUN`, a second load of the same files, or an undo of the undo makes the rows visible
+/// again.
+///
+/// Exit codes: 0 undone; 2 the run does not exist, or is undone already; 3 NATS unreachable.
+#[derive(Debug, Clone, Args)]
+pub struct UndoArgs {
+    #[command(flatten)]
+    change: ChangeArgs,
+}
+
+/// Releases a run: its rows are served again.
+///
+/// Exit codes: 0 released; 2 the run does not exist, or is visible already; 3 NATS unreachable.
+#[derive(Debug, Clone, Args)]
+pub struct ReleaseArgs {
+    #[command(flatten)]
+    change: ChangeArgs,
+}
+
+/// Arguments of a change of state.
+#[derive(Debug, Clone, Args)]
+struct ChangeArgs {
+    /// Run id, as listed by `ingest runs`
+    run: String,
+    /// Why, for `ingest runs`
+    #[arg(long, default_value = "")]
+    reason: String,
+    /// Who, for `ingest runs`; default: the user of the operating system
+    #[arg(long, env = "USER", default_value = "unknown")]
+    operator: String,
+    /// Print the change; publish nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Print the result as one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// Result of a change of state.
+#[derive(Debug, Serialize)]
+pub struct ChangeReport {
+    /// Id of the run.
+    pub run: String,
+    /// Source of the run.
+    pub source: String,
+    /// New state of the run.
+    pub state: RunVisibility,
+    /// Id of the event. `ingest undo` of this id takes an undo back. Absent for a dry run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub undo: Option<String>,
+    /// True for a dry run, which publishes nothing.
+    pub dry_run: bool,
+    /// Number of the run's rows; 0 if the run was interrupted.
+    pub rows: u64,
+    /// Number of the run's record batches, by kind; empty if the run was interrupted.
+    pub frames: BTreeMap<Kind, u64>,
+    /// Other visible runs that loaded some of the same files. The rows of these files are visible in any case.
+    pub shared_with: Vec<String>,
+}
+
+/// Result as text.
+impl Display for ChangeReport {
+    fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
+        let Self { run, source, state, undo, rows, frames, shared_with, .. } = self;
+        let verb = if self.dry_run { "would be" } else { "is" };
+        let batches: Vec<String> = frames.iter().map(|(kind, batches)| format!("{kind} {batches}")).collect();
+        let batches = match batches.as_slice() {
+            [] => "interrupted".to_owned(),
+            batches => format!("{}; record batches: {}", counted(rows, "row"), batches.join(", ")),
+        };
+        writeln!(text, "run {run} of source {source} {verb} {state} ({batches})")?;
+        if !shared_with.is_empty() {
+            let runs = shared_with.join(", ");
+            writeln!(text, "  rows of files that were loaded twice stay visible, by run {runs}")?;
+        }
+        match (state, undo) {
+            (RunVisibility::Excluded, Some(_)) => {
+                writeln!(text, "  to take the undo back: ingest release {run}")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl UndoArgs {
+    /// True if the result is printed as JSON.
+    pub fn prints_json(&self) -> bool {
+        self.change.json
+    }
+}
+
+impl ReleaseArgs {
+    /// True if the result is printed as JSON.
+    pub fn prints_json(&self) -> bool {
+        self.change.json
+    }
+}
+
+/// Undoes a run. If the argument is the id of an undo, releases the run of this undo.
+pub async fn undo_run(args: &UndoArgs, settings: &StreamSettings) -> Result<ChangeReport, LoadError> {
+    let log = Log::open_existing(settings).await?;
+    let runs = Runs::read(&log).await?;
+    if let Some(run) = runs.states.run_of_change(&args.change.run) {
+        let change = ChangeArgs { run: run.to_owned(), ..args.change.clone() };
+        return change_state(&change, RunVisibility::Visible, &log, &runs).await;
+    }
+    change_state(&args.change, RunVisibility::Excluded, &log, &runs).await
+}
+
+/// Releases a run that is held or undone.
+pub async fn release_run(args: &ReleaseArgs, settings: &StreamSettings) -> Result<ChangeReport, LoadError> {
+    let log = Log::open_existing(settings).await?;
+    let runs = Runs::read(&log).await?;
+    change_state(&args.change, RunVisibility::Visible, &log, &runs).await
+}
+
+async fn change_state(
+    args: &ChangeArgs,
+    new_state: RunVisibility,
+    log: &Log,
+    runs: &Runs,
+) -> Result<ChangeReport, LoadError> {
+    let manifest = find_run(&args.run, runs)?;
+    let (run, source) = (&manifest.run, &manifest.source);
+    if runs.states.state(run) == new_state {
+        return Err(LoadError::Failed(already_message(run, new_state, runs)));
+    }
+    let is_other = |other: &&RunManifest| other.run != *run && other.source == *source;
+    let shares = |other: &&RunManifest| other.inputs.iter().any(|input| manifest.inputs.contains(input));
+    let completed = runs.visible_manifests().filter(|other| other.state == RunState::Completed);
+    let mut shared_with: Vec<String> =
+        completed.filter(is_other).filter(shares).map(|other| other.run.clone()).collect();
+    shared_with.dedup();
+    let mut frames = BTreeMap::new();
+    for batches in &manifest.frames {
+        *frames.entry(batches.kind).or_default() += batches.frames;
+    }
+    let mut report = ChangeReport {
+        run: run.clone(),
+        source: source.clone(),
+        state: new_state,
+        undo: None,
+        dry_run: args.dry_run,
+        rows: manifest.rows,
+        frames,
+        shared_with,
+    };
+    if !args.dry_run {
+        let (reason, operator) = (args.reason.clone(), args.operator.clone());
+        let change = RunChange { run: run.clone(), new_state, reason, at: now(), operator };
+        report.undo = Some(publish_change(log, source, change).await?.to_string());
+        failpoint!("ingest.changed");
+    }
+    Ok(report)
+}
+
+/// Newest manifest of a run.
+fn find_run<'a>(run: &str, runs: &'a Runs) -> Result<&'a RunManifest, LoadError> {
+    let loads = runs.manifests().filter(|known| known.pull.is_none());
+    if let Some(found) = loads.clone().rev().find(|known| known.run == run) {
+        return Ok(found);
+    }
+    let mut known = loads.map(|known| known.run.as_str());
+    let begun = known.clone().find(|known| run.len() > 3 && known.starts_with(run));
+    let near = begun.or_else(|| find_nearest_name(run, &mut known));
+    let near = near.map(|near| format!(", perhaps {near}")).unwrap_or_default();
+    Err(LoadError::Failed(format!("cannot find run {run} in the log{near}; see: ingest runs")))
+}
+
+fn already_message(run: &str, state: RunVisibility, runs: &Runs) -> String {
+    let since = runs.states.last_change(run).map_or(String::new(), |change| {
+        let reason = if change.reason.is_empty() { String::new() } else { format!(": {}", change.reason) };
+        format!(" since {} by {}{reason}", change.at.format("%Y-%m-%d %H:%M UTC"), change.operator)
+    });
+    match state {
+        RunVisibility::Visible => format!("cannot release run {run}: it is visible{since}"),
+        _ => format!(
+            "cannot undo run {run}: it is {state}{since}; ingest release {run} makes it visible again"
+        ),
+    }
+}

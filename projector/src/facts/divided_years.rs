@@ -1,0 +1,128 @@
+//! Years of prices that are divided: into the bars that count now, and all others. Table `bars` has the former, table
+//! `superseded_bars` has the latter.
+
+use std::collections::{BTreeSet, HashMap};
+
+use bytes::Bytes;
+use codec::bars::{PackedBars, PackedBarsError};
+use market::bars::{Bars, BarsError};
+use rayon::prelude::*;
+use store::view::{BatchId, BatchOwners, RunStates, View};
+use tokio_postgres::Transaction;
+
+use crate::error::ApplyError;
+use crate::facts::applied_facts::{AppliedBars, BarsKey};
+use crate::facts::stored_years::{
+    MergedYears, YEARS_PER_BATCH, encode_year, key_columns, load_existing, store_spellings, write_years,
+};
+
+const TAKE_SUPERSEDED: &str = include_str!("../../queries/superseded_bars_take.sql");
+
+/// Divides years of bars by the states of the runs. `years` has the new bars of each year. Returns the symbols of the
+/// rows in table `bars` that changed.
+pub(crate) async fn divide_years(
+    transaction: &Transaction<'_>,
+    years: HashMap<BarsKey, Vec<Bars>>,
+    states: &RunStates,
+) -> Result<Vec<String>, ApplyError> {
+    let mut years: Vec<(BarsKey, Vec<Bars>)> = years.into_iter().collect();
+    years.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    let (mut years, mut changed) = (years.into_iter(), Vec::new());
+    while years.len() > 0 {
+        let chunk = years.by_ref().take(YEARS_PER_BATCH).collect();
+        changed.extend(divide_chunk(transaction, chunk, states).await?);
+    }
+    changed.dedup();
+    Ok(changed)
+}
+
+async fn divide_chunk(
+    transaction: &Transaction<'_>,
+    mut years: Vec<(BarsKey, Vec<Bars>)>,
+    states: &RunStates,
+) -> Result<Vec<String>, ApplyError> {
+    let keys: Vec<BarsKey> = years.iter().map(|(key, _)| key.clone()).collect();
+    let mut stored = load_existing(transaction, &keys).await?;
+    let mut superseded: HashMap<BarsKey, Vec<Bars>> = HashMap::new();
+    let (symbols, sources, numbers) = key_columns(&keys);
+    for row in transaction.query(TAKE_SUPERSEDED, &[&symbols, &sources, &numbers]).await? {
+        let key: BarsKey = (row.try_get("symbol")?, row.try_get("source")?, row.try_get("year")?);
+        let bars = PackedBars::from_bytes(row.try_get("packed")?).and_then(|packed| packed.unpack());
+        let bars = bars.map_err(|source| ApplyError::Bars { symbol: key.0.clone(), source })?;
+        superseded.entry(key).or_default().push(bars);
+    }
+    let (mut work, mut batches) = (Vec::with_capacity(years.len()), BTreeSet::new());
+    for (key, parts) in &mut years {
+        let stored = stored.remove(key);
+        let failed = |source| ApplyError::Bars { symbol: key.0.clone(), source };
+        if let Some(stored) = &stored {
+            parts.insert(0, stored.unpack().map_err(failed)?);
+        }
+        parts.extend(superseded.remove(key).unwrap_or_default());
+        batches.extend(parts.iter().flat_map(|bars| &bars.versions).map(|version| version.frame));
+        work.push((std::mem::take(key), std::mem::take(parts), stored));
+    }
+    let batches: Vec<&[u8]> = batches.iter().map(BatchId::as_slice).collect();
+    let owners = BatchOwners::load(transaction, &batches).await?;
+    let newest = View::newest();
+    let is_visible = |batch: &BatchId| states.is_empty() || owners.is_visible(batch, states, &newest);
+    let divided: Vec<DividedYear> = tokio::task::block_in_place(|| {
+        work.into_par_iter()
+            .map(|(key, parts, stored)| divide_year(key, parts, stored, is_visible))
+            .collect::<Result<_, _>>()
+    })?;
+    let changed = divided.iter().filter(|year| year.is_changed).map(|year| year.bars.key.0.clone()).collect();
+    let mut merged = MergedYears::default();
+    for year in divided {
+        merged.rows.extend(year.row);
+        merged.years.push(year.bars);
+    }
+    write_years(transaction, &merged).await?;
+    store_spellings(transaction, &merged.years).await?;
+    Ok(changed)
+}
+
+struct DividedYear {
+    bars: AppliedBars,
+    /// Row of table `bars`, encoded for COPY; `None` if no bar counts.
+    row: Option<Bytes>,
+    /// True if the row in table `bars` changes.
+    is_changed: bool,
+}
+
+fn divide_year(
+    key: BarsKey,
+    parts: Vec<Bars>,
+    stored: Option<PackedBars>,
+    is_visible: impl Fn(&BatchId) -> bool,
+) -> Result<DividedYear, ApplyError> {
+    let failed = |source: PackedBarsError| ApplyError::Bars { symbol: key.0.clone(), source };
+    let cannot = |error: BarsError| failed(error.into());
+    let (mut visible, mut others) = (Vec::new(), Vec::new());
+    for part in parts {
+        let counts: Vec<bool> = part.versions.iter().map(|version| is_visible(&version.frame)).collect();
+        let counts = |index: usize| counts[usize::from(part.version[index])];
+        visible.push(part.filter(counts));
+        others.push(part.filter(|index| !counts(index)));
+    }
+    for bars in [&mut visible, &mut others] {
+        bars.retain(|bars| !bars.is_empty());
+    }
+    let others = others.into_iter().map(|bars| Bars::merge_all(vec![bars]));
+    let mut others = others.collect::<Result<Vec<Bars>, _>>().map_err(cannot)?;
+    let (bars, superseded) = Bars::merge_keeping_superseded(visible).map_err(cannot)?;
+    others.extend(superseded);
+    let mut packed = PackedBars::pack(&bars).map_err(failed)?;
+    packed.shrink_to_fit();
+    let pack = |bars: &Bars| PackedBars::pack(bars).and_then(|packed| packed.to_bytes());
+    let superseded = others.iter().map(pack).collect::<Result<_, _>>().map_err(failed)?;
+    let (last_day, digest) = (bars.last_live_day(), packed.digest());
+    let is_changed = stored.as_ref().map_or(!bars.is_empty(), |stored| *stored != packed);
+    let year = AppliedBars { key, replaces: stored.is_some(), last_day, digest, packed, superseded };
+    let (bars, row) = if bars.is_empty() {
+        (year, None)
+    } else {
+        encode_year(year).map(|(year, row)| (year, Some(row)))?
+    };
+    Ok(DividedYear { bars, row, is_changed })
+}

@@ -1,0 +1,96 @@
+//! Reads and writes of rows of tables `bars` and `superseded_bars`.
+
+use std::collections::HashMap;
+
+use bytes::{Bytes, BytesMut};
+use codec::bars::PackedBars;
+use market::symbol::Symbol;
+use store::copy::{CopyRow, copy_encoded, copy_into, encode_values};
+use store::db::DbError;
+use store::facts::read_packed_bars;
+use store::symbol_links::SymbolLinks;
+use store::years::{BarsRow, SupersededBarsRow};
+use tokio_postgres::Transaction;
+
+use crate::error::ApplyError;
+use crate::facts::applied_facts::{AppliedBars, BarsKey};
+
+const EXISTING: &str = include_str!("../../queries/bars_existing.sql");
+const DELETE: &str = include_str!("../../queries/bars_delete.sql");
+
+/// Maximum number of rows that are merged at the same time. A row is one year of one symbol and source. The limit
+/// bounds the memory, because unpacked bars need many times the memory of packed bars.
+pub(super) const YEARS_PER_BATCH: usize = 1_000;
+
+/// Merged years that differ from the stored years, and their rows encoded for COPY.
+#[derive(Default)]
+pub(super) struct MergedYears {
+    pub(super) years: Vec<AppliedBars>,
+    pub(super) rows: Vec<Bytes>,
+}
+
+pub(super) async fn load_existing(
+    transaction: &Transaction<'_>,
+    keys: &[BarsKey],
+) -> Result<HashMap<BarsKey, PackedBars>, ApplyError> {
+    let mut existing = HashMap::new();
+    let (symbols, sources, years) = key_columns(keys);
+    for row in transaction.query(EXISTING, &[&symbols, &sources, &years]).await? {
+        let key = (row.try_get("symbol")?, row.try_get("source")?, row.try_get("year")?);
+        existing.insert(key, read_packed_bars(&row)?);
+    }
+    Ok(existing)
+}
+
+/// Splits the keys of rows into three parallel arrays: symbols, sources and years.
+pub(super) fn key_columns<'a>(
+    keys: impl IntoIterator<Item = &'a BarsKey>,
+) -> (Vec<&'a str>, Vec<&'a str>, Vec<i32>) {
+    keys.into_iter().map(|(symbol, source, year)| (symbol.as_str(), source.as_str(), *year)).collect()
+}
+
+/// Replaces the rows of the merged years. The lock on the fact set's row excludes other writers.
+pub(super) async fn write_years(
+    transaction: &Transaction<'_>,
+    merged: &MergedYears,
+) -> Result<(), ApplyError> {
+    let (symbols, sources, years) =
+        key_columns(merged.years.iter().filter(|merged| merged.replaces).map(|merged| &merged.key));
+    if !symbols.is_empty() {
+        transaction.execute(DELETE, &[&symbols, &sources, &years]).await?;
+    }
+    if !merged.rows.is_empty() {
+        copy_encoded(transaction, BarsRow::STATEMENT, merged.rows.iter().cloned().map(Ok)).await?;
+    }
+    let superseded =
+        merged.years.iter().flat_map(|AppliedBars { key: (symbol, source, year), superseded, .. }| {
+            superseded.iter().map(|packed| SupersededBarsRow { symbol, source, year: *year, packed })
+        });
+    let superseded: Vec<SupersededBarsRow<'_>> = superseded.collect();
+    if !superseded.is_empty() {
+        copy_into(transaction, &superseded).await?;
+    }
+    Ok(())
+}
+
+/// Stores links between the spellings of a symbol, for example `BAC.A` and `BAC.PRA`. Only the symbols of new rows of
+/// table `bars` are linked.
+pub(super) async fn store_spellings(
+    transaction: &Transaction<'_>,
+    written: &[AppliedBars],
+) -> Result<(), ApplyError> {
+    let mut links = SymbolLinks::default();
+    for new in written.iter().filter(|written| !written.replaces) {
+        links.add_spellings(&Symbol::from_stored(&new.key.0));
+    }
+    links.store(transaction).await?;
+    Ok(())
+}
+
+pub(super) fn encode_year(written: AppliedBars) -> Result<(AppliedBars, Bytes), ApplyError> {
+    let (symbol, source, year) = &written.key;
+    let row = BarsRow::new(symbol, source, *year, written.last_day, written.digest, &written.packed);
+    let mut out = BytesMut::new();
+    encode_values(BarsRow::TYPES, &row.values(), &mut out).map_err(DbError::from)?;
+    Ok((written, out.freeze()))
+}
