@@ -1,6 +1,6 @@
 //! Tests of `ingest undo` and `ingest release`. After an undo, all tables equal those of a log that never had the run.
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use harness::{Program, TestApp};
 use serde_json::{Value, json};
 
@@ -48,7 +48,7 @@ async fn load_folder(app: &TestApp, source: &str, name: &str) -> Result<Value> {
     let observed = format!("2024-04-01T{:02}:{:02}:{:02}Z", second / 3600, second / 60 % 60, second % 60);
     let arguments = ["load", &folder, "--source", source, "--observed-at", &observed, "--json"];
     let loaded = app.ingest(&arguments).await?;
-    anyhow::ensure!(loaded.code < 2, "{}", loaded.stderr);
+    ensure!(loaded.code < 2, "{}", loaded.stderr);
     loaded.json()
 }
 
@@ -70,14 +70,14 @@ pub(crate) async fn tables(app: &TestApp) -> Result<Vec<String>> {
 }
 
 /// Fails with the first differences of two results of [`tables`].
-#[track_caller]
-pub(crate) fn assert_equal_tables(found: &[String], expected: &[String], why: &str) {
+pub(crate) fn equal_tables(found: &[String], expected: &[String], why: &str) -> Result<()> {
     let of = |a: &[String], b: &[String]| {
         let b: std::collections::BTreeSet<&String> = b.iter().collect();
         a.iter().filter(|row| !b.contains(row)).take(3).cloned().collect::<Vec<_>>()
     };
     let (extra, missing) = (of(found, expected), of(expected, found));
-    assert!(found == expected, "{why}\nonly here: {extra:#?}\nonly expected: {missing:#?}");
+    ensure!(found == expected, "{why}\nonly here: {extra:#?}\nonly expected: {missing:#?}");
+    Ok(())
 }
 
 async fn applied_market(app: &TestApp) -> Result<()> {
@@ -136,10 +136,10 @@ async fn an_undone_load_leaves_no_trace() -> Result<()> {
 
     let tried = undo(&app, &run, &["--dry-run"]).await?;
     assert!(tried["frames"]["dividend"].as_u64() > Some(0) && tried["undo"].is_null(), "{tried}");
-    assert_equal_tables(&tables(&app).await?, &wrong, "a dry run publishes nothing");
+    equal_tables(&tables(&app).await?, &wrong, "a dry run publishes nothing")?;
 
     let undone = undo(&app, &run, &["--reason", "wrong file", "--operator", "ann"]).await?;
-    assert_equal_tables(&tables(&app).await?, &before, "an undone load leaves no trace");
+    equal_tables(&tables(&app).await?, &before, "an undone load leaves no trace")?;
 
     // The list of runs names the state, the person and the reason. A second undo is refused.
     let listed = app.ingest(&["runs", "--json"]).await?.success()?.stdout;
@@ -154,18 +154,18 @@ async fn an_undone_load_leaves_no_trace() -> Result<()> {
 
     // An undo of the undo, a release and a second load of the same files make the rows visible again.
     undo(&app, undone["undo"].as_str().context("an undo has an id")?, &[]).await?;
-    assert_equal_tables(&tables(&app).await?, &wrong, "an undo of an undo");
+    equal_tables(&tables(&app).await?, &wrong, "an undo of an undo")?;
     undo(&app, &run, &[]).await?;
-    assert_equal_tables(&tables(&app).await?, &before, "the second undo");
+    equal_tables(&tables(&app).await?, &before, "the second undo")?;
     app.ingest(&["release", &run]).await?.success()?;
-    assert_equal_tables(&tables(&app).await?, &wrong, "a release");
+    equal_tables(&tables(&app).await?, &wrong, "a release")?;
     let visible = app.ingest(&["release", &run]).await?;
     assert!(visible.code == 2 && visible.stderr.contains("it is visible"), "{}", visible.stderr);
     undo(&app, &run, &[]).await?;
-    assert_equal_tables(&tables(&app).await?, &before, "the third undo");
+    equal_tables(&tables(&app).await?, &before, "the third undo")?;
     let reloaded = load_folder(&app, "test", "wrong").await?;
     assert_eq!((&reloaded["already_loaded"], &reloaded["visible_again"]), (&json!(true), &json!(true)));
-    assert_equal_tables(&tables(&app).await?, &wrong, "a second load");
+    equal_tables(&tables(&app).await?, &wrong, "a second load")?;
     assert_eq!(verify(&app, &["--check-only"]).await?.0, 0);
     Ok(())
 }
@@ -198,16 +198,16 @@ async fn the_version_before_all_undone_runs_counts() -> Result<()> {
     undo(&app, &second, &[]).await?;
     let without_second = tables(&app).await?;
     undo(&app, &third, &[]).await?;
-    assert_equal_tables(&tables(&app).await?, &first, "second, then third");
+    equal_tables(&tables(&app).await?, &first, "second, then third")?;
     app.ingest(&["release", &second]).await?.success()?;
-    assert_equal_tables(&tables(&app).await?, &with_second, "the third is undone");
+    equal_tables(&tables(&app).await?, &with_second, "the third is undone")?;
     app.ingest(&["release", &third]).await?.success()?;
-    assert_equal_tables(&tables(&app).await?, &all, "nothing is undone");
+    equal_tables(&tables(&app).await?, &all, "nothing is undone")?;
     undo(&app, &third, &[]).await?;
     undo(&app, &second, &[]).await?;
-    assert_equal_tables(&tables(&app).await?, &first, "third, then second");
+    equal_tables(&tables(&app).await?, &first, "third, then second")?;
     app.ingest(&["release", &third]).await?.success()?;
-    assert_equal_tables(&tables(&app).await?, &without_second, "the second is undone");
+    equal_tables(&tables(&app).await?, &without_second, "the second is undone")?;
     Ok(())
 }
 
@@ -227,7 +227,7 @@ async fn a_source_without_visible_rows_counts_for_nothing() -> Result<()> {
     let run = load_from(&app, "other", "second", &rows).await?;
     assert_ne!(tables(&app).await?, before);
     undo(&app, &run, &[]).await?;
-    assert_equal_tables(&tables(&app).await?, &before, "the only run of a source is undone");
+    equal_tables(&tables(&app).await?, &before, "the only run of a source is undone")?;
     Ok(())
 }
 
@@ -245,12 +245,12 @@ async fn rows_of_two_runs_stay_while_one_is_visible() -> Result<()> {
     let both = tables(&app).await?;
     let undone = undo(&app, &first, &[]).await?;
     assert_eq!(undone["shared_with"], json!([second]));
-    assert_equal_tables(&tables(&app).await?, &both, "the second run has the rows too");
+    equal_tables(&tables(&app).await?, &both, "the second run has the rows too")?;
     undo(&app, &second, &[]).await?;
     let none = tables(&app).await?;
     assert!(none.iter().all(|row| !row.starts_with("facts.")), "{none:?}");
     app.ingest(&["release", &first]).await?.success()?;
-    assert_equal_tables(&tables(&app).await?, &alone, "the first run alone");
+    equal_tables(&tables(&app).await?, &alone, "the first run alone")?;
     Ok(())
 }
 
@@ -286,7 +286,7 @@ async fn an_undo_that_is_killed_took_place_or_not() -> Result<()> {
     let found = tables(&app).await?;
     assert!(found == wrong || found == before);
     assert!(app.ingest(&["undo", &run]).await?.code == if found == before { 2 } else { 0 });
-    assert_equal_tables(&tables(&app).await?, &before, "the undo was repeated");
+    equal_tables(&tables(&app).await?, &before, "the undo was repeated")?;
     assert_eq!(verify(&app, &["--check-only"]).await?.0, 0);
     Ok(())
 }
@@ -302,9 +302,9 @@ async fn a_projector_killed_during_an_undo_finishes_it() -> Result<()> {
     for step in ["projector.applied", "projector.derived", "projector.committed"] {
         undo(&app, &run, &[]).await?;
         assert!(killed_at(&app, Program::Projector, &["run", "--until-caught-up"], step, 1).await?, "{step}");
-        assert_equal_tables(&tables(&app).await?, &before, step);
+        equal_tables(&tables(&app).await?, &before, step)?;
         app.ingest(&["release", &run]).await?.success()?;
-        assert_equal_tables(&tables(&app).await?, &wrong, step);
+        equal_tables(&tables(&app).await?, &wrong, step)?;
     }
     Ok(())
 }
@@ -334,7 +334,7 @@ async fn a_change_may_come_early_twice_or_for_an_unknown_run() -> Result<()> {
     // Twice, and in one batch with a change to the contrary.
     app.ingest(&["release", &run]).await?.success()?;
     undo(&app, &run, &[]).await?;
-    assert_equal_tables(&tables(&app).await?, &hidden, "the last change counts");
+    equal_tables(&tables(&app).await?, &hidden, "the last change counts")?;
     app.ingest(&["release", &run]).await?.success()?;
     app.catch_up().await?;
     let price: String = app.sql_value("select price::text from read_g1.quotes where symbol = 'KO'").await?;

@@ -14,7 +14,7 @@ pub struct RecordsKey {
     pub source: String,
 }
 
-/// Row of table `records` that a batch changed.
+/// Row of table `records` with new observations.
 #[derive(Debug)]
 pub struct AppliedRecords {
     /// Key of the row.
@@ -24,6 +24,8 @@ pub struct AppliedRecords {
     pub packed: Vec<u8>,
     /// `true` if the table already had a row with this key.
     pub replaces: bool,
+    /// `true` if the row changes. Otherwise, there are only new observations that do not count.
+    pub changes: bool,
     /// Packed observations that do not count any more. They are inserted into table `superseded_records`.
     pub superseded: Vec<Vec<u8>>,
 }
@@ -31,17 +33,20 @@ pub struct AppliedRecords {
 /// Key of a row of table `bars`: symbol, source, calendar year.
 pub type BarsKey = (String, String, i32);
 
-/// Row of table `bars` that a batch changed.
+/// Row of table `bars` with new bars.
 #[derive(Debug)]
 pub struct AppliedBars {
     /// Key of the row.
     pub key: BarsKey,
     /// 64-bit digest of the days, prices and volumes. It does not cover the revision and provenance of the bars.
     pub digest: i64,
-    /// All bars of the year, including those from earlier batches.
+    /// All bars of the year that count, including those from earlier batches. Without columns if no bar counts: the table
+    /// then has no such row.
     pub packed: PackedBars,
     /// `true` if the table already had a row with this key.
     pub replaces: bool,
+    /// `true` if the row changes. Otherwise, there are only new observations that do not count.
+    pub changes: bool,
     /// Day number of the newest bar that is not retracted; `None` if all bars are retracted. Day 1 is 0001-01-01.
     pub last_day: Option<i32>,
     /// Packed bars that the merge replaced. They are inserted into table `superseded_bars`.

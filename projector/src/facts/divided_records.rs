@@ -158,17 +158,15 @@ async fn divide_chunk(
         .collect();
     let newest = View::newest();
     let is_visible = |batch: &[u8; 16]| states.is_empty() || owners.is_visible(batch, states, &newest);
-    let divided: Vec<(AppliedRecords, bool)> = tokio::task::block_in_place(|| {
+    let rows: Vec<AppliedRecords> = tokio::task::block_in_place(|| {
         work.into_par_iter()
             .map(|(key, observations, stored)| divide_row(key, observations, stored, is_visible))
             .collect::<Result<_, _>>()
     })?;
-    let changed =
-        divided.iter().filter(|(_, changed)| *changed).map(|(row, _)| row.key.symbol.clone()).collect();
-    let rows: Vec<AppliedRecords> = divided.into_iter().map(|(row, _)| row).collect();
     write_records(transaction, &rows).await?;
     store_links(transaction, &rows).await?;
-    Ok(changed)
+    let changed = rows.into_iter().filter(|row| row.changes);
+    Ok(changed.map(|row| row.key.symbol).collect())
 }
 
 /// Copies all observations of a record to the rows of all symbols that the record has had.
@@ -194,18 +192,18 @@ fn copy_to_moved_symbols(rows: &mut ObservationsByRow, moved: &BTreeMap<RecordId
     }
 }
 
-/// Divides the observations of one row. Also returns true if the row in table `records` changes.
+/// Divides the observations of one row.
 fn divide_row(
     key: RecordsKey,
     observations: Vec<RawObservation>,
     stored: Option<StoredRecords>,
     is_visible: impl Fn(&[u8; 16]) -> bool,
-) -> Result<(AppliedRecords, bool), ApplyError> {
+) -> Result<AppliedRecords, ApplyError> {
     let failed = |source| ApplyError::Packed { symbol: key.symbol.clone(), source };
     let (current, others) =
         RecordSet::divide(key.kind, &key.symbol, observations, is_visible).map_err(failed)?;
     let packed = if current.is_empty() { Vec::new() } else { current.pack().map_err(failed)? };
     let superseded = others.iter().map(RecordSet::pack).collect::<Result<_, _>>().map_err(failed)?;
-    let changed = stored.as_ref().map_or(&[][..], |stored| &stored.packed) != packed;
-    Ok((AppliedRecords { key, replaces: stored.is_some(), packed, superseded }, changed))
+    let changes = stored.as_ref().map_or(&[][..], |stored| &stored.packed) != packed;
+    Ok(AppliedRecords { key, replaces: stored.is_some(), changes, packed, superseded })
 }

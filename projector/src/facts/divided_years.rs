@@ -66,28 +66,16 @@ async fn divide_chunk(
     let owners = BatchOwners::load(transaction, &batches).await?;
     let newest = View::newest();
     let is_visible = |batch: &BatchId| states.is_empty() || owners.is_visible(batch, states, &newest);
-    let divided: Vec<DividedYear> = tokio::task::block_in_place(|| {
+    let divided: Vec<(AppliedBars, Option<Bytes>)> = tokio::task::block_in_place(|| {
         work.into_par_iter()
-            .map(|(key, parts, stored)| divide_year(key, parts, stored, is_visible))
+            .map(|(key, parts, stored)| encode_year(divide_year(key, parts, stored, is_visible)?))
             .collect::<Result<_, _>>()
     })?;
-    let changed = divided.iter().filter(|year| year.is_changed).map(|year| year.bars.key.0.clone()).collect();
-    let mut merged = MergedYears::default();
-    for year in divided {
-        merged.rows.extend(year.row);
-        merged.years.push(year.bars);
-    }
+    let merged = MergedYears::from_iter(divided);
     write_years(transaction, &merged).await?;
     store_spellings(transaction, &merged.years).await?;
-    Ok(changed)
-}
-
-struct DividedYear {
-    bars: AppliedBars,
-    /// Row of table `bars`, encoded for COPY; `None` if no bar counts.
-    row: Option<Bytes>,
-    /// True if the row in table `bars` changes.
-    is_changed: bool,
+    let changed = merged.years.into_iter().filter(|year| year.changes);
+    Ok(changed.map(|year| year.key.0).collect())
 }
 
 fn divide_year(
@@ -95,7 +83,7 @@ fn divide_year(
     parts: Vec<Bars>,
     stored: Option<PackedBars>,
     is_visible: impl Fn(&BatchId) -> bool,
-) -> Result<DividedYear, ApplyError> {
+) -> Result<AppliedBars, ApplyError> {
     let failed = |source: PackedBarsError| ApplyError::Bars { symbol: key.0.clone(), source };
     let cannot = |error: BarsError| failed(error.into());
     let (mut visible, mut others) = (Vec::new(), Vec::new());
@@ -112,17 +100,14 @@ fn divide_year(
     let mut others = others.collect::<Result<Vec<Bars>, _>>().map_err(cannot)?;
     let (bars, superseded) = Bars::merge_keeping_superseded(visible).map_err(cannot)?;
     others.extend(superseded);
-    let mut packed = PackedBars::pack(&bars).map_err(failed)?;
+    let mut packed = match bars.is_empty() {
+        true => PackedBars::default(),
+        false => PackedBars::pack(&bars).map_err(failed)?,
+    };
     packed.shrink_to_fit();
     let pack = |bars: &Bars| PackedBars::pack(bars).and_then(|packed| packed.to_bytes());
     let superseded = others.iter().map(pack).collect::<Result<_, _>>().map_err(failed)?;
     let (last_day, digest) = (bars.last_live_day(), packed.digest());
-    let is_changed = stored.as_ref().map_or(!bars.is_empty(), |stored| *stored != packed);
-    let year = AppliedBars { key, replaces: stored.is_some(), last_day, digest, packed, superseded };
-    let (bars, row) = if bars.is_empty() {
-        (year, None)
-    } else {
-        encode_year(year).map(|(year, row)| (year, Some(row)))?
-    };
-    Ok(DividedYear { bars, row, is_changed })
+    let changes = stored.as_ref().map_or(!bars.is_empty(), |stored| *stored != packed);
+    Ok(AppliedBars { key, replaces: stored.is_some(), changes, last_day, digest, packed, superseded })
 }

@@ -181,6 +181,7 @@ mod tests {
             digest: 7,
             packed: packed.clone(),
             replaces: true,
+            changes: true,
             last_day: None,
             superseded: Vec::new(),
         };
@@ -212,14 +213,14 @@ mod tests {
                             facts.put_records(kind, "feed", &packed);
                         }
                         let key = RecordsKey { symbol: symbol.to_owned(), kind, source: "feed".to_owned() };
-                        cache.update_records(&[AppliedRecords { key, packed, replaces: false, superseded: Vec::new() }]);
+                        cache.update_records(&[AppliedRecords { key, packed, replaces: false, changes: true, superseded: Vec::new() }]);
                     }
                     CacheStep::Year { year, digest, close } => {
                         let packed = PackedBars { close, ..PackedBars::default() };
                         let columns = PackedColumns::All(Box::new(packed.clone()));
                         assert!(facts.put_year("feed", year, digest, columns));
                         let key = (symbol.to_owned(), "feed".to_owned(), year);
-                        let written = AppliedBars { key, digest, packed, replaces: false, last_day: None, superseded: Vec::new() };
+                        let written = AppliedBars { key, digest, packed, replaces: false, changes: true, last_day: None, superseded: Vec::new() };
                         cache.update_years(vec![written]);
                     }
                 }

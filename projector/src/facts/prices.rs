@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use bytes::Bytes;
 use codec::bars::{PackedBars, PackedBarsError};
 use event_log::record_batch::{BatchId, Body, RecordBatch};
 use market::bars::Bars;
@@ -55,6 +54,7 @@ pub async fn apply_prices(
     write_years(transaction, &merged).await?;
     written.append(&mut merged.years);
     store_spellings(transaction, &written).await?;
+    written.retain(|year| year.changes);
     let mut symbols: Vec<&str> = written.iter().map(|written| written.key.0.as_str()).collect();
     symbols.extend(divided.iter().map(String::as_str));
     symbols.dedup();
@@ -113,9 +113,7 @@ async fn merge_years(work: Vec<YearMerge>) -> Result<MergedYears, ApplyError> {
                 merge_year(key, parts, &stored).and_then(|merged| merged.map(encode_year).transpose());
             merged.transpose()
         });
-        let merged = merged.collect::<Result<Vec<(AppliedBars, Bytes)>, ApplyError>>()?;
-        let (years, rows) = merged.into_iter().unzip();
-        Ok(MergedYears { years, rows })
+        Ok(merged.collect::<Result<Vec<_>, ApplyError>>()?.into_iter().collect())
     };
     tokio::task::spawn_blocking(merge_all).await.map_err(ApplyError::Ended)?
 }
@@ -145,7 +143,7 @@ fn bars_by_year(batches: &[&RecordBatch]) -> HashMap<BarsKey, Vec<Bars>> {
     years
 }
 
-/// Merges the new bars of one year into its stored bars; `None` if the stored bars do not change.
+/// Merges the new bars of one year into its stored bars; `None` if nothing changes.
 fn merge_year(
     key: BarsKey,
     mut parts: Vec<Bars>,
@@ -167,12 +165,13 @@ fn merge_year(
     let merged = Bars::merge_keeping_superseded(parts).map_err(|error| failed(error.into()));
     let (bars, superseded) = merged?;
     let mut packed = PackedBars::pack(&bars).map_err(failed)?;
-    if stored == Some(&packed) {
+    let changes = stored != Some(&packed);
+    if !changes && superseded.is_empty() {
         return Ok(None);
     }
     packed.shrink_to_fit();
     let pack = |bars: &Bars| PackedBars::pack(bars).and_then(|packed| packed.to_bytes());
     let superseded = superseded.iter().map(pack).collect::<Result<_, _>>().map_err(failed)?;
     let (last_day, digest) = (bars.last_live_day(), packed.digest());
-    Ok(Some(AppliedBars { key, replaces: stored.is_some(), last_day, digest, packed, superseded }))
+    Ok(Some(AppliedBars { key, replaces: stored.is_some(), changes, last_day, digest, packed, superseded }))
 }

@@ -63,6 +63,7 @@ pub async fn apply_records(
     })?;
     write_records(transaction, &changed).await?;
     store_links(transaction, &changed).await?;
+    let changed: Vec<AppliedRecords> = changed.into_iter().filter(|row| row.changes).collect();
     let mut symbols: Vec<&str> = changed.iter().map(|changed| changed.key.symbol.as_str()).collect();
     let mut references: Vec<bool> =
         changed.iter().map(|changed| changed.key.kind == Kind::Security).collect();
@@ -107,7 +108,7 @@ fn check_storable(symbol: &str, raw: &RawObservation) -> Result<(), ApplyError> 
     Ok(())
 }
 
-/// Merges new observations into a stored row; `None` if the row does not change.
+/// Merges new observations into a stored row; `None` if nothing changes.
 fn merge_records(
     key: RecordsKey,
     observations: Vec<RawObservation>,
@@ -122,9 +123,10 @@ fn merge_records(
     };
     let (records, superseded) = before.merge_keeping_superseded(observations);
     let packed = pack(&records)?;
-    if stored.as_ref() == Some(&packed) {
+    let changes = stored.as_ref() != Some(&packed);
+    if !changes && superseded.is_empty() {
         return Ok(None);
     }
     let superseded = superseded.iter().map(pack).collect::<Result<_, _>>()?;
-    Ok(Some(AppliedRecords { key, replaces: stored.is_some(), packed, superseded }))
+    Ok(Some(AppliedRecords { key, replaces: stored.is_some(), changes, packed, superseded }))
 }

@@ -49,12 +49,13 @@ pub(super) async fn write_records(
     transaction: &Transaction<'_>,
     changed: &[AppliedRecords],
 ) -> Result<(), ApplyError> {
-    let (symbols, kinds, sources) =
-        key_columns(changed.iter().filter(|changed| changed.replaces).map(|changed| &changed.key));
+    let (symbols, kinds, sources) = key_columns(
+        changed.iter().filter(|changed| changed.changes && changed.replaces).map(|changed| &changed.key),
+    );
     if !symbols.is_empty() {
         transaction.execute(DELETE, &[&symbols, &kinds, &sources]).await?;
     }
-    let present = changed.iter().filter(|changed| !changed.packed.is_empty());
+    let present = changed.iter().filter(|changed| changed.changes && !changed.packed.is_empty());
     let rows = present.map(|AppliedRecords { key, packed, .. }| RecordsRow {
         symbol: &key.symbol,
         kind: key.kind,
@@ -80,7 +81,7 @@ pub(super) async fn store_links(
     changed: &[AppliedRecords],
 ) -> Result<(), ApplyError> {
     let mut links = SymbolLinks::default();
-    for AppliedRecords { key, packed, replaces, superseded } in changed {
+    for AppliedRecords { key, packed, replaces, superseded, .. } in changed {
         if key.kind == Kind::Security {
             for packed in std::iter::once(packed).chain(superseded).filter(|packed| !packed.is_empty()) {
                 let said = read(&key.source, packed);

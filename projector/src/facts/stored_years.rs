@@ -26,7 +26,19 @@ pub(super) const YEARS_PER_BATCH: usize = 1_000;
 #[derive(Default)]
 pub(super) struct MergedYears {
     pub(super) years: Vec<AppliedBars>,
+    /// Encoded rows of the years that change.
     pub(super) rows: Vec<Bytes>,
+}
+
+impl FromIterator<(AppliedBars, Option<Bytes>)> for MergedYears {
+    fn from_iter<T: IntoIterator<Item = (AppliedBars, Option<Bytes>)>>(encoded: T) -> Self {
+        let mut merged = Self::default();
+        for (year, row) in encoded {
+            merged.years.push(year);
+            merged.rows.extend(row);
+        }
+        merged
+    }
 }
 
 pub(super) async fn load_existing(
@@ -54,8 +66,9 @@ pub(super) async fn write_years(
     transaction: &Transaction<'_>,
     merged: &MergedYears,
 ) -> Result<(), ApplyError> {
-    let (symbols, sources, years) =
-        key_columns(merged.years.iter().filter(|merged| merged.replaces).map(|merged| &merged.key));
+    let (symbols, sources, years) = key_columns(
+        merged.years.iter().filter(|merged| merged.changes && merged.replaces).map(|merged| &merged.key),
+    );
     if !symbols.is_empty() {
         transaction.execute(DELETE, &[&symbols, &sources, &years]).await?;
     }
@@ -87,10 +100,14 @@ pub(super) async fn store_spellings(
     Ok(())
 }
 
-pub(super) fn encode_year(written: AppliedBars) -> Result<(AppliedBars, Bytes), ApplyError> {
-    let (symbol, source, year) = &written.key;
-    let row = BarsRow::new(symbol, source, *year, written.last_day, written.digest, &written.packed);
+/// Encodes the row of a year; `None` if the row does not change, or if no bar counts.
+pub(super) fn encode_year(written: AppliedBars) -> Result<(AppliedBars, Option<Bytes>), ApplyError> {
+    let AppliedBars { key: (symbol, source, year), changes, digest, packed, last_day, .. } = &written;
+    if !changes || packed.days.is_empty() {
+        return Ok((written, None));
+    }
+    let row = BarsRow::new(symbol, source, *year, *last_day, *digest, packed);
     let mut out = BytesMut::new();
     encode_values(BarsRow::TYPES, &row.values(), &mut out).map_err(DbError::from)?;
-    Ok((written, out.freeze()))
+    Ok((written, Some(out.freeze())))
 }
