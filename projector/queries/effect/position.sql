@@ -1,11 +1,7 @@
 -- $1 run, $2 fact set. Position of the run in the log, and last message of the served tables. A long derivation
 -- outlasts the stored end of its lease. Therefore, only the holder shows that a projector follows the log.
 select v.sequence as served, f.checkpoint, f.holder is not null as followed, begun.sequence as first,
-  begun.manifest ->> 'source' as source, done.sequence as last,
-  (
-    select count(*) from runs r
-    where r.state = 'started' and r.sequence > begun.sequence and r.manifest ->> 'pull' is null
-  ) as later_runs
+  begun.manifest ->> 'source' as source, done.sequence as last
 from version v
 join fact_sets f on f.name = $2
 left join runs begun on begun.run = $1 and begun.state = 'started'

@@ -8,3 +8,4 @@ pub(crate) mod log_messages;
 pub mod retry;
 mod run_changes;
 pub mod run_records;
+pub(crate) mod touched_rows;

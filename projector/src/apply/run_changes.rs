@@ -4,7 +4,7 @@
 //! A record batch whose visibility changes is read again from the log. The rows of its symbols are then divided again into the
 //! observations that count and all others.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeSet, HashSet};
 
 use async_nats::jetstream::stream::Stream;
 use event_log::record_batch::{BatchId, Body, RecordBatch, batch_ids_of_run};
@@ -15,16 +15,14 @@ use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
 use crate::apply::dead_letters::to_printable;
-use crate::apply::log_messages::read_messages;
+use crate::apply::touched_rows::TouchedRows;
 use crate::error::ApplyError;
-use crate::facts::applied_facts::{BarsKey, RecordsKey};
-use crate::facts::divided_records::{RowsToDivide, divide_records, rows_of_ids};
+use crate::facts::divided_records::{RowsToDivide, divide_records};
 use crate::facts::divided_years::divide_years;
-use crate::facts::dividend_feeds::{FeedYear, feed_years, update_feed_years};
+use crate::facts::dividend_feeds::update_feed_years;
 
 const INSERT_CHANGE: &str = include_str!("../../queries/run_changes_insert.sql");
 const INSERT_LISTINGS: &str = include_str!("../../queries/batch_runs_insert.sql");
-const BATCHES_OF_RUN: &str = include_str!("../../queries/batches_of_run.sql");
 const MARK_DIRTY: &str = include_str!("../../queries/records_mark_dirty.sql");
 
 /// Record batches among `batches` that do not count, because all their runs are held or excluded.
@@ -76,9 +74,7 @@ async fn apply_change(
     states: &RunStates,
     log: &Stream,
 ) -> Result<Vec<String>, ApplyError> {
-    let rows = transaction.query(BATCHES_OF_RUN, &[&change.run]).await?;
-    let batches = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<&[u8]>, _>>()?;
-    let owners = BatchOwners::load(transaction, &batches).await?;
+    let owners = BatchOwners::load_of_run(transaction, &change.run).await?;
     let before = Visibility { owners: owners.clone(), states: states.clone() };
     let [run, reason, operator] =
         [&change.run, &change.reason, &change.operator].map(|text| to_printable(text.as_bytes()));
@@ -133,37 +129,6 @@ impl Visibility {
     }
 }
 
-/// Rows of the fact tables that contain rows of some record batches.
-#[derive(Default)]
-struct TouchedRows {
-    records: BTreeSet<RecordsKey>,
-    /// Digests of the vendors' record ids.
-    ids: BTreeMap<i64, RecordsKey>,
-    years: BTreeSet<BarsKey>,
-    feed_years: BTreeSet<FeedYear>,
-}
-
-impl TouchedRows {
-    fn add(&mut self, batch: &RecordBatch) -> Result<(), ApplyError> {
-        if let Body::Prices(series) = &batch.body {
-            for series in series {
-                let key = |(year, _)| (series.symbol.to_string(), batch.source.clone(), year);
-                self.years.extend(series.bars.years().into_iter().map(key));
-            }
-        }
-        let (kind, source) = (batch.body.kind(), &batch.source);
-        for (symbol, raw) in batch.body.observations(batch.id)? {
-            let key = RecordsKey { symbol, kind, source: source.clone() };
-            if let Some(id) = &raw.id {
-                self.ids.insert(store::records::id_digest(kind, source, id), key.clone());
-            }
-            self.records.insert(key);
-        }
-        self.feed_years.extend(feed_years(batch));
-        Ok(())
-    }
-}
-
 /// Divides the rows of all batches whose visibility changed.
 async fn divide_again(
     transaction: &Transaction<'_>,
@@ -183,13 +148,7 @@ async fn divide_again(
     if changed.is_empty() {
         return Ok(Vec::new());
     }
-    let mut touched = TouchedRows::default();
-    read_messages(log, sequences, |batch| match changed.contains(&batch.id) {
-        true => touched.add(&batch),
-        false => Ok::<(), ApplyError>(()),
-    })
-    .await?;
-    touched.records.extend(rows_of_ids(transaction, &touched.ids).await?);
+    let touched = TouchedRows::read(transaction, log, &changed, sequences).await?;
     let rows = RowsToDivide::stored(touched.records);
     let mut symbols = divide_records(transaction, rows, &after.states).await?;
     let years = touched.years.into_iter().map(|key| (key, Vec::new())).collect();

@@ -15,6 +15,7 @@ use market::event::{Kind, Security};
 use market::history::{DividendFeeds, History, Observation, SourcePolicy};
 use market::identity::{Identity, SecurityDirectory};
 use market::symbol::Symbol;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row, ToStatement};
 
 use crate::facts::FactsError;
@@ -25,12 +26,22 @@ use crate::view::{BatchId, BatchOwners, LoggedBatch, RunStates, View};
 pub use batch_index::{BatchIndex, EmptyBatchIndex};
 
 const FACTS: &str = include_str!("../queries/past/facts.sql");
+const ROWS: &str = include_str!("../queries/past/rows.sql");
 const BATCHES: &str = include_str!("../queries/past/batches.sql");
 
-/// Symbol, kind and source.
-type RecordsKey = (String, Kind, String);
+/// Symbol, kind and source of a row of packed records.
+pub type RecordsKey = (String, Kind, String);
 /// Symbol, source and calendar year of a row of packed bars.
-type BarsKey = (String, String, i32);
+pub type BarsKey = (String, String, i32);
+
+/// Content of some rows of the fact tables in a view. A row without visible observations is `None`.
+#[derive(Debug, Default)]
+pub struct ViewRows {
+    /// Packed records.
+    pub records: BTreeMap<RecordsKey, Option<Vec<u8>>>,
+    /// Digests and packed bars.
+    pub years: BTreeMap<BarsKey, Option<(i64, PackedBars)>>,
+}
 
 /// Facts of some symbols in one view, and the securities of these symbols.
 #[derive(Debug)]
@@ -76,7 +87,7 @@ impl PastFacts {
 /// Current and superseded facts of some symbols and of all symbols linked to them.
 #[derive(Debug, Default)]
 pub struct FactHistory {
-    records: BTreeMap<RecordsKey, Vec<Vec<u8>>>,
+    records: BTreeMap<RecordsKey, StoredRecords>,
     bars: BTreeMap<BarsKey, StoredYear>,
     feeds: Vec<FeedYear>,
     owners: BatchOwners,
@@ -100,25 +111,58 @@ impl FactHistory {
         symbols: &[&str],
         index: &(impl BatchIndex + Sync),
     ) -> Result<Self, FactsError> {
-        let mut history = Self::read(&client.query(facts, &[&symbols]).await?)?;
+        let history = Self::read(&client.query(facts, &[&symbols]).await?)?;
+        history.with_owners(client, batches, index).await
+    }
+
+    /// Loads all observations of some rows of the fact set `fact_set`.
+    ///
+    /// # Errors
+    /// Postgres rejects a query or is unreachable, or the stored facts are damaged.
+    pub async fn load_rows(
+        client: &impl GenericClient,
+        fact_set: &str,
+        records: &[RecordsKey],
+        years: &[BarsKey],
+    ) -> Result<Self, FactsError> {
+        let symbols: Vec<&str> = records.iter().map(|(symbol, ..)| symbol.as_str()).collect();
+        let kinds: Vec<&str> = records.iter().map(|(_, kind, _)| kind.as_str()).collect();
+        let sources: Vec<&str> = records.iter().map(|(.., source)| source.as_str()).collect();
+        let bar_symbols: Vec<&str> = years.iter().map(|(symbol, ..)| symbol.as_str()).collect();
+        let bar_sources: Vec<&str> = years.iter().map(|(_, source, _)| source.as_str()).collect();
+        let numbers: Vec<i32> = years.iter().map(|(.., year)| *year).collect();
+        let keys: [&(dyn ToSql + Sync); 6] =
+            [&symbols, &kinds, &sources, &bar_symbols, &bar_sources, &numbers];
+        let [rows, batches] = [ROWS, BATCHES].map(|text| text.replace("{facts}", fact_set));
+        let history = Self::read(&client.query(&rows, &keys).await?)?;
+        history.with_owners(client, &*batches, &EmptyBatchIndex).await
+    }
+
+    /// Adds the places of the record batches of all loaded rows.
+    async fn with_owners<S: ToStatement + ?Sized + Sync + Send>(
+        mut self,
+        client: &impl GenericClient,
+        batches: &S,
+        index: &(impl BatchIndex + Sync),
+    ) -> Result<Self, FactsError> {
         let mut unknown = Vec::new();
-        for batch in history.batches()? {
+        for batch in self.batches()? {
             match index.find(&batch) {
-                Some(place) => history.owners.add_place(batch, place),
+                Some(place) => self.owners.add_place(batch, place),
                 None => unknown.push(batch),
             }
         }
         if unknown.is_empty() {
-            return Ok(history);
+            return Ok(self);
         }
         let ids: Vec<&[u8]> = unknown.iter().map(BatchId::as_slice).collect();
         for row in client.query(batches, &[&ids]).await? {
             let Ok(batch) = BatchId::try_from(row.try_get::<_, &[u8]>("frame")?) else { continue };
             let place = LoggedBatch::from_row(&row)?;
             index.insert(batch, place.clone());
-            history.owners.add_place(batch, place);
+            self.owners.add_place(batch, place);
         }
-        Ok(history)
+        Ok(self)
     }
 
     /// Facts of a view. Record batches whose place in the log is unknown are left out.
@@ -126,26 +170,27 @@ impl FactHistory {
     /// # Errors
     /// The stored facts are damaged.
     pub fn at(&self, view: &View, policy: &SourcePolicy) -> Result<PastFacts, FactsError> {
-        let known = |batch: &BatchId| self.owners.is_visible(batch, &self.states, view);
         let (mut facts, mut securities): (BTreeMap<String, SymbolFacts>, Vec<Observation<Security>>) =
             Default::default();
-        for ((symbol, kind, source), parts) in &self.records {
-            let failed = |source| FactsError::Packed { symbol: symbol.clone(), source };
-            let Some(packed) = records_at(symbol, *kind, parts, known).map_err(failed)? else { continue };
-            if *kind == Kind::Security {
-                securities.extend(records::read::<Security>(source, &packed).map_err(failed)?);
+        let rows = self.rows_at(view)?;
+        for ((symbol, kind, source), packed) in rows.records {
+            let Some(packed) = packed else { continue };
+            if kind == Kind::Security {
+                let read = records::read::<Security>(&source, &packed);
+                let failed = |source| FactsError::Packed { symbol: symbol.clone(), source };
+                securities.extend(read.map_err(failed)?);
             }
-            let of_symbol = facts.entry(symbol.clone()).or_default();
-            if SymbolFacts::has_kind(*kind) {
-                of_symbol.put_records(*kind, source, &packed);
+            let of_symbol = facts.entry(symbol).or_default();
+            if SymbolFacts::has_kind(kind) {
+                of_symbol.put_records(kind, &source, &packed);
             }
         }
-        for ((symbol, source, year), stored) in &self.bars {
-            if let Some((digest, packed)) = stored.at(known).map_err(damaged_bars(symbol))? {
+        for ((symbol, source, year), bars) in rows.years {
+            if let Some((digest, packed)) = bars {
                 // `put_year` returns false only if the year is packed together with other years. Here, each year is
                 // packed separately.
                 let columns = PackedColumns::All(Box::new(packed));
-                let _ = facts.entry(symbol.clone()).or_default().put_year(source, *year, digest, columns);
+                let _ = facts.entry(symbol).or_default().put_year(&source, year, digest, columns);
             }
         }
         let symbols: BTreeSet<Symbol> = facts.keys().map(|symbol| Symbol::from_stored(symbol)).collect();
@@ -154,6 +199,23 @@ impl FactHistory {
         let feeds = self.feeds.iter().filter(|feed| feed.is_known_at(view.up_to));
         let feeds = feeds.map(|feed| (feed.source.clone(), feed.year)).collect();
         Ok(PastFacts { facts, feeds, directory })
+    }
+
+    /// Content of the loaded rows in a view.
+    ///
+    /// # Errors
+    /// The stored facts are damaged.
+    pub fn rows_at(&self, view: &View) -> Result<ViewRows, FactsError> {
+        let known = |batch: &BatchId| self.owners.is_visible(batch, &self.states, view);
+        let mut rows = ViewRows::default();
+        for (key, stored) in &self.records {
+            let failed = |source| FactsError::Packed { symbol: key.0.clone(), source };
+            rows.records.insert(key.clone(), stored.at(key, known).map_err(failed)?);
+        }
+        for (key, stored) in &self.bars {
+            rows.years.insert(key.clone(), stored.at(known).map_err(damaged_bars(&key.0))?);
+        }
+        Ok(rows)
     }
 
     /// Log sequences at which the loaded records may have changed: those of their record batches, and of changes of
@@ -171,9 +233,13 @@ impl FactHistory {
         let mut stored = Self::default();
         for row in rows {
             match row.try_get("part")? {
-                "records" => {
+                part @ ("records" | "superseded_records") => {
                     let key = (row.try_get("symbol")?, row.try_get("kind")?, row.try_get("source")?);
-                    stored.records.entry(key).or_default().push(row.try_get("packed")?);
+                    let records = stored.records.entry(key).or_default();
+                    match part {
+                        "records" => records.current = Some(row.try_get("packed")?),
+                        _ => records.superseded.push(row.try_get("packed")?),
+                    }
                 }
                 "dividend_feeds" => {
                     stored.feeds.push(FeedYear {
@@ -221,8 +287,8 @@ impl FactHistory {
     /// Ids of the record batches of all loaded facts.
     fn batches(&self) -> Result<BTreeSet<BatchId>, FactsError> {
         let mut batches = BTreeSet::new();
-        for ((symbol, ..), parts) in &self.records {
-            for packed in parts {
+        for ((symbol, ..), stored) in &self.records {
+            for packed in stored.parts() {
                 let of_part = records::batches(packed);
                 batches
                     .extend(of_part.map_err(|source| FactsError::Packed { symbol: symbol.clone(), source })?);
@@ -253,6 +319,13 @@ impl FeedYear {
     }
 }
 
+/// Packed records of one symbol, kind and source: those that count now, and all others.
+#[derive(Debug, Default)]
+struct StoredRecords {
+    current: Option<Vec<u8>>,
+    superseded: Vec<Vec<u8>>,
+}
+
 /// One year of bars of a symbol and source, with the bars that do not count now.
 #[derive(Debug, Default)]
 struct StoredYear {
@@ -264,25 +337,31 @@ fn damaged_bars(symbol: &str) -> impl Fn(PackedBarsError) -> FactsError {
     move |source| FactsError::Bars { symbol: symbol.to_owned(), source }
 }
 
-/// Packs the records of one symbol, kind and source for whose batches `known` returns true; `None` if there are none.
-/// `parts` are the packed current and superseded records.
-fn records_at(
-    symbol: &str,
-    kind: Kind,
-    parts: &[Vec<u8>],
-    known: impl Fn(&BatchId) -> bool,
-) -> Result<Option<Vec<u8>>, PackedRecordsError> {
-    if let [only] = parts
-        && records::batches(only)?.iter().all(&known)
-    {
-        return Ok(Some(only.clone()));
+impl StoredRecords {
+    fn parts(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.current.iter().chain(&self.superseded)
     }
-    let mut observations = Vec::new();
-    for packed in parts {
-        observations.extend(RecordSet::unpack(kind, packed)?.known(&known));
+
+    /// Packed records of the row `key`, from the known observations only. An observation is known if `known` returns
+    /// true for its record batch. Returns `None` if no observation is known.
+    fn at(
+        &self,
+        (symbol, kind, _): &RecordsKey,
+        known: impl Fn(&BatchId) -> bool,
+    ) -> Result<Option<Vec<u8>>, PackedRecordsError> {
+        if let Some(current) = &self.current
+            && self.superseded.is_empty()
+            && records::batches(current)?.iter().all(&known)
+        {
+            return Ok(Some(current.clone()));
+        }
+        let mut observations = Vec::new();
+        for packed in self.parts() {
+            observations.extend(RecordSet::unpack(*kind, packed)?.known(&known));
+        }
+        let set = RecordSet::new(*kind, observations).of_symbol(symbol)?;
+        if set.is_empty() { Ok(None) } else { set.pack().map(Some) }
     }
-    let set = RecordSet::new(kind, observations).of_symbol(symbol)?;
-    if set.is_empty() { Ok(None) } else { set.pack().map(Some) }
 }
 
 impl StoredYear {
@@ -380,7 +459,7 @@ mod tests {
         fn facts_at_a_sequence_are_those_of_the_log_up_to_it(log in log(), per_commit in 1usize..4) {
             let batch = |number: usize| [u8::try_from(number).expect("few batches"); 16];
             let numbered: Vec<_> = (1usize..).zip(&log).collect();
-            let (mut records, mut parts) = (RecordSet::new(Kind::Split, Vec::new()), Vec::new());
+            let (mut records, mut rows) = (RecordSet::new(Kind::Split, Vec::new()), StoredRecords::default());
             let mut stored = StoredYear::default();
             for commit in numbered.chunks(per_commit) {
                 let (mut added, mut added_bars) = (Vec::new(), Vec::new());
@@ -390,7 +469,7 @@ mod tests {
                 }
                 let (union, superseded) = records.merge_keeping_superseded(added);
                 records = union;
-                parts.extend(superseded.iter().map(|set| set.pack().expect("packs")));
+                rows.superseded.extend(superseded.iter().map(|set| set.pack().expect("packs")));
                 let before = stored.current.take().map(|(_, packed)| packed.unpack().expect("unpacks"));
                 added_bars.splice(0..0, before);
                 let (merged, superseded) = Bars::merge_keeping_superseded(added_bars).expect("merges");
@@ -398,16 +477,17 @@ mod tests {
                 stored.current = (!merged.is_empty()).then(|| (packed.digest(), packed));
                 stored.superseded.extend(superseded.iter().map(|bars| PackedBars::pack(bars).expect("packs")));
             }
-            parts.insert(0, records.pack().expect("packs"));
+            rows.current = Some(records.pack().expect("packs"));
+            let key = (SYMBOL.to_owned(), Kind::Split, String::new());
             for end in 0..=log.len() {
                 let known = |id: &BatchId| usize::from(id[0]) <= end;
                 let rows = numbered.iter().take(end).flat_map(|(number, (rows, _))| {
                     rows.iter().map(|row| observation(*row, batch(*number)))
                 });
                 let fresh = RecordSet::new(Kind::Split, rows.collect()).of_symbol(SYMBOL).expect("records");
-                let found = records_at(SYMBOL, Kind::Split, &parts, known).expect("reads");
+                let found = rows.at(&key, known).expect("reads");
                 let expected = (!fresh.is_empty()).then(|| fresh.pack().expect("packs"));
-                // If all batches are known, `records_at` returns the stored row unchanged, even with other symbols.
+                // If all batches are known, `StoredRecords::at` returns the stored row unchanged, even with other symbols.
                 if log.iter().skip(end).any(|(rows, _)| !rows.is_empty()) {
                     prop_assert_eq!(found, expected);
                 }

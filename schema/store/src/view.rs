@@ -9,6 +9,7 @@ use market::event::RunVisibility;
 use tokio_postgres::{GenericClient, Row};
 
 const CHANGES: &str = "select run, sequence, state from run_changes order by run, sequence";
+const OF_RUN: &str = include_str!("../queries/batches_of_run.sql");
 const OWNERS: &str = include_str!("../queries/batch_owners.sql");
 
 /// Id of a record batch.
@@ -21,12 +22,14 @@ pub struct View {
     pub up_to: i64,
     /// Runs that do not count, in addition to the runs that are held or excluded at `up_to`.
     pub without: BTreeSet<String>,
+    /// Run that counts although it is held or excluded at `up_to`.
+    pub with: Option<String>,
 }
 
 impl View {
     /// View of the log up to a sequence, without the runs that were held or excluded there.
     pub fn at(sequence: i64) -> Self {
-        Self { up_to: sequence, without: BTreeSet::new() }
+        Self { up_to: sequence, ..Self::default() }
     }
 
     /// View of all messages so far, without the runs that are held or excluded now.
@@ -38,6 +41,13 @@ impl View {
     #[must_use]
     pub fn without_run(mut self, run: &str) -> Self {
         self.without.insert(run.to_owned());
+        self
+    }
+
+    /// The same view with another run.
+    #[must_use]
+    pub fn with_run(mut self, run: &str) -> Self {
+        self.with = Some(run.to_owned());
         self
     }
 }
@@ -62,13 +72,11 @@ impl RunStates {
         Ok(states)
     }
 
-    /// Adds a change. The changes of one run must be added in log order. A change at sequence 0 is fixed for the fact
-    /// set, and later changes of this run have no effect.
+    /// Adds a change. A change at sequence 0 is fixed for the fact set: later changes of this run have no effect.
     pub fn add(&mut self, run: &str, sequence: i64, state: RunVisibility) {
         let changes = self.changes.entry(run.to_owned()).or_default();
-        if changes.first().is_none_or(|(first, _)| *first != 0) {
-            changes.push((sequence, state == RunVisibility::Visible));
-        }
+        let place = changes.partition_point(|(known, _)| *known < sequence);
+        changes.insert(place, (sequence, state == RunVisibility::Visible));
     }
 
     /// True if no run has ever been held or excluded.
@@ -78,10 +86,13 @@ impl RunStates {
 
     /// True if the rows of the run count in the view.
     pub fn is_visible(&self, run: &str, view: &View) -> bool {
-        let last = self.changes.get(run).and_then(|changes| {
-            changes.iter().rev().find(|(sequence, _)| *sequence <= view.up_to).map(|(_, visible)| *visible)
+        let state = self.changes.get(run).and_then(|changes| {
+            let fixed = changes.first().filter(|(sequence, _)| *sequence == 0);
+            let last = changes.iter().rev().find(|(sequence, _)| *sequence <= view.up_to);
+            fixed.or(last).map(|(_, visible)| *visible)
         });
-        last.unwrap_or(true) && !view.without.contains(run)
+        let counts = state.unwrap_or(true) || view.with.as_deref() == Some(run);
+        counts && !view.without.contains(run)
     }
 
     /// Log sequences at which the state of the run changed.
@@ -136,6 +147,16 @@ impl BatchOwners {
             }
         }
         Ok(owners)
+    }
+
+    /// Loads the owners of all batches that a run published or lists.
+    ///
+    /// # Errors
+    /// Postgres rejects the query or is unreachable.
+    pub async fn load_of_run(client: &impl GenericClient, run: &str) -> Result<Self, tokio_postgres::Error> {
+        let rows = client.query(OF_RUN, &[&run]).await?;
+        let batches = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<&[u8]>, _>>()?;
+        Self::load(client, &batches).await
     }
 
     /// Adds the place of a batch.

@@ -30,7 +30,7 @@ pub use finding::{AuditFinding, FindingExample};
 /// Options of `projector audit`. The daily checks run if neither `--since` nor `--quality` requests another report.
 #[derive(Debug, Clone, Args)]
 pub struct AuditArgs {
-    /// Report on the effect of a load: compare the figures before the run RUN with the current figures. `ingest runs`
+    /// Report on the effect of a load: compare the figures without the run RUN with the figures with it. `ingest runs`
     /// lists the run ids
     #[arg(long, value_name = "RUN", group = "report")]
     pub since: Option<String>,
@@ -50,10 +50,13 @@ pub struct AuditArgs {
     /// For --since: maximum time to wait until the served tables contain RUN, in seconds
     #[arg(long, value_name = "SECONDS", default_value_t = 0, value_parser = clap::value_parser!(u64).range(..=3600))]
     pub wait: u64,
+    /// For --since: leave out later changes of the rows that RUN contains
+    #[arg(long, requires = "since")]
+    pub as_loaded: bool,
     /// Print JSON
     #[arg(long)]
     pub json: bool,
-    /// Connection to the log. `--since` reads earlier versions of corrected rows from the log.
+    /// Connection to the log. `--since` reads the names of the run's rows from the log.
     #[command(flatten)]
     pub stream: StreamSettings,
 }

@@ -1,5 +1,5 @@
-//! Comparison of the securities that a run (one load by ingest) affected. Each security is derived twice: from the
-//! facts before the run, and from the current facts.
+//! Comparison of the securities that a run (one load by ingest) affects. Each security is derived twice: without the
+//! run, and with it.
 
 use std::collections::BTreeSet;
 
@@ -12,11 +12,12 @@ use rayon::prelude::*;
 use store::history::{FactsBySymbol, build_history, fetch_facts, symbols_of_identities};
 use tokio_postgres::Transaction;
 
-use super::earlier_facts::EarlierFacts;
 use super::market_inputs::MarketInputs;
 use super::replacement::Replacements;
 use super::result::{FlagChanges, FoundEffect, QuarantineChange};
 use super::security_figures::{COMPARED, ComparedRows, SecurityFigures, compare_figures};
+use super::side::SideRows;
+use crate::apply::touched_rows::TouchedRows;
 use crate::generation::Generation;
 use crate::progress::ProgressReport;
 use crate::review::diff::{DiffAccumulator, DifferenceSink, TableDiff, compare_bars};
@@ -25,17 +26,16 @@ const SYMBOLS: &str = include_str!("../../../queries/effect/symbols_of_sources.s
 /// Maximum number of securities that are in memory at the same time.
 const CHUNK_SECURITIES: usize = 100;
 
-/// Inputs of the comparison. `before` is the market before the run, `after` is the current market.
+/// Inputs of the comparison: first without the run, then with it.
 pub(super) struct EffectComparison<'a> {
     pub(super) generation: &'a Generation,
     pub(super) policy: &'a SourcePolicy,
-    pub(super) earlier: &'a EarlierFacts,
-    pub(super) before: MarketInputs,
-    pub(super) after: MarketInputs,
+    pub(super) touched: &'a TouchedRows,
+    pub(super) rows: [SideRows; 2],
+    pub(super) markets: [MarketInputs; 2],
 }
 
-/// Derived rows of one security, before the run and now. `before` or `after` is `None` if the security was not listed
-/// at that time.
+/// Derived rows of one security, without the run and with it. A side is `None` if the security is not listed there.
 struct ComparedSecurity<'a> {
     symbol: &'a Symbol,
     before: Option<SecurityFigures>,
@@ -43,7 +43,7 @@ struct ComparedSecurity<'a> {
     rows: Vec<ComparedRows>,
 }
 
-/// Inputs of the derivations, either before the run or now.
+/// Inputs of the derivations of one side.
 struct DerivationInputs<'a> {
     market: &'a MarketInputs,
     context: Option<DerivationContext<'a>>,
@@ -69,7 +69,7 @@ impl EffectComparison<'_> {
         }
         progress.finish();
         Ok(FoundEffect {
-            as_of: [self.before.as_of, self.after.as_of],
+            as_of: self.markets.each_ref().map(|market| market.as_of),
             compared: found.compared,
             changed: found.changed,
             replaced: found.replacements.finish(self.policy),
@@ -80,20 +80,20 @@ impl EffectComparison<'_> {
     }
 
     /// Canonical symbols of the affected securities. A security is affected if an input of its derivation differs
-    /// between the time before the run and now. Inputs are the facts of the security and, for example, the market date.
+    /// between the two sides. Inputs are the facts of the security and, for example, the market date.
     async fn find_touched(&self, transaction: &Transaction<'_>) -> anyhow::Result<BTreeSet<Symbol>> {
-        let sides = [&self.before, &self.after];
+        let sides = &self.markets;
         let all: BTreeSet<&Symbol> = sides.iter().flat_map(|side| side.directory.identities.keys()).collect();
-        if self.before.as_of != self.after.as_of || self.before.benchmark != self.after.benchmark {
+        if sides[0].as_of != sides[1].as_of || sides[0].benchmark != sides[1].benchmark {
             return Ok(all.into_iter().cloned().collect());
         }
         let identity = |side: usize, symbol: &Symbol| sides[side].directory.identities.get(symbol);
         let mut touched: BTreeSet<Symbol> =
             all.into_iter().filter(|symbol| identity(0, symbol) != identity(1, symbol)).cloned().collect();
-        let mut changed: BTreeSet<String> = self.earlier.symbols().into_iter().map(str::to_owned).collect();
-        let grown = grown_sources(&self.before.dividend_feeds, &self.after.dividend_feeds);
-        if !grown.is_empty() {
-            for row in transaction.query(SYMBOLS, &[&grown]).await? {
+        let mut changed: BTreeSet<String> = self.touched.symbols().into_iter().map(str::to_owned).collect();
+        let differing = differing_sources(&sides[0].dividend_feeds, &sides[1].dividend_feeds);
+        if !differing.is_empty() {
+            for row in transaction.query(SYMBOLS, &[&differing]).await? {
                 changed.insert(row.try_get("symbol")?);
             }
         }
@@ -108,19 +108,19 @@ impl EffectComparison<'_> {
         transaction: &Transaction<'_>,
         symbols: &'s [Symbol],
     ) -> anyhow::Result<Vec<ComparedSecurity<'s>>> {
-        let sides = [&self.before, &self.after];
+        let sides = &self.markets;
         let identities = sides
             .iter()
             .flat_map(|side| symbols.iter().filter_map(|symbol| side.directory.identities.get(symbol)));
         let wanted = symbols_of_identities(identities);
         let facts = fetch_facts(transaction, &wanted).await?;
         tokio::task::block_in_place(|| {
-            let input = |market, facts| {
-                let context = MarketInputs::context(market, self.policy, &self.generation.rules);
-                DerivationInputs { market, context, facts }
+            let input = |side: usize| {
+                let market = &self.markets[side];
+                let context = market.context(self.policy, &self.generation.rules);
+                DerivationInputs { market, context, facts: self.rows[side].apply(&facts) }
             };
-            let before = input(&self.before, self.earlier.restore(&facts)?);
-            let after = input(&self.after, facts);
+            let (before, after) = (input(0), input(1));
             let derive = |symbol: &'s Symbol| {
                 let (before, after) = (before.derive(symbol)?, after.derive(symbol)?);
                 let rows = compare_figures([before.as_ref(), after.as_ref()])?;
@@ -131,13 +131,13 @@ impl EffectComparison<'_> {
     }
 }
 
-/// Sources whose dividend years differ between the time before the run and now. The dividend years of a source are the
-/// calendar years in which it has dividends.
-fn grown_sources(before: &DividendFeeds, after: &DividendFeeds) -> Vec<String> {
+/// Sources whose dividend years differ between the two sides. The dividend years of a source are the calendar years in
+/// which it has dividends.
+fn differing_sources(before: &DividendFeeds, after: &DividendFeeds) -> Vec<String> {
     let years = |feeds: &DividendFeeds, source: &str| feeds.years(source).collect::<Vec<_>>();
-    let sources: BTreeSet<&str> = after.pairs().map(|(source, _)| source).collect();
-    let grown = sources.into_iter().filter(|source| years(before, source) != years(after, source));
-    grown.map(str::to_owned).collect()
+    let sources: BTreeSet<&str> = before.pairs().chain(after.pairs()).map(|(source, _)| source).collect();
+    let differing = sources.into_iter().filter(|source| years(before, source) != years(after, source));
+    differing.map(str::to_owned).collect()
 }
 
 impl DerivationInputs<'_> {

@@ -25,12 +25,9 @@ sql_row! {
         /// Sequence of the run's first message; `None` if the facts do not contain the run.
         pub(super) first: Option<i64>,
         /// Sequence of the run's last message; `None` while the facts do not contain it.
-        last: Option<i64>,
+        pub(super) last: Option<i64>,
         /// Source (feed) that the run loaded; `None` if unknown.
         pub(super) source: Option<String>,
-        /// Number of runs that began after this run. Runs without rows, which `ingest pull` uses for bookkeeping, are
-        /// not counted.
-        pub(super) later_runs: i64,
     }
 }
 

@@ -15,7 +15,7 @@ use crate::review::diff::Differences;
 /// Maximum number of securities that are listed per flag.
 const MAX_NAMED: usize = 10;
 
-/// Effect of a run, and of the runs after it, on the served figures.
+/// Effect of a run on the served figures.
 #[derive(Debug, Serialize)]
 pub struct RunEffect {
     /// Id of the run.
@@ -24,8 +24,6 @@ pub struct RunEffect {
     pub source: Option<String>,
     /// `true` if the facts contain the last message of the run.
     pub complete: bool,
-    /// Number of runs that began after this run. The reported effect includes the effects of these runs.
-    pub later_runs: i64,
     /// Served generation.
     pub generation: GenerationId,
     /// Log sequence of the run's first message.
@@ -91,13 +89,9 @@ impl RunEffect {
     /// Returns a sentence with the number of changed securities and the number of affected securities. If the market
     /// date changed, the sentence also contains the old and the new market date.
     pub(super) fn scope(&self) -> String {
-        let later = match self.later_runs {
-            0 => String::new(),
-            later => format!(" and {}", counted(later, "later run")),
-        };
         let FoundEffect { changed, compared, .. } = &self.found;
         let touched = counted(compared, "touched security");
-        let scope = format!("run {}{later}: {changed} of {touched} changed", self.run);
+        let scope = format!("run {}: {changed} of {touched} changed", self.run);
         match self.found.as_of {
             [before, after] if before == after => scope,
             [before, after] => {

@@ -22,7 +22,7 @@ select 'records' as part, symbol, source, kind, null::integer as year, null::big
 from {facts}.records
 where symbol = any ((select symbols from wanted)::text[])
 union all
-select 'records', symbol, source, kind, null, null, packed, null, null, null, null, null, null, null
+select 'superseded_records', symbol, source, kind, null, null, packed, null, null, null, null, null, null, null
 from {facts}.superseded_records
 where symbol = any ((select symbols from wanted)::text[])
 union all
@@ -37,9 +37,8 @@ union all
 select 'dividend_feeds', null, source, null, year, sequence, null, null, null, null, null, null, ended, null
 from {facts}.dividend_feeds
 union all
-(select 'run_changes', run, null, null, null, sequence, null, null, null, null, null, null, null, state
+select 'run_changes', run, null, null, null, sequence, null, null, null, null, null, null, null, state
 from {facts}.run_changes
-order by run, sequence)
 union all
 select 'batch_runs', listed.run, null, null, null, listed.sequence, listed.frame, null, null, null, null, null, null, null
 from {facts}.batch_runs listed

@@ -1,0 +1,72 @@
+//! Rows of the fact tables that contain rows of some record batches. The batches are read again from the log.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use async_nats::jetstream::stream::Stream;
+use event_log::record_batch::{BatchId, Body, RecordBatch};
+use store::records::id_digest;
+use tokio_postgres::Transaction;
+
+use crate::apply::log_messages::read_messages;
+use crate::error::ApplyError;
+use crate::facts::applied_facts::{BarsKey, RecordsKey};
+use crate::facts::divided_records::rows_of_ids;
+use crate::facts::dividend_feeds::{FeedYear, feed_years};
+
+/// Keys of the rows that contain rows of some record batches.
+#[derive(Debug, Default)]
+pub(crate) struct TouchedRows {
+    /// Rows of table `records`.
+    pub(crate) records: BTreeSet<RecordsKey>,
+    /// Rows of table `bars`.
+    pub(crate) years: BTreeSet<BarsKey>,
+    /// Sources and years of the dividends.
+    pub(crate) feed_years: BTreeSet<FeedYear>,
+}
+
+impl TouchedRows {
+    /// Finds the rows of `batches`, which are in the log messages `sequences`.
+    pub(crate) async fn read(
+        transaction: &Transaction<'_>,
+        log: &Stream,
+        batches: &BTreeSet<BatchId>,
+        sequences: BTreeSet<i64>,
+    ) -> Result<Self, ApplyError> {
+        let (mut touched, mut ids) = (Self::default(), BTreeMap::new());
+        read_messages(log, sequences, |batch| match batches.contains(&batch.id) {
+            true => touched.add(&batch, &mut ids),
+            false => Ok::<(), ApplyError>(()),
+        })
+        .await?;
+        // If a vendor corrected the symbol of a record, the record is stored under each of its symbols.
+        touched.records.extend(rows_of_ids(transaction, &ids).await?);
+        Ok(touched)
+    }
+
+    /// Adds the rows of a batch. `ids` gets the digests of the vendors' record ids.
+    fn add(&mut self, batch: &RecordBatch, ids: &mut BTreeMap<i64, RecordsKey>) -> Result<(), ApplyError> {
+        if let Body::Prices(series) = &batch.body {
+            for series in series {
+                let key = |(year, _)| (series.symbol.to_string(), batch.source.clone(), year);
+                self.years.extend(series.bars.years().into_iter().map(key));
+            }
+        }
+        let (kind, source) = (batch.body.kind(), &batch.source);
+        for (symbol, raw) in batch.body.observations(batch.id)? {
+            let key = RecordsKey { symbol, kind, source: source.clone() };
+            if let Some(id) = &raw.id {
+                ids.insert(id_digest(kind, source, id), key.clone());
+            }
+            self.records.insert(key);
+        }
+        self.feed_years.extend(feed_years(batch));
+        Ok(())
+    }
+
+    /// Symbols of the rows. Records without a symbol (for example trading sessions) are left out.
+    pub(crate) fn symbols(&self) -> BTreeSet<&str> {
+        let records = self.records.iter().map(|key| key.symbol.as_str());
+        let all = records.chain(self.years.iter().map(|(symbol, ..)| symbol.as_str()));
+        all.filter(|symbol| !symbol.is_empty()).collect()
+    }
+}
