@@ -100,8 +100,10 @@ impl OpenRejects {
 #[cfg(test)]
 mod tests {
     use chrono::DateTime;
+    use market::event::{RunChange, RunVisibility};
 
     use super::*;
+    use crate::log::run_states::{StoredManifest, change_id};
 
     fn reject(line: u64) -> Reject {
         let [file, reason, message, row] = ["prices.csv", "bad_date", "m", "KO,x,1"].map(str::to_owned);
@@ -116,7 +118,7 @@ mod tests {
 
     #[test]
     fn a_row_is_open_until_it_is_mended_and_again_when_that_is_taken_back() {
-        let [a, b, u] = ["a", "b", "c"].map(|digit| digit.repeat(RUN_DIGITS));
+        let [a, b] = ["a", "b"].map(|digit| digit.repeat(RUN_DIGITS));
         let (first, second) = (reject_id(&a, &reject(2)), reject_id(&a, &reject(3)));
         let text = format!(
             "KO,2024-01-02,1,{first},\"why\"\n{{\"reject_id\":\"{second}\"}} rj-x {ID_PREFIX}{a}-zz\n"
@@ -126,11 +128,24 @@ mod tests {
             text.as_bytes().chunks(pieces).for_each(|piece| search.search_piece(piece));
             assert_eq!(search.ids, BTreeSet::from([first.clone(), second.clone()]), "in pieces of {pieces}");
         }
-        let mut log = vec![run(&a, 2, &[]), run(&b, 0, std::slice::from_ref(&first))];
-        let open = OpenRejects::from_manifests(log.iter());
+        let log = [run(&a, 2, &[]), run(&b, 0, std::slice::from_ref(&first))];
+        let stored = |manifest: &RunManifest| StoredManifest {
+            sequence: 1,
+            stored_at: DateTime::UNIX_EPOCH,
+            manifest: manifest.clone(),
+        };
+        let mut runs = Runs { manifests: log.iter().map(stored).collect(), ..Runs::default() };
+        let open = OpenRejects::from_runs(&runs);
         assert!(!open.is_open(&a, &first) && open.is_open(&a, &second));
         assert_eq!((open.count_open("eod"), open.count_open("other")), (1, 0));
-        log.push(RunManifest { format: "undo".to_owned(), files: vec![b.clone()], ..run(&u, 0, &[]) });
-        assert_eq!(OpenRejects::from_manifests(log.iter()).count_open("eod"), 2);
+        let change = RunChange {
+            run: b,
+            new_state: RunVisibility::Excluded,
+            reason: String::new(),
+            at: DateTime::UNIX_EPOCH,
+            operator: "ann".to_owned(),
+        };
+        runs.states.add(change_id(&change), change);
+        assert_eq!(OpenRejects::from_runs(&runs).count_open("eod"), 2);
     }
 }

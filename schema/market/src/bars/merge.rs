@@ -15,9 +15,7 @@ impl Bars {
 
     /// Merges any number of sets of bars into one set, with the same result as repeated calls of [`Bars::merge`].
     pub fn merge_all(mut parts: Vec<Self>) -> Result<Self, BarsError> {
-        let follows = |parts: &[Self]| parts[0].day.last() < parts[1].day.first();
-        let is_sorted = |part: &Self| part.day.is_sorted_by(|before, day| before < day);
-        if parts.windows(2).all(follows) && parts.iter().all(is_sorted) {
+        if are_in_order(&parts) {
             return parts.into_iter().try_fold(Self::default(), Self::append)?.into_canonical();
         }
         let scale = parts.iter().map(|part| part.scale).max().unwrap_or_default();
@@ -45,8 +43,7 @@ impl Bars {
     /// Merges any number of sets of bars. Also returns the replaced bars. For each part that has replaced bars, one set
     /// with these bars is returned.
     pub fn merge_keeping_superseded(parts: Vec<Self>) -> Result<(Self, Vec<Self>), BarsError> {
-        let follows = |parts: &[Self]| parts[0].day.last() < parts[1].day.first();
-        if parts.windows(2).all(follows) {
+        if are_in_order(&parts) {
             return Ok((Self::merge_all(parts)?, Vec::new()));
         }
         let merged = Self::merge_all(parts.clone())?;
@@ -126,4 +123,11 @@ impl Bars {
     fn has_multiples_only(&self, divisor: i64) -> bool {
         self.prices().into_iter().flatten().all(|value| *value == MISSING || value % divisor == 0)
     }
+}
+
+/// True if each set is sorted by day, and begins after the previous set. No day then occurs twice.
+fn are_in_order(parts: &[Bars]) -> bool {
+    let follows = |parts: &[Bars]| parts[0].day.last() < parts[1].day.first();
+    let is_sorted = |part: &Bars| part.day.is_sorted_by(|before, day| before < day);
+    parts.windows(2).all(follows) && parts.iter().all(is_sorted)
 }

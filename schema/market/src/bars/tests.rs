@@ -57,6 +57,25 @@ proptest! {
     }
 
     #[test]
+    fn a_merge_loses_no_version_of_a_day(parts in prop::collection::vec(bars(), 0..4)) {
+        // Each set is a record batch, whose versions differ from those of other batches.
+        let batch = |(number, mut bars): (usize, Bars)| {
+            for version in &mut bars.versions {
+                version.frame = [u8::try_from(number).unwrap(); 16];
+            }
+            bars
+        };
+        let parts: Vec<Bars> = parts.into_iter().enumerate().map(batch).collect();
+        let days = |sets: &[Bars]| {
+            let of_set = |bars: &Bars| (0..bars.len()).map(|index| (bars.day[index], bars.version_of(index).frame)).collect::<Vec<_>>();
+            sets.iter().flat_map(of_set).collect::<std::collections::BTreeSet<_>>()
+        };
+        let (merged, superseded) = Bars::merge_keeping_superseded(parts.clone()).unwrap();
+        prop_assert_eq!(&merged, &Bars::merge_all(parts.clone()).unwrap());
+        prop_assert_eq!(days(&[&[merged][..], &superseded].concat()), days(&parts));
+    }
+
+    #[test]
     fn years_part_bars_and_lose_none(bars in bars(), stretch in 1i32..400) {
         let mut bars = sorted(bars);
         bars.day.iter_mut().for_each(|day| *day = 730_000 + (*day - 730_000) * stretch);
