@@ -463,3 +463,50 @@ async fn a_retraction_without_effect_is_reported() -> Result<()> {
     assert!(mistyped.code == 2 && mistyped.stderr.contains(&format!("perhaps {run}")), "{}", mistyped.stderr);
     Ok(())
 }
+
+/// `projector explain` names the runs whose observations do not count, and what they would change.
+#[tokio::test]
+async fn an_explanation_names_hidden_runs() -> Result<()> {
+    let app = TestApp::start().await?;
+    let file = |close: u32| [("prices.csv", format!("symbol,date,close\nKO,2024-03-14,{close}\n"))];
+    load(&app, "a", &file(60)).await?;
+    let run = load(&app, "b", &file(66)).await?;
+    undo(&app, &run, &["--reason", "wrong file", "--operator", "ann"]).await?;
+    app.catch_up().await?;
+    let explained = app.projector(&["explain", "KO", "price", "--json"]).await?.success()?.json()?;
+    let hidden = &explained["hidden_runs"][0];
+    assert_eq!((&hidden["run"], &hidden["state"]), (&json!(run), &json!("excluded")), "{explained}");
+    assert_eq!(hidden["would_change"], json!([{ "metric": "price", "value": "66" }]));
+    let text = app.projector(&["explain", "KO", "price"]).await?.success()?.stdout;
+    assert!(text.contains("by ann (wrong file)") && text.contains("with it, price would be 66"), "{text}");
+    Ok(())
+}
+
+/// A generation without a run has the tables of a log that never had the run, also after later loads.
+#[tokio::test]
+async fn a_generation_can_leave_out_a_run() -> Result<()> {
+    let app = TestApp::start().await?;
+    let file = |close: u32| {
+        [("prices.csv", format!("symbol,date,close\nKO,2024-03-14,{close}\nPEP,2024-03-14,9\n"))]
+    };
+    load(&app, "a", &file(60)).await?;
+    app.catch_up().await?;
+    let before: String =
+        app.sql_value("select jsonb_agg(to_jsonb(q) order by symbol)::text from read_g1.quotes q").await?;
+    let run = load(&app, "b", &file(66)).await?;
+    app.catch_up().await?;
+    let unknown = app.projector(&["rebuild", "--without", "nothing"]).await?;
+    assert!(unknown.code != 0 && unknown.stderr.contains("no such run"), "{}", unknown.stderr);
+    app.projector(&["rebuild", "--without", &run, "--json"]).await?.success()?;
+    // The state of the run is fixed: events of the log do not make it visible.
+    undo(&app, &run, &[]).await?;
+    app.ingest(&["release", &run]).await?.success()?;
+    app.catch_up().await?;
+    let generations: i32 = app.sql_value("select max(id) from control.generations").await?;
+    let quotes =
+        format!("select jsonb_agg(to_jsonb(q) order by symbol)::text from read_g{generations}.quotes q");
+    assert_eq!(app.sql_value::<String>(&quotes).await?, before);
+    let served: String = app.sql_value("select price::text from read_g1.quotes where symbol = 'KO'").await?;
+    assert!(served.starts_with("66"), "{served}");
+    Ok(())
+}

@@ -28,6 +28,7 @@ use crate::quarantine::run_quarantine;
 use crate::report::lists;
 use crate::review::audit::{AuditArgs, audit_served};
 use crate::review::explain::{ExplainRequest, explain_security};
+use crate::review::hidden_runs::{SecurityExplanation, find_hidden_runs};
 use crate::review::{diff, effect, quality};
 use crate::settings::{DatabaseArgs, LIVE_FACTS, ProjectorSettings};
 use crate::{policy, report};
@@ -152,6 +153,9 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
             );
             let request = ExplainRequest { metric, session: date, generation, known_at };
             let found = explain_security(&mut client, &symbol, &request).await?;
+            let current = request.generation.is_none() && request.known_at.is_none();
+            let hidden_runs = if current { find_hidden_runs(&mut client, &found).await? } else { Vec::new() };
+            let found = SecurityExplanation { explanation: found, hidden_runs };
             report::print_result(output.json, &found, report::print_explanation)?;
         }
         Command::Promote { args, output } => {

@@ -37,6 +37,9 @@ const SERVED: &str = include_str!("../../queries/generation_active.sql");
 const ORIGIN: &str = include_str!("../../queries/generation_origin.sql");
 const DESCRIBE: &str = include_str!("../../queries/generation_describe.sql");
 const PROGRESS: &str = include_str!("../../queries/generation_progress.sql");
+const EXCLUDE_RUNS: &str = include_str!("../../queries/run_changes_exclude.sql");
+/// Runs of the live facts.
+const KNOWN_RUNS: &str = "select distinct run from facts.runs where run = any ($1)";
 const FINISH: &str = include_str!("../../queries/generation_finish.sql");
 const LOCK: &str = include_str!("../../queries/fact_set_lock.sql");
 const CLEAR_DIRTY: &str = include_str!("../../queries/dirty_clear.sql");
@@ -106,6 +109,10 @@ async fn find_conflicting_setting(
     let RequestedInputs { rules, until: asked_until, as_of, policy, .. } = requested;
     let others = [
         ("--from", args.from == FactSource::Log && generation.fact_set == LIVE_FACTS),
+        (
+            "--without",
+            !args.without.is_empty() && excluded_runs(client, &generation).await? != sorted(&args.without),
+        ),
         ("end of the log (--until-seq, --until-time)", asked_until.is_some() && *asked_until != until),
         ("--as-of", as_of.is_some() && *as_of != generation.as_of),
         ("--only", !args.only.is_empty() && only.as_ref() != Some(&args.only)),
@@ -113,6 +120,19 @@ async fn find_conflicting_setting(
         ("--rule", (!args.rules.is_empty() || args.known_at.is_some()) && *rules != generation.rules),
     ];
     Ok(others.into_iter().find(|(_, differs)| *differs).map(|(setting, _)| setting))
+}
+
+/// Runs that are excluded from the fact set of a generation for good.
+async fn excluded_runs(client: &Client, generation: &Generation) -> anyhow::Result<Vec<String>> {
+    let query =
+        format!("select run from {}.run_changes where sequence = 0 order by run", generation.fact_set);
+    Ok(client.query(&query, &[]).await?.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
+}
+
+fn sorted(runs: &[String]) -> Vec<String> {
+    let mut sorted = runs.to_vec();
+    sorted.sort_unstable();
+    sorted
 }
 
 fn check_table_names(only: &[String]) -> anyhow::Result<()> {
@@ -138,6 +158,7 @@ async fn create_building(
         create_fact_set(&transaction, &fact_set).await?;
         let query = "update control.fact_sets set until_sequence = $2 where name = $1";
         transaction.execute(query, &[&fact_set, &until]).await?;
+        exclude_runs(&transaction, &fact_set, &args.without).await?;
     }
     create_generation(&transaction, id, &fact_set, "building", METHOD_VERSION, &benchmark).await?;
     let only = (!args.only.is_empty()).then_some(&args.only);
@@ -149,6 +170,18 @@ async fn create_building(
     failpoint!("rebuild.created");
     tracing::info!(generation = id.0, fact_set, rules = version, "building");
     Ok(id)
+}
+
+/// Excludes runs from a new fact set. The state at sequence 0 is fixed, so events of the log do not change it.
+async fn exclude_runs(transaction: &Transaction<'_>, fact_set: &str, runs: &[String]) -> anyhow::Result<()> {
+    let known = transaction.query(KNOWN_RUNS, &[&runs]).await?;
+    let known = known.iter().map(|row| row.try_get(0)).collect::<Result<BTreeSet<String>, _>>()?;
+    if let Some(unknown) = runs.iter().find(|run| !known.contains(*run)) {
+        bail!("cannot leave out run {unknown}: the log has no such run; see ingest runs");
+    }
+    let exclude = EXCLUDE_RUNS.replace("{facts}", fact_set);
+    transaction.execute(&exclude, &[&runs]).await?;
+    Ok(())
 }
 
 async fn warn_of_served_rules(client: &Client, requested: &Rules) -> anyhow::Result<()> {

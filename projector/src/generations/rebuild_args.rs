@@ -44,6 +44,10 @@ pub struct RebuildArgs {
     /// frozen (implies --from log)
     #[arg(long, value_name = "TIME")]
     pub until_time: Option<DateTime<Utc>>,
+    /// Leave out these runs, as if they had never been loaded; `ingest runs` lists the run ids. Later events of the log
+    /// do not make them visible in the new generation (implies --from log)
+    #[arg(long, value_name = "RUN", num_args = 1..)]
+    pub without: Vec<String>,
     /// Fixed market date of the new generation; default: the newest session
     #[arg(long, value_name = "DATE")]
     pub as_of: Option<NaiveDate>,
@@ -123,7 +127,7 @@ impl RequestedInputs {
 
     /// `true` if the generation has a separate fact set, to which the log is applied again.
     pub(crate) fn applies_log(&self, args: &RebuildArgs) -> bool {
-        args.from == FactSource::Log || self.until.is_some()
+        args.from == FactSource::Log || self.until.is_some() || !args.without.is_empty()
     }
 }
 

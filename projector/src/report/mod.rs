@@ -3,7 +3,7 @@
 pub mod lists;
 
 use market::event::Kind;
-use market::metrics::{ExplainedDecision, ExplainedObservation, Explanation};
+use market::metrics::{ExplainedDecision, ExplainedObservation};
 use market::row::{QuarantineReason, Quarantined};
 use market::symbol::Symbol;
 use serde::Serialize;
@@ -12,6 +12,7 @@ use telemetry::{counted, outln};
 use crate::generations::promote::Switchover;
 use crate::policy::PolicyChange;
 use crate::review::audit::{AuditFinding, AuditReport, FindingExample, SourceAgreement};
+use crate::review::hidden_runs::{ChangedMetric, HiddenRun, RunStateChange, SecurityExplanation};
 
 /// Maximum number of securities that are listed for a policy change. If more changed, `…` follows them.
 const MAX_NAMED_SECURITIES: usize = 12;
@@ -94,7 +95,8 @@ pub fn print_policy_change(change: &PolicyChange) {
 }
 
 /// Prints the result of `projector explain`.
-pub fn print_explanation(explanation: &Explanation) {
+pub fn print_explanation(found: &SecurityExplanation) {
+    let SecurityExplanation { explanation, hidden_runs } = found;
     outln!("{} as of {}, rules {}", explanation.symbol, explanation.as_of, explanation.method_version);
     for metric in &explanation.metrics {
         outln!("\n{} = {}", metric.metric, metric.value.as_deref().unwrap_or("null"));
@@ -127,6 +129,19 @@ pub fn print_explanation(explanation: &Explanation) {
     }
     if !explanation.flags.is_empty() {
         outln!("\nflags: {}", explanation.flags.join(", "));
+    }
+    if !hidden_runs.is_empty() {
+        outln!("\nnot visible:");
+        hidden_runs.iter().for_each(print_hidden_run);
+    }
+}
+
+fn print_hidden_run(hidden: &HiddenRun) {
+    let RunStateChange { run, state, reason, at, operator } = &hidden.change;
+    let reason = if reason.is_empty() { String::new() } else { format!(" ({reason})") };
+    outln!("    run {run}: {state} since {} by {operator}{reason}", at.format("%Y-%m-%d %H:%M UTC"));
+    for ChangedMetric { metric, value } in &hidden.would_change {
+        outln!("        with it, {metric} would be {}", value.as_deref().unwrap_or("null"));
     }
 }
 

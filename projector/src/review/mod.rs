@@ -5,6 +5,7 @@ pub mod audit;
 pub mod diff;
 pub mod effect;
 pub mod explain;
+pub mod hidden_runs;
 pub(crate) mod html_page;
 pub mod quality;
 pub(crate) mod security;

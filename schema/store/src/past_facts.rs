@@ -218,6 +218,11 @@ impl FactHistory {
         Ok(rows)
     }
 
+    /// Runs with loaded observations that do not count now.
+    pub fn hidden_runs(&self) -> Vec<String> {
+        self.owners.hidden_runs(&self.states)
+    }
+
     /// Log sequences at which the loaded records may have changed: those of their record batches, and of changes of
     /// the state of their runs. Record batches of prices are left out.
     pub fn record_sequences(&self) -> Vec<i64> {

@@ -184,6 +184,19 @@ impl BatchOwners {
         states.is_visible(&place.run, view) || self.listed.get(batch).into_iter().flatten().any(is_listed)
     }
 
+    /// Runs of the batches that do not count now.
+    pub fn hidden_runs(&self, states: &RunStates) -> Vec<String> {
+        let newest = View::newest();
+        let hidden = self.places.iter().filter(|(batch, _)| !self.is_visible(batch, states, &newest));
+        let runs: BTreeSet<&str> = hidden
+            .flat_map(|(batch, place)| {
+                let listed = self.listed.get(batch).into_iter().flatten().map(|(run, _)| run.as_str());
+                std::iter::once(&*place.run).chain(listed)
+            })
+            .collect();
+        runs.into_iter().map(str::to_owned).collect()
+    }
+
     /// Log sequences at which the visibility of a batch may have changed since it was published.
     pub fn change_sequences(&self, batch: &BatchId, states: &RunStates) -> BTreeSet<i64> {
         let listed = self.listed.get(batch).into_iter().flatten();
