@@ -79,6 +79,8 @@ async fn a_load_ends_with_the_figures_that_a_new_source_replaces() -> Result<()>
     })
     .await?;
     let new = [prices("KO", "55", LAST), prices("PEP", "40", LAST)].concat();
+    let options = ["--observed-at", "2024-06-21T00:00:00Z", "--dry-run"];
+    let tried = load(&app, "vendor", "vendor.ndjson", &new, &options).await?;
     let summary =
         load(&app, "vendor", "vendor.ndjson", &new, &["--observed-at", "2024-06-21T00:00:00Z"]).await?;
     let effect = &summary["effect"];
@@ -92,6 +94,10 @@ async fn a_load_ends_with_the_figures_that_a_new_source_replaces() -> Result<()>
         }]),
         "{summary}"
     );
+    // A dry run reports the same effect.
+    for part in ["replaced", "as_of", "compared", "changed", "quarantined", "flags", "tables", "summary"] {
+        assert_eq!(tried["effect"][part], effect[part], "{part}");
+    }
     // The second source has the same closes of PEP, so no figure of PEP changes.
     assert_eq!((&effect["compared"], &effect["changed"]), (&json!(2), &json!(1)));
     let moved = &topic(effect, "prices")?["first"];

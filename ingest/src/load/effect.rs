@@ -3,6 +3,7 @@
 //! Only the projector accesses Postgres. Ingest therefore runs the program `projector`, or names the command to run.
 
 use std::fmt::{Display, Formatter};
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -22,7 +23,7 @@ pub struct LoadEffect {
     /// Command that prints the effect.
     #[serde(rename = "effect_command")]
     command: String,
-    /// Output of `projector audit --since RUN --json`. Absent if the projector gave no output, or if the summary is
+    /// Output of `projector audit --since RUN --json`, or of the same report about a dry run. Absent if the projector gave no output, or if the summary is
     /// text.
     #[serde(rename = "effect", skip_serializing_if = "Option::is_none")]
     json: Option<Box<RawValue>>,
@@ -36,7 +37,27 @@ impl LoadEffect {
     /// Measures the effect of a run. `args` sets the output format and the maximum wait.
     pub(crate) async fn measure(run: &str, args: &LoadArgs, settings: &StreamSettings) -> Self {
         let command = format!("projector audit --since {run}");
-        let output = ask_projector(run, args, settings).await;
+        let output = ask_projector(["--since", run], args, settings).await;
+        Self::new(command, output, args)
+    }
+
+    /// Measures the effect that the load of a candidate file would have; `None` if the projector gave no output.
+    pub(crate) async fn measure_candidate(
+        candidate: &Path,
+        args: &LoadArgs,
+        settings: &StreamSettings,
+    ) -> Option<Self> {
+        let path = candidate.to_str()?;
+        let output = ask_projector(["--candidate", path], args, settings).await?;
+        Some(Self::new("ingest load --dry-run".to_owned(), Some(output), args))
+    }
+
+    /// True if the projector can be asked.
+    pub(crate) fn is_available(args: &LoadArgs) -> bool {
+        find_projector(args).is_some()
+    }
+
+    fn new(command: String, output: Option<String>, args: &LoadArgs) -> Self {
         match args.json {
             // Joins the indented lines of the JSON output to one line. JSON strings contain no line breaks.
             true => {
@@ -58,20 +79,23 @@ impl Display for LoadEffect {
     }
 }
 
-/// Runs `projector audit` and returns its output. `None` if the program cannot run, fails, or exceeds the maximum wait.
-async fn ask_projector(run: &str, args: &LoadArgs, settings: &StreamSettings) -> Option<String> {
+/// Program `projector` in the folder of `ingest`; `None` without it, without a database URL, or if the summary must not
+/// wait.
+fn find_projector(args: &LoadArgs) -> Option<PathBuf> {
     #[expect(clippy::disallowed_methods, reason = "the variables belong to the projector, not to ingest")]
     let is_set = |name: &str| std::env::var_os(name).is_some_and(|url| !url.is_empty());
     if args.effect_wait == 0 || !DATABASES.into_iter().any(is_set) {
         return None;
     }
-    // `projector` is expected in the same folder as `ingest`.
     let program = std::env::current_exe().ok()?.with_file_name("projector");
-    if !program.is_file() {
-        return None;
-    }
-    let mut command = Command::new(program);
-    command.args(["audit", "--since", run, "--limit", "5", "--wait", &args.effect_wait.to_string()]);
+    program.is_file().then_some(program)
+}
+
+/// Runs `projector audit` and returns its output. `None` if the program cannot run, fails, or exceeds the maximum wait.
+async fn ask_projector(report: [&str; 2], args: &LoadArgs, settings: &StreamSettings) -> Option<String> {
+    let mut command = Command::new(find_projector(args)?);
+    command.arg("audit").args(report);
+    command.args(["--limit", "5", "--wait", &args.effect_wait.to_string()]);
     command.args(["--nats-url", &settings.nats_url, "--nats-stream", &settings.nats_stream]);
     command.args(["--nats-subject-prefix", &settings.nats_subject_prefix]);
     command.args(args.json.then_some("--json"));

@@ -1,5 +1,6 @@
 //! Errors that end a load, or another command that publishes a run.
 
+use event_log::archive::ArchiveError;
 use event_log::record_batch::BatchError;
 
 use crate::log::publisher::PublishFailure;
@@ -25,6 +26,8 @@ pub enum LoadError {
     Command(#[from] clap::Error),
     #[error("a task of the load ended unexpectedly: {0}")]
     Task(#[source] tokio::task::JoinError),
+    #[error("cannot write the rows of the dry run for the projector: {0}")]
+    Candidate(#[from] ArchiveError),
     #[error("cannot encode a record batch: {0}")]
     Encode(#[from] BatchError),
 }

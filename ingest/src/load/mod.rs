@@ -20,6 +20,7 @@ use crate::source::feed_files;
 use crate::source::standard_input::StandardInput;
 
 pub(crate) mod args;
+mod candidate;
 pub(crate) mod effect;
 pub mod error;
 pub mod file_report;

@@ -20,6 +20,8 @@ use crate::batch::load_stats::LoadStats;
 use crate::clock::now;
 use crate::format::ReaderOptions;
 use crate::load::args::LoadArgs;
+use crate::load::candidate::CandidateFile;
+use crate::load::effect::LoadEffect;
 use crate::load::error::LoadError;
 use crate::load::file_report::FileReport;
 use crate::load::input::LoadInput;
@@ -96,12 +98,24 @@ impl<'a> LoadRun<'a> {
             }
         };
         let mut batches = 0;
-        let count = async |_: &LoadInput, _| {
+        let mut candidate = match LoadEffect::is_available(self.args) {
+            true => Some(CandidateFile::create(&self.args.source, &self.id)?),
+            false => None,
+        };
+        let take_batch = async |input: &LoadInput, batch: EncodedBatch| {
             batches += 1;
-            Ok(())
+            match &mut candidate {
+                Some(candidate) => Ok(candidate.add_batch(&input.digest, &input.file.label, batch)?),
+                None => Ok(()),
+            }
         };
         let LoadedInputs { total, holdings, .. } =
-            self.read_inputs(self.producer.observed_at, summary, count).await?;
+            self.read_inputs(self.producer.observed_at, summary, take_batch).await?;
+        if let Some(mut candidate) = candidate
+            && let Some(path) = candidate.finish()?
+        {
+            summary.effect = LoadEffect::measure_candidate(path, self.args, settings).await;
+        }
         summary.frames = batches + holdings.into_record_batches().len() as u64;
         let needs_log = !total.retractions.is_empty() || !total.missing_currencies.is_empty();
         let log = match &before {

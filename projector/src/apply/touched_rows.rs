@@ -38,9 +38,27 @@ impl TouchedRows {
             false => Ok::<(), ApplyError>(()),
         })
         .await?;
+        touched.with_moved_records(transaction, &ids).await
+    }
+
+    /// Finds the rows of `batches`, which the log does not contain.
+    pub(crate) async fn of_batches(
+        transaction: &Transaction<'_>,
+        batches: &[RecordBatch],
+    ) -> Result<Self, ApplyError> {
+        let (mut touched, mut ids) = (Self::default(), BTreeMap::new());
+        batches.iter().try_for_each(|batch| touched.add(batch, &mut ids))?;
+        touched.with_moved_records(transaction, &ids).await
+    }
+
+    async fn with_moved_records(
+        mut self,
+        transaction: &Transaction<'_>,
+        ids: &BTreeMap<i64, RecordsKey>,
+    ) -> Result<Self, ApplyError> {
         // If a vendor corrected the symbol of a record, the record is stored under each of its symbols.
-        touched.records.extend(rows_of_ids(transaction, &ids).await?);
-        Ok(touched)
+        self.records.extend(rows_of_ids(transaction, ids).await?);
+        Ok(self)
     }
 
     /// Adds the rows of a batch. `ids` gets the digests of the vendors' record ids.

@@ -221,8 +221,12 @@ async fn check_health(args: HealthArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn run_audit(database: &DatabaseArgs, args: &AuditArgs) -> anyhow::Result<ExitCode> {
-    if let Some(run) = &args.since {
-        let found = effect::measure_effect(database, args, run).await?;
+    let target = match (&args.since, &args.candidate) {
+        (Some(run), _) => Some(effect::EffectTarget::Run(run)),
+        (None, candidate) => candidate.as_deref().map(effect::EffectTarget::Candidate),
+    };
+    if let Some(target) = target {
+        let found = effect::measure_effect(database, args, target).await?;
         report::print_result(args.json, &found, |found| effect::print_effect(found, args.limit))?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -47,6 +47,7 @@ pub struct ChangedMetric {
 /// Run with observations of a security that do not count.
 #[derive(Debug, Serialize)]
 pub struct HiddenRun {
+    /// Last change of the run's state.
     #[serde(flatten)]
     pub change: RunStateChange,
     /// Metrics of the explanation that would change if the run were visible.
@@ -56,6 +57,7 @@ pub struct HiddenRun {
 /// Explanation of a security, and the hidden runs that could change it.
 #[derive(Debug, Serialize)]
 pub struct SecurityExplanation {
+    /// Explanation of the current figures.
     #[serde(flatten)]
     pub explanation: Explanation,
     /// Runs that are held or excluded and have observations of the security.

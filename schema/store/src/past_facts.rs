@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use chrono::NaiveDate;
 use codec::bars::{PackedBars, PackedBarsError};
-use codec::records::{self, PackedRecordsError, RecordSet};
+use codec::records::{self, PackedRecordsError, RawObservation, RecordSet};
 use market::bars::Bars;
 use market::event::{Kind, Security};
 use market::history::{DividendFeeds, History, Observation, SourcePolicy};
@@ -218,6 +218,37 @@ impl FactHistory {
         Ok(rows)
     }
 
+    /// Adds a record batch that the log does not contain, as one of a visible run.
+    pub fn add_batch(&mut self, batch: BatchId, run: &str) {
+        self.owners.add_place(batch, LoggedBatch { sequence: 0, has_prices: false, run: run.into() });
+    }
+
+    /// Adds observations of a row.
+    ///
+    /// # Errors
+    /// The observations cannot be packed.
+    pub fn add_records(
+        &mut self,
+        key: RecordsKey,
+        observations: Vec<RawObservation>,
+    ) -> Result<(), FactsError> {
+        let packed = RecordSet::new(key.1, observations).pack();
+        let packed = packed.map_err(|source| FactsError::Packed { symbol: key.0.clone(), source })?;
+        self.records.entry(key).or_default().superseded.push(packed);
+        Ok(())
+    }
+
+    /// Adds bars of a row.
+    ///
+    /// # Errors
+    /// The bars cannot be packed.
+    pub fn add_bars(&mut self, key: BarsKey, bars: Bars) -> Result<(), FactsError> {
+        let packed = Bars::merge_all(vec![bars]).map_err(Into::into).and_then(|bars| PackedBars::pack(&bars));
+        let packed = packed.map_err(damaged_bars(&key.0))?;
+        self.bars.entry(key).or_default().superseded.push(packed);
+        Ok(())
+    }
+
     /// Runs with loaded observations that do not count now.
     pub fn hidden_runs(&self) -> Vec<String> {
         self.owners.hidden_runs(&self.states)
@@ -262,13 +293,13 @@ impl FactHistory {
                         stored.owners.add_listing(batch, row.try_get("symbol")?, row.try_get("number")?);
                     }
                 }
-                part => stored.add_bars(part, row)?,
+                part => stored.read_bars(part, row)?,
             }
         }
         Ok(stored)
     }
 
-    fn add_bars(&mut self, part: &str, row: &Row) -> Result<(), FactsError> {
+    fn read_bars(&mut self, part: &str, row: &Row) -> Result<(), FactsError> {
         let (symbol, source, year): (String, String, i32) =
             (row.try_get("symbol")?, row.try_get("source")?, row.try_get("year")?);
         let packed: &[u8] = row.try_get("packed")?;

@@ -34,6 +34,9 @@ pub struct AuditArgs {
     /// lists the run ids
     #[arg(long, value_name = "RUN", group = "report")]
     pub since: Option<String>,
+    /// Report on the effect that a load would have. FILE has the rows of `ingest load --dry-run`, which passes it
+    #[arg(long, value_name = "FILE", group = "report", hide = true)]
+    pub candidate: Option<PathBuf>,
     /// Report on the sources: coverage, freshness, agreement with adjusted closes, interpretation of dividend rows (for
     /// example as duplicates), and conflicts between sources
     #[arg(long, group = "report")]

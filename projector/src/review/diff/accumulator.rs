@@ -33,7 +33,7 @@ pub struct TableDiff {
 }
 
 /// Differences between two versions of the read tables, with a summary of the largest ones.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub struct Differences {
     /// Summary: the largest differences of each topic.
     #[serde(rename = "summary")]

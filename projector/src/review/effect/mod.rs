@@ -1,8 +1,9 @@
-//! `projector audit --since RUN`: differences between the figures without a run and with it.
+//! `projector audit --since RUN` and `ingest load --dry-run`: differences between the figures without a run and with it.
 //!
 //! Both sides are views of the same log: all visible runs without this run, and with it. A run that is held or excluded
 //! is compared as if it were visible.
 
+mod candidate;
 mod comparison;
 mod html;
 mod market_inputs;
@@ -14,9 +15,10 @@ mod side;
 mod text;
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use anyhow::Context;
-use event_log::record_batch::BatchId;
+use event_log::record_batch::{BatchId, RecordBatch};
 use event_log::stream::StreamSettings;
 use store::db;
 use store::view::{BatchOwners, RunStates, View};
@@ -28,9 +30,11 @@ use crate::review::audit::AuditArgs;
 use crate::review::diff::{CsvDifferences, DifferenceSink, HTML_ROWS};
 use crate::review::html_page::HtmlFile;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
+use candidate::read_candidate;
 use comparison::EffectComparison;
 use market_inputs::MarketInputs;
 use position::{RunPosition, wait_until_served};
+use result::FoundEffect;
 use side::SideRows;
 
 pub use replacement::SourceReplacement;
@@ -39,11 +43,20 @@ pub use text::print_effect;
 
 const ACTIVE: &str = include_str!("../../../queries/generation_active.sql");
 
-/// Measures the effect of a run.
+/// Rows whose effect is measured.
+#[derive(Debug, Clone, Copy)]
+pub enum EffectTarget<'a> {
+    /// Rows of a run in the log.
+    Run(&'a str),
+    /// Rows of a dry run, in the file that `ingest load --dry-run` wrote.
+    Candidate(&'a Path),
+}
+
+/// Measures the effect of a run, or of a dry run.
 pub async fn measure_effect(
     database: &DatabaseArgs,
     args: &AuditArgs,
-    run: &str,
+    target: EffectTarget<'_>,
 ) -> anyhow::Result<RunEffect> {
     let page = args.html.as_deref().map(HtmlFile::create).transpose()?;
     let mut files: Vec<Box<dyn DifferenceSink>> = Vec::new();
@@ -54,41 +67,91 @@ pub async fn measure_effect(
     let mut client = db::connect(&database.review_config(LIVE_FACTS)?).await?;
     let generation = Generation::from_row(&client.query_one(ACTIVE, &[]).await?)?;
     generation.set_session_search_path(&client).await?;
-    wait_until_served(&client, &generation, run, args.wait).await?;
+    if let EffectTarget::Run(run) = target {
+        wait_until_served(&client, &generation, run, args.wait).await?;
+    }
     let transaction = begin_snapshot(&mut client).await?;
-    let position = RunPosition::load(&transaction, &generation, run).await?;
-    let first = position.first.context("the run is not in the served tables")?;
-    anyhow::ensure!(
-        position.is_current(),
-        "cannot compare run {run}: the served tables changed at the same time\nrun the command again"
-    );
     let (_, policy) = load_last_inputs(&transaction).await?;
-    let newest = match (args.as_loaded, position.last) {
-        (true, Some(last)) => View::at(last),
-        _ => View::newest(),
+    let compared = match target {
+        EffectTarget::Run(run) => ComparedRun::load(&transaction, &generation, args, run).await?,
+        EffectTarget::Candidate(path) => ComparedRun::load_candidate(&transaction, &generation, path).await?,
     };
-    let views = [newest.clone().without_run(run), newest.with_run(run)];
-    let touched = find_touched_rows(&transaction, &args.stream, run, &views).await?;
-    let [without, with] = views.each_ref();
-    let rows = SideRows::load(&transaction, &generation.fact_set, &touched, [without, with]).await?;
+    let ComparedRun { mut effect, touched, candidate, views: [without, with] } = compared;
+    let views = [&without, &with];
+    let rows = SideRows::load(&transaction, &generation.fact_set, &touched, &candidate, views).await?;
     let market = async |side| MarketInputs::load(&transaction, &generation, &policy, &touched, side).await;
     let markets = [market(&rows[0]).await?, market(&rows[1]).await?];
     let comparison =
         EffectComparison { generation: &generation, policy: &policy, touched: &touched, rows, markets };
-    let found = comparison.compare(&transaction, keep, files).await?;
-    let effect = RunEffect {
-        run: run.to_owned(),
-        complete: position.is_complete(),
-        source: position.source,
-        generation: generation.id,
-        first_message: first,
-        last_message: position.served,
-        found,
-    };
+    effect.found = comparison.compare(&transaction, keep, files).await?;
     if let Some(page) = page {
         html::write_page(page, &effect)?;
     }
     Ok(effect.truncated(args.limit))
+}
+
+/// Run to compare: the two views, and the rows that differ between them.
+struct ComparedRun {
+    /// Effect without the comparison.
+    effect: RunEffect,
+    touched: TouchedRows,
+    /// Record batches of a dry run.
+    candidate: Vec<RecordBatch>,
+    views: [View; 2],
+}
+
+impl ComparedRun {
+    async fn load(
+        transaction: &Transaction<'_>,
+        generation: &Generation,
+        args: &AuditArgs,
+        run: &str,
+    ) -> anyhow::Result<Self> {
+        let position = RunPosition::load(transaction, generation, run).await?;
+        let first = position.first.context("the run is not in the served tables")?;
+        anyhow::ensure!(
+            position.is_current(),
+            "cannot compare run {run}: the served tables changed at the same time\nrun the command again"
+        );
+        let newest = match (args.as_loaded, position.last) {
+            (true, Some(last)) => View::at(last),
+            _ => View::newest(),
+        };
+        let views = [newest.clone().without_run(run), newest.with_run(run)];
+        let touched = find_touched_rows(transaction, &args.stream, run, &views).await?;
+        let effect = RunEffect {
+            run: run.to_owned(),
+            complete: position.is_complete(),
+            source: position.source,
+            generation: generation.id,
+            first_message: Some(first),
+            last_message: position.served,
+            found: FoundEffect::default(),
+        };
+        Ok(Self { effect, touched, candidate: Vec::new(), views })
+    }
+
+    async fn load_candidate(
+        transaction: &Transaction<'_>,
+        generation: &Generation,
+        path: &Path,
+    ) -> anyhow::Result<Self> {
+        let candidate = read_candidate(transaction, path).await?;
+        let touched = TouchedRows::of_batches(transaction, &candidate).await?;
+        let first = candidate.first();
+        let run = first.map(|batch| batch.run.clone()).unwrap_or_default();
+        let views = [View::newest().without_run(&run), View::newest()];
+        let effect = RunEffect {
+            run,
+            complete: true,
+            source: first.map(|batch| batch.source.clone()),
+            generation: generation.id,
+            first_message: None,
+            last_message: RunPosition::load(transaction, generation, "").await?.served,
+            found: FoundEffect::default(),
+        };
+        Ok(Self { effect, touched, candidate, views })
+    }
 }
 
 /// Rows that contain rows of the batches whose visibility differs between two views.

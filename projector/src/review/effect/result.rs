@@ -26,8 +26,8 @@ pub struct RunEffect {
     pub complete: bool,
     /// Served generation.
     pub generation: GenerationId,
-    /// Log sequence of the run's first message.
-    pub first_message: i64,
+    /// Log sequence of the run's first message; null for a dry run.
+    pub first_message: Option<i64>,
     /// Sequence of the last log message that the served tables contain.
     pub last_message: i64,
     #[serde(flatten)]
@@ -36,7 +36,7 @@ pub struct RunEffect {
 
 /// Effect of a run on the affected securities. A security is affected if an input of its derivation changed, even if
 /// its rows are equal.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct FoundEffect {
     /// Market date before the run, and current market date. Each is null if no session is known.
     pub(super) as_of: [Option<NaiveDate>; 2],

@@ -1,9 +1,11 @@
 //! Facts of one side of a comparison: the current facts, in which the rows that a run touched have their content of a
 //! view.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use codec::records::RawObservation;
+use event_log::record_batch::{Body, RecordBatch};
 use market::event::Kind;
 use store::history::FactsBySymbol;
 use store::past_facts::{FactHistory, ViewRows};
@@ -20,11 +22,12 @@ pub(super) struct SideRows {
 }
 
 impl SideRows {
-    /// Loads the touched rows in two views.
+    /// Loads the touched rows in two views. The batches of `candidate` are added to the log as a run that is visible.
     pub(super) async fn load(
         transaction: &Transaction<'_>,
         fact_set: &str,
         touched: &TouchedRows,
+        candidate: &[RecordBatch],
         views: [&View; 2],
     ) -> anyhow::Result<[Self; 2]> {
         let key = |key: &crate::facts::applied_facts::RecordsKey| {
@@ -32,7 +35,8 @@ impl SideRows {
         };
         let records: Vec<_> = touched.records.iter().map(key).collect();
         let years: Vec<_> = touched.years.iter().cloned().collect();
-        let history = FactHistory::load_rows(transaction, fact_set, &records, &years).await?;
+        let mut history = FactHistory::load_rows(transaction, fact_set, &records, &years).await?;
+        candidate.iter().try_for_each(|batch| add_batch(&mut history, batch))?;
         let side = |view| {
             let symbols = touched.symbols().into_iter().map(str::to_owned).collect();
             anyhow::Ok(Self { rows: history.rows_at(view)?, symbols })
@@ -90,4 +94,25 @@ impl SideRows {
         }
         changed
     }
+}
+
+/// Adds a batch that the log does not contain.
+fn add_batch(history: &mut FactHistory, batch: &RecordBatch) -> anyhow::Result<()> {
+    let kind = batch.body.kind();
+    history.add_batch(batch.id.0, &batch.run);
+    if let Body::Prices(series) = &batch.body {
+        for series in series {
+            for (year, bars) in series.bars.by_year() {
+                history.add_bars((series.symbol.to_string(), batch.source.clone(), year), bars)?;
+            }
+        }
+    }
+    let mut rows: BTreeMap<String, Vec<RawObservation>> = BTreeMap::new();
+    for (symbol, raw) in batch.body.observations(batch.id)? {
+        rows.entry(symbol).or_default().push(raw);
+    }
+    for (symbol, observations) in rows {
+        history.add_records((symbol, kind, batch.source.clone()), observations)?;
+    }
+    Ok(())
 }
