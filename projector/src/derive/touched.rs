@@ -240,6 +240,8 @@ impl Deriver {
             (before, BTreeSet::new())
         };
         touched.extend(symbols.iter().flat_map(|symbol| directory.owners(symbol)).cloned());
+        // A symbol that lost all its facts may have the digests of a security that was not listed.
+        touched.extend(symbols.iter().filter(|symbol| directory.owners(symbol).is_empty()).cloned());
         let moved = touched.contains(benchmark);
         if first || everything || moved {
             let month_ends = self.load_month_ends(transaction, &directory, benchmark).await?;
