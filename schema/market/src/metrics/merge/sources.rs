@@ -15,6 +15,7 @@ mod hidden;
 mod manual;
 mod overlay;
 mod reach;
+mod selection;
 #[cfg(test)]
 mod tests;
 
@@ -26,6 +27,7 @@ use chrono::NaiveDate;
 pub(crate) use hidden::{HiddenRecords, HiddenRows, hide_quarantined};
 use manual::{apply_manual_record, withdraw_by_manual};
 use overlay::{Overlay, OverlayRecord};
+use selection::Selection;
 
 use super::same_day_payments::SameDayPayments;
 use super::winner::{
@@ -69,44 +71,26 @@ pub(crate) fn preferred_winners<T: MergeRecord + EventRecord>(
     let same_day_payments = choice.same_day_payments;
     let mut winners =
         pick_winners(observations, choice.symbols, same_day_payments, &mut statuses, &mut quarantined);
-    winners.retain(|winner| {
-        let hidden = choice.hidden.get(&winner.index);
-        if let Some(row) = hidden {
-            statuses[winner.index] = ObservationStatus::Quarantined(row.reason);
-            quarantined.push(row.clone());
-        }
-        hidden.is_none()
-    });
-    let (manual, mut vendors): (Vec<WinningVersion>, Vec<WinningVersion>) =
-        winners.into_iter().partition(|winner| observations[winner.index].source == MANUAL);
-    withdraw_by_manual(observations, &mut vendors, same_day_payments, &mut statuses);
+    let hidden = |winner: &WinningVersion| choice.hidden.get(&winner.index);
+    for row in winners.iter().filter_map(hidden) {
+        statuses[row.index] = ObservationStatus::Quarantined(row.reason);
+        quarantined.push(row.clone());
+    }
+    winners.retain(|winner| hidden(winner).is_none());
+    withdraw_by_manual(observations, &mut winners, same_day_payments, &mut statuses);
     let source = |winner: &WinningVersion| observations[winner.index].source.as_str();
     // Most histories have one source.
-    let is_single = vendors.windows(2).all(|pair| source(&pair[0]) == source(&pair[1]));
-    let mut kept = match is_single {
-        true => KeptRecords { winners: vendors, ..KeptRecords::default() },
-        false => choose_sources(observations, vendors, choice, &mut statuses),
+    let selection = if winners.windows(2).all(|pair| source(&pair[0]) == source(&pair[1])) {
+        Selection { winners, ..Selection::default() }
+    } else {
+        let (manual, vendors) = winners.into_iter().partition(|winner| source(winner) == MANUAL);
+        let mut selection = choose_sources(observations, vendors, choice, &mut statuses);
+        for record in manual {
+            apply_manual_record(observations, &mut selection, record, same_day_payments, &mut statuses);
+        }
+        selection
     };
-    for record in manual {
-        apply_manual_record(observations, &mut kept, record, same_day_payments, &mut statuses);
-    }
-    PreferredWinners { winners: kept.winners, statuses, quarantined, ranked: kept.ranked }
-}
-
-/// Records that are used, and the records that they cover.
-#[derive(Debug, Default)]
-struct KeptRecords {
-    winners: Vec<WinningVersion>,
-    /// Index of each covered record, with the index of the record that covers it.
-    covered: BTreeMap<usize, usize>,
-    ranked: Vec<Vec<usize>>,
-}
-
-impl KeptRecords {
-    /// Index of the uppermost of the records that cover the record `index`.
-    fn top_of(&self, index: usize) -> usize {
-        std::iter::successors(Some(index), |index| self.covered.get(index).copied()).last().unwrap_or(index)
-    }
+    PreferredWinners { winners: selection.winners, statuses, quarantined, ranked: selection.ranked }
 }
 
 /// Applies the source policy and the overlay to the records of the vendors.
@@ -115,7 +99,7 @@ fn choose_sources<T: MergeRecord + EventRecord>(
     winners: Vec<WinningVersion>,
     choice: &SourceChoice<'_>,
     statuses: &mut [ObservationStatus],
-) -> KeptRecords {
+) -> Selection {
     let (mut valid, withdrawn): (Vec<WinningVersion>, Vec<WinningVersion>) =
         winners.into_iter().partition(|winner| !winner.cancelled);
     let ranges = RankedRanges::new(observations, &valid, choice.policy);
@@ -133,24 +117,24 @@ fn choose_sources<T: MergeRecord + EventRecord>(
     };
     let records: Vec<OverlayRecord<'_, T>> = valid.iter().map(record).collect();
     let overlay = Overlay::new(&records, choice.same_day_payments, choice.rules);
-    let mut kept = KeptRecords::default();
+    let mut selection = Selection::default();
     for (winner, cover) in valid.iter().zip(overlay.covers()) {
         match cover.map(|cover| valid[cover].index) {
-            None => kept.winners.push(*winner),
+            None => selection.winners.push(*winner),
             Some(cover) => {
                 statuses[winner.index] = ObservationStatus::Covered(cover);
-                kept.covered.insert(winner.index, cover);
+                selection.covered.insert(winner.index, cover);
             }
         }
     }
     let sources: BTreeSet<&str> = records.iter().map(|record| record.source()).collect();
-    kept.winners.extend(withdrawn.into_iter().filter(|winner| {
+    selection.winners.extend(withdrawn.into_iter().filter(|winner| {
         let is_of_valid_source = sources.contains(observations[winner.index].source.as_str());
         sources.is_empty()
             || (is_of_valid_source && outranking(winner).is_none() && !overlay.has_stand_in(&record(winner)))
     }));
-    kept.ranked = ranges.into_ranked();
-    kept
+    selection.ranked = ranges.into_ranked();
+    selection
 }
 
 /// Date ranges of the source policy, with the smallest rank that has a valid record in each range.

@@ -1,35 +1,35 @@
 //! Manual records: records and retractions that an operator entered (R32). A manual record replaces the matching records
 //! of the vendors: those with its id or its natural key.
 
-use super::KeptRecords;
+use super::selection::Selection;
 use crate::history::Observation;
 use crate::metrics::merge::same_day_payments::SameDayPayments;
 use crate::metrics::merge::winner::{MergeRecord, ObservationStatus, WinningVersion};
 use crate::metrics::source_preference::MANUAL;
 
-/// Adds a manual record to `kept`, and removes the vendors' records that it matches. If it matches a covered record, the
+/// Adds a manual record to `selection`, and removes the vendors' records that it matches. If it matches a covered record, the
 /// record that covers it is removed.
 ///
 /// This also applies to a withdrawn manual record. In this case, neither of the two records is used.
 pub(super) fn apply_manual_record<T: MergeRecord>(
     observations: &[Observation<T>],
-    kept: &mut KeptRecords,
+    selection: &mut Selection,
     record: WinningVersion,
     same_day_payments: &SameDayPayments<'_>,
     statuses: &mut [ObservationStatus],
 ) {
     let manual = &observations[record.index];
     let is_match = |index: usize| is_same_payment(manual, &observations[index], same_day_payments);
-    let matched = kept.covered.keys().copied().filter(|older| is_match(*older));
-    let covering: Vec<usize> = matched.map(|older| kept.top_of(older)).collect();
-    kept.winners.retain(|winner| {
+    let matched = selection.covered.keys().copied().filter(|older| is_match(*older));
+    let covering: Vec<usize> = matched.map(|older| selection.top_of(older)).collect();
+    selection.winners.retain(|winner| {
         let is_replaced = is_match(winner.index) || covering.contains(&winner.index);
         if is_replaced {
             statuses[winner.index] = ObservationStatus::Overridden(record.index);
         }
         !is_replaced
     });
-    kept.winners.push(record);
+    selection.winners.push(record);
 }
 
 /// Withdraws each vendor's record in `winners` that has the id or natural key of a manual retraction. With such a
