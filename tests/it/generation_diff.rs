@@ -87,7 +87,7 @@ async fn what_differs_is_ranked_by_day_and_field_and_says_why() -> Result<()> {
         prices["rows"][0]["why"],
         json!([
             "price 2024-06-27 51 USD from right: other_source in 2, used in 1",
-            "price 2024-06-27 52 USD from left: used in 2, other_source in 1"
+            "price 2024-06-27 52 USD from left: used in 2, covered in 1"
         ])
     );
     assert_eq!(diff["price_days"], json!({ "2024": 2 }));

@@ -316,11 +316,11 @@ async fn explain_names_what_a_figure_rests_on() -> Result<()> {
         ["source", "date", "amount", "outcome"].map(|name| observation[name].clone())
     };
     assert_eq!(seen(0), [json!("a"), json!("2024-06-28"), json!(50), json!("used")], "{told}");
-    assert_eq!(seen(1), [json!("b"), json!("2024-06-28"), json!(49), json!("other_source")], "{told}");
+    assert_eq!(seen(1), [json!("b"), json!("2024-06-28"), json!(49), json!("covered")], "{told}");
     let before = answer(&app, &["explain", "PAYS", "price", "--date", "2024-06-27"]).await?;
     let told = before["metrics"][0]["observations"].as_array().context("observations")?;
     let told: Vec<Value> = told.iter().map(|o| json!([o["source"], o["amount"], o["outcome"]])).collect();
-    assert_eq!(json!(told), json!([["a", 50, "used"], ["b", 48, "other_source"]]), "{before}");
+    assert_eq!(json!(told), json!([["a", 50, "used"], ["b", 48, "covered"]]), "{before}");
     let misplaced = app.projector(&["explain", "PAYS", "dps_ttm", "--date", "2024-06-27"]).await?;
     assert!(misplaced.stderr.contains("explain PAYS price --date"), "{}", misplaced.stderr);
     let explained = answer(&app, &["explain", "pays", "dps_ttm"]).await?;
@@ -330,7 +330,7 @@ async fn explain_names_what_a_figure_rests_on() -> Result<()> {
         metric["observations"].as_array().into_iter().flatten().map(|seen| &seen["id"]).collect();
     assert_eq!(ids.len(), 4, "{metric}");
     let loser = explained["unused"].as_array().into_iter().flatten().find(|seen| seen["source"] == "b");
-    assert_eq!(loser.context("the loser is told")?["outcome"], "other_source");
+    assert_eq!(loser.context("the loser is told")?["outcome"], "covered");
     let text = app.projector(&["explain", "PAYS", "dps_ttm"]).await?.success()?.stdout;
     assert!(text.contains("dps_ttm = 2") && text.contains("id d4"), "{text}");
     let unknown = app.projector(&["explain", "PAYS", "nonsense"]).await?;

@@ -6,6 +6,7 @@ use std::fs;
 
 use anyhow::{Context, Result, ensure};
 use harness::{Program, TestApp, eventually};
+use market::metrics::source_preference::DEFAULT_CHOICE;
 use serde_json::{Value, json};
 
 use crate::api_world::sessions;
@@ -90,7 +91,7 @@ async fn a_load_ends_with_the_figures_that_a_new_source_replaces() -> Result<()>
         effect["replaced"],
         json!([{
             "kind": "price", "source": "vendor", "replaced": "demo", "securities": 2, "rows": 2 * days,
-            "first": ["KO", "PEP"], "reason": "the newest source wins", "keep": keep,
+            "first": ["KO", "PEP"], "reason": DEFAULT_CHOICE, "keep": keep,
         }]),
         "{summary}"
     );
@@ -114,7 +115,7 @@ async fn a_load_ends_with_the_figures_that_a_new_source_replaces() -> Result<()>
     let text = app.projector(&["audit", "--since", run_of(&summary)?]).await?.success()?.stdout;
     for line in [
         &format!(
-            "vendor replaces price figures of demo for 2 symbols ({} rows): KO, PEP; the newest source wins",
+            "vendor replaces price figures of demo for 2 symbols ({} rows): KO, PEP; {DEFAULT_CHOICE}",
             2 * days
         ),
         &format!("        → to keep demo: {keep}"),

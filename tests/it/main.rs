@@ -59,6 +59,7 @@ mod method;
 mod metrics;
 mod mirrored_log;
 mod mixed_folders;
+mod overlay;
 mod planted_faults;
 mod poison_messages;
 mod policies;

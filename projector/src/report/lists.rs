@@ -2,6 +2,7 @@
 
 use chrono::NaiveDate;
 use market::metrics::rules::RuleParameter;
+use market::metrics::source_preference::DEFAULT_CHOICE;
 use market::row::Quarantined;
 use serde::Serialize;
 use telemetry::table::Column::{self, Number, Text};
@@ -92,8 +93,8 @@ pub fn print_policy(listed: &[ListedRule], output: &ListArgs) -> anyhow::Result<
             state.to_owned()
         }),
     ];
-    let empty = "no policy is set: the newest source wins; projector policy set ranks a source";
-    print_list(listed, output, ["rule", "rules"], &columns, empty, |_| Vec::new())
+    let empty = format!("{DEFAULT_CHOICE}; projector policy set ranks a source");
+    print_list(listed, output, ["rule", "rules"], &columns, &empty, |_| Vec::new())
 }
 
 /// Prints the output of `projector dead-letters list` and `show`. If `whole` is true, the payloads are printed too.

@@ -11,7 +11,9 @@ use telemetry::{counted, outln};
 
 use crate::generations::promote::Switchover;
 use crate::policy::PolicyChange;
-use crate::review::audit::{AuditFinding, AuditReport, FindingExample, SourceAgreement};
+use crate::review::audit::{
+    AuditFinding, AuditReport, CoveredSecurity, CoveredSource, FindingExample, SourceAgreement,
+};
 use crate::review::hidden_runs::{ChangedMetric, HiddenRun, RunStateChange, SecurityExplanation};
 
 /// Maximum number of securities that are listed for a policy change. If more changed, `…` follows them.
@@ -63,6 +65,12 @@ pub fn print_audit(audit: &AuditReport) {
     }
     for SourceAgreement { source, ex_dates, agreeing } in &audit.adjusted_closes {
         outln!("adjusted closes of {source}: {agreeing} of {ex_dates} ex-dates agree with the price factors");
+    }
+    for CoveredSource { kind, source, by, rows, securities, first } in &audit.covered {
+        let (rows, of) = (counted(rows, "row"), counted(securities, "security"));
+        let worst: Vec<String> =
+            first.iter().map(|CoveredSecurity { symbol, rows }| format!("{symbol} {rows}")).collect();
+        outln!("{by} covers {kind} rows of {source}: {rows} of {of}; most: {}", worst.join(", "));
     }
 }
 

@@ -32,7 +32,7 @@ comment on column version.sequence is 'last message of the log that the tables c
 comment on column version.as_of is 'market date of all figures: the newest session of the log';
 comment on column version.benchmark is 'security whose returns are the benchmark of beta';
 comment on column version.method_version is 'version of the rules that derived the tables';
-comment on column version.policy is 'source policy of the tables; an empty list: the newest source wins';
+comment on column version.policy is 'source policy of the tables; without ranks, the newest row is on top';
 comment on column version.is_repeated is 'true: generation and sequence were served before with other data';
 comment on column version.position is 'position of the newest change; it rises with every derivation';
 comment on view symbols is 'every symbol that a security has or had';

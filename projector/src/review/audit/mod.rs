@@ -3,6 +3,7 @@
 //! An audit writes nothing. A finding is a possible problem of the data, with advice for the operator.
 
 mod agreement;
+mod covered;
 mod finding;
 pub(crate) mod sessions;
 mod statuses;
@@ -24,6 +25,7 @@ use crate::generation::{Generation, begin_snapshot};
 
 pub use agreement::SourceAgreement;
 pub(crate) use agreement::count_agreements;
+pub use covered::{CoveredSecurity, CoveredSource};
 pub(crate) use finding::{AuditContext, CHUNK_HISTORIES, load_identities};
 pub use finding::{AuditFinding, FindingExample};
 
@@ -81,6 +83,9 @@ pub struct AuditReport {
     pub findings: Vec<AuditFinding>,
     /// Agreement between the adjusted closes of each source and the price factors that the rules compute.
     pub adjusted_closes: Vec<SourceAgreement>,
+    /// Rows of each source that no figure uses, because a row of another source is used instead. Sorted by number of
+    /// rows, the largest first.
+    pub covered: Vec<CoveredSource>,
 }
 
 impl AuditReport {
@@ -139,6 +144,7 @@ pub async fn audit_served(client: &mut Client) -> anyhow::Result<AuditReport> {
     findings.push(statuses::find_changed(&transaction, &market).await?);
     findings.push(sessions::find_gaps(&transaction, &market).await?);
     let adjusted_closes = count_agreements(&transaction, &market).await?;
+    let covered = covered::count_covered(&transaction, &market).await?;
     Ok(AuditReport {
         generation: generation.id,
         sequence: row.try_get("sequence")?,
@@ -147,6 +153,7 @@ pub async fn audit_served(client: &mut Client) -> anyhow::Result<AuditReport> {
         securities: row.try_get("securities")?,
         findings,
         adjusted_closes,
+        covered,
     })
 }
 

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use market::event::Kind;
 use market::history::SourcePolicy;
 use market::metrics::RowsBySource;
+use market::metrics::source_preference::DEFAULT_CHOICE;
 use serde::Serialize;
 use telemetry::counted;
 
@@ -27,7 +28,7 @@ pub struct SourceReplacement {
     pub rows: u64,
     /// Symbols of securities with this replacement: the first 10 in alphabetical order.
     pub first: Vec<String>,
-    /// Reason for the replacement, for example `the newest source wins`.
+    /// Reason for the replacement, for example [`DEFAULT_CHOICE`].
     pub reason: &'static str,
     /// Command that the operator can run to undo the replacement. The command gives the replaced source rank 1.
     pub keep: String,
@@ -72,7 +73,7 @@ impl Replacements {
         let replacement = |((kind, source, replaced), found): ((Kind, String, String), Replaced)| {
             let reason = match is_ranked(kind, &source) {
                 true => "the source policy ranks it first",
-                false => "the newest source wins",
+                false => DEFAULT_CHOICE,
             };
             let keep = format!("projector policy set {kind} {replaced} --rank 1 --now");
             let Replaced { securities, rows, first } = found;

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 
 use super::computed::ComputedMetrics;
+use super::computed::covered::{CoveredRows, covered_rows};
 use super::computed::provenance::{self, ReadingCounts, RowsBySource};
 use super::context::DerivationContext;
 use super::merge::closes_suffice;
@@ -38,6 +39,11 @@ impl<'a> Derivation<'a> {
     /// Number of rows used in the metrics, by kind and source.
     pub fn rows_by_source(&self) -> RowsBySource {
         provenance::rows_by_source(&self.0)
+    }
+
+    /// Rows that rows of other sources take out of the figures (R32).
+    pub fn covered_rows(&self) -> CoveredRows {
+        covered_rows(&self.0)
     }
 
     /// Number of dividend rows by their interpretation in the payment schedule, for example as payments or duplicates.

@@ -41,6 +41,7 @@ use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 
+pub use computed::covered::{CoveredRow, CoveredRows};
 pub use computed::provenance::{ReadingCounts, RowsBySource};
 pub use context::DerivationContext;
 pub use derivation::Derivation;
@@ -70,6 +71,11 @@ pub fn quarantined_rows(
     context: &DerivationContext<'_>,
 ) -> Vec<(Quarantined, DecidedRow)> {
     rows::quarantined_with_keys(&computed::compute(history, context))
+}
+
+/// Rows of a security that rows of other sources take out of the figures (R32).
+pub fn covered_rows(history: &History, context: &DerivationContext<'_>) -> CoveredRows {
+    Derivation::new(history, context).covered_rows()
 }
 
 /// For each source, the agreement of its implied dividend factors with the computed factors (R40).

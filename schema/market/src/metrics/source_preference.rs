@@ -1,20 +1,23 @@
 //! Source policy: the choice between several sources that report the same kind of data (R32).
 //!
 //! A policy rule gives a source a rank for one kind of record. The rule may be limited to a range of days. On each day,
-//! the source with the smallest rank is preferred. Sources without a rule for the day come after all ranked sources.
-//! Sources of equal rank, and sources without a rank, are sorted by their newest observation (the latest first), then
-//! by name.
+//! the sources with the smallest rank are preferred. Sources without a rule for the day come after all ranked sources.
+//! The rank of a source on a day is its [`Standing`].
+//!
+//! The default between sources of equal standing is an overlay: the newest row is on top. Of two rows, the newer one is
+//! the row that its source observed later. If both were observed at the same time, it is the row of the source whose
+//! name sorts first. The comparison uses only these two rows. A later load of other rows therefore does not change the
+//! result, and neither does the order in which loads arrive.
 //!
 //! The rules for one kind of record divide the calendar into date ranges. A new range begins on the first day of each
-//! rule, and on the day after a rule's last day. For one security, all dividends with an ex-date in the same range come
-//! from one source, and so do all splits. Otherwise a payment could be counted twice, because two vendors may report
-//! the same payment with ex-dates that differ by a day.
+//! rule, and on the day after a rule's last day. Dividends and splits with an ex-date in one range come from sources of
+//! one standing: the smallest rank with a valid record in the range.
 //!
-//! For prices, fund data and company figures, the source is chosen separately for each date. It is the preferred source
-//! among those with data for this date.
+//! For prices, fund data and company figures, the row is chosen separately for each date. It is the row of the smallest
+//! rank, and of these rows the newest.
 //!
 //! The source `manual` is not a vendor. Its records were entered by an operator. Each of them overrides the matching
-//! record of the preferred source.
+//! record of the vendors.
 
 use std::cmp::Reverse;
 
@@ -27,44 +30,60 @@ use crate::history::{PolicyRule, SourcePolicy};
 /// Name of the source for records that an operator entered. Such a record overrides the matching record of a vendor.
 pub const MANUAL: &str = "manual";
 
-/// One of the sources that have records of the same kind. The source policy ranks these candidates.
+/// Sentence for the choice between sources without ranks.
+pub const DEFAULT_CHOICE: &str = "no policy ranks the sources: the newest row is on top";
+
+/// Rank of a source on a day. The smallest standing is preferred; a source without a rule comes last.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Standing {
+    is_unranked: bool,
+    rank: Option<i32>,
+}
+
+impl Standing {
+    /// Standing of a source on a day, by the rules for one kind of record.
+    pub(crate) fn new(policy: &SourcePolicy, kind: Kind, source: &str, day: NaiveDate) -> Self {
+        let of_day = rules(policy, kind).filter(|rule| {
+            rule.source == source
+                && rule.from.is_none_or(|from| from <= day)
+                && rule.to.is_none_or(|to| day <= to)
+        });
+        let rank = of_day.map(|rule| rule.rank).min();
+        Self { is_unranked: rank.is_none(), rank }
+    }
+
+    pub(crate) fn is_ranked(self) -> bool {
+        !self.is_unranked
+    }
+}
+
+/// Row of a source that competes with rows of other sources.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SourceCandidate<'a> {
+pub(crate) struct SourceCandidate<'a> {
     /// Name of the source.
     pub source: &'a str,
-    /// Time of the source's newest observation. Of two sources with equal rank, the one with the later time is
-    /// preferred.
+    /// Time at which the source observed the row.
     pub observed_at: DateTime<Utc>,
 }
 
-/// Sort key of a source on a day. The source with the smallest key is preferred.
+impl<'a> SourceCandidate<'a> {
+    /// Sort key by age, the newest row first.
+    pub(crate) fn newest_first(self) -> (Reverse<DateTime<Utc>>, &'a str) {
+        (Reverse(self.observed_at), self.source)
+    }
+}
+
+/// Sort key of a row on a day. The row with the smallest key is preferred.
 ///
-/// The source `manual` comes first. Vendors are sorted by rank, then by newest observation (the latest first), then by
-/// name.
+/// Rows of the source `manual` come first. Rows of vendors are sorted by standing, then by age (the newest first).
 pub(crate) fn preference<'a>(
     policy: &SourcePolicy,
     kind: Kind,
     candidate: SourceCandidate<'a>,
     day: NaiveDate,
-) -> (bool, bool, Option<i32>, Reverse<DateTime<Utc>>, &'a str) {
-    let of_day = rules(policy, kind).filter(|rule| {
-        rule.source == candidate.source
-            && rule.from.is_none_or(|from| from <= day)
-            && rule.to.is_none_or(|to| day <= to)
-    });
-    let rank = of_day.map(|rule| rule.rank).min();
-    // Sources without a rule come last.
-    (candidate.source != MANUAL, rank.is_none(), rank, Reverse(candidate.observed_at), candidate.source)
-}
-
-/// Source that is preferred on a day; `None` without candidates.
-pub(crate) fn preferred<'a>(
-    policy: &SourcePolicy,
-    kind: Kind,
-    candidates: impl IntoIterator<Item = SourceCandidate<'a>>,
-    day: NaiveDate,
-) -> Option<SourceCandidate<'a>> {
-    candidates.into_iter().min_by_key(|candidate| preference(policy, kind, *candidate, day))
+) -> (bool, Standing, (Reverse<DateTime<Utc>>, &'a str)) {
+    let standing = Standing::new(policy, kind, candidate.source, day);
+    (candidate.source != MANUAL, standing, candidate.newest_first())
 }
 
 /// First days of the date ranges for one kind of record, ascending. Within a range, the same policy rules apply on
@@ -109,18 +128,17 @@ mod tests {
             source,
             observed_at: DateTime::from_timestamp(second, 0).unwrap(),
         };
-        let all = [candidate("a", 1), candidate("b", 2), candidate("c", 3), candidate("d", 3)];
+        let preferred = |kind, day: NaiveDate| {
+            let all = [candidate("a", 1), candidate("b", 2), candidate("c", 3), candidate("d", 3)];
+            all.into_iter().min_by_key(|candidate| preference(&policy, kind, *candidate, day))
+        };
         let check = |day, expected| {
-            assert_eq!(
-                preferred(&policy, Kind::Dividend, all, date(day)).map(|c| c.source),
-                Some(expected),
-                "{day}"
-            );
+            assert_eq!(preferred(Kind::Dividend, date(day)).map(|c| c.source), Some(expected), "{day}");
         };
         check("2019-12-31", "c");
         check("2020-01-01", "a");
         check("2022-01-01", "b");
-        assert_eq!(preferred(&policy, Kind::Split, all, date("2022-01-01")).map(|c| c.source), Some("c"));
+        assert_eq!(preferred(Kind::Split, date("2022-01-01")).map(|c| c.source), Some("c"));
         assert_eq!(
             range_starts(&policy, Kind::Dividend),
             [NaiveDate::MIN, date("2020-01-01"), date("2022-01-01")]
@@ -141,7 +159,8 @@ mod tests {
         let check = |rules: &[PolicyRule], day: &str, expected: &str| {
             let policy = SourcePolicy { rules: rules.to_vec() };
             for all in [["a", "b"], ["b", "a"]] {
-                let found = preferred(&policy, Kind::Price, all.map(candidate), date(day));
+                let key = |row: &SourceCandidate<'static>| preference(&policy, Kind::Price, *row, date(day));
+                let found = all.map(candidate).into_iter().min_by_key(key);
                 assert_eq!(found.map(|found| found.source), Some(expected), "{day} {rules:?}");
             }
         };
@@ -166,6 +185,5 @@ mod tests {
             assert_eq!(range_of(&starts, date(day)), range, "{day}");
         }
         assert_eq!(range_of(&starts, NaiveDate::MIN), 0);
-        assert_eq!(preferred(&policy, Kind::Price, [], date("2020-01-01")), None);
     }
 }

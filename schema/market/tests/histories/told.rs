@@ -238,7 +238,7 @@ fn a_session_is_told_by_every_source() {
     add("b", of(4_990, date("2024-06-28"), BarVersion::UNKNOWN));
     add("c", of(1, date("2024-06-28"), BarVersion { retracted: true, ..BarVersion::UNKNOWN }));
     assert_eq!(told(&history, "2024-06-27"), ["a used 50"]);
-    assert_eq!(told(&history, "2024-06-28"), ["a used 51", "b other_source 49.9", "c cancelled -"]);
+    assert_eq!(told(&history, "2024-06-28"), ["a used 51", "b covered 49.9", "c cancelled -"]);
     assert_eq!(told(&history, "2024-06-26"), Vec::<String>::new());
 }
 

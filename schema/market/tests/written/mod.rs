@@ -57,10 +57,13 @@ pub(crate) fn history(kind: &str, dividends: &[&str], splits: &[(&str, &str)]) -
     }
 }
 
-pub(crate) fn on(as_of: &str, history: &History) -> DerivedRows {
+/// Calls a function with the market of a day, without a source policy.
+pub(crate) fn in_market<T>(as_of: &str, compute: impl Fn(&DerivationContext<'_>) -> T) -> T {
     let (as_of, policy) = (day(as_of), SourcePolicy::default());
-    derive(
-        history,
-        &DerivationContext { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT },
-    )
+    let rules = &Rules::DEFAULT;
+    compute(&DerivationContext { as_of, newest: as_of, benchmark: None, policy: &policy, rules })
+}
+
+pub(crate) fn on(as_of: &str, history: &History) -> DerivedRows {
+    in_market(as_of, |market| derive(history, market))
 }

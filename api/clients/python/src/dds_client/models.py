@@ -632,9 +632,10 @@ class ExplainedObservation(Struct, frozen=True, kw_only=True):
     first line of the batch."""
     outcome: str
     """Status of the record: `used`, `superseded` by a newer version, `cancelled` by the feed,
-    `duplicate` of another record, `translation` (the same payment in another currency),
-    `other_source` (another source is used), `overridden` by a manual record, `not_yet_known` on the
-    as-of date, `moved` to another symbol, `missing`, or the reason code of its quarantine.
+    `duplicate` of another record, `translation` (the same payment in another currency), `covered`
+    by a newer record of another source, `other_source` (the source policy prefers another source),
+    `overridden` by a manual record, `not_yet_known` on the as-of date, `moved` to another symbol,
+    `missing`, or the reason code of its quarantine.
 
     `missing`: a feed's adjusted closes show a payment, but the data have no dividend for it.
     """

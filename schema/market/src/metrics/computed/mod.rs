@@ -2,6 +2,7 @@
 
 pub(crate) mod classification;
 pub(crate) mod company;
+pub(crate) mod covered;
 pub(crate) mod ex_dates;
 pub(crate) mod growth;
 pub(crate) mod income;

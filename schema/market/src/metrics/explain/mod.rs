@@ -19,7 +19,6 @@ use super::computed::{ComputedMetrics, compute};
 use super::context::DerivationContext;
 use super::dividends::payout::NoPayoutReason;
 use crate::day::day_number;
-use crate::event::Kind;
 use crate::history::History;
 use crate::row::{Metrics, Quarantined, TableRow};
 
@@ -147,7 +146,7 @@ pub fn explain_session(
         Some(counted) => format!(
             "raw close of {session} from {} ({})",
             counted.source,
-            observations::source_choice(&computed, Kind::Price)
+            observations::bar_choice(&computed, &counted.source, session)
         ),
         None => format!("null: no bar of {session} counts"),
     };

@@ -12,6 +12,7 @@ use crate::metrics::arithmetic;
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::merge::{ImpliedFactor, ObservationStatus, Payment};
+use crate::metrics::source_preference::{DEFAULT_CHOICE, MANUAL, Standing};
 use crate::row::AmountReading;
 
 /// Observation of a used payment. Its field `reason` has the amount that an adjusted feed gave, and says how the payment
@@ -108,10 +109,10 @@ pub(crate) fn of_day(computed: &ComputedMetrics<'_>, day: i32) -> Vec<ExplainedO
         let held =
             || basis.merged.prices.quarantined.iter().find(|h| (h.day, &h.source) == (day, &prices.source));
         let (outcome, reason) = match held().filter(|_| used.is_none()) {
-            _ if used.is_some() => ("used", ""),
-            _ if version.retracted => ("cancelled", "the bar was withdrawn"),
-            Some(held) => (held.reason.as_str(), "it is quarantined; the list quarantined has the reason"),
-            None => ("other_source", other_source_text(computed, Kind::Price)),
+            _ if used.is_some() => ("used", String::new()),
+            _ if version.retracted => ("cancelled", "the bar was withdrawn".to_owned()),
+            Some(held) => (held.reason.as_str(), QUARANTINED.to_owned()),
+            None => unused_bar_text(computed, place, chosen.map(|(_, source)| source), date_of(day)),
         };
         // The used close is raw. The closes of other sources stay on the share basis of their source.
         let close = match used {
@@ -131,7 +132,7 @@ pub(crate) fn of_day(computed: &ComputedMetrics<'_>, day: i32) -> Vec<ExplainedO
             file: None,
             frame: Some(version.frame).filter(|frame| *frame != BarVersion::UNKNOWN.frame),
             outcome: outcome.to_owned(),
-            reason: reason.to_owned(),
+            reason,
         })
     });
     let mut closes: Vec<ExplainedObservation> = closes.collect();
@@ -164,8 +165,7 @@ pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation
     let mut unused = Vec::new();
     let dividends = history.dividends.iter().zip(&merged.dividends.statuses);
     for (row, status) in dividends.filter(|(_, status)| **status != ObservationStatus::Used) {
-        let (outcome, reason) =
-            status_text(status, &history.dividends, other_source_text(computed, Kind::Dividend));
+        let (outcome, reason) = status_text(status, &history.dividends);
         unused.push(ExplainedObservation {
             amount: Some(row.record.amount.into()),
             currency: Some(row.record.currency.to_string()),
@@ -174,8 +174,7 @@ pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation
     }
     let splits = history.splits.iter().zip(&merged.splits.statuses);
     for (row, status) in splits.filter(|(_, status)| **status != ObservationStatus::Used) {
-        let (outcome, reason) =
-            status_text(status, &history.splits, other_source_text(computed, Kind::Split));
+        let (outcome, reason) = status_text(status, &history.splits);
         unused.push(observation(Kind::Split, row, Some(row.record.ex_date), outcome, reason));
     }
     unused.extend(computed.inputs.completeness.missing.iter().map(|implied| of_missing(computed, implied)));
@@ -227,26 +226,50 @@ fn observation<T>(
     }
 }
 
-/// Sentence that says why the used source was chosen.
-pub(crate) fn source_choice(computed: &ComputedMetrics<'_>, kind: Kind) -> &'static str {
-    choice_text(computed, kind, "the source policy prefers it for this date")
+/// Reason why the bar of a day is from its source and not from another one.
+pub(crate) fn bar_choice(computed: &ComputedMetrics<'_>, source: &str, day: NaiveDate) -> &'static str {
+    let standing = Standing::new(computed.inputs.policy, Kind::Price, source, day);
+    if source == MANUAL {
+        "a manual record comes first"
+    } else if standing.is_ranked() {
+        "the source policy prefers it for this date"
+    } else {
+        DEFAULT_CHOICE
+    }
 }
 
-/// Sentence that says why a row of another source is unused.
-fn other_source_text(computed: &ComputedMetrics<'_>, kind: Kind) -> &'static str {
-    choice_text(computed, kind, "the source policy prefers another source for its date")
-}
-
-fn choice_text(computed: &ComputedMetrics<'_>, kind: Kind, by_policy: &'static str) -> &'static str {
-    let has_rule = computed.inputs.policy.rules.iter().any(|rule| rule.kind == kind);
-    if has_rule { by_policy } else { "no policy is set: the newest source wins" }
-}
-
-fn status_text<T>(
-    status: &ObservationStatus,
-    rows: &[Observation<T>],
-    other_source: &str,
+/// Outcome and reason of a valid bar that is not used. `place` and `chosen` are the indexes of its source and of the
+/// used source.
+fn unused_bar_text(
+    computed: &ComputedMetrics<'_>,
+    place: usize,
+    chosen: Option<usize>,
+    day: NaiveDate,
 ) -> (&'static str, String) {
+    let source = |place: usize| computed.inputs.history.prices[place].source.as_str();
+    let standing = |place| Standing::new(computed.inputs.policy, Kind::Price, source(place), day);
+    match chosen {
+        Some(chosen) if source(chosen) == MANUAL => ("overridden", OVERRIDDEN.to_owned()),
+        Some(chosen) if standing(chosen) < standing(place) => {
+            ("other_source", outranked_text(source(chosen)))
+        }
+        Some(chosen) => ("covered", covered_text(source(chosen))),
+        None => ("other_source", "no bar of its date is used".to_owned()),
+    }
+}
+
+const OVERRIDDEN: &str = "a manual record replaced it";
+const QUARANTINED: &str = "it is quarantined; the list quarantined has the reason";
+
+fn outranked_text(source: &str) -> String {
+    format!("the source policy prefers another source for its date: {source}")
+}
+
+fn covered_text(source: &str) -> String {
+    format!("a newer row of another source took its place: {source}")
+}
+
+fn status_text<T>(status: &ObservationStatus, rows: &[Observation<T>]) -> (&'static str, String) {
     let named = |index: usize| {
         let row = &rows[index];
         let id = row.id.as_ref().map(|id| format!("id {id}, ")).unwrap_or_default();
@@ -265,11 +288,12 @@ fn status_text<T>(
             "translation",
             format!("it repeats a payment that counts in the currency of the prices: {}", named(*of)),
         ),
-        ObservationStatus::OtherSource => ("other_source", other_source.to_owned()),
-        ObservationStatus::Overridden => ("overridden", "a manual record replaced it".to_owned()),
-        ObservationStatus::Quarantined(reason) => {
-            (reason.as_str(), "it is quarantined; the list quarantined has the reason".to_owned())
+        ObservationStatus::Covered(by) => {
+            ("covered", format!("{}, {}", covered_text(&rows[*by].source), named(*by)))
         }
+        ObservationStatus::OtherSource(by) => ("other_source", outranked_text(&rows[*by].source)),
+        ObservationStatus::Overridden(by) => ("overridden", format!("{OVERRIDDEN}: {}", named(*by))),
+        ObservationStatus::Quarantined(reason) => (reason.as_str(), QUARANTINED.to_owned()),
         ObservationStatus::NotYetKnown => {
             ("not_yet_known", "it was declared after the as-of date".to_owned())
         }

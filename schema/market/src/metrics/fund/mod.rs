@@ -276,7 +276,11 @@ mod tests {
         check(vec![old.clone()], (Some(dec!(0.1)), Some("Old")));
         // Missing fields of the newest record come from an earlier record of its source.
         check(vec![old.clone(), new.clone()], (Some(dec!(0.2)), Some("Old")));
-        check(vec![old.clone(), etf("b 0 +1", "2024-06-28", Some("0.2"), None)], (Some(dec!(0.2)), None));
+        // Missing fields also come from an earlier record of another source.
+        check(
+            vec![old.clone(), etf("b 0 +1", "2024-06-28", Some("0.2"), None)],
+            (Some(dec!(0.2)), Some("Old")),
+        );
         // The newest observation of a date wins, and the greater version of a source. Retracted records and records of
         // later dates are ignored.
         check(

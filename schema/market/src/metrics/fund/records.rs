@@ -1,8 +1,9 @@
 //! Choice of the records of a fund: fund details and snapshots of holdings.
 //!
-//! Fund details come from the newest record up to the as-of date. If several sources have a record of that newest date,
-//! the record of the preferred source is used. Missing fields are filled from earlier records of the same source. A
-//! manual record of that date or later overrides the fields that it has.
+//! Fund details come from the newest record up to the as-of date. If several sources have a record of one date, the
+//! preferred one is used: that of the smallest rank in the source policy, or else the newest one. Missing fields are
+//! filled from earlier records; if a rank chose the newest record, only from records of its source. A manual record of
+//! that date or later overrides the fields that it has.
 //!
 //! The holdings of one date come from one record and are never merged from several records. A manual record comes
 //! first.
@@ -15,7 +16,7 @@ use chrono::NaiveDate;
 use crate::event::{Action, Etf, Kind};
 use crate::history::Observation;
 use crate::metrics::context::DerivationContext;
-use crate::metrics::source_preference::{MANUAL, SourceCandidate, preference};
+use crate::metrics::source_preference::{MANUAL, SourceCandidate, Standing, preference};
 use crate::observation::newest_by_key;
 
 /// Observations up to the as-of date, one per date. If several sources have an observation of a date, the manual one or
@@ -37,8 +38,8 @@ pub(super) fn preferred_by_date<'a, T: 'a>(
     live.into_iter().collect()
 }
 
-/// Fund details: the newest record of the vendors, with missing fields from earlier records of its source, and the
-/// fields of a manual record that is not older.
+/// Fund details: the newest record of the vendors, with missing fields from earlier records, and the fields of a manual
+/// record that is not older.
 pub(super) fn merged_record(
     observations: &[Observation<Etf>],
     context: &DerivationContext<'_>,
@@ -48,11 +49,15 @@ pub(super) fn merged_record(
         preferred_by_date(chosen, Kind::Etf, context, |etf| etf.as_of)
     };
     let (vendors, manual) = (records(false), records(true));
-    let newest = vendors.last_key_value().map(|(day, record)| (*day, &record.source));
+    let newest = vendors.last_key_value();
     let manual = manual.into_values().next_back();
-    let manual = manual.filter(|manual| newest.is_none_or(|(day, _)| day <= manual.record.as_of));
-    let of_vendor =
-        vendors.values().rev().filter(|record| newest.is_some_and(|(_, source)| record.source == *source));
+    let manual = manual.filter(|manual| newest.is_none_or(|(day, _)| *day <= manual.record.as_of));
+    let ranked = newest
+        .filter(|(day, record)| Standing::new(context.policy, Kind::Etf, &record.source, **day).is_ranked());
+    let of_vendor = vendors
+        .values()
+        .rev()
+        .filter(|record| ranked.is_none_or(|(_, newest)| newest.source == record.source));
     let mut records =
         manual.into_iter().chain(of_vendor.copied()).map(|record| with_nav_date(&record.record));
     let mut merged = records.next()?;

@@ -2,8 +2,8 @@
 //!
 //! The merge has four steps:
 //! 1. Of all versions of a record from one source, find the valid version.
-//! 2. In each date range of the source policy, use only the records of the preferred source. A manual record replaces
-//!    the vendor's record of the same payment.
+//! 2. Choose between the sources: by the ranks of the source policy, and by an overlay with the newest row on top. A
+//!    manual record replaces the vendors' records of the same payment.
 //! 3. Convert each adjusted amount to the raw amount, and derive missing ex-dates.
 //! 4. Merge rows that are one payment, for example under different ids. Drop rows that repeat a payment in another
 //!    currency. Quarantine rows that prices or other payments contradict.
@@ -48,6 +48,8 @@ pub(crate) struct MergedDividends<'a> {
     pub cancelled: Vec<Payment<'a>>,
     pub statuses: Vec<ObservationStatus>,
     pub quarantined: Vec<QuarantinedRow>,
+    /// For each date range in which a rank outranks other sources, the indexes of its valid records.
+    pub ranked: Vec<Vec<usize>>,
 }
 
 impl MergedDividends<'_> {
@@ -100,7 +102,8 @@ pub(crate) fn merge_dividends<'a>(
     validation: &ValidationContext<'_>,
     flags: &mut Flags,
 ) -> MergedDividends<'a> {
-    let PreferredWinners { winners, mut statuses, mut quarantined } = found;
+    let PreferredWinners { winners, mut statuses, mut quarantined, ranked } = found;
+    let quarantined_before = quarantined.len();
     let (mut payments, mut cancelled) = (Vec::with_capacity(winners.len()), Vec::new());
     for winner in &winners {
         let Some(payment) = payment(history, winner, validation, flags) else { continue };
@@ -128,11 +131,11 @@ pub(crate) fn merge_dividends<'a>(
     let Outliers { unproven, doubted } =
         quarantine_outliers(&mut payments, validation, &mut statuses, &mut quarantined, flags);
     // A price factor (R11) exists only for an amount below the price. Rows with a larger or equal amount are
-    // quarantined, and the flag shows that their factor is missing.
+    // quarantined, and the flag shows that their factor is missing. The rows of other sources replace a hidden row.
     let exceeds_price = |row: &QuarantinedRow| row.reason == QuarantineReason::AmountExceedsPrice;
-    flags.set_if(Flag::FactorSkipped, quarantined.iter().any(exceeds_price));
+    flags.set_if(Flag::FactorSkipped, quarantined[quarantined_before..].iter().any(exceeds_price));
     quarantined.sort_by_key(|row| row.index);
-    MergedDividends { payments, unproven, doubted, cancelled, statuses, quarantined }
+    MergedDividends { payments, unproven, doubted, cancelled, statuses, quarantined, ranked }
 }
 
 /// Fault that needs no other payment: a decision confirmed the row as wrong, or the ex-date is too far in the future.

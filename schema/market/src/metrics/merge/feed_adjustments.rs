@@ -26,7 +26,6 @@ use rust_decimal::{Decimal, RoundingStrategy};
 
 use super::as_of::AsOfView;
 use super::same_day_payments::SameDayPayments;
-use super::sources::newest_by_source;
 use super::splits::split_review::REPEATED_WITHIN;
 use super::splits::split_type::{classify, is_declared_price_only};
 use super::splits::{MergedSplit, merged_split, one_per_date, table};
@@ -261,6 +260,16 @@ fn raw_amount(adjusted: Decimal, ratio: Ratio) -> Decimal {
         intervals = intervals.saturating_mul(Decimal::TEN);
     }
     product
+}
+
+/// Greatest date of each source. `dated` has pairs of a source and a date.
+fn newest_by_source<'a>(dated: impl Iterator<Item = (&'a str, NaiveDate)>) -> BTreeMap<&'a str, NaiveDate> {
+    let mut newest = BTreeMap::new();
+    for (source, date) in dated {
+        let known = newest.entry(source).or_insert(date);
+        *known = date.max(*known);
+    }
+    newest
 }
 
 #[cfg(test)]

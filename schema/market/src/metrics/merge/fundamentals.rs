@@ -1,8 +1,10 @@
 //! Merge of company figures: from all observations to the figures on one date (R32).
 //!
-//! The newest record up to the as-of date is the base. If several sources have a record of that newest date, the record
-//! of the preferred source is the base. A figure that is missing in the base is taken from the newest earlier record of
-//! the same source. Such a figure refers to the share count on the date of the earlier record.
+//! The newest record up to the as-of date is the base. If several sources have a record of one date, the preferred one
+//! is used: that of the smallest rank in the source policy, or else the newest one. A figure that is missing in the base
+//! is taken from the newest earlier record that has it. Such a figure refers to the share count on the date of the
+//! earlier record. Earlier records of other sources are not used if a rank chose the base, or if they have another
+//! currency.
 //!
 //! A manual record is never the base. If it is not older than the base, its figures replace the figures of the base.
 
@@ -10,10 +12,9 @@ use std::cmp::Reverse;
 
 use chrono::NaiveDate;
 
-use super::sources::newest_by_source;
 use crate::event::{Action, Fundamentals, Kind};
 use crate::history::{Observation, SourcePolicy};
-use crate::metrics::source_preference::{MANUAL, SourceCandidate, preference};
+use crate::metrics::source_preference::{MANUAL, SourceCandidate, Standing, preference};
 
 /// Merged company figures. Per-share figures and share counts have their own dates, because they can come from earlier
 /// records.
@@ -31,6 +32,8 @@ pub(crate) struct MergedFundamentals {
     /// Indexes of the observations from which the figures come, in order of precedence. If a manual record is used, it
     /// is first.
     pub used: Vec<usize>,
+    /// Indexes of unused vendors' observations, each with the index of the used observation of its date.
+    pub covered: Vec<(usize, usize)>,
 }
 
 /// Company figures valid on `as_of`; `None` if no record is dated on or before `as_of`.
@@ -41,22 +44,25 @@ pub(crate) fn merge_fundamentals(
 ) -> Option<MergedFundamentals> {
     let live: Vec<usize> =
         newest_per_key(observations).into_iter().filter(|i| observations[*i].record.as_of <= as_of).collect();
-    let newest = newest_by_source(observations.iter().map(|o| (o.source.as_str(), o.observed_at)));
     let order = |index: &usize| {
-        let observation = &observations[*index];
-        let candidate =
-            SourceCandidate { source: &observation.source, observed_at: newest[observation.source.as_str()] };
-        (
-            Reverse(observation.record.as_of),
-            preference(policy, Kind::Fundamentals, candidate, observation.record.as_of),
-        )
+        let Observation { source, observed_at, record, .. } = &observations[*index];
+        let candidate = SourceCandidate { source, observed_at: *observed_at };
+        (Reverse(record.as_of), preference(policy, Kind::Fundamentals, candidate, record.as_of))
     };
     let is_manual = |index: &usize| observations[*index].source == MANUAL;
-    let first = live.iter().copied().filter(|index| !is_manual(index)).min_by_key(order);
-    let source = |index: usize| &observations[index].source;
-    let of_first = |index: &usize| first.is_some_and(|first| source(*index) == source(first));
-    let mut chain: Vec<usize> = live.iter().copied().filter(of_first).collect();
-    chain.sort_by_key(|index| Reverse(observations[*index].record.as_of));
+    let mut vendors: Vec<usize> = live.iter().copied().filter(|index| !is_manual(index)).collect();
+    vendors.sort_by_key(order);
+    let first = vendors.first().copied();
+    let mut covered = Vec::new();
+    let mut chain: Vec<usize> = Vec::new();
+    for index in vendors {
+        let day = |index: usize| observations[index].record.as_of;
+        match chain.last() {
+            Some(used) if day(*used) == day(index) => covered.push((index, *used)),
+            _ if first.is_none_or(|first| may_fill(observations, first, index, policy)) => chain.push(index),
+            _ => {}
+        }
+    }
     let since = first.map_or(NaiveDate::MIN, |first| observations[first].record.as_of);
     let manual =
         live.iter().copied().filter(|index| is_manual(index) && observations[*index].record.as_of >= since);
@@ -66,7 +72,22 @@ pub(crate) fn merge_fundamentals(
     let mut merged = dated(&observations[*head].record);
     rest.iter().for_each(|index| fill(&mut merged, &observations[*index].record));
     merged.used = used;
+    merged.covered = covered;
     Some(merged)
+}
+
+/// True if missing figures of the record `base` may come from the record `earlier`.
+fn may_fill(
+    observations: &[Observation<Fundamentals>],
+    base: usize,
+    earlier: usize,
+    policy: &SourcePolicy,
+) -> bool {
+    let [base, earlier] = [base, earlier].map(|index| &observations[index]);
+    let is_ranked = || Standing::new(policy, Kind::Fundamentals, &base.source, base.record.as_of).is_ranked();
+    let currencies = || base.record.reported_currency.as_ref().zip(earlier.record.reported_currency.as_ref());
+    base.source == earlier.source
+        || (!is_ranked() && currencies().is_none_or(|(base, earlier)| base == earlier))
 }
 
 /// Indexes of the current records, at most one for each source and date. Withdrawn records are left out.
@@ -110,6 +131,7 @@ fn dated(record: &Fundamentals) -> MergedFundamentals {
         ffo_as_of: as_of,
         float_as_of: as_of,
         used: Vec::new(),
+        covered: Vec::new(),
     }
 }
 
@@ -245,16 +267,27 @@ mod tests {
     }
 
     #[test]
-    fn one_source_is_believed_whole() {
+    fn the_newest_record_of_a_date_is_used() {
         let a = row("a - 0 +1 2024-03-31", &[("eps_ttm", "3")]);
         let b = row("b - 0 +2 2024-03-31", &[("eps_ttm", "4")]);
         let older = row("b - 0 +2 2023-12-31", &[("book_value_per_share", "20")]);
         check(&[a.clone(), b.clone()], &[], "4 2024-03-31 - 2024-03-31");
         let rule = PolicyRule { kind: Kind::Fundamentals, source: "a".into(), from: None, to: None, rank: 1 };
+        // A rank chooses a source whole. Without a rank, earlier records of other sources stay.
         check(&[a.clone(), b.clone(), older.clone()], &[rule], "3 2024-03-31 - 2024-03-31");
-        check(&[a.clone(), older], &[], "3 2024-03-31 - 2024-03-31");
+        check(&[a.clone(), older.clone()], &[], "3 2024-03-31 20 2023-12-31");
+        let corrected = row("c - 0 +3 2023-12-31", &[("book_value_per_share", "21")]);
+        check(&[a.clone(), older.clone(), corrected.clone()], &[], "3 2024-03-31 21 2023-12-31");
+        let found = merged(&[a.clone(), older.clone(), corrected], &[]).unwrap();
+        assert_eq!((found.used, found.covered), (vec![0, 2], vec![(1, 2)]));
+        // Figures in another currency do not fill a record of another source.
+        let euros = |words: &str| row(words, &[("book_value_per_share", "20"), ("reported_currency", "EUR")]);
+        let dollars = row("a - 0 +1 2024-03-31", &[("eps_ttm", "3"), ("reported_currency", "USD")]);
+        check(&[dollars.clone(), euros("b - 0 +2 2023-12-31")], &[], "3 2024-03-31 - 2024-03-31");
+        check(&[dollars, euros("a - 0 +2 2023-12-31")], &[], "3 2024-03-31 20 2023-12-31");
+        check(&[a.clone(), euros("b - 0 +2 2023-12-31")], &[], "3 2024-03-31 20 2023-12-31");
         // The newest report of all sources is used, even if the policy prefers another source.
-        check(&[a, row("b - 0 +0 2024-04-30", &[("eps_ttm", "5")])], &[], "5 2024-04-30 - 2024-04-30");
+        check(&[a, row("b - 0 +0 2024-04-30", &[("eps_ttm", "5")])], &[], "5 2024-04-30 - 2024-03-31");
     }
 
     #[test]

@@ -40,7 +40,7 @@ pub(crate) use prices::MergedPrices;
 pub(crate) use prices::closes_suffice;
 use prices::{ExcludedBars, LevelCheck, merge_prices, review_levels};
 use same_day_payments::SameDayPayments;
-use sources::preferred_winners;
+use sources::{HiddenRecords, SourceChoice, hide_quarantined, preferred_winners};
 use splits::split_review::{SplitEvidence, review_splits};
 use splits::split_type::classify;
 pub(crate) use splits::split_type::has_moved_with;
@@ -73,16 +73,51 @@ pub(crate) struct Merged<'a> {
     pub flags: Flags,
 }
 
-/// Merges all facts of a security as of the market date.
+/// Merges all facts of a security as of the market date. A quarantined row covers no row of another source (R32), so the
+/// merge is repeated without the quarantined rows that do.
 pub(crate) fn merge<'a>(history: &'a History, context: &DerivationContext<'_>) -> Merged<'a> {
+    let mut hidden = HiddenRecords::default();
+    loop {
+        let merged = merge_visible(history, context, &hidden);
+        let (splits, dividends) = (&merged.splits, &merged.dividends);
+        // Amounts are judged with the splits, so splits are hidden first.
+        let is_repeated =
+            hide_quarantined(&mut hidden.splits, &splits.statuses, &splits.ranked, &splits.quarantined)
+                || hide_quarantined(
+                    &mut hidden.dividends,
+                    &dividends.statuses,
+                    &dividends.ranked,
+                    &dividends.quarantined,
+                );
+        if !is_repeated {
+            return merged;
+        }
+    }
+}
+
+/// Merges all facts of a security, without the hidden records.
+fn merge_visible<'a>(
+    history: &'a History,
+    context: &DerivationContext<'_>,
+    hidden: &HiddenRecords,
+) -> Merged<'a> {
     let (policy, known) = (context.policy, AsOfView::new(context));
     let as_of = known.as_of;
     let mut flags = Flags::default();
     let symbols = |symbol: &Symbol| symbol_position(history, symbol);
     let decided = DecisionIndex::new(&history.decisions);
-    let mut splits = merge_splits(history, policy, &symbols, &mut flags);
     let same_day_payments = SameDayPayments::collect(&history.dividends);
-    let winners = preferred_winners(&history.dividends, policy, &symbols, &same_day_payments);
+    let choice = SourceChoice {
+        policy,
+        rules: context.rules,
+        symbols: &symbols,
+        same_day_payments: &same_day_payments,
+        hidden: &hidden.dividends,
+    };
+    let of_splits =
+        SourceChoice { same_day_payments: &SameDayPayments::default(), hidden: &hidden.splits, ..choice };
+    let mut splits = merge_splits(history, &of_splits, &mut flags);
+    let winners = preferred_winners(&history.dividends, &choice);
     let rules = &context.rules.spin_off;
     let all_stock_dividends = stock_dividends(history, &winners, None);
     let feeds = FeedAdjustments::collect(history, &splits.splits, &all_stock_dividends, &symbols, rules);

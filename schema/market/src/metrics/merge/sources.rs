@@ -1,7 +1,33 @@
-//! Choice of one source per date range, for dividends and splits. Manual records override single records of the chosen
-//! source (R32).
+//! Choice between the sources of dividends and splits (R32). Three rules apply, in this order:
+//! 1. Rank: in each date range of the source policy, only the records of the smallest rank are used. A rank without a
+//!    valid record in the range is skipped.
+//! 2. Overlay: of the sources with one rank, and of the sources without a rank, a newer record takes the place of older
+//!    ones (`overlay`).
+//! 3. Manual records replace the matching records of the vendors (`manual`).
+//!
+//! A record is valid if it is neither withdrawn nor quarantined. Quarantines that depend on prices and on other records
+//! follow later (`hidden`). Other records neither cover a record nor outrank a source.
+//!
+//! A withdrawn record of a vendor is listed as withdrawn only if no valid record of another source stands for it. If
+//! only other sources have valid records, all withdrawn records of the source are left out.
 
-use std::collections::BTreeMap;
+mod hidden;
+mod manual;
+mod overlay;
+mod reach;
+mod selection;
+#[cfg(test)]
+mod tests;
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use chrono::NaiveDate;
+
+pub(crate) use hidden::{HiddenRecords, HiddenRows, hide_quarantined};
+use manual::{apply_manual_record, withdraw_by_manual};
+use overlay::{Overlay, OverlayRecord};
+use selection::Selection;
 
 use super::same_day_payments::SameDayPayments;
 use super::winner::{
@@ -9,162 +35,160 @@ use super::winner::{
 };
 use crate::event::{EventRecord, Kind};
 use crate::history::{Observation, SourcePolicy};
-use crate::metrics::source_preference::{MANUAL, SourceCandidate, preferred, range_of, range_starts};
+use crate::metrics::rules::Rules;
+use crate::metrics::source_preference::{MANUAL, Standing, range_of, range_starts};
 
-/// Winning versions from the preferred sources, and the status of every observation. The winning version of a record is
-/// the version that replaces all others.
+/// Winning versions of the records that are used, and the status of every observation. The winning version of a record
+/// is the version that replaces all others.
 #[derive(Debug)]
 pub(crate) struct PreferredWinners {
     pub winners: Vec<WinningVersion>,
     pub statuses: Vec<ObservationStatus>,
     pub quarantined: Vec<QuarantinedRow>,
+    /// For each date range in which a rank outranks other sources, the indexes of its valid records.
+    pub ranked: Vec<Vec<usize>>,
 }
 
-/// First stage of the merge of dividends or splits. It finds the winning version of each record, then keeps the winners
-/// from the preferred sources.
+/// Inputs of the choice between sources.
+#[derive(Clone, Copy)]
+pub(crate) struct SourceChoice<'a> {
+    pub policy: &'a SourcePolicy,
+    pub rules: &'a Rules,
+    pub symbols: SymbolOrder<'a>,
+    pub same_day_payments: &'a SameDayPayments<'a>,
+    /// Records that are quarantined, and therefore not valid.
+    pub hidden: &'a HiddenRows,
+}
+
+/// First stage of the merge of dividends or splits. It finds the winning version of each record, and chooses between the
+/// sources.
 pub(crate) fn preferred_winners<T: MergeRecord + EventRecord>(
     observations: &[Observation<T>],
-    policy: &SourcePolicy,
-    symbols: SymbolOrder<'_>,
-    same_day_payments: &SameDayPayments<'_>,
+    choice: &SourceChoice<'_>,
 ) -> PreferredWinners {
     let mut statuses = vec![ObservationStatus::Used; observations.len()];
     let mut quarantined = Vec::new();
-    let all = pick_winners(observations, symbols, same_day_payments, &mut statuses, &mut quarantined);
+    let same_day_payments = choice.same_day_payments;
     let mut winners =
-        keep_preferred_sources(observations, all, T::KIND, policy, same_day_payments, &mut statuses);
+        pick_winners(observations, choice.symbols, same_day_payments, &mut statuses, &mut quarantined);
+    let hidden = |winner: &WinningVersion| choice.hidden.get(&winner.index);
+    for row in winners.iter().filter_map(hidden) {
+        statuses[row.index] = ObservationStatus::Quarantined(row.reason);
+        quarantined.push(row.clone());
+    }
+    winners.retain(|winner| hidden(winner).is_none());
     withdraw_by_manual(observations, &mut winners, same_day_payments, &mut statuses);
-    PreferredWinners { winners, statuses, quarantined }
+    let source = |winner: &WinningVersion| observations[winner.index].source.as_str();
+    // Most histories have one source.
+    let selection = if winners.windows(2).all(|pair| source(&pair[0]) == source(&pair[1])) {
+        Selection { winners, ..Selection::default() }
+    } else {
+        let (manual, vendors) = winners.into_iter().partition(|winner| source(winner) == MANUAL);
+        let mut selection = choose_sources(observations, vendors, choice, &mut statuses);
+        for record in manual {
+            apply_manual_record(observations, &mut selection, record, same_day_payments, &mut statuses);
+        }
+        selection
+    };
+    PreferredWinners { winners: selection.winners, statuses, quarantined, ranked: selection.ranked }
 }
 
-/// Keeps the manual records and the winning versions from the preferred sources. All other winners get the status
-/// [`ObservationStatus::OtherSource`] or [`ObservationStatus::Overridden`].
-fn keep_preferred_sources<T: MergeRecord>(
+/// Applies the source policy and the overlay to the records of the vendors.
+fn choose_sources<T: MergeRecord + EventRecord>(
     observations: &[Observation<T>],
     winners: Vec<WinningVersion>,
-    kind: Kind,
-    policy: &SourcePolicy,
-    same_day_payments: &SameDayPayments<'_>,
+    choice: &SourceChoice<'_>,
     statuses: &mut [ObservationStatus],
-) -> Vec<WinningVersion> {
-    let source = |winner: &WinningVersion| observations[winner.index].source.as_str();
-    let single = winners.windows(2).all(|pair| source(&pair[0]) == source(&pair[1]));
-    if single {
-        return winners;
-    }
-    let (manual, vendors): (Vec<WinningVersion>, Vec<WinningVersion>) =
-        winners.into_iter().partition(|winner| source(winner) == MANUAL);
-    let mut kept = one_source_per_range(observations, vendors, kind, policy, statuses);
-    for record in manual {
-        apply_manual_record(observations, &mut kept, record, same_day_payments, statuses);
-    }
-    kept
-}
-
-fn one_source_per_range<T: MergeRecord>(
-    observations: &[Observation<T>],
-    mut winners: Vec<WinningVersion>,
-    kind: Kind,
-    policy: &SourcePolicy,
-    statuses: &mut [ObservationStatus],
-) -> Vec<WinningVersion> {
-    let newest = newest_by_source(observations.iter().map(|o| (o.source.as_str(), o.observed_at)));
-    let starts = range_starts(policy, kind);
-    let range = |winner: &WinningVersion| {
-        range_of(&starts, observations[winner.index].record.date().unwrap_or_default())
-    };
-    let mut present: BTreeMap<usize, Vec<&str>> = BTreeMap::new();
-    for winner in &winners {
-        let sources = present.entry(range(winner)).or_default();
-        let source = observations[winner.index].source.as_str();
-        if !sources.contains(&source) {
-            sources.push(source);
+) -> Selection {
+    let (mut valid, withdrawn): (Vec<WinningVersion>, Vec<WinningVersion>) =
+        winners.into_iter().partition(|winner| !winner.cancelled);
+    let ranges = RankedRanges::new(observations, &valid, choice.policy);
+    let outranking = |winner: &WinningVersion| ranges.outranking(&observations[winner.index]);
+    valid.retain(|winner| {
+        let outranking = outranking(winner);
+        if let Some(by) = outranking {
+            statuses[winner.index] = ObservationStatus::OtherSource(by);
         }
-    }
-    let chosen: BTreeMap<usize, &str> = present
-        .iter()
-        .filter_map(|(range, sources)| {
-            let candidates =
-                sources.iter().map(|source| SourceCandidate { source, observed_at: newest[source] });
-            preferred(policy, kind, candidates, starts[*range]).map(|candidate| (*range, candidate.source))
-        })
-        .collect();
-    winners.retain(|winner| {
-        let source = observations[winner.index].source.as_str();
-        let is_chosen = chosen.get(&range(winner)).copied() == Some(source);
-        if !is_chosen {
-            statuses[winner.index] = ObservationStatus::OtherSource;
-        }
-        is_chosen
+        outranking.is_none()
     });
-    winners
-}
-
-/// Greatest date or time of each source. `dated` has pairs of a source and a date or time.
-pub(crate) fn newest_by_source<'a, T: Ord + Copy>(
-    dated: impl Iterator<Item = (&'a str, T)>,
-) -> BTreeMap<&'a str, T> {
-    let mut newest = BTreeMap::new();
-    for (source, date) in dated {
-        let known = newest.entry(source).or_insert(date);
-        *known = date.max(*known);
-    }
-    newest
-}
-
-/// Adds a manual record to `kept`, and removes the vendor's record with the same id or natural key.
-///
-/// This also applies to a withdrawn manual record. In this case, neither of the two records is used.
-fn apply_manual_record<T: MergeRecord>(
-    observations: &[Observation<T>],
-    kept: &mut Vec<WinningVersion>,
-    record: WinningVersion,
-    same_day_payments: &SameDayPayments<'_>,
-    statuses: &mut [ObservationStatus],
-) {
-    let manual = &observations[record.index];
-    kept.retain(|winner| {
-        let replaced = is_same_payment(manual, &observations[winner.index], same_day_payments);
-        if replaced {
-            statuses[winner.index] = ObservationStatus::Overridden;
-        }
-        !replaced
-    });
-    kept.push(record);
-}
-
-fn is_same_payment<T: MergeRecord>(
-    manual: &Observation<T>,
-    vendor: &Observation<T>,
-    same_day_payments: &SameDayPayments<'_>,
-) -> bool {
-    let same_id = manual.id.is_some() && manual.id == vendor.id;
-    let same_key = || {
-        manual.record.compare_natural(&vendor.record).is_eq()
-            && !manual.record.is_distinct_payment(&vendor.record, same_day_payments)
+    let record = |winner: &WinningVersion| {
+        let observation = &observations[winner.index];
+        OverlayRecord { observation, standing: ranges.standing(observation) }
     };
-    vendor.source != MANUAL && (same_id || same_key())
+    let records: Vec<OverlayRecord<'_, T>> = valid.iter().map(record).collect();
+    let overlay = Overlay::new(&records, choice.same_day_payments, choice.rules);
+    let mut selection = Selection::default();
+    for (winner, cover) in valid.iter().zip(overlay.covers()) {
+        match cover.map(|cover| valid[cover].index) {
+            None => selection.winners.push(*winner),
+            Some(cover) => {
+                statuses[winner.index] = ObservationStatus::Covered(cover);
+                selection.covered.insert(winner.index, cover);
+            }
+        }
+    }
+    let sources: BTreeSet<&str> = records.iter().map(|record| record.source()).collect();
+    selection.winners.extend(withdrawn.into_iter().filter(|winner| {
+        let is_of_valid_source = sources.contains(observations[winner.index].source.as_str());
+        sources.is_empty()
+            || (is_of_valid_source && outranking(winner).is_none() && !overlay.has_stand_in(&record(winner)))
+    }));
+    selection.ranked = ranges.into_ranked();
+    selection
 }
 
-/// Withdraws each vendor's record in `kept` that has the id or natural key of a manual retraction. With such a
-/// retraction, an operator can remove a vendor's record without a manual record that replaces it.
-fn withdraw_by_manual<T: MergeRecord>(
-    observations: &[Observation<T>],
-    kept: &mut [WinningVersion],
-    same_day_payments: &SameDayPayments<'_>,
-    statuses: &mut [ObservationStatus],
-) {
-    let retractions: Vec<usize> = (0..observations.len())
-        .filter(|index| {
-            observations[*index].source == MANUAL && statuses[*index] == ObservationStatus::Cancelled
-        })
-        .collect();
-    for winner in kept.iter_mut().filter(|winner| !winner.cancelled) {
-        let vendor = &observations[winner.index];
-        let is_withdrawn = |index: &usize| is_same_payment(&observations[*index], vendor, same_day_payments);
-        if retractions.iter().any(is_withdrawn) {
-            winner.cancelled = true;
-            statuses[winner.index] = ObservationStatus::Cancelled;
+/// Date ranges of the source policy, with the smallest rank that has a valid record in each range.
+struct RankedRanges<'a> {
+    policy: &'a SourcePolicy,
+    kind: Kind,
+    starts: Vec<NaiveDate>,
+    /// For each range with valid records, the smallest standing and the indexes of its records.
+    smallest: BTreeMap<usize, (Standing, Vec<usize>)>,
+    /// Ranges in which a record is outranked.
+    contested: BTreeSet<usize>,
+}
+
+impl<'a> RankedRanges<'a> {
+    fn new<T: MergeRecord + EventRecord>(
+        observations: &[Observation<T>],
+        valid: &[WinningVersion],
+        policy: &'a SourcePolicy,
+    ) -> Self {
+        let (smallest, contested) = (BTreeMap::new(), BTreeSet::new());
+        let mut ranges =
+            Self { policy, kind: T::KIND, starts: range_starts(policy, T::KIND), smallest, contested };
+        for winner in valid {
+            let observation = &observations[winner.index];
+            let (range, standing) = (ranges.range(observation), ranges.standing(observation));
+            let (smallest, indexes) = ranges.smallest.entry(range).or_insert((standing, Vec::new()));
+            if standing != *smallest {
+                ranges.contested.insert(range);
+            }
+            match standing.cmp(smallest) {
+                Ordering::Less => (*smallest, *indexes) = (standing, vec![winner.index]),
+                Ordering::Equal => indexes.push(winner.index),
+                Ordering::Greater => {}
+            }
         }
+        ranges
+    }
+
+    fn range<T: MergeRecord>(&self, observation: &Observation<T>) -> usize {
+        range_of(&self.starts, observation.record.date().unwrap_or_default())
+    }
+
+    fn standing<T: MergeRecord>(&self, observation: &Observation<T>) -> Standing {
+        Standing::new(self.policy, self.kind, &observation.source, self.starts[self.range(observation)])
+    }
+
+    /// Index of a record that outranks the source of `observation` on its date; `None` if its source may be used.
+    fn outranking<T: MergeRecord>(&self, observation: &Observation<T>) -> Option<usize> {
+        let (smallest, indexes) = self.smallest.get(&self.range(observation))?;
+        indexes.first().copied().filter(|_| *smallest < self.standing(observation))
+    }
+
+    fn into_ranked(mut self) -> Vec<Vec<usize>> {
+        self.smallest.retain(|range, _| self.contested.contains(range));
+        self.smallest.into_values().map(|(_, indexes)| indexes).collect()
     }
 }

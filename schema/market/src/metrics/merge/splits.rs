@@ -15,13 +15,10 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::as_of::AsOfView;
-use super::same_day_payments::SameDayPayments;
-use super::sources::{PreferredWinners, preferred_winners};
-use super::winner::{
-    MergeRecord, ObservationStatus, QuarantinedRow, SymbolOrder, WinningVersion, version_time,
-};
+use super::sources::{PreferredWinners, SourceChoice, preferred_winners};
+use super::winner::{MergeRecord, ObservationStatus, QuarantinedRow, WinningVersion, version_time};
 use crate::event::Split;
-use crate::history::{History, Observation, SourcePolicy};
+use crate::history::{History, Observation};
 use crate::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
 use crate::row::{Flag, Flags, SplitType};
 
@@ -55,20 +52,17 @@ pub(crate) struct MergedSplits {
     pub splits: Vec<MergedSplit>,
     pub statuses: Vec<ObservationStatus>,
     pub quarantined: Vec<QuarantinedRow>,
+    /// For each date range in which a rank outranks other sources, the indexes of its valid records.
+    pub ranked: Vec<Vec<usize>>,
 }
 
-pub(crate) fn merge_splits(
-    history: &History,
-    policy: &SourcePolicy,
-    symbols: SymbolOrder<'_>,
-    flags: &mut Flags,
-) -> MergedSplits {
+pub(crate) fn merge_splits(history: &History, choice: &SourceChoice<'_>, flags: &mut Flags) -> MergedSplits {
     let observations = &history.splits;
     if observations.is_empty() {
         return MergedSplits::default();
     }
-    let found = preferred_winners(observations, policy, symbols, &SameDayPayments::default());
-    let PreferredWinners { winners: kept, mut statuses, quarantined } = found;
+    let found = preferred_winners(observations, choice);
+    let PreferredWinners { winners: kept, mut statuses, quarantined, ranked } = found;
     let live = one_per_date(observations, &kept, &mut statuses, flags);
     let cancelled = kept.iter().copied().filter(|winner| winner.cancelled);
     let all = live.into_iter().chain(cancelled);
@@ -77,7 +71,7 @@ pub(crate) fn merge_splits(
         let key = |split: &MergedSplit| (split.ex_date, split.cancelled);
         key(a).cmp(&key(b)).then_with(|| observations[a.index].id.cmp(&observations[b.index].id))
     });
-    MergedSplits { splits, statuses, quarantined }
+    MergedSplits { splits, statuses, quarantined, ranked }
 }
 
 /// Split of a winning version, not yet classified.

@@ -12,7 +12,7 @@ use crate::metrics::{DerivationContext, DerivedRows, Rules, derive};
 use crate::row::DividendStatus;
 use crate::symbol::Symbol;
 
-fn date(text: &str) -> NaiveDate {
+pub(crate) fn date(text: &str) -> NaiveDate {
     text.parse().unwrap()
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn observed<T: serde::de::DeserializeOwned>(record: serde_json::Value
 
 /// Builds a dividend from `source id revision ±second ex-date amount`, then optionally `type`, `record-date` and
 /// sibling amounts such as `&0.259`. A `-` before the second makes a retraction. The id `-` means no id.
-fn row(line: u64, text: &str) -> Observation<Dividend> {
+pub(crate) fn row(line: u64, text: &str) -> Observation<Dividend> {
     let (same_day_payments, words): (Vec<&str>, Vec<&str>) =
         text.split_whitespace().partition(|word| word.starts_with('&'));
     let same_day_payments: Vec<&str> = same_day_payments.into_iter().map(|word| &word[1..]).collect();
@@ -86,7 +86,7 @@ pub(crate) fn history(rows: &[&str], closes: &[(&str, i64)]) -> History {
     }
 }
 
-fn at(day: &str, history: &History, policy: &SourcePolicy) -> DerivedRows {
+pub(crate) fn at(day: &str, history: &History, policy: &SourcePolicy) -> DerivedRows {
     let day = date(day);
     let context =
         DerivationContext { as_of: day, newest: day, benchmark: None, policy, rules: &Rules::DEFAULT };
@@ -98,7 +98,7 @@ fn derived(rows: &[&str], policy: &SourcePolicy) -> DerivedRows {
 }
 
 /// Paid and declared dividends, each as `ex-date amount`.
-fn live(derived: &DerivedRows) -> Vec<String> {
+pub(crate) fn live(derived: &DerivedRows) -> Vec<String> {
     let live = derived
         .dividends
         .iter()
@@ -291,9 +291,9 @@ fn an_ex_date_far_ahead_is_a_mistyped_year() {
 }
 
 #[test]
-fn sources_never_interleave_and_manual_records_override() {
+fn ranks_choose_a_source_whole_and_manual_records_override() {
     let two = ["a x 0 +1 2024-03-04 0.5", "a y 0 +1 2024-06-03 0.5", "b x 0 +2 2024-06-04 0.5"];
-    check(&two, &["2024-06-04 0.5"], &[]);
+    check(&two, &["2024-03-04 0.5", "2024-06-04 0.5"], &[]);
     let rule = PolicyRule {
         kind: Kind::Dividend,
         source: "a".into(),

@@ -42,7 +42,7 @@ use crate::observation::VersionRank;
 use crate::row::QuarantineReason;
 use crate::symbol::Symbol;
 
-pub(crate) use merge_record::MergeRecord;
+pub(crate) use merge_record::{MergeRecord, Reach};
 pub use merge_record::{dividend_preference, split_preference};
 
 /// Status of an observation after the merge.
@@ -60,10 +60,13 @@ pub enum ObservationStatus {
     /// The row repeats a payment in a foreign currency. The row in the currency of the prices is used instead. The
     /// value is the index of that row in the history.
     Translation(usize),
-    /// Not used, because another source is preferred on the date of the row.
-    OtherSource,
-    /// A manual record replaced the row.
-    Overridden,
+    /// A newer row of another source took the place of the row (R32). The value is the index of that row in the history.
+    Covered(usize),
+    /// Not used, because the source policy gives another source a smaller rank on the date of the row. The value is the
+    /// index of a row of that source in the history.
+    OtherSource(usize),
+    /// A manual record replaced the row. The value is the index of the manual record in the history.
+    Overridden(usize),
     /// Quarantined; the value is the reason.
     Quarantined(QuarantineReason),
     /// The record was not known yet on the as-of date: it was declared later.

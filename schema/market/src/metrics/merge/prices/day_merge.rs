@@ -1,18 +1,20 @@
 //! Merge of the bars of all sources day by day. All merged bars have the same number of decimal places.
+//!
+//! The bar of a day is that of the smallest rank in the source policy. Of the bars of one rank, and of sources without a
+//! rank, it is the newest: the one that its source observed last (R32).
 
 use std::borrow::Cow;
-
-use chrono::NaiveDate;
+use std::cmp::Reverse;
 
 use crate::bars::{BarVersion, Bars, MISSING};
 use crate::day::day_number;
 use crate::event::{Kind, MINOR_UNIT_PLACES};
 use crate::history::{History, SourcePolicy};
-use crate::metrics::source_preference::{SourceCandidate, preference, range_starts};
+use crate::metrics::source_preference::{MANUAL, Standing, range_starts};
 
 /// Source with its usable bars, converted to raw (unadjusted) prices.
 pub(super) struct Source<'a> {
-    pub candidate: SourceCandidate<'a>,
+    pub source: &'a str,
     pub bars: Bars,
 }
 
@@ -26,6 +28,9 @@ pub(super) fn minor_places(history: &History) -> u32 {
 #[derive(Clone, Copy)]
 struct Pick {
     day: i32,
+    /// Number of sources that are preferred to the source on this day. It is equal for sources of one standing.
+    preferred: usize,
+    observed_at: i64,
     source: usize,
     /// Index of the bar in its source.
     index: usize,
@@ -46,29 +51,34 @@ pub(super) fn pick_by_day(sources: &[Source<'_>], policy: &SourcePolicy) -> (Bar
     (bars, picks.iter().map(|pick| pick.source).collect())
 }
 
-/// Bar of the most preferred source for each day.
+/// Most preferred bar of each day.
 fn preferred_bars(sources: &[Source<'_>], scaled: &[Cow<'_, Bars>], policy: &SourcePolicy) -> Vec<Pick> {
     let starts = range_starts(policy, Kind::Price);
+    let mut by_name: Vec<usize> = (0..sources.len()).collect();
+    by_name.sort_by_key(|index| sources[*index].source);
     let mut picks: Vec<Pick> = Vec::with_capacity(scaled.iter().map(|bars| bars.len()).sum());
     for (place, start) in starts.iter().enumerate() {
         let end = starts.get(place + 1).map_or(i32::MAX, |end| day_number(*end));
-        for source in order_of(sources, policy, *start) {
-            let days = &scaled[source].day;
-            let first = days.partition_point(|day| *day < day_number(*start));
-            let of_range = days.iter().enumerate().skip(first).take_while(|(_, day)| **day < end);
-            picks.extend(of_range.map(|(index, day)| Pick { day: *day, source, index }));
+        let standing = |index: usize| {
+            let source = sources[index].source;
+            (source != MANUAL, Standing::new(policy, Kind::Price, source, *start))
+        };
+        for source in by_name.iter().copied() {
+            let is_preferred = |other: &usize| standing(*other) < standing(source);
+            let preferred = (0..sources.len()).filter(is_preferred).count();
+            let bars = &scaled[source];
+            let first = bars.day.partition_point(|day| *day < day_number(*start));
+            let of_range = bars.day.iter().enumerate().skip(first).take_while(|(_, day)| **day < end);
+            picks.extend(of_range.map(|(index, day)| {
+                let observed_at = bars.version_of(index).observed_at;
+                Pick { day: *day, preferred, observed_at, source, index }
+            }));
         }
     }
-    // A stable sort keeps the bars of a day in the order of preference.
-    picks.sort_by_key(|pick| pick.day);
+    // A stable sort keeps equally old bars of a day in the order of the sources' names.
+    picks.sort_by_key(|pick| (pick.day, pick.preferred, Reverse(pick.observed_at)));
     picks.dedup_by_key(|pick| pick.day);
     picks
-}
-
-fn order_of(sources: &[Source<'_>], policy: &SourcePolicy, day: NaiveDate) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..sources.len()).collect();
-    order.sort_by_key(|index| preference(policy, Kind::Price, sources[*index].candidate, day));
-    order
 }
 
 /// Number of decimal places of the merged bars: the largest of any source, reduced if a price would not fit 64 bits.

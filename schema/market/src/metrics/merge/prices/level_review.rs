@@ -49,7 +49,7 @@ pub(super) fn pick_sound_bars(
         let mut faults: BTreeMap<usize, LevelFault> = levels.find_faults(closes);
         faults.retain(|index, _| {
             faulty_days.as_ref().is_none_or(|days| days.contains(&bars.day[*index]))
-                && !is_released(decided, sources[origin[*index]].candidate.source, &bars, *index)
+                && !is_released(decided, sources[origin[*index]].source, &bars, *index)
         });
         if faults.is_empty() {
             bars.canonicalize();
@@ -199,7 +199,7 @@ fn level_fault(
             format!("the close {close} is {times} times away from the sessions around it"),
         ),
     };
-    quarantined_bar(bar.day, source.candidate.source, line, close, (reason, message), decided)
+    quarantined_bar(bar.day, source.source, line, close, (reason, message), decided)
 }
 
 fn quarantined_bar(

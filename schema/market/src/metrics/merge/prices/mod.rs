@@ -1,6 +1,6 @@
 //! Merge of prices: from the bars of all sources to one raw series (R10, R28, R30, R32).
 //!
-//! For each day, the merge uses the most preferred source that has a usable bar. Bars after the as-of date are ignored.
+//! For each day, the merge uses the most preferred usable bar (`day_merge`). Bars after the as-of date are ignored.
 //!
 //! Split-adjusted bars are converted to raw bars ([`FeedAdjustments`]). A feed adjusts a bar for all splits in its list
 //! up to a certain day, the basis day of the bar. The conversion reverses the splits between the day of the bar and its
@@ -30,7 +30,6 @@ use crate::event::Kind;
 use crate::history::{History, SourceBars, SourcePolicy};
 use crate::metrics::calendar::months_before;
 use crate::metrics::prices::range::VOLUME_SESSIONS;
-use crate::metrics::source_preference::SourceCandidate;
 use column_scan::{find_large_moves, has_fault};
 use day_merge::{Source, minor_places};
 pub(crate) use level_review::review_levels;
@@ -70,13 +69,12 @@ pub(crate) fn merge_prices(
     let mut quarantined = Vec::new();
     let mut sources: Vec<Source<'_>> = Vec::with_capacity(history.prices.len());
     for (place, prices) in history.prices.iter().enumerate() {
-        let observed_at = observed_at(&prices.bars).unwrap_or_default();
         let usable = usable_bars(prices, last_day, minor_places, decided, &mut quarantined);
         let is_used = |day: i32| !excluded.contains(&(place, day));
         let usable = if excluded.is_empty() { usable } else { usable.filter_days(is_used) };
         let newest = prices.bars.last_live_day().map_or(NaiveDate::MIN, date_of);
         sources.push(Source {
-            candidate: SourceCandidate { source: &prices.source, observed_at },
+            source: &prices.source,
             bars: raw_bars(usable, feeds.of_source(&prices.source), newest),
         });
     }

@@ -107,7 +107,7 @@ pub(crate) fn review_splits(
 fn apply(splits: &mut MergedSplits, reviews: &[(usize, SplitReview)]) -> bool {
     let reason = QuarantineReason::SplitDenied;
     let repeated = repeated_early_splits(&splits.splits, reviews);
-    let MergedSplits { splits, statuses, quarantined } = splits;
+    let MergedSplits { splits, statuses, quarantined, .. } = splits;
     let mut exclude = |index: usize, message: String| {
         statuses[index] = ObservationStatus::Quarantined(reason);
         quarantined.push(QuarantinedRow { index, reason, message });

@@ -5,13 +5,26 @@ use std::cmp::Ordering;
 use chrono::NaiveDate;
 
 use crate::event::{Action, Dividend, Split};
+use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::ex_date::ex_date_from_record_date;
+use crate::metrics::dividends::schedule::ScheduleRow;
 use crate::metrics::merge::same_day_payments::{SameDayPayments, natural_key};
 use crate::metrics::merge::validation::{RowFault, dividend_fault, dividend_key_fault, split_fault};
 use crate::symbol::Symbol;
 
+/// Measure of the distance at which a record may take the place of another source's record (R32).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// A quarter of the payment period, and at most 20 days.
+    PaymentPeriod,
+    /// Five sessions.
+    Sessions,
+}
+
 /// Record that can be merged: a dividend or a split.
 pub(crate) trait MergeRecord {
+    /// Distance at which the record may take the place of another source's record.
+    const REACH: Reach;
     /// Orders records by natural key. This is date, type and currency for a dividend, and the ex-date for a split.
     fn compare_natural(&self, other: &Self) -> Ordering;
     /// Rank by dates. Of rows with the same id and revision, the row with the highest rank is used.
@@ -30,9 +43,15 @@ pub(crate) trait MergeRecord {
     /// True if any field has different values in the two records. The symbol is not compared. A field that is missing
     /// in one of the records is not compared either.
     fn contradicts(&self, other: &Self) -> bool;
+    /// True if the record may take the place of `older`, a record of another source that is within reach (R32).
+    fn may_cover(&self, older: &Self) -> bool;
+    /// Row of the payment schedule. `None` for a record that is not a regular payment.
+    fn schedule_row(&self) -> Option<ScheduleRow>;
 }
 
 impl MergeRecord for Dividend {
+    const REACH: Reach = Reach::PaymentPeriod;
+
     fn compare_natural(&self, other: &Self) -> Ordering {
         natural_key(self).cmp(&natural_key(other))
     }
@@ -80,9 +99,28 @@ impl MergeRecord for Dividend {
             || differ(&self.payment_date, &other.payment_date)
             || differ(&self.declaration_date, &other.declaration_date)
     }
+
+    fn may_cover(&self, older: &Self) -> bool {
+        let [own, other] = [self, older].map(|dividend| dividend.r#type.class(dividend.frequency));
+        // Sources differ in the type of a payment. One payment must not be both regular and special.
+        let is_equal_cash = || {
+            [own, other].into_iter().all(DividendClass::in_ttm_total)
+                && self.date() == older.date()
+                && self.currency == older.currency
+                && self.same_content(older)
+        };
+        own == other || is_equal_cash()
+    }
+
+    fn schedule_row(&self) -> Option<ScheduleRow> {
+        let ex_date = self.date().filter(|_| self.r#type.class(self.frequency).is_regular())?;
+        Some(ScheduleRow { ex_date, amount: self.amount, tag: self.frequency, doubt: None })
+    }
 }
 
 impl MergeRecord for Split {
+    const REACH: Reach = Reach::Sessions;
+
     fn compare_natural(&self, other: &Self) -> Ordering {
         self.ex_date.cmp(&other.ex_date)
     }
@@ -118,6 +156,14 @@ impl MergeRecord for Split {
         (self.ex_date, self.from, self.to) != (other.ex_date, other.from, other.to)
             || differ(&self.declaration_date, &other.declaration_date)
             || differ(&self.payable_date, &other.payable_date)
+    }
+
+    fn may_cover(&self, _: &Self) -> bool {
+        true
+    }
+
+    fn schedule_row(&self) -> Option<ScheduleRow> {
+        None
     }
 }
 

@@ -155,7 +155,7 @@ fn what_is_not_declared_yet_does_not_count_yet() {
 }
 
 #[test]
-fn one_source_counts_whole_within_a_range() {
+fn a_rank_counts_whole_within_a_range() {
     let rows = [
         "a x 0 +1 2024-03-07 0.5",
         "a y 0 +1 2024-06-06 0.5",
@@ -170,17 +170,21 @@ fn one_source_counts_whole_within_a_range() {
         rank,
     };
     let check = |rules: &[PolicyRule], expected: &[&str]| {
-        let expected: Vec<String> = expected.iter().map(|line| format!("{line} other_source")).collect();
         assert_eq!(unused(&history(&rows, &[]), rules), expected, "{rules:?}");
     };
-    check(&[], &["3", "4"]);
-    check(&[rule("b", None, None, 1)], &["1", "2"]);
-    check(&[rule("b", Some("2024-06-07"), None, 1)], &["3"]);
-    check(&[rule("b", Some("2024-06-08"), None, 1)], &["3", "4"]);
-    check(&[rule("b", None, Some("2024-03-08"), 1)], &["1", "4"]);
-    check(&[rule("b", None, Some("2024-03-07"), 1)], &["3", "4"]);
-    check(&[rule("b", None, None, 2), rule("a", Some("2024-06-01"), None, 1)], &["1", "4"]);
-    check(&[rule("b", None, None, 1), rule("a", None, None, 2)], &["1", "2"]);
+    check(&[], &["3 covered", "4 covered"]);
+    check(&[rule("b", None, None, 1)], &["1 other_source", "2 other_source"]);
+    check(&[rule("b", Some("2024-06-07"), None, 1)], &["3 covered"]);
+    check(&[rule("b", Some("2024-06-08"), None, 1)], &["3 covered", "4 covered"]);
+    check(&[rule("b", None, Some("2024-03-08"), 1)], &["1 other_source", "4 covered"]);
+    check(&[rule("b", None, Some("2024-03-07"), 1)], &["3 covered", "4 covered"]);
+    check(
+        &[rule("b", None, None, 2), rule("a", Some("2024-06-01"), None, 1)],
+        &["1 other_source", "4 other_source"],
+    );
+    check(&[rule("b", None, None, 1), rule("a", None, None, 2)], &["1 other_source", "2 other_source"]);
+    // Sources of equal rank are an overlay too. A source without a rank is not used beside them.
+    check(&[rule("b", None, None, 1), rule("a", None, None, 1)], &["3 covered", "4 covered"]);
 }
 
 #[test]
@@ -194,14 +198,13 @@ fn splits_are_of_the_source_of_their_day() {
     let check = |from: &str, expected: &[&str]| {
         let from = Some(from.parse().unwrap());
         let rule = PolicyRule { kind: Kind::Split, source: "b".into(), from, to: None, rank: 1 };
-        let expected: Vec<String> = expected.iter().map(|line| format!("{line} other_source")).collect();
         assert_eq!(unused(&history(&[], &splits), &[rule]), expected, "{from:?}");
     };
-    check("2023-03-02", &["2"]);
-    check("2023-03-03", &["2", "3"]);
-    check("2024-03-07", &["2", "3"]);
-    check("2024-03-08", &["3"]);
-    check("2024-03-09", &["3", "4"]);
+    check("2023-03-02", &["2 other_source"]);
+    check("2023-03-03", &["2 other_source", "3 covered"]);
+    check("2024-03-07", &["2 other_source", "3 covered"]);
+    check("2024-03-08", &["3 covered"]);
+    check("2024-03-09", &["3 covered", "4 covered"]);
 }
 
 #[test]
