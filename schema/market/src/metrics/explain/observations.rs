@@ -5,6 +5,7 @@ use rust_decimal::Decimal;
 
 use super::entry::{ExplainedObservation, number};
 use crate::bars::BarVersion;
+use crate::dated_text::{DatedText, Terms, dated_text, undated};
 use crate::day::date_of;
 use crate::event::{Kind, line_column};
 use crate::history::Observation;
@@ -27,21 +28,29 @@ pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) 
 }
 
 /// Note of the payment schedule (R34) on an unusual payment, for example a special dividend. Empty for other payments.
-fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> String {
-    let Some(reading) = computed.inputs.reading(payment) else { return String::new() };
+fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> DatedText {
+    let Some(reading) = computed.inputs.reading(payment) else { return DatedText::default() };
     let regular = number(Some(reading.regular));
     match reading.kind {
         AmountReading::Regular if reading.year != reading.ex_date.year() => {
-            format!("R34: counts in {}, because it fills a slot of that year", reading.year)
+            let year = Terms::of_year(reading.year, reading.year);
+            dated_text!["R34: counts in ", year, ", because it fills a slot of that year"]
         }
-        AmountReading::Regular => String::new(),
-        AmountReading::Special => "R34: special, since another row has its slot".to_owned(),
-        AmountReading::Combined => format!(
-            "R34: {regular} is regular, like the neighbouring amounts; {} is special",
-            number(Some(reading.amount - reading.regular))
-        ),
+        AmountReading::Regular => DatedText::default(),
+        AmountReading::Special => "R34: special, since another row has its slot".into(),
+        AmountReading::Combined => {
+            let special = number(Some(reading.amount - reading.regular));
+            dated_text![
+                "R34: ",
+                regular,
+                " is regular, like the neighbouring amounts; ",
+                special,
+                " is special"
+            ]
+        }
         AmountReading::Dip => {
-            format!("R34: below both neighbours; growth and streak count {}", number(Some(reading.sustained)))
+            let sustained = number(Some(reading.sustained));
+            dated_text!["R34: below both neighbours; growth and streak count ", sustained]
         }
     }
 }
@@ -71,7 +80,8 @@ fn of_splits(computed: &ComputedMetrics<'_>, after: NaiveDate) -> impl Iterator<
     });
     passed.map(|split| {
         let row = &computed.inputs.history.splits[split.index];
-        let shares = format!("{} shares became {}", row.record.from.normalize(), row.record.to.normalize());
+        let (from, to) = (undated(row.record.from.normalize()), undated(row.record.to.normalize()));
+        let shares = dated_text![from, " shares became ", to];
         observation(Kind::Split, row, Some(split.ex_date), "used", shares)
     })
 }
@@ -121,7 +131,7 @@ pub(crate) fn of_day(computed: &ComputedMetrics<'_>, day: i32) -> Vec<ExplainedO
             file: None,
             frame: Some(version.frame).filter(|frame| *frame != BarVersion::UNKNOWN.frame),
             outcome: outcome.to_owned(),
-            reason: reason.to_owned(),
+            reason: reason.into(),
         })
     });
     let mut closes: Vec<ExplainedObservation> = closes.collect();
@@ -136,7 +146,7 @@ pub(crate) fn of_fundamentals(computed: &ComputedMetrics<'_>) -> Vec<ExplainedOb
     used.take(2)
         .map(|index| {
             let row = &computed.inputs.history.fundamentals[*index];
-            observation(Kind::Fundamentals, row, Some(row.record.as_of), "used", String::new())
+            observation(Kind::Fundamentals, row, Some(row.record.as_of), "used", DatedText::default())
         })
         .collect()
 }
@@ -144,7 +154,7 @@ pub(crate) fn of_fundamentals(computed: &ComputedMetrics<'_>) -> Vec<ExplainedOb
 /// Observation of the security's reference record. Empty for a provisional security, which has no reference record.
 pub(crate) fn of_security(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation> {
     let security = computed.inputs.history.security.iter();
-    security.map(|row| observation(Kind::Security, row, None, "used", String::new())).collect()
+    security.map(|row| observation(Kind::Security, row, None, "used", DatedText::default())).collect()
 }
 
 /// Observations of dividends and splits that no metric uses, each with the reason. Missing payments are included: a
@@ -181,12 +191,15 @@ pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation
 fn of_missing(computed: &ComputedMetrics<'_>, implied: &ImpliedFactor<'_>) -> ExplainedObservation {
     let close = computed.inputs.series().close_before(implied.ex_date);
     let amount = close.and_then(|close| close.checked_mul(Decimal::ONE - implied.factor));
-    let reason = format!(
-        "adjusted closes step by {} between {} and {}, and no row has a payment there",
-        implied.factor.round_dp(6).normalize(),
+    let reason = dated_text![
+        "adjusted closes step by ",
+        undated(implied.factor.round_dp(6).normalize()),
+        " between ",
         implied.previous,
-        implied.ex_date
-    );
+        " and ",
+        implied.ex_date,
+        ", and no row has a payment there"
+    ];
     ExplainedObservation {
         amount: amount.map(arithmetic::amount),
         currency: Some(computed.inputs.currency.clone()),
@@ -199,7 +212,7 @@ fn observation<T>(
     row: &Observation<T>,
     date: Option<NaiveDate>,
     outcome: &str,
-    reason: String,
+    reason: DatedText,
 ) -> ExplainedObservation {
     ExplainedObservation {
         kind: kind.to_string(),
@@ -235,34 +248,41 @@ fn choice_text(computed: &ComputedMetrics<'_>, kind: Kind, by_policy: &'static s
 fn status_text<T>(
     status: &ObservationStatus,
     rows: &[Observation<T>],
-    other_source: &str,
-) -> (&'static str, String) {
+    other_source: &'static str,
+) -> (&'static str, DatedText) {
     let named = |index: usize| {
         let row = &rows[index];
         let id = row.id.as_ref().map(|id| format!("id {id}, ")).unwrap_or_default();
-        format!("{id}revision {}, line {}, observed {}", row.revision, row.line, row.observed_at.to_rfc3339())
+        let observed = Terms::of_day(row.observed_at.date_naive(), row.observed_at.to_rfc3339());
+        dated_text![
+            undated(id),
+            "revision ",
+            undated(row.revision),
+            ", line ",
+            undated(row.line),
+            ", observed ",
+            observed
+        ]
     };
     match status {
-        ObservationStatus::Used => ("used", String::new()),
+        ObservationStatus::Used => ("used", DatedText::default()),
         ObservationStatus::Superseded(by) => {
-            ("superseded", format!("a greater version of the same record replaced it: {}", named(*by)))
+            ("superseded", dated_text!["a greater version of the same record replaced it: ", named(*by)])
         }
-        ObservationStatus::Cancelled => ("cancelled", "the record was withdrawn".to_owned()),
+        ObservationStatus::Cancelled => ("cancelled", "the record was withdrawn".into()),
         ObservationStatus::Duplicate(of) => {
-            ("duplicate", format!("another row is the same payment: {}", named(*of)))
+            ("duplicate", dated_text!["another row is the same payment: ", named(*of)])
         }
         ObservationStatus::Translation(of) => (
             "translation",
-            format!("it repeats a payment that counts in the currency of the prices: {}", named(*of)),
+            dated_text!["it repeats a payment that counts in the currency of the prices: ", named(*of)],
         ),
-        ObservationStatus::OtherSource => ("other_source", other_source.to_owned()),
-        ObservationStatus::Overridden => ("overridden", "a manual record replaced it".to_owned()),
+        ObservationStatus::OtherSource => ("other_source", other_source.into()),
+        ObservationStatus::Overridden => ("overridden", "a manual record replaced it".into()),
         ObservationStatus::Quarantined(reason) => {
-            (reason.as_str(), "it is quarantined; the list quarantined has the reason".to_owned())
+            (reason.as_str(), "it is quarantined; the list quarantined has the reason".into())
         }
-        ObservationStatus::NotYetKnown => {
-            ("not_yet_known", "it was declared after the as-of date".to_owned())
-        }
-        ObservationStatus::Moved => ("moved", "a later version moved it to another symbol".to_owned()),
+        ObservationStatus::NotYetKnown => ("not_yet_known", "it was declared after the as-of date".into()),
+        ObservationStatus::Moved => ("moved", "a later version moved it to another symbol".into()),
     }
 }
