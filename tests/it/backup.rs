@@ -218,7 +218,7 @@ async fn a_newer_program_refuses_a_database_without_its_migrations() -> Result<(
     app.sql("delete from refinery_schema_history h using lacking l where h.version = l.version", &[]).await?;
     for (program, arguments) in USERS_OF_THE_DATABASE {
         let output = app.run(program, arguments, &[]).await?;
-        let told = output.stderr.contains("run projector migrate");
+        let told = (output.stdout.clone() + &output.stderr).contains("run projector migrate");
         assert!(output.code != 0 && told, "{program} {arguments:?}: {} {}", output.stdout, output.stderr);
     }
     // A running instance finds the older schema, for example of a restored database, when it connects again.
@@ -249,7 +249,8 @@ async fn an_older_program_refuses_a_newer_database_with_a_sentence() -> Result<(
     let programs = USERS_OF_THE_DATABASE.into_iter().chain([(Program::Projector, &["migrate"][..])]);
     for (program, arguments) in programs {
         let output = app.run(program, arguments, &[]).await?;
-        let told = output.stderr.contains("schema 9999") && output.stderr.contains("newer program");
+        let text = output.stdout.clone() + &output.stderr;
+        let told = text.contains("schema 9999") && text.contains("newer program");
         assert!(output.code != 0 && told, "{program} {arguments:?}: {}", output.stderr);
     }
     Ok(())
