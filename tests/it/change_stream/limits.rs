@@ -24,7 +24,9 @@ fn dividend(amount: &str) -> Value {
 /// Requests a stream. Returns the status and the body of the response.
 async fn refused(world: &World, query: &str, key: &str) -> Result<(u16, Value)> {
     let response = request(&world.api, query, key, None).await?;
-    Ok((response.status().as_u16(), response.json().await?))
+    let status = response.status().as_u16();
+    let body = tokio::time::timeout(PATIENCE, response.json()).await.context("a stream opened")?;
+    Ok((status, body?))
 }
 
 #[tokio::test]
@@ -77,9 +79,11 @@ async fn streams_above_a_lower_plan_end_without_a_change() -> Result<()> {
     let (mut first, mut market, mut third) =
         (open("symbols=COLA").await?, open("kinds=splits").await?, open("symbols=COLA").await?);
     world.app.api(&["account", "set-tier", "down@example.com", "starter"]).await?.success()?;
-    let (_, end) = market.read_to_end().await?;
+    let (_, end) =
+        tokio::time::timeout(PATIENCE, market.read_to_end()).await.context("the stream is open")??;
     check(&end.data, json!({ "code": "FEATURE_NOT_AVAILABLE", "current_tier": "starter" }));
-    let (_, end) = third.read_to_end().await?;
+    let (_, end) =
+        tokio::time::timeout(PATIENCE, third.read_to_end()).await.context("the stream is open")??;
     check(&end.data, json!({ "code": "TOO_MANY_STREAMS" }));
     // The first stream is within the plan. A slot is free again, because the stream of the market has ended.
     load(&world, "news.ndjson", &[dividend("0.10")]).await?;
