@@ -137,7 +137,7 @@ impl RunError {
             self,
             Self::Halt(_)
                 | Self::Sequence(_)
-                | Self::Db(DbError::NewerSchema { .. })
+                | Self::Db(DbError::NewerSchema { .. } | DbError::OlderSchema { .. })
                 | Self::Consume(
                     ConsumeError::Gap { .. } | ConsumeError::Unreadable(_) | ConsumeError::Sequence(_)
                 )

@@ -194,6 +194,50 @@ async fn a_backup_names_the_messages_that_it_lacks() -> Result<()> {
     Ok(())
 }
 
+/// Commands that use a migrated database.
+const USERS_OF_THE_DATABASE: [(Program, &[&str]); 8] = [
+    (Program::Projector, &["run", "--until-caught-up"]),
+    (Program::Projector, &["status"]),
+    (Program::Projector, &["audit"]),
+    (Program::Projector, &["rebuild"]),
+    (Program::Projector, &["policy", "list"]),
+    (Program::Projector, &["backup", "kept"]),
+    (Program::Api, &["serve", "--listen", "127.0.0.1:0"]),
+    (Program::Api, &["account", "list"]),
+];
+
+#[tokio::test]
+async fn a_newer_program_refuses_a_database_without_its_migrations() -> Result<()> {
+    let app = TestApp::start().await?;
+    let api = app.api_serve().await?;
+    let ready = async || Ok::<_, anyhow::Error>(api.get("/readyz", None).await?);
+    assert_eq!(ready().await?.status, 200);
+    let lacking =
+        "create table lacking as select * from refinery_schema_history order by version desc limit 1";
+    app.sql(lacking, &[]).await?;
+    app.sql("delete from refinery_schema_history h using lacking l where h.version = l.version", &[]).await?;
+    for (program, arguments) in USERS_OF_THE_DATABASE {
+        let output = app.run(program, arguments, &[]).await?;
+        let told = (output.stdout.clone() + &output.stderr).contains("run projector migrate");
+        assert!(output.code != 0 && told, "{program} {arguments:?}: {} {}", output.stdout, output.stderr);
+    }
+    // A running instance finds the older schema, for example of a restored database, when it connects again.
+    app.sql("select pg_terminate_backend(pid) from pg_stat_activity where usename = 'dds_api'", &[]).await?;
+    eventually(PATIENCE, async || {
+        let reply = ready().await?;
+        ensure!(reply.status == 503 && reply.text().contains("run projector migrate"), "{}", reply.text());
+        Ok(())
+    })
+    .await?;
+    app.sql("insert into refinery_schema_history select * from lacking", &[]).await?;
+    eventually(PATIENCE, async || {
+        let reply = ready().await?;
+        ensure!(reply.status == 200, "{}", reply.text());
+        Ok(())
+    })
+    .await
+}
+
 #[tokio::test]
 async fn an_older_program_refuses_a_newer_database_with_a_sentence() -> Result<()> {
     let app = TestApp::start().await?;
@@ -202,15 +246,11 @@ async fn an_older_program_refuses_a_newer_database_with_a_sentence() -> Result<(
         &[],
     )
     .await?;
-    let programs: [(Program, &[&str]); 4] = [
-        (Program::Projector, &["migrate"]),
-        (Program::Projector, &["run", "--until-caught-up"]),
-        (Program::Projector, &["backup", "kept"]),
-        (Program::Api, &["serve", "--listen", "127.0.0.1:0"]),
-    ];
+    let programs = USERS_OF_THE_DATABASE.into_iter().chain([(Program::Projector, &["migrate"][..])]);
     for (program, arguments) in programs {
         let output = app.run(program, arguments, &[]).await?;
-        let told = output.stderr.contains("schema 9999") && output.stderr.contains("newer program");
+        let text = output.stdout.clone() + &output.stderr;
+        let told = text.contains("schema 9999") && text.contains("newer program");
         assert!(output.code != 0 && told, "{program} {arguments:?}: {}", output.stderr);
     }
     Ok(())

@@ -5,6 +5,7 @@ mod calendar;
 mod equal_figures;
 mod income;
 mod portfolios;
+mod quality;
 mod screener;
 mod security;
 

@@ -1,5 +1,5 @@
 -- Key $2 of account $1. No row if another account has the key.
-select k.id, k.name, k.last_four, k.created_at, k.expires_at, k.rate_per_minute,
+select k.id, k.name, k.kind, k.last_four, k.created_at, k.expires_at, k.rate_per_minute,
   case when k.revoked_at is not null then 'deleted' when k.expires_at <= now() then 'expired' else 'active' end as status,
   u.last_used
 from accounts.api_keys k

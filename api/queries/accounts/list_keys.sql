@@ -6,7 +6,7 @@ with kept as (
   where k.account_id = $1 and (k.revoked_at is null or k.revoked_at > now() - interval '30 days')
   order by active desc, k.id desc limit 200
 )
-select k.id, k.name, k.last_four, k.created_at, k.expires_at, k.rate_per_minute,
+select k.id, k.name, k.kind, k.last_four, k.created_at, k.expires_at, k.rate_per_minute,
   case when k.active then 'active' when k.revoked_at is not null then 'deleted' else 'expired' end as status, u.last_used
 from kept k
 left join lateral (

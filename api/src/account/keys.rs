@@ -30,12 +30,23 @@ const MAX_ACTIVE_KEYS: i64 = 10;
 /// Maximum number of keys that a holder may create within a day. It limits the number of stored rows.
 const MAX_KEYS_PER_DAY: i64 = 100;
 
+text_enum! {
+    /// Kind of an API key.
+    pub enum KeyKind {
+        /// Key that the holder or the operator made.
+        Holder = "holder",
+        /// Key of a session for the reference page. It ends with the session.
+        ReferencePage = "reference_page",
+    }
+}
+
 sql_row! {
     /// API key without its secret.
     #[derive(Debug, Clone, Serialize)]
     pub(crate) struct ApiKey {
         pub(crate) id: KeyId,
         pub(crate) name: String,
+        pub(crate) kind: KeyKind,
         /// Last four characters of the secret, shown so that a person can recognize the key.
         pub(crate) last_four: String,
         /// Status: `active`, `expired` or `deleted`.
@@ -54,6 +65,7 @@ sql_row! {
     struct ActiveKey {
         id: KeyId,
         name: String,
+        kind: KeyKind,
         expires_at: Option<DateTime<Utc>>,
         rate_per_minute: Option<i32>,
     }
@@ -69,8 +81,9 @@ pub(crate) struct CreatedKey {
 /// Properties of a new key, without its secret.
 #[derive(Debug)]
 pub(crate) struct NewKey<'a> {
-    /// Name of 1 to 64 characters. It must differ from the names of the account's other active keys.
+    /// Name of 1 to 64 characters. It must differ from the names of the account's other active keys of the same kind.
     pub(crate) name: &'a str,
+    pub(crate) kind: KeyKind,
     pub(crate) expires_at: Option<DateTime<Utc>>,
     pub(crate) rate_per_minute: Option<i32>,
 }
@@ -103,7 +116,7 @@ pub(crate) async fn create_key(
     let account = actor.begin(client).await?;
     refuse_full(&account, "delete one first").await?;
     let is_same = |row: &Row| Ok::<_, Error>(is_same_name(row.try_get("name")?, &name));
-    let names = account.transaction.query(NAMES, &[&account.id]).await?;
+    let names = account.transaction.query(NAMES, &[&account.id, &new.kind]).await?;
     if names.iter().map(is_same).collect::<Result<Vec<_>, _>>()?.contains(&true) {
         return Err(refused(format!(
             "cannot create the key: an active key is already named {name}; if its secret is lost, replace that key"
@@ -134,7 +147,8 @@ pub(crate) async fn replace_key(
         refuse_full(&account, otherwise).await?;
         account.transaction.execute(EXPIRE, &[&old.id, &overlap.hours()]).await?;
     }
-    let new = NewKey { name: &old.name, expires_at: old.expires_at, rate_per_minute: old.rate_per_minute };
+    let ActiveKey { name, kind, expires_at, rate_per_minute, .. } = &old;
+    let new = NewKey { name, kind: *kind, expires_at: *expires_at, rate_per_minute: *rate_per_minute };
     let created = insert_key(&account, &new).await?;
     let mut details = json!(created.key);
     details["replaces"] = json!(old.id);
@@ -189,7 +203,8 @@ async fn refuse_full(account: &LockedAccount<'_>, otherwise: &str) -> Result<()>
 /// Fails if the key was already replaced, for example by an earlier attempt of the same request. The first replacement
 /// set an early expiry on the old key. A second replacement would copy this expiry to its new key.
 async fn refuse_replaced(account: &LockedAccount<'_>, key: &ActiveKey) -> Result<()> {
-    let newer = account.transaction.query_opt(REPLACEMENT, &[&account.id, &key.name, &key.id]).await?;
+    let newer =
+        account.transaction.query_opt(REPLACEMENT, &[&account.id, &key.name, &key.id, &key.kind]).await?;
     let Some(newer) = newer else { return Ok(()) };
     let last_four: &str = newer.try_get("last_four")?;
     Err(refused(format!(
@@ -209,10 +224,10 @@ async fn insert_key(account: &LockedAccount<'_>, new: &NewKey<'_>) -> Result<Cre
     }
     let GeneratedKey { text, hash, last_four } = GeneratedKey::generate();
     let hash = &hash[..];
-    let NewKey { name, expires_at, rate_per_minute } = new;
+    let NewKey { name, kind, expires_at, rate_per_minute } = new;
     let row = account
         .transaction
-        .query_one(CREATE, &[&account.id, &hash, name, &last_four, expires_at, rate_per_minute])
+        .query_one(CREATE, &[&account.id, &hash, name, &last_four, expires_at, rate_per_minute, kind])
         .await?;
     Ok(CreatedKey { key: ApiKey::from_row(&row)?, secret: text })
 }

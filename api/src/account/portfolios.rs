@@ -38,12 +38,13 @@ pub(crate) async fn list_portfolios(client: &Client, account_id: AccountId) -> R
     find_rows(client, LIST, &[&account_id]).await
 }
 
-/// Finds the portfolio with this name; `None` if it does not exist.
+/// Finds the portfolio with this name; `None` if it does not exist. No portfolio has an invalid name.
 pub(crate) async fn find_portfolio(
     client: &Client,
     account_id: AccountId,
     name: &str,
 ) -> Result<Option<Portfolio>> {
+    let Ok(name) = parse_name("find the portfolio", name) else { return Ok(None) };
     find_row(client, FIND, &[&account_id, &name]).await
 }
 
@@ -68,6 +69,7 @@ pub(crate) async fn save_portfolio(
 
 /// Deletes the portfolio with this name, if there is one.
 pub(crate) async fn delete_portfolio(client: &mut Client, actor: AccountActor<'_>, name: &str) -> Result<()> {
+    let Ok(name) = parse_name("delete the portfolio", name) else { return Ok(()) };
     let account = actor.begin(client).await?;
     if account.transaction.execute(DELETE, &[&account.id, &name]).await? > 0 {
         account.record("portfolio.delete", json!({ "name": name })).await?;

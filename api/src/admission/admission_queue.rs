@@ -2,6 +2,7 @@
 //!
 //! Invariants: limits are exact across instances. A call without a decision in time is refused with 503.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -29,6 +30,7 @@ use crate::admission::stream_slot::{InstanceId, StreamSlot};
 use crate::admission::usage_recorder::UsageRecorder;
 use crate::auth::credential::PresentedKey;
 use crate::auth::ids::AccountId;
+use crate::auth::tier::Tier;
 use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::metrics::AdmissionMetrics;
 
@@ -57,7 +59,7 @@ enum BackgroundTask {
     /// Refund of one call of the account. The date is the first day of the month in which the call was charged to the
     /// quota.
     Refund(AccountId, NaiveDate),
-    FindValidKeys(Vec<PresentedKey>, oneshot::Sender<Vec<u128>>),
+    FindKeyTiers(Vec<PresentedKey>, oneshot::Sender<HashMap<u128, Tier>>),
     /// Request for a slot of the account, which permits one open change stream. The number is the maximum number of
     /// slots of the account.
     TakeSlot(AccountId, usize, oneshot::Sender<Option<StreamSlot>>),
@@ -150,8 +152,11 @@ impl AdmissionQueue {
     }
 
     /// Finds the valid keys among `keys`, and returns their identifiers ([`PresentedKey::tag`]). Nothing is charged.
-    pub(crate) async fn find_valid_keys(&self, keys: Vec<PresentedKey>) -> Result<Vec<u128>, AdmissionError> {
-        self.run_in_background(|found| BackgroundTask::FindValidKeys(keys, found)).await
+    pub(crate) async fn find_key_tiers(
+        &self,
+        keys: Vec<PresentedKey>,
+    ) -> Result<HashMap<u128, Tier>, AdmissionError> {
+        self.run_in_background(|found| BackgroundTask::FindKeyTiers(keys, found)).await
     }
 
     /// Takes a slot for a stream; `None` if the account already has `limit` open streams on all instances together.
@@ -338,8 +343,8 @@ async fn run_background_tasks(mut connection: StoreConnection, mut waiting: mpsc
             let store = connection.open_store().await?;
             match task {
                 BackgroundTask::Refund(account, month) => store.refund(account, month).await,
-                BackgroundTask::FindValidKeys(keys, found) => {
-                    let _ = found.send(store.find_valid_keys(&keys).await?);
+                BackgroundTask::FindKeyTiers(keys, found) => {
+                    let _ = found.send(store.find_key_tiers(&keys).await?);
                     Ok(())
                 }
                 BackgroundTask::TakeSlot(account, limit, taken) => {

@@ -20,6 +20,7 @@ use crate::admission::admission_batch::{AdmissionBatch, CachedAccount, CachedKey
 use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionRequest, BatchOutcome};
 use crate::auth::credential::PresentedKey;
 use crate::auth::ids::{AccountId, KeyId};
+use crate::auth::tier::Tier;
 use crate::concurrency::background_tasks::BackgroundTasks;
 
 const READ: &str = include_str!("../../queries/access/read.sql");
@@ -235,11 +236,14 @@ impl AdmissionStore {
         Ok(())
     }
 
-    /// Finds the valid keys among `keys`, and returns their identifiers ([`PresentedKey::tag`]).
-    pub(crate) async fn find_valid_keys(&self, keys: &[PresentedKey]) -> Result<Vec<u128>, AdmissionError> {
+    /// Finds the valid keys among `keys`. Returns the tier of each, by its identifier ([`PresentedKey::tag`]).
+    pub(crate) async fn find_key_tiers(
+        &self,
+        keys: &[PresentedKey],
+    ) -> Result<HashMap<u128, Tier>, AdmissionError> {
         let rows = self.read(keys.iter().map(PresentedKey::hash).collect()).await?;
         let all: Vec<usize> = (0..keys.len()).collect();
-        rows.iter().map(|row| Ok(keys[key_index_of(row, &all)?].tag)).collect()
+        rows.iter().map(|row| Ok((keys[key_index_of(row, &all)?].tag, row.try_get("tier")?))).collect()
     }
 
     /// Adds calls to the statistics. Rows are written in the order of their [`UsageKey`], so that instances cannot

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
@@ -17,7 +18,7 @@ use crate::auth::credential::PresentedKey;
 use crate::auth::ids::AccountId;
 use crate::auth::tier::Tier;
 
-/// Interval between two checks of the keys of open streams.
+/// Interval between two checks of the keys and tiers of open streams.
 const KEY_CHECK: Duration = Duration::from_secs(1);
 /// Interval between two renewals of the leases, and timeout of a renewal.
 const RENEWAL: Duration = Duration::from_secs(5);
@@ -33,6 +34,17 @@ pub(crate) enum StreamRefusal {
     TooMany(usize),
     #[error("cannot count the open streams of the account")]
     Undecided(#[source] AdmissionError),
+}
+
+/// Reason why a check ended an open stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StreamEnd {
+    /// The key is no longer valid.
+    InvalidKey,
+    /// The account now has this tier, which does not include the stream.
+    NotInPlan(Tier),
+    /// The account now has a tier with this lower limit of open streams.
+    TooMany(usize),
 }
 
 /// Open streams of an instance.
@@ -57,8 +69,11 @@ struct OpenStream {
     /// Sequence number of the stream on this instance, from 1.
     number: u64,
     key: PresentedKey,
+    /// Lowest tier that includes the stream.
+    required_tier: Tier,
     ended: CancellationToken,
-    revoked: CancellationToken,
+    /// Result of the checks: `None` until a check ends the stream.
+    checked: watch::Sender<Option<StreamEnd>>,
 }
 
 /// Permit for one open stream. Dropping it allows the account to open another stream.
@@ -69,8 +84,8 @@ pub(crate) struct StreamPermit {
     number: u64,
     /// Cancelled when the instance stops, or loses the lease of the stream's [`StreamSlot`].
     pub(crate) ended: CancellationToken,
-    /// Cancelled when the key is no longer valid.
-    pub(crate) revoked: CancellationToken,
+    /// Result of the checks: `None` until a check ends the stream.
+    pub(crate) checked: watch::Receiver<Option<StreamEnd>>,
 }
 
 impl OpenStreams {
@@ -78,7 +93,7 @@ impl OpenStreams {
         Arc::new(Self { limits, admission, state: Mutex::default(), stopping: CancellationToken::new() })
     }
 
-    /// Opens a stream of an account.
+    /// Opens a stream of an account. `required_tier` is the lowest tier that includes the stream.
     ///
     /// # Errors
     /// [`StreamRefusal::TooMany`] if the account already has as many open streams as its tier permits.
@@ -88,19 +103,20 @@ impl OpenStreams {
         account: AccountId,
         tier: Tier,
         key: PresentedKey,
+        required_tier: Tier,
     ) -> Result<StreamPermit, StreamRefusal> {
-        let limit = self.limits.0[tier as usize];
+        let limit = self.limits.of(tier);
         let slot = self.admission.take_slot(account, limit).await;
         let slot = slot.map_err(StreamRefusal::Undecided)?.ok_or(StreamRefusal::TooMany(limit))?;
-        let (ended, revoked) = (self.stopping.child_token(), CancellationToken::new());
+        let (ended, (sender, checked)) = (self.stopping.child_token(), watch::channel(None));
         let mut state = self.state.lock();
         state.opened += 1;
         let number = state.opened;
-        let stream = OpenStream { number, key, ended: ended.clone(), revoked: revoked.clone() };
+        let stream = OpenStream { number, key, required_tier, ended: ended.clone(), checked: sender };
         if let Some(lost) = state.slots.insert(slot, stream) {
             lost.ended.cancel();
         }
-        Ok(StreamPermit { streams: Arc::clone(self), slot, number, ended, revoked })
+        Ok(StreamPermit { streams: Arc::clone(self), slot, number, ended, checked })
     }
 
     /// Number of open streams of the instance.
@@ -152,8 +168,9 @@ impl OpenStreams {
         lost.for_each(|(_, open)| open.ended.cancel());
     }
 
-    /// Checks the keys of open streams until the process ends. A stream of an invalid key ends.
-    pub(crate) async fn check_keys(self: Arc<Self>) {
+    /// Checks the keys and tiers of open streams until the process ends. A stream ends if its key is invalid, if the
+    /// tier does not include it any more, or if its slot is above the limit of the tier.
+    pub(crate) async fn check_access(self: Arc<Self>) {
         loop {
             sleep(KEY_CHECK).await;
             let keys: HashMap<u128, PresentedKey> =
@@ -164,12 +181,34 @@ impl OpenStreams {
             // Without a reply of the database, the streams stay open until the next check. An invalid key gets no
             // further changes, because admission decides again before each batch of changes.
             let checked = keys.values().copied().collect();
-            let Ok(valid) = self.admission.find_valid_keys(checked).await else { continue };
-            let is_revoked = |tag| keys.contains_key(tag) && !valid.contains(tag);
+            let Ok(tiers) = self.admission.find_key_tiers(checked).await else { continue };
             let state = self.state.lock();
-            let revoked = state.slots.values().filter(|open| is_revoked(&open.key.tag));
-            revoked.for_each(|open| open.revoked.cancel());
+            // Streams that were opened after the check began are checked next time.
+            for (slot, open) in state.slots.iter().filter(|(_, open)| keys.contains_key(&open.key.tag)) {
+                let tier = tiers.get(&open.key.tag).copied();
+                if let Some(end) = self.limits.find_end(*slot, open.required_tier, tier) {
+                    open.checked.send_replace(Some(end));
+                }
+            }
         }
+    }
+}
+
+impl StreamLimits {
+    fn of(&self, tier: Tier) -> usize {
+        self.0[tier as usize]
+    }
+
+    /// Reason to end a stream; `None` if it may stay open. `tier` is the current tier of the account; `None` if the key
+    /// is invalid.
+    fn find_end(&self, slot: StreamSlot, required_tier: Tier, tier: Option<Tier>) -> Option<StreamEnd> {
+        let Some(tier) = tier else { return Some(StreamEnd::InvalidKey) };
+        if tier < required_tier {
+            return Some(StreamEnd::NotInPlan(tier));
+        }
+        let limit = self.of(tier);
+        let is_within = usize::try_from(slot.number).is_ok_and(|number| number <= limit);
+        (!is_within).then_some(StreamEnd::TooMany(limit))
     }
 }
 

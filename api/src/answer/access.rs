@@ -27,7 +27,8 @@ use crate::parameters::{ParameterErrors, ParameterReader, Parameters, RequestPro
 use crate::read::{QueryError, ServedGeneration};
 
 /// Request extension of an internal call. The dashboard makes internal calls to render its pages. The value is the tier
-/// of the page's reader. Every endpoint admits internal calls without a charge. Clients cannot set the extension.
+/// of the page's reader. An internal call needs the same tier as a client's call, but is not charged. Clients cannot set
+/// the extension.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct InternalRequest(pub(crate) Tier);
 
@@ -160,6 +161,15 @@ struct AccessRequirements {
     today: NaiveDate,
 }
 
+impl AccessRequirements {
+    /// Rank of the lowest tier that meets all requirements.
+    fn rank(&self, tiers: &TierTable) -> i16 {
+        let depth = self.oldest_day.map_or(0, |oldest| tiers.lowest_rank_including(oldest, self.today));
+        let parameter = self.parameter_tier.map_or(0, |(tier, _)| tier.rank());
+        depth.max(parameter).max(self.endpoint.0.rank())
+    }
+}
+
 impl<P: Parameters> ParsedParameters<P> {
     fn requirements<G: RequiredTier>(&self, today: NaiveDate) -> AccessRequirements {
         let valid = self.errors.is_ok();
@@ -201,8 +211,13 @@ async fn admit(
     app: &App,
     required: &AccessRequirements,
 ) -> Result<AdmissionDecision, ApiError> {
+    let tiers = app.projection.tiers();
+    let required_rank = required.rank(&tiers);
     if let Some(InternalRequest(tier)) = parts.extensions.get() {
-        return Ok(AdmissionDecision::uncharged(*tier));
+        return match tier.rank() >= required_rank {
+            true => Ok(AdmissionDecision::uncharged(*tier)),
+            false => Err(tier_refusal(required, &tiers, *tier)),
+        };
     }
     let Some(caller) = RequestContext::from_extensions(&parts.extensions) else {
         return Err(ApiError::Internal(anyhow::anyhow!("cannot admit a request without a request context")));
@@ -218,13 +233,8 @@ async fn admit(
         ApiError::InvalidKey
     };
     let key = key.ok_or_else(failed)?;
-    let tiers = app.projection.tiers();
-    let depth = required.oldest_day.map_or(0, |oldest| tiers.lowest_rank_including(oldest, required.today));
-    let (tier, _) = required.endpoint;
-    let counted = required.counts_as_call && app.settings.quota_check.is_counted(tier);
-    let rank =
-        required.parameter_tier.map_or(tier.rank(), |(parameter, _)| parameter.rank().max(tier.rank()));
-    let call = AdmissionRequest { key, required_rank: depth.max(rank), counted };
+    let counted = required.counts_as_call && app.settings.quota_check.is_counted(required.endpoint.0);
+    let call = AdmissionRequest { key, required_rank, counted };
     let admitted = app.admission.decide(call).await?.ok_or_else(failed)?;
     app.throttle.record_valid_key(key.tag);
     caller.set_decision(&admitted);

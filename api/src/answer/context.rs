@@ -11,7 +11,7 @@ use crate::auth::tier::{Tier, years_before};
 use crate::error::ApiError;
 use crate::parameters::{Output, Page, Sortable};
 use crate::read::{DataVersion, ServedGeneration};
-use crate::render::envelope::{ListMeta, Meta};
+use crate::render::envelope::{Depth, ListMeta, Meta};
 use crate::render::rows::{self, ToJsonObject};
 
 /// Inputs of a handler that renders a response.
@@ -36,6 +36,11 @@ pub(crate) struct RenderedBody {
 }
 
 impl<P> HandlerContext<P> {
+    /// Start of the history that the tier includes.
+    pub(crate) fn depth(&self) -> Depth {
+        Depth { from: self.first_day_of_tier_history(), tier: self.tier }
+    }
+
     /// First day of the history that the tier includes.
     pub(crate) fn first_day_of_tier_history(&self) -> NaiveDate {
         years_before(self.today, self.app.projection.tiers().depth_years(self.tier))

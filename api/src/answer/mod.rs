@@ -14,6 +14,7 @@ mod streamed;
 pub(crate) use access::{Access, InternalRequest, quota_exceeded};
 pub(crate) use context::{HandlerContext, RenderedBody};
 pub(crate) use required_tier::{Free, Professional, RequiredTier, Starter};
+pub(crate) use response::private_response;
 pub(crate) use response_writer::{BodyWriter, FinishedBody, ResponseWriter};
 
 use axum::response::{IntoResponse, Response};

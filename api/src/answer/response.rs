@@ -23,6 +23,24 @@ pub(super) fn matches_etag(if_none_match: Option<&HeaderValue>, etag: &HeaderVal
     (exists && named.trim() == "*") || named.split(',').any(|tag| opaque(tag) == opaque(etag))
 }
 
+/// Response with a complete body that only the client may cache, or 304 if the client's copy is current.
+pub(crate) fn private_response(
+    body: impl Into<Body>,
+    content_type: HeaderValue,
+    etag: &HeaderValue,
+    if_none_match: Option<&HeaderValue>,
+) -> Response {
+    if matches_etag(if_none_match, etag, true) {
+        return not_modified(etag);
+    }
+    let mut response = Response::new(body.into());
+    let headers = response.headers_mut();
+    headers.insert(header::ETAG, etag.clone());
+    headers.insert(header::CONTENT_TYPE, content_type);
+    headers.insert(header::CACHE_CONTROL, MAX_AGE);
+    response
+}
+
 pub(super) fn not_modified(etag: &HeaderValue) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NOT_MODIFIED;

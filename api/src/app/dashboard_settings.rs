@@ -76,8 +76,8 @@ pub struct DashboardSettings {
     /// (anyone). The pages need no API key, and no account is charged for them
     #[arg(long, env = "PAGES", default_value = "off")]
     pub pages: MarketPages,
-    /// Plan that sets the depth of history on the market pages. Account holders with a higher plan see the history of
-    /// their plan
+    /// Plan that sets the depth of history and the blocks of the market pages. Account holders with a higher plan have
+    /// the pages of their plan
     #[arg(long, env = "PAGES_TIER", default_value = "free")]
     pub pages_tier: Tier,
     /// Limit per client address, in market pages per minute

@@ -59,6 +59,9 @@ impl App {
         if self.is_draining() {
             return Some("draining: the instance stops");
         }
+        if self.projection.lacks_migrations() {
+            return Some("schema: migrations are missing; run projector migrate");
+        }
         if !self.admission.is_database_reachable() {
             return Some("admission: the database cannot decide on API keys");
         }

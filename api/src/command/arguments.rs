@@ -1,12 +1,12 @@
 //! Functions that several commands share: parsing of times, and the database connection.
 
 use chrono::{DateTime, Utc};
-use store::db::{DatabaseSettings, connect, owner_config};
+use store::db::{DatabaseSettings, connect_migrated, owner_config};
 use tokio_postgres::Client;
 
 /// Connects as the owner of the database.
 pub(super) async fn connect_as_owner(database: &DatabaseSettings) -> anyhow::Result<Client> {
-    Ok(connect(&owner_config(database)?).await?)
+    Ok(connect_migrated(&owner_config(database)?).await?)
 }
 
 /// Parses a command-line time: an RFC 3339 time, or a day. A day means the end of the day in UTC.

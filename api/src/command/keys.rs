@@ -9,7 +9,7 @@ use telemetry::table::ListArgs;
 
 use super::arguments::{connect_as_owner, parse_instant};
 use super::output::{self, RowList};
-use crate::account::keys::{self, ApiKey, CreatedKey, NewKey, Overlap};
+use crate::account::keys::{self, ApiKey, CreatedKey, KeyKind, NewKey, Overlap};
 use crate::account::{AccountActor, accounts, parse_email};
 
 /// API keys: create, list, replace and delete.
@@ -71,7 +71,7 @@ pub(super) async fn run_key(command: KeyCommand, database: &DatabaseSettings) ->
     match command {
         KeyCommand::Create { email, name, expires, rate_per_minute, json } => {
             let email = parse_email(&email)?;
-            let new = NewKey { name: &name, expires_at: expires, rate_per_minute };
+            let new = NewKey { name: &name, kind: KeyKind::Holder, expires_at: expires, rate_per_minute };
             let created = keys::create_key(client, AccountActor::Operator(&email), &new).await?;
             show_once(&email, &created, json);
         }

@@ -10,11 +10,13 @@ use crate::connection::request_id::{REQUEST_ID_HEADER, RequestId};
 
 // Constant values are validated when the program is compiled, not once per request.
 const NO_SNIFF: HeaderValue = HeaderValue::from_static("nosniff");
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 const VARY: HeaderValue = HeaderValue::from_static("Authorization, X-API-Key, Accept, Accept-Encoding");
 const VARY_BY_ORIGIN: HeaderValue =
     HeaderValue::from_static("Authorization, X-API-Key, Accept, Accept-Encoding, Origin");
 
-/// Adds the common headers. A header of the same name is replaced.
+/// Adds the common headers. A header of the same name is replaced, except `Cache-Control`. A response without
+/// `Cache-Control` must not be stored, because it may contain personal data.
 pub(super) fn add_common_headers(
     app: &App,
     response: &mut Response,
@@ -27,6 +29,7 @@ pub(super) fn add_common_headers(
     target.insert(REQUEST_ID_HEADER, id.to_header_value());
     target.insert(header::X_CONTENT_TYPE_OPTIONS, NO_SNIFF);
     target.insert(header::VARY, vary);
+    target.entry(header::CACHE_CONTROL).or_insert(NO_STORE);
     if app.is_draining() {
         // `Connection: close` makes the client open a new connection. The load balancer sends it to another instance.
         target.insert(header::CONNECTION, HeaderValue::from_static("close"));

@@ -147,6 +147,11 @@ impl Projection {
         self.replicas.iter().chain([&self.primary]).any(|source| source.is_reachable())
     }
 
+    /// True if the schema of the primary is older than that of this program.
+    pub(crate) fn lacks_migrations(&self) -> bool {
+        self.primary.lacks_migrations()
+    }
+
     /// Two numbers of replicas: first the replicas in use, then the replicas that are unreachable or too old.
     pub(crate) fn count_replicas(&self) -> [usize; 2] {
         let read = self.replicas.iter().filter(|replica| self.is_read(replica)).count();

@@ -10,7 +10,7 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use deadpool_postgres::RecyclingMethod;
 use futures::StreamExt;
 use store::connect;
-use store::db::{add_session_options, error_chain};
+use store::db::{DbError, add_session_options, check_schema, error_chain};
 use store::ids::GenerationId;
 use store::tls::MakeRustlsConnect;
 use telemetry::LogLimit;
@@ -114,6 +114,8 @@ pub(super) struct ReadSource {
     pub(super) is_primary: bool,
     current: RwLock<Option<Arc<ServedGeneration>>>,
     reachable: AtomicBool,
+    /// True if the latest connection found a schema that is older than that of this program.
+    lacks_migrations: AtomicBool,
     polls: AtomicU64,
     /// Last time at which the database had the newest known journal position.
     current_at: Mutex<Instant>,
@@ -125,6 +127,7 @@ impl ReadSource {
             is_primary,
             current: RwLock::default(),
             reachable: AtomicBool::default(),
+            lacks_migrations: AtomicBool::default(),
             polls: AtomicU64::default(),
             current_at: Mutex::new(Instant::now()),
         }
@@ -138,6 +141,11 @@ impl ReadSource {
     /// True if the database answered the latest poll.
     pub(super) fn is_reachable(&self) -> bool {
         self.reachable.load(Ordering::Relaxed)
+    }
+
+    /// True if the schema of the database is older than that of this program. The database is then not read.
+    pub(super) fn lacks_migrations(&self) -> bool {
+        self.lacks_migrations.load(Ordering::Relaxed)
     }
 
     /// Number of completed polls.
@@ -209,6 +217,17 @@ impl ReadSource {
         client: &Client,
         notified: &mut mpsc::Receiver<()>,
     ) -> Result<(), QueryError> {
+        match check_schema(client).await {
+            // A newer program migrates the database while its predecessor still serves.
+            Ok(()) | Err(DbError::NewerSchema { .. }) => {
+                self.lacks_migrations.store(false, Ordering::Relaxed)
+            }
+            Err(error) => {
+                let is_old = matches!(error, DbError::OlderSchema { .. });
+                self.lacks_migrations.store(is_old, Ordering::Relaxed);
+                return Err(error.into());
+            }
+        }
         if self.is_primary {
             client.batch_execute("listen projection").await?;
         }

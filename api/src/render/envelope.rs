@@ -40,6 +40,13 @@ pub(crate) struct Meta {
     /// Warnings about the response; omitted if empty.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) warnings: Vec<Warning>,
+    /// Current day in New York. Omitted if the response does not depend on the current day.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) today: Option<NaiveDate>,
+    /// Start of the history in the response, set by the tier. Earlier days and yearly figures are left out or null.
+    /// Omitted for responses without a history.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) depth: Option<Depth>,
 }
 
 /// Size, next cursor, data version and warnings of a page.
@@ -104,6 +111,11 @@ pub(crate) struct Warning {
 impl Meta {
     pub(crate) fn new(version: &DataVersion) -> Self {
         Self { as_of: version.as_of, data_version: version.to_string(), ..Self::default() }
+    }
+
+    /// Sets the start of the history, and the current day that determines it.
+    pub(crate) fn with_depth(self, depth: Depth, today: NaiveDate) -> Self {
+        Self { depth: Some(depth), today: Some(today), ..self }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
+use market::dated_text::LimitToHistory;
 use market::row::{FundamentalsRow, Metrics, Quote, TableRow};
 use rust_decimal::Decimal;
 use serde::Serialize;
@@ -185,11 +186,11 @@ async fn side_by_side(context: HandlerContext<CompareParameters>) -> Result<Rend
         let message = "Fundamentals need the Starter plan or higher".to_owned();
         warnings.push(Warning { code: "fundamentals_not_included", message, param: Some("sections") });
     }
-    let floor = context.first_day_of_tier_history();
+    let depth = context.depth();
     let take = |symbol: String| CompareItem {
         quote: rows.quotes.remove(&symbol),
         fundamentals: rows.fundamentals.remove(&symbol),
-        metrics: rows.metrics.remove(&symbol).map(|metrics| metrics.limit_to_days_from(floor)),
+        metrics: rows.metrics.remove(&symbol).map(|metrics| metrics.limit_to_days_from(depth.from)),
         symbol,
     };
     let items: Vec<CompareItem> = named.into_iter().map(take).collect();
@@ -197,6 +198,7 @@ async fn side_by_side(context: HandlerContext<CompareParameters>) -> Result<Rend
     list.known_at = context.known_at;
     list.warnings = warnings;
     list.set_missing(missing);
+    list.set_depth(Some(depth), context.today);
     let meta = CompareMeta { list, best: best(&items) };
     Ok(RenderedBody { body: rows::render_list(&asked.output, &items, &meta)?, version, next_cursor: None })
 }

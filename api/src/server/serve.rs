@@ -65,7 +65,7 @@ pub async fn serve(
     let clients = Clients::of(&settings);
     let tasks = BackgroundTasks::default();
     let (drain_delay, start_limit) = (settings.drain_delay, settings.read_timeout());
-    refuse_newer_database(&settings, database).await?;
+    check_database(&settings, database).await?;
     warn_about_public_address(&settings);
     let app = start(settings, database, &tasks)?;
     let router = router::build_router(app.clone()).context("cannot build the OpenAPI document")?;
@@ -146,11 +146,11 @@ fn primary(settings: &ServeSettings, database: &DatabaseSettings) -> Result<Conf
     role_config(own, owner, API_ROLE, "API_DATABASE_URL")
 }
 
-/// Fails if the database has a newer schema than this program. The check runs only at the start, so a running instance
-/// continues to serve during an upgrade.
-async fn refuse_newer_database(settings: &ServeSettings, database: &DatabaseSettings) -> anyhow::Result<()> {
+/// Fails if the database does not have the schema of this program. A newer schema is refused only at the start, so a
+/// running instance continues to serve during an upgrade.
+async fn check_database(settings: &ServeSettings, database: &DatabaseSettings) -> anyhow::Result<()> {
     let config = primary(settings, database)?;
-    let asking = async { db::refuse_newer_schema(&db::connect(&config).await?).await };
+    let asking = db::connect_migrated(&config);
     // An unreachable database must not prevent the start.
     match tokio::time::timeout(settings.read_timeout(), asking).await {
         Ok(Err(error)) if !error.is_unreachable() => Err(error.into()),
@@ -202,7 +202,7 @@ fn start(
     let journal_reader = JournalReader::new();
     let streams = OpenStreams::new(StreamLimits(settings.change_streams), admission.clone());
     tasks.spawn_until_stopped(Arc::clone(&journal_reader).run(Arc::clone(&projection)));
-    tasks.spawn_until_stopped(Arc::clone(&streams).check_keys());
+    tasks.spawn_until_stopped(Arc::clone(&streams).check_access());
     tasks.spawn_until_stopped(Arc::clone(&streams).renew_leases());
     Ok(App(Arc::new(SharedState {
         dashboard,

@@ -37,7 +37,7 @@ pub async fn retry_dead_letters(
         letters.iter().map(|letter| (letter.fact_set.as_str(), letter.sequence)).collect();
     let mut applied = 0;
     for (fact_set, sequence) in messages {
-        let mut client = db::connect(&database.projector_config(fact_set)?).await?;
+        let mut client = db::connect_migrated(&database.projector_config(fact_set)?).await?;
         client.batch_execute(STAGING).await?;
         let mut transaction = client.transaction().await?;
         transaction.query_one(LOCK, &[&fact_set]).await?;

@@ -62,8 +62,7 @@ impl BackupReport {
 
 /// Creates a backup.
 pub async fn create_backup(settings: &ProjectorSettings, folder: &Path) -> Result<BackupReport, BackupError> {
-    let client = db::connect(&db::owner_config(&settings.database.owner)?).await?;
-    db::refuse_newer_schema(&client).await?;
+    let client = db::connect_migrated(&db::owner_config(&settings.database.owner)?).await?;
     let stream = open_log(settings).await?;
     let last = stream.as_ref().map_or(0, |(_, stream)| stream.cached_info().state.last_sequence);
     let position = begin_caught_up_snapshot(&client, last).await?;

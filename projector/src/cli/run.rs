@@ -189,7 +189,7 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
 
 /// Connects to the database for one command.
 async fn connect(database: &DatabaseArgs) -> Result<Client, DbError> {
-    db::connect(&database.projector_config(LIVE_FACTS)?).await
+    db::connect_migrated(&database.projector_config(LIVE_FACTS)?).await
 }
 
 fn exit_with_findings(has_findings: bool) -> ExitCode {

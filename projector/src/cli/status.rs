@@ -101,7 +101,7 @@ async fn limit_wait<T>(server: &str, loading: impl Future<Output = anyhow::Resul
 }
 
 async fn load_facts_status(database: &DatabaseArgs) -> anyhow::Result<FactsStatus> {
-    let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
+    let client = db::connect_migrated(&database.projector_config(LIVE_FACTS)?).await?;
     let row = client.query_one(STATUS, &[]).await?;
     let mut status = FactsStatus {
         fact_set: row.try_get("name")?,

@@ -106,7 +106,7 @@ enum RunMode {
 }
 
 async fn load_fact_sets(settings: &ProjectorSettings) -> Result<Vec<String>, RunError> {
-    let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
+    let client = db::connect_migrated(&settings.projector_config(LIVE_FACTS)?).await?;
     let rows = client.query(FACT_SETS, &[&METHOD_VERSION]).await?;
     rows.iter().map(|row| Ok(row.try_get(0)?)).collect()
 }
@@ -114,7 +114,7 @@ async fn load_fact_sets(settings: &ProjectorSettings) -> Result<Vec<String>, Run
 /// Warns if the served generation has another rule version than this program. This program does not update the tables
 /// of such a generation.
 async fn warn_of_older_method(settings: &ProjectorSettings) -> Result<(), DbError> {
-    let client = db::connect(&settings.projector_config(LIVE_FACTS)?).await?;
+    let client = db::connect_migrated(&settings.projector_config(LIVE_FACTS)?).await?;
     let served = client.query_one(SERVED, &[]).await?;
     let (id, method): (GenerationId, String) = (served.try_get("id")?, served.try_get("method_version")?);
     if method != METHOD_VERSION {
@@ -215,8 +215,7 @@ async fn run_session(
     mut shutdown: Shutdown,
 ) -> Result<(), RunError> {
     let config = settings.projector_config(fact_set)?;
-    let mut client = db::connect(&config).await?;
-    db::refuse_newer_schema(&client).await?;
+    let mut client = db::connect_migrated(&config).await?;
     metrics.set_lease_held(fact_set, false);
     let waiting = wait_for_lease(&client, fact_set, settings, metrics, &mut shutdown);
     let Some(lease) = waiting.await? else { return Ok(()) };
@@ -287,7 +286,7 @@ async fn apply_batches(
     let last = until.map_or(last, |until| until.min(last));
     // Sequence at which the session ends. A session in mode `Follow` has an end only if the fact set is frozen.
     let end = if mode == RunMode::CatchUp { Some(last) } else { until };
-    let facts = db::connect(&settings.projector_config(&lease.fact_set)?).await?;
+    let facts = db::connect_migrated(&settings.projector_config(&lease.fact_set)?).await?;
     let (cache, repeated) = (settings.fact_cache(), failures.are_repeated());
     let mut writer = BatchWriter::new(
         lease.clone(),
@@ -380,7 +379,7 @@ async fn write_and_read_ahead(
 async fn record_halt(settings: &ProjectorSettings, fact_set: &str, reason: &str) {
     tracing::error!(reason, "halted");
     let recorded = async {
-        let client = db::connect(&settings.projector_config(fact_set)?).await?;
+        let client = db::connect_migrated(&settings.projector_config(fact_set)?).await?;
         client.execute(HALT, &[&fact_set, &reason]).await?;
         Ok::<_, DbError>(())
     };

@@ -93,7 +93,7 @@ async fn write_tables(
     folder: &Path,
     reading: &mut JoinSet<Result<Vec<ExportedFile>, ExportError>>,
 ) -> Result<ExportManifest, ExportError> {
-    let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
+    let client = db::connect_migrated(&database.projector_config(LIVE_FACTS)?).await?;
     client.batch_execute(BEGIN).await?;
     let id = match generation {
         Some(id) => id,
@@ -160,7 +160,7 @@ async fn connect_reader(
     id: GenerationId,
     snapshot: &str,
 ) -> Result<Client, ExportError> {
-    let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
+    let client = db::connect_migrated(&database.projector_config(LIVE_FACTS)?).await?;
     // `set transaction snapshot` accepts no parameters, so the statement contains the name of the snapshot.
     client.batch_execute(&format!("{BEGIN}; set transaction snapshot '{snapshot}'")).await?;
     client.execute(SET_SEARCH_PATH, &[&generation_schema(id)]).await?;

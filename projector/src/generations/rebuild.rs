@@ -53,7 +53,7 @@ pub async fn rebuild_generation(
     shutdown: Shutdown,
 ) -> anyhow::Result<GenerationId> {
     let started = Instant::now();
-    let mut client = db::connect(&settings.rebuild_config(LIVE_FACTS)?).await?;
+    let mut client = db::connect_migrated(&settings.rebuild_config(LIVE_FACTS)?).await?;
     check_table_names(&args.only)?;
     let requested = RequestedInputs::resolve(settings, &mut client, args).await?;
     let id = match client.query_opt(PENDING, &[&METHOD_VERSION]).await? {
@@ -81,7 +81,7 @@ pub async fn rebuild_generation(
         apply_log(settings, &generation.fact_set, shutdown.clone()).await?;
         // Update the planner statistics. Without new statistics, Postgres would not use the indexes of the newly filled
         // tables.
-        let facts = db::connect(&settings.rebuild_config(&generation.fact_set)?).await?;
+        let facts = db::connect_migrated(&settings.rebuild_config(&generation.fact_set)?).await?;
         facts.batch_execute(ANALYZE).await?;
     }
     let securities =
@@ -212,7 +212,7 @@ async fn derive_securities(
     commit_every: NonZeroUsize,
     shutdown: &Shutdown,
 ) -> anyhow::Result<usize> {
-    let reader = db::connect(&settings.rebuild_config(&generation.fact_set)?).await?;
+    let reader = db::connect_migrated(&settings.rebuild_config(&generation.fact_set)?).await?;
     generation.set_session_search_path(&reader).await?;
     let mut deriver = Deriver::default();
     let transaction = client.transaction().await?;

@@ -5,6 +5,7 @@
 
 pub mod bars;
 pub mod column;
+pub mod dated_text;
 pub mod day;
 pub mod decimal;
 pub mod event;

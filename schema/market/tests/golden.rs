@@ -3,13 +3,19 @@
 //! The published cases are in a file outside the workspace. If it is missing, their test is recorded as skipped.
 
 mod golden_cases;
+#[path = "../../../tests/harness/older_dates.rs"]
+#[expect(unreachable_pub, reason = "the harness of the tests exports the function")]
+mod older_dates;
 
 use std::path::Path;
 
+use chrono::{Datelike, Months};
 use golden_cases::compare::matches;
 use golden_cases::inputs::Inputs;
 use golden_cases::outputs::Outputs;
 use golden_cases::tables;
+use market::dated_text::LimitToHistory;
+use older_dates::find_older_dates;
 use serde_json::Value;
 use skipped::Requirement;
 
@@ -30,6 +36,37 @@ fn every_worked_case_holds() {
         return skipped::record(Requirement::WorkedCases, "");
     };
     hold(&cases);
+}
+
+#[test]
+fn no_explanation_of_a_case_has_an_older_day_or_year() {
+    let cases = cases("../../tests/fixtures/domain-cases.json").expect("the fixture").into_iter();
+    let cases = cases.chain(self::cases("../../../shared/golden/domain-cases.json").unwrap_or_default());
+    let mut explained = 0;
+    for case in cases {
+        let inputs = Inputs::read(&case);
+        let outputs = Outputs::of(&inputs);
+        let Some((derived, explanation)) = outputs.explained() else { continue };
+        let first = explanation.as_of.checked_sub_months(Months::new(12)).expect("a day");
+        // A price such as 2000 would be found as a year.
+        let numbers = case["inputs"].to_string();
+        if (1900..first.year()).any(|year| numbers.contains(&format!("\"{year}\""))) {
+            continue;
+        }
+        let metrics = derived.metrics.clone().limit_to_days_from(first);
+        let mut told =
+            serde_json::to_value(explanation.clone().limit_to_days_from(first, &metrics)).expect("JSON");
+        for metric in told["metrics"].as_array_mut().expect("metrics") {
+            // The latest price is in every plan, and so is its session.
+            if metric["metric"] == "price_date" {
+                metric["value"].take();
+            }
+        }
+        let older = find_older_dates(&told.to_string(), first);
+        assert!(older.is_empty(), "{}: {older:?}\n{told:#}", case["id"]);
+        explained += 1;
+    }
+    assert!(explained > 10, "{explained} cases are explained");
 }
 
 fn hold(cases: &[Value]) {

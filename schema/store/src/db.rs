@@ -7,11 +7,12 @@ use refinery_core::Runner;
 use tokio_postgres::{Client, Config, GenericClient};
 
 use crate::ids::GenerationId;
+use crate::schema::refuse_newer_schema;
 use crate::{analysts, schema, tls};
 
 pub use crate::connect::{connect, watch_server};
 pub use crate::error::{DbError, error_chain, is_disk_full};
-pub use crate::schema::{newest_schema, refuse_newer_schema};
+pub use crate::schema::{check_schema, newest_schema};
 
 /// Login role of the projector. It writes the facts and the read tables (the tables that the API reads). It has no
 /// access to accounts.
@@ -109,6 +110,16 @@ fn with_timeouts(mut config: Config, name: &str) -> Config {
         config.application_name(name);
     }
     config
+}
+
+/// Opens a connection to a database with the schema of this program.
+///
+/// # Errors
+/// [`DbError::NewerSchema`] and [`DbError::OlderSchema`] for other schemas, and the errors of [`connect`].
+pub async fn connect_migrated(config: &Config) -> Result<Client, DbError> {
+    let client = connect(config).await?;
+    check_schema(&client).await?;
+    Ok(client)
 }
 
 /// Migrates the database to the newest schema, and creates the first generation if none exists. A repeated call changes

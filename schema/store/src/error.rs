@@ -23,6 +23,8 @@ pub enum DbError {
         "cannot use schema {found} of the database: this program knows up to {known}; run the newer program, or restore an older backup"
     )]
     NewerSchema { found: i64, known: i64 },
+    #[error("cannot use schema {found} of the database: this program needs {known}; run projector migrate")]
+    OlderSchema { found: i64, known: i64 },
     #[error("cannot migrate the database: {0}")]
     Migration(#[from] refinery_core::Error),
     #[error("postgres refused a statement: {0}")]

@@ -1,5 +1,7 @@
 //! Schema version of a database, and the newest version that this program supports.
 
+use std::cmp::Ordering;
+
 use refinery_core::Migration;
 use tokio_postgres::Client;
 use tokio_postgres::error::SqlState;
@@ -21,16 +23,33 @@ pub fn newest_schema() -> i64 {
     versions.max().unwrap_or(0)
 }
 
-/// Fails if a newer program version migrated the database. This program could read or write the database incorrectly.
-pub async fn refuse_newer_schema(client: &Client) -> Result<(), DbError> {
-    let found: Option<i64> = match client.query_one(APPLIED, &[]).await {
-        Ok(row) => row.try_get(0)?,
-        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => None,
-        Err(error) => return Err(error.into()),
-    };
-    match found {
-        Some(found) if found > newest_schema() => Err(DbError::NewerSchema { found, known: newest_schema() }),
-        _ => Ok(()),
+/// Fails if the schema of the database is not that of this program, which could then read or write incorrectly.
+///
+/// # Errors
+/// [`DbError::NewerSchema`] if a newer program migrated the database. [`DbError::OlderSchema`] if migrations are missing.
+pub async fn check_schema(client: &Client) -> Result<(), DbError> {
+    let (found, known) = (applied_schema(client).await?, newest_schema());
+    match found.cmp(&known) {
+        Ordering::Greater => Err(DbError::NewerSchema { found, known }),
+        Ordering::Less => Err(DbError::OlderSchema { found, known }),
+        Ordering::Equal => Ok(()),
+    }
+}
+
+/// Fails if a newer program migrated the database.
+pub(crate) async fn refuse_newer_schema(client: &Client) -> Result<(), DbError> {
+    match check_schema(client).await {
+        Err(DbError::OlderSchema { .. }) => Ok(()),
+        checked => checked,
+    }
+}
+
+/// Version of the last applied migration; 0 if none is applied.
+async fn applied_schema(client: &Client) -> Result<i64, DbError> {
+    match client.query_one(APPLIED, &[]).await {
+        Ok(row) => Ok(row.try_get::<_, Option<i64>>(0)?.unwrap_or(0)),
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(0),
+        Err(error) => Err(error.into()),
     }
 }
 

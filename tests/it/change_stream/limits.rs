@@ -24,7 +24,9 @@ fn dividend(amount: &str) -> Value {
 /// Requests a stream. Returns the status and the body of the response.
 async fn refused(world: &World, query: &str, key: &str) -> Result<(u16, Value)> {
     let response = request(&world.api, query, key, None).await?;
-    Ok((response.status().as_u16(), response.json().await?))
+    let status = response.status().as_u16();
+    let body = tokio::time::timeout(PATIENCE, response.json()).await.context("a stream opened")?;
+    Ok((status, body?))
 }
 
 #[tokio::test]
@@ -36,6 +38,7 @@ async fn a_stream_is_refused_like_any_request() -> Result<()> {
         ("symbols=COLA&since=00000000.1", "since"),
         ("symbols=COLA&since=2001-01-01T00:00:00Z", "since"),
         ("symbols=COLA&since=yesterday", "since"),
+        ("symbols=COLA&since=2999-01-01T00:00:00Z", "since"),
         ("symbols=COLA&kinds=prices", "kinds"),
         ("symbols=COLA&limit=1", "limit"),
     ] {
@@ -43,8 +46,50 @@ async fn a_stream_is_refused_like_any_request() -> Result<()> {
         assert_eq!(status, 400, "{query}: {body}");
         check(&body, json!({ "code": "INVALID_PARAMETER", "param": param }));
     }
+    // A place that the journal has not reached yet, for example after a restore of an older backup.
+    let ahead = ahead_of(&sync_point(&world).await?)?;
+    let (status, body) = refused(&world, &format!("symbols=COLA&since={ahead}"), &world.professional).await?;
+    assert_eq!(status, 400, "{body}");
+    check(&body, json!({ "code": "INVALID_PARAMETER", "param": "since" }));
+    assert!(
+        body["error"].as_str().is_some_and(|error| error.contains("after the last recorded change")),
+        "{body}"
+    );
+    let polled = format!("/v1/dividends/history?symbols=COLA&updated_since={ahead}");
+    let (status, body) = world.refused(&polled, &world.professional).await?;
+    assert_eq!((status, &body["param"]), (400, &json!("updated_since")), "{body}");
     let bad = request(&world.api, "symbols=COLA", &world.professional, Some("7f3a9c1d.1.W10")).await?;
     assert_eq!((bad.status().as_u16(), &bad.json::<Value>().await?["param"]), (400, &json!("Last-Event-ID")));
+    Ok(())
+}
+
+/// Place of the same journal as `place`, a thousand positions later.
+fn ahead_of(place: &str) -> Result<String> {
+    let (journal, position) = place.split_once('.').context("a journal")?;
+    let position: i64 = position.split('.').next().context("a position")?.parse()?;
+    Ok(format!("{journal}.{}", position + 1_000))
+}
+
+#[tokio::test]
+async fn streams_above_a_lower_plan_end_without_a_change() -> Result<()> {
+    let world = World::start_with(&[("CHANGE_STREAMS", "1,2,5,50")]).await?;
+    world.app.create_account("down@example.com", "professional").await?;
+    let key = world.app.create_key("down@example.com", "programs").await?;
+    let open = async |query: &'static str| EventStream::open(&world.api, query, &key, None).await;
+    let (mut first, mut market, mut third) =
+        (open("symbols=COLA").await?, open("kinds=splits").await?, open("symbols=COLA").await?);
+    world.app.api(&["account", "set-tier", "down@example.com", "starter"]).await?.success()?;
+    let (_, end) =
+        tokio::time::timeout(PATIENCE, market.read_to_end()).await.context("the stream is open")??;
+    check(&end.data, json!({ "code": "FEATURE_NOT_AVAILABLE", "current_tier": "starter" }));
+    let (_, end) =
+        tokio::time::timeout(PATIENCE, third.read_to_end()).await.context("the stream is open")??;
+    check(&end.data, json!({ "code": "TOO_MANY_STREAMS" }));
+    // The first stream is within the plan. A slot is free again, because the stream of the market has ended.
+    load(&world, "news.ndjson", &[dividend("0.10")]).await?;
+    first.next_change().await?;
+    let _second = eventually(PATIENCE, async || open("symbols=COLA").await).await?;
+    assert_eq!(request(&world.api, "symbols=COLA", &key, None).await?.status(), 429);
     Ok(())
 }
 

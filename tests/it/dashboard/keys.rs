@@ -200,3 +200,27 @@ async fn a_name_has_something_to_see_and_one_spelling() -> Result<()> {
     app.api(&["key", "delete", WHO, "cafe\u{301}"]).await?.success()?;
     Ok(())
 }
+
+#[tokio::test]
+async fn signing_out_deletes_only_the_key_of_the_reference_page() -> Result<()> {
+    let (app, api) = open().await?;
+    let mut person = Person::signed_up(&api, WHO).await?;
+    let own = person.create_key("Reference page").await?;
+    for _ in 0..2 {
+        let page = person.fill("/docs", "/dashboard/keys/reference", &[]).await?;
+        assert_eq!(page.status, 200, "{}", page.text);
+    }
+    let active = "select count(*) from accounts.api_keys where revoked_at is null and kind = ";
+    let count = async |kind: &str| app.sql_value::<i64>(&format!("{active} '{kind}'")).await;
+    assert_eq!((count("holder").await?, count("reference_page").await?), (1, 1));
+    // A replacement of the key of the page ends with the session too.
+    let id: i64 = app.sql_value("select max(id) from accounts.api_keys").await?;
+    let path = format!("/dashboard/keys/{id}/replace");
+    let page = person.fill(&path, &path, &[("overlap", "0")]).await?;
+    let replaced = page.between("<code id=\"secret\">", "</code>")?.to_owned();
+    person.fill("/dashboard", "/sign-out", &[]).await?;
+    assert_eq!((count("holder").await?, count("reference_page").await?), (1, 0));
+    assert_eq!(api.get(CALL, Some(&own)).await?.status, 200);
+    assert_eq!(api.get(CALL, Some(&replaced)).await?.status, 401);
+    Ok(())
+}

@@ -1,6 +1,7 @@
 //! Calendar of ex-dates and payments: pages, files, and calendar addresses that contain a key.
 
 use anyhow::{Context, Result};
+use reqwest::Method;
 use serde_json::json;
 
 use super::{PUBLIC, page};
@@ -111,7 +112,9 @@ async fn an_address_with_a_key_is_charged_limited_and_ended() -> Result<()> {
         let found = program.get(&format!("/feed/{key}/v1/search?{query}")).await?;
         assert!(found.header("content-type").starts_with(media_type), "{query}: {}", found.text);
     }
-    for path in ["calendar.ics?symbols=COLA", "v1/stocks"] {
+    let stream = program.get(&format!("/feed/{key}/v1/changes?symbols=COLA")).await?;
+    assert!(stream.status == 400 && stream.has("updated_since"), "{}", stream.text);
+    for path in ["calendar.ics?symbols=COLA", "v1/stocks", "v1/changes"] {
         let refused = program.get(&format!("/feed/dds_live_wrong/{path}")).await?;
         assert_eq!(refused.status, 401, "{path}: {}", refused.text);
     }
@@ -123,5 +126,48 @@ async fn an_address_with_a_key_is_charged_limited_and_ended() -> Result<()> {
     let delete = format!("/dashboard/keys/{id}/delete");
     holder.fill(&delete, &delete, &[]).await?;
     assert_eq!(program.get(&format!("/feed/{key}/calendar.ics?symbols=COLA")).await?.status, 401);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_file_at_an_address_with_a_key_is_private_and_conditional() -> Result<()> {
+    let world = World::start_with(&PUBLIC).await?;
+    let mut holder = Person::signed_up(&world.api, "p@example.com").await?;
+    let saved = "/dashboard/portfolios";
+    holder.fill(saved, saved, &[("name", "shares"), ("holdings", "COLA 120")]).await?;
+    let key = holder.create_key("Program").await?;
+    let get = async |path: &str, tag: Option<String>| {
+        let headers: Vec<_> = tag.into_iter().map(|tag| ("if-none-match", tag)).collect();
+        world.api.send(Method::GET, &format!("/feed/{key}/{path}"), &headers).await
+    };
+    for path in [
+        "calendar.ics?symbols=COLA",
+        "income.ics?holdings=COLA:120",
+        "portfolios/shares/income.ics",
+        "portfolios/shares/income.csv",
+        "v1/dividends/history?symbols=COLA",
+    ] {
+        let file = get(path, None).await?;
+        assert_eq!(
+            (file.status.as_u16(), file.header("cache-control")),
+            (200, Some("private, max-age=60")),
+            "{path}"
+        );
+        let tag = file.header("etag").with_context(|| format!("no entity tag of {path}"))?.to_owned();
+        let again = get(path, Some(tag.clone())).await?;
+        assert_eq!((again.status.as_u16(), again.header("etag")), (304, Some(tag.as_str())), "{path}");
+        assert!(
+            again.body.is_empty() && again.header("cache-control") == Some("private, max-age=60"),
+            "{path}"
+        );
+        assert_eq!(get(path, Some("W/\"other\"".to_owned())).await?.status, 200, "{path}");
+    }
+    let before = get("portfolios/shares/income.ics", None).await?;
+    holder.fill(saved, saved, &[("name", "shares"), ("holdings", "COLA 240")]).await?;
+    let after = get("portfolios/shares/income.ics", before.header("etag").map(str::to_owned)).await?;
+    assert_eq!(after.status, 200, "other holdings are another file");
+    for path in ["portfolios/other/income.ics", "v1/changes", "v1/nowhere", "calendar.ics"] {
+        assert_eq!(get(path, None).await?.header("cache-control"), Some("no-store"), "{path}");
+    }
     Ok(())
 }

@@ -103,8 +103,8 @@ export interface paths {
          *     after a full download. Several changes of a row may arrive as one event.
          *
          *     The last event is `end`. Its data is an error body with a `code`: `STREAM_LAGGED` (the client reads too slowly),
-         *     `SERVICE_UNAVAILABLE` (the instance stops), `QUOTA_EXCEEDED`, `INVALID_API_KEY`, `FEATURE_NOT_AVAILABLE`, or
-         *     `CAUGHT_UP` (with `follow=false`). After every 15 seconds without an event, a comment with a new id keeps the
+         *     `SERVICE_UNAVAILABLE` (the instance stops), `QUOTA_EXCEEDED`, `INVALID_API_KEY`, `FEATURE_NOT_AVAILABLE` or
+         *     `TOO_MANY_STREAMS` (both after a change to a lower plan), or `CAUGHT_UP` (with `follow=false`). After every 15 seconds without an event, a comment with a new id keeps the
          *     connection open.
          *
          *     Opening a stream counts as one request. Each delivered batch of up to 100 changes counts as another request. If the
@@ -557,7 +557,8 @@ export interface paths {
         };
         /**
          * Stock snapshot
-         * @description The stock row, its identifiers, and the parts that `include` selects.
+         * @description The stock row, its identifiers, and the parts that `include` selects. The last dividend and the days of
+         *     `coverage` are null if they are before the tier's history.
          */
         get: operations["stocks_by_symbol"];
         put?: never;
@@ -707,7 +708,7 @@ export interface paths {
          * @description Changes of values in responses, newest first. Each row has the time and the reason of a change, and the value
          *     before and after the change. It also has the first and the latest value of the changed field. The values before
          *     and after a change are computed for the same market date. The passage of time alone therefore causes no
-         *     revision. A revision is left out if its time or its ex-date is before the tier's history.
+         *     revision. A revision is left out if its time or its ex-date, now or earlier, is before the tier's history.
          */
         get: operations["stocks_by_symbol_revisions"];
         put?: never;
@@ -966,7 +967,10 @@ export interface components {
             /** @description Weight in the fund, percent. */
             weight: components["schemas"]["Exact"];
         };
-        /** @description First and last days of the security's prices and dividends. */
+        /**
+         * @description First and last days of the security's prices and dividends. Days before the history of the caller's subscription
+         *     tier are null.
+         */
         Coverage: {
             /**
              * Format: date
@@ -1298,7 +1302,8 @@ export interface components {
         ExplainedMetric: {
             /**
              * @description Formula as text, with the numbers filled in. If the metric is an amount, a price, a percentage or a ratio, the
-             *     formula ends with the value, unless the value is null.
+             *     formula ends with the value, unless the value is null. Days and yearly figures outside the history of the
+             *     caller's plan are left out; a note in brackets has their number.
              */
             formula: string;
             /** @description Name of the metric: its field name in `Metrics`, for example `payout_ratio`. */
@@ -1314,7 +1319,7 @@ export interface components {
             rounding: string;
             /** @description Number of the rule that defines the metric, for example R7. */
             rule: string;
-            /** @description Value of the metric in responses, as text; null if unknown. */
+            /** @description Value of the metric in responses, as text; null if unknown, or if it is a date outside the plan's history. */
             value?: string | null;
         };
         /**
@@ -1360,7 +1365,7 @@ export interface components {
              *     `missing`: a feed's adjusted closes show a payment, but the data have no dividend for it.
              */
             outcome: string;
-            /** @description Reason for the status, as a sentence. */
+            /** @description Reason for the status, as a sentence. Days outside the history of the caller's plan are left out. */
             reason: string;
             /**
              * Format: int64
@@ -2220,10 +2225,20 @@ export interface components {
              */
             data_version: string;
             /**
+             * @description Start of the history in the response, set by the tier. Earlier days and yearly figures are left out or null.
+             *     Omitted for responses without a history.
+             */
+            depth?: components["schemas"]["Depth"] | null;
+            /**
              * Format: date-time
              * @description Instant in the parameter `known_at`. Omitted if the request does not have this parameter.
              */
             known_at?: string | null;
+            /**
+             * Format: date
+             * @description Current day in New York. Omitted if the response does not depend on the current day.
+             */
+            today?: string | null;
             /** @description Warnings about the response; omitted if empty. */
             warnings?: components["schemas"]["Warning"][];
         };
@@ -2297,7 +2312,8 @@ export interface components {
             fcf_payout_ratio: Decimal | null;
             /**
              * Format: date
-             * @description First known regular ex-date.
+             * @description First known regular ex-date. Null if there is none, and if the date is before the history of the caller's
+             *     subscription tier.
              */
             first_payment_date: string | null;
             /**
@@ -2371,12 +2387,14 @@ export interface components {
             is_dividend_king: boolean;
             /**
              * Format: date
-             * @description Ex-date of the newest cut of the regular amount per payment.
+             * @description Ex-date of the newest cut of the regular amount per payment. Null without a cut, and if the date is before
+             *     the history of the caller's subscription tier.
              */
             last_cut_date: string | null;
             /**
              * Format: date
-             * @description Ex-date of the newest increase of the regular amount per payment.
+             * @description Ex-date of the newest increase of the regular amount per payment. Null without an increase, and if the
+             *     date is before the history of the caller's subscription tier.
              */
             latest_increase_date: string | null;
             /**
@@ -2438,7 +2456,8 @@ export interface components {
             streak_lower_bound: boolean;
             /**
              * Format: int32
-             * @description First year of the increase streak; null without an increase.
+             * @description First year of the increase streak; null without an increase. Also null if the year begins before the
+             *     history of the caller's subscription tier.
              */
             streak_started: number | null;
             /** @description Canonical ticker. */
@@ -3527,7 +3546,10 @@ export interface components {
              * @description Five-year growth, percent a year.
              */
             growth_5y: Decimal | null;
-            /** @description The newest cash distribution, regular or special, with an ex-date on or before the as-of date. */
+            /**
+             * @description The newest cash distribution, regular or special, with an ex-date on or before the as-of date. Null if there is
+             *     none, and if its ex-date is before the history of the caller's subscription tier.
+             */
             last?: components["schemas"]["LastDividend"] | null;
             /** @description The next ex-dividend date (R19). */
             next?: components["schemas"]["NextDividend"] | null;
@@ -8010,8 +8032,8 @@ export interface operations {
                 data_version?: string;
                 /**
                  * @description Adds the formulas of the figures, and the records from which the figures are computed (Starter and higher).
-                 *     With `fields`, only the selected figures are explained. Records before the tier's history are counted, but
-                 *     not listed.
+                 *     With `fields`, only the selected figures are explained. Records, days and yearly figures before the tier's
+                 *     history are counted, but not listed.
                  * @example false
                  */
                 explain?: boolean;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
 use axum::body::{Body, to_bytes};
-use axum::http::{Request, StatusCode, header};
+use axum::http::{HeaderValue, Request, StatusCode, header};
 use axum::response::Response;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::Deserialize;
@@ -43,6 +43,9 @@ pub(crate) enum MarketError {
     Redirect(String),
     #[error("{0}")]
     Refused(String),
+    /// The plan of the reader does not include the call. The value is the API's message.
+    #[error("{0}")]
+    NotInPlan(String),
     #[error("cannot build the page: {0}")]
     Unavailable(String),
 }
@@ -134,6 +137,7 @@ impl ApiCalls {
         let message = body["error"].as_str().unwrap_or_default().to_owned();
         Err(match status {
             StatusCode::NOT_FOUND => MarketError::NotFound(message),
+            StatusCode::FORBIDDEN => MarketError::NotInPlan(message),
             status if status.is_client_error() => MarketError::Refused(refusal(&body, message)),
             _ => MarketError::Unavailable(message),
         })
@@ -141,8 +145,18 @@ impl ApiCalls {
 
     /// Calls the API and returns the response unchanged.
     pub(crate) async fn respond(&self, target: &str) -> MarketResult<Response> {
+        self.respond_if_changed(target, None).await
+    }
+
+    /// Calls the API and returns the response unchanged: 304 if `if_none_match` has the entity tag of the response.
+    pub(crate) async fn respond_if_changed(
+        &self,
+        target: &str,
+        if_none_match: Option<&HeaderValue>,
+    ) -> MarketResult<Response> {
         let request = Request::get(target).body(Body::empty());
         let mut request = request.map_err(|error| MarketError::Refused(error.to_string()))?;
+        request.headers_mut().extend(if_none_match.map(|tags| (header::IF_NONE_MATCH, tags.clone())));
         request.extensions_mut().insert(InternalRequest(self.tier));
         let Ok(response) = self.data.clone().oneshot(request).await;
         Ok(response)

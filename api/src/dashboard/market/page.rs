@@ -125,6 +125,9 @@ impl MarketReader {
             MarketError::Refused(message) => {
                 (StatusCode::UNPROCESSABLE_ENTITY, "That did not work", to_sentence(&message))
             }
+            MarketError::NotInPlan(message) => {
+                (StatusCode::FORBIDDEN, "Not in this plan", to_sentence(&message))
+            }
             MarketError::Unavailable(cause) => {
                 let request_id = current_request_id();
                 tracing::warn!(request_id = request_id.as_str(), %cause, "a market page is unavailable");

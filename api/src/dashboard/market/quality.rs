@@ -3,8 +3,8 @@
 use axum::response::Response;
 use chrono::NaiveDate;
 use maud::{Markup, html};
-use tokio_postgres::{Error, Row};
 
+use crate::auth::tier::years_before;
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::flag_words::describe_flag;
 use crate::dashboard::market::page::PageContent;
@@ -12,114 +12,100 @@ use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::values::{humanize, render_date};
 use crate::dashboard::view::layout::{Section, format_count, format_grouped};
 use crate::dashboard::view::table::{Number, Text, data_table, stacked_table};
-use crate::read::lookup::run_query;
-use crate::read::{QueryError, ServedGeneration};
-
-const COVERAGE: &str = include_str!("../../../queries/quality/coverage.sql");
-const FEEDS: &str = include_str!("../../../queries/quality/feeds.sql");
-const HELD_ROWS: &str = include_str!("../../../queries/quality/held_rows.sql");
-const FLAGS: &str = include_str!("../../../queries/quality/flags.sql");
-/// Columns of the coverage query that the page shows, each with its title. Every column is a number of securities.
-const COUNTS: [(&str, &str); 7] = [
-    ("active", "Active securities"),
-    ("priced", "with a price"),
-    ("stale", "with a price older than 5 sessions"),
-    ("payers", "that pay dividends"),
-    ("unknown_dividends", "without a source of dividends"),
-    ("yielding", "with a yield"),
-    ("delisted", "Delisted securities"),
-];
+use crate::read::memory_tables::{FeedCount, FlagCount, HeldRowCount, QualityTables};
 
 pub(crate) async fn show_quality(reader: MarketReader) -> Response {
     let reader = &reader;
     reader
         .respond("/quality".to_owned(), async |_| {
             let generation = reader.app.projection.pin()?;
-            let body = read(&generation).await?;
+            let tables = reader.app.memory_tables.quality(&generation).await?;
+            let first_day = years_before(reader.app.today(), reader.depth_years());
             Ok(PageContent {
                 title: "Quality of the data".to_owned(),
                 description: "Coverage, quarantined rows by reason, and conflicts between sources."
                     .to_owned(),
                 canonical: "/quality".to_owned(),
                 section: Section::Quality,
-                body,
+                body: render(&tables, generation.version().as_of, first_day),
             })
         })
         .await
 }
 
-async fn read(generation: &ServedGeneration) -> Result<Markup, QueryError> {
-    let coverage = run_query(generation, COVERAGE, &[]).await?;
-    let feeds = run_query(generation, FEEDS, &[]).await?;
-    let held = run_query(generation, HELD_ROWS, &[]).await?;
-    let flags = run_query(generation, FLAGS, &[]).await?;
-    let as_of = generation.version().as_of;
-    Ok(html! {
+/// Renders the tables. Days before `first_day` are outside the history of the reader's plan.
+fn render(tables: &QualityTables, as_of: Option<NaiveDate>, first_day: NaiveDate) -> Markup {
+    let counts = &tables.coverage;
+    let counts = [
+        (counts.active, "Active securities"),
+        (counts.priced, "with a price"),
+        (counts.stale, "with a price older than 5 sessions"),
+        (counts.payers, "that pay dividends"),
+        (counts.unknown_dividends, "without a source of dividends"),
+        (counts.yielding, "with a yield"),
+        (counts.delisted, "Delisted securities"),
+    ];
+    html! {
         h1 { "Quality of the data" }
         p.lead { "Loaded data, rows that no figure uses, and unusual securities." }
         section.panel.block aria-labelledby="coverage" {
             h2 id="coverage" { "Coverage" }
             dl.facts {
                 div { dt { "Newest session" } dd { @if let Some(day) = as_of { (render_date(&day.to_string())) } @else { "none" } } }
-                @for row in &coverage { @for (column, title) in COUNTS { div { dt { (title) } dd { (count(row, column)?) } } } }
+                @for (count, title) in counts { div { dt { (title) } dd { (format_grouped(count)) } } }
             }
         }
-        section.panel.block aria-labelledby="feeds" { h2 id="feeds" { "Dividends by feed" } (feed_table(&feeds)?) }
-        section.panel.block aria-labelledby="held" { h2 id="held" { "Rows that no figure uses" } (held_table(&held)?) }
-        section.panel.block aria-labelledby="flags" { h2 id="flags" { "Unusual securities" } (flag_list(&flags)?) }
+        section.panel.block aria-labelledby="feeds" { h2 id="feeds" { "Dividends by feed" } (feed_table(&tables.feeds, first_day)) }
+        section.panel.block aria-labelledby="held" { h2 id="held" { "Rows that no figure uses" } (held_table(&tables.held_rows)) }
+        section.panel.block aria-labelledby="flags" { h2 id="flags" { "Unusual securities" } (flag_list(&tables.flags)) }
         p.hint { "Operators run " code { "projector audit" } ", which names every case." }
-    })
+    }
 }
 
-fn count(row: &Row, column: &str) -> Result<String, Error> {
-    Ok(format_grouped(row.try_get(column)?))
+fn link(symbol: &str) -> Markup {
+    html! { a href={ "/s/" (encode(symbol)) } { (symbol) } }
 }
 
-fn link(row: &Row) -> Result<Markup, Error> {
-    let symbol: &str = row.try_get("example")?;
-    Ok(html! { a href={ "/s/" (encode(symbol)) } { (symbol) } })
-}
-
-fn feed_table(rows: &[Row]) -> Result<Markup, Error> {
-    Ok(html! {
+fn feed_table(feeds: &[FeedCount], first_day: NaiveDate) -> Markup {
+    html! {
         (data_table("Table: dividends by feed", &[Text("Feed"), Number("Records"), Number("Securities"), Text("Newest ex-date")], html! {
-            @for row in rows {
+            @for feed in feeds {
                 tr {
-                    th scope="row" { (row.try_get::<_, &str>("source")?) }
-                    td.number { (count(row, "rows")?) } td.number { (count(row, "securities")?) }
-                    td { (render_date(&row.try_get::<_, NaiveDate>("newest")?.to_string())) }
+                    th scope="row" { (feed.source) }
+                    td.number { (format_grouped(feed.rows)) } td.number { (format_grouped(feed.securities)) }
+                    td { @if feed.newest < first_day { "before the history of this plan" } @else { (render_date(&feed.newest.to_string())) } }
                 }
             }
         }))
-    })
+    }
 }
 
-fn held_table(rows: &[Row]) -> Result<Markup, Error> {
-    Ok(html! {
+fn held_table(rows: &[HeldRowCount]) -> Markup {
+    html! {
         @if rows.is_empty() { p { "None." } } @else {
             (stacked_table("Table: rows that no figure uses", &[Text("Reason"), Text("Kind"), Text("Feed"), Number("Rows"), Number("Securities"), Text("Example")], html! {
                 @for row in rows {
                     tr {
-                        th scope="row" { (humanize(row.try_get("reason")?)) }
-                        td data-label="Kind" { (row.try_get::<_, &str>("kind")?) }
-                        td data-label="Feed" { (row.try_get::<_, &str>("source")?) }
-                        td.number data-label="Rows" { (count(row, "rows")?) }
-                        td.number data-label="Securities" { (count(row, "securities")?) }
-                        td data-label="Example" { (link(row)?) }
+                        th scope="row" { (humanize(&row.reason)) }
+                        td data-label="Kind" { (row.kind) }
+                        td data-label="Feed" { (row.source) }
+                        td.number data-label="Rows" { (format_grouped(row.rows)) }
+                        td.number data-label="Securities" { (format_grouped(row.securities)) }
+                        td data-label="Example" { (link(&row.example)) }
                     }
                 }
             }))
         }
-    })
+    }
 }
 
-fn flag_list(rows: &[Row]) -> Result<Markup, Error> {
-    Ok(html! {
-        @if rows.is_empty() { p { "None." } }
+fn flag_list(flags: &[FlagCount]) -> Markup {
+    html! {
+        @if flags.is_empty() { p { "None." } }
         dl.words {
-            @for row in rows {
-                div { dt { code { (row.try_get::<_, &str>("flag")?) } " · " (format_count(row.try_get("securities")?, "security", "securities")) ", such as " (link(row)?) } dd { (describe_flag(row.try_get("flag")?)) } }
+            @for flag in flags {
+                div { dt { code { (flag.flag) } " · " (format_count(flag.securities, "security", "securities")) ", such as " (link(&flag.example)) } dd { (describe_flag(&flag.flag)) } }
             }
         }
-    })
+    }
 }

@@ -4,7 +4,7 @@ use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
 use maud::{Markup, html};
 
 use crate::account::AccountError;
-use crate::account::keys::{self, ApiKey, NewKey, list_keys};
+use crate::account::keys::{self, ApiKey, KeyKind, NewKey, list_keys};
 use crate::dashboard::error::{PageResult, to_form_message};
 use crate::dashboard::pages::key::{EXAMPLE_FEED, format_last_use, show_new_secret};
 use crate::dashboard::session::form::{AuthenticatedForm, Form};
@@ -99,7 +99,8 @@ pub(crate) fn render_key_form(
 pub(crate) async fn create_key(AuthenticatedForm { holder, form }: AuthenticatedForm) -> PageResult {
     let made = match expiry(&form) {
         Ok(expires_at) => {
-            let new = NewKey { name: form.text("name"), expires_at, rate_per_minute: None };
+            let new =
+                NewKey { name: form.text("name"), kind: KeyKind::Holder, expires_at, rate_per_minute: None };
             keys::create_key(&mut *holder.database_client().await?, holder.actor(), &new).await
         }
         Err(message) => Err(AccountError::Refused(message)),

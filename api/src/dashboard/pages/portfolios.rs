@@ -5,7 +5,7 @@ use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
 
 use crate::account::AccountError;
-use crate::account::keys::{self, NewKey};
+use crate::account::keys::{self, KeyKind, NewKey};
 use crate::account::portfolios::{self, Portfolio};
 use crate::dashboard::error::{PageError, PageResult, to_form_message};
 use crate::dashboard::market::{encode, read_holdings};
@@ -137,7 +137,7 @@ pub(crate) async fn create_link(AuthenticatedForm { holder, form }: Authenticate
     let found = portfolios::find_portfolio(client, holder.account_id(), form.text("name")).await?;
     let name = found.ok_or(PageError::NotFound)?.name;
     let label: String = format!("Portfolio {name}").chars().take(64).collect();
-    let new = NewKey { name: &label, expires_at: None, rate_per_minute: None };
+    let new = NewKey { name: &label, kind: KeyKind::Holder, expires_at: None, rate_per_minute: None };
     match keys::create_key(client, holder.actor(), &new).await {
         Ok(drawn) => {
             let paths = FILES.map(|(file, _)| file_path(&name, file));

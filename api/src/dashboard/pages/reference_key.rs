@@ -12,7 +12,7 @@ use secrecy::ExposeSecret;
 use tokio_postgres::Client;
 
 use crate::account::AccountError;
-use crate::account::keys::{self, CreatedKey, NewKey, list_keys};
+use crate::account::keys::{self, CreatedKey, KeyKind, NewKey, list_keys};
 use crate::dashboard::error::{PageResult, to_form_message};
 use crate::dashboard::pages::reference::{ReferencePage, render_reference};
 use crate::dashboard::session::form::AuthenticatedForm;
@@ -40,7 +40,7 @@ pub(crate) async fn create_reference_key(
 async fn create(client: &mut Client, holder: &AccountHolder) -> Result<CreatedKey, AccountError> {
     delete_reference_key(client, holder).await?;
     let expires_at = Some(Utc::now() + TimeDelta::hours(HOURS));
-    let new = NewKey { name: NAME, expires_at, rate_per_minute: None };
+    let new = NewKey { name: NAME, kind: KeyKind::ReferencePage, expires_at, rate_per_minute: None };
     keys::create_key(client, holder.actor(), &new).await
 }
 
@@ -50,7 +50,7 @@ pub(crate) async fn delete_reference_key(
     holder: &AccountHolder,
 ) -> Result<(), AccountError> {
     let keys = list_keys(client, holder.account_id()).await?;
-    for key in keys.iter().filter(|key| key.status == "active" && key.name == NAME) {
+    for key in keys.iter().filter(|key| key.status == "active" && key.kind == KeyKind::ReferencePage) {
         keys::delete_key(client, holder.actor(), &key.id.to_string()).await?;
     }
     Ok(())

@@ -1,11 +1,13 @@
-//! In-memory tables for lists with arbitrary filters and sort keys.
+//! In-memory tables for lists with arbitrary filters and sort keys, and for counts over all securities.
 
 mod list_table;
 mod name_index;
+mod quality;
 mod versioned_cache;
 
 pub(crate) use list_table::{EtfTable, SecurityRow, StockTable};
 pub(crate) use name_index::{NameIndex, SearchNames};
+pub(crate) use quality::{FeedCount, FlagCount, HeldRowCount, QualityTables};
 
 use std::sync::Arc;
 
@@ -22,6 +24,7 @@ pub(crate) struct MemoryTables {
     names: VersionedCache<NameIndex>,
     etfs: VersionedCache<EtfTable>,
     facet_indexes: VersionedCache<FacetIndex>,
+    quality: VersionedCache<QualityTables>,
 }
 
 impl MemoryTables {
@@ -50,6 +53,14 @@ impl MemoryTables {
         generation: &ServedGeneration,
     ) -> Result<Arc<FacetIndex>, QueryError> {
         self.facet_indexes.get(generation, load_facet_index(generation)).await
+    }
+
+    /// Counts that describe the quality of the data, at the newest known data version of the generation.
+    pub(crate) async fn quality(
+        &self,
+        generation: &ServedGeneration,
+    ) -> Result<Arc<QualityTables>, QueryError> {
+        self.quality.get(generation, QualityTables::load(generation)).await
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use chrono::NaiveDate;
+use market::dated_text::LimitToHistory;
 use market::metrics::DerivedRows;
 use market::row::{Metrics, Quote, TableRow};
 use serde::Serialize;
@@ -33,6 +35,7 @@ parameters! {
     }
 
     const IS_COSTLY: bool = true;
+    const TIER_MATTERS: bool = METRICS;
     const FEATURE: &'static str = "bulk_operations";
 }
 
@@ -41,14 +44,23 @@ async fn stream_rows<T: TableRow + Serialize, const METRICS: bool>(
     outlet: ResponseWriter,
     statement: &str,
     of_past: fn(&DerivedRows) -> T,
+    limit: fn(T, NaiveDate) -> T,
 ) -> Result<FinishedBody, ApiError> {
     let BulkParameters { symbols, knowledge, output } = &context.parameters;
     let past = context.find_version(knowledge.as_ref()).await?;
     let (parameters, known_at) = (vec![], context.known_at);
-    let asked = BulkQuery { symbols, output, statement, parameters, depth: None, past, known_at };
-    let by_symbol = |_: &[&str], rows: &[Row]| lookup::rows_by_symbol(rows);
+    let depth = METRICS.then(|| context.depth());
+    let limit = |row: T| match depth {
+        Some(depth) => limit(row, depth.from),
+        None => row,
+    };
+    let asked = BulkQuery { symbols, output, statement, parameters, depth, past, known_at };
+    let by_symbol = |_: &[&str], rows: &[Row]| {
+        let rows = lookup::rows_by_symbol(rows)?;
+        Ok(rows.into_iter().map(|(symbol, row)| (symbol, limit(row))).collect())
+    };
     let of_past = async |securities: Vec<Arc<PastSecurity>>| {
-        Ok::<_, ApiError>(securities.iter().map(|security| of_past(&security.rows)).collect())
+        Ok::<_, ApiError>(securities.iter().map(|security| limit(of_past(&security.rows))).collect())
     };
     stream_bulk(&context.generation, outlet, asked, by_symbol, of_past, rows::render_rows).await
 }
@@ -59,7 +71,7 @@ endpoint! {
     /// Quotes in request order. The request counts as one call for any number of symbols.
     get "/v1/bulk/quotes", tag "Bulk", returns "Quotes in request order",
     quotes(Access<Professional, BulkParameters<false>>) -> Bulk<Quote> {
-        respond_streaming(|context, outlet| stream_rows(context, outlet, QUOTES, |rows| rows.quote.clone()))
+        respond_streaming(|context, outlet| stream_rows(context, outlet, QUOTES, |rows| rows.quote.clone(), |row, _| row))
     }
 }
 
@@ -71,6 +83,6 @@ endpoint! {
     /// replace `annual_totals`.
     get "/v1/bulk/metrics", tag "Bulk", returns "Metrics in request order",
     metrics(Access<Professional, BulkParameters<true>>) -> Bulk<Metrics> {
-        respond_streaming(|context, outlet| stream_rows(context, outlet, METRICS, |rows| rows.metrics.clone()))
+        respond_streaming(|context, outlet| stream_rows(context, outlet, METRICS, |rows| rows.metrics.clone(), Metrics::limit_to_days_from))
     }
 }

@@ -18,11 +18,12 @@ use chrono::NaiveDate;
 use futures::Stream;
 use rand::RngExt;
 use serde_json::json;
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::stream_filter::{Delivery, MARKET, StreamFilter};
 use crate::admission::decision::{AdmissionRequest, AdmissionVerdict};
-use crate::admission::open_streams::StreamPermit;
+use crate::admission::open_streams::{StreamEnd, StreamPermit};
 use crate::answer::quota_exceeded;
 use crate::app::state::App;
 use crate::auth::ids::AccountId;
@@ -137,6 +138,9 @@ impl ChangeStream {
         while self.phase != StreamPhase::Ended {
             if self.permit.ended.is_cancelled() {
                 return Err(stopping());
+            }
+            if let Some(end) = *self.permit.checked.borrow() {
+                return Err(end.into());
             }
             let event = if self.batch.is_empty() {
                 self.advance().await?
@@ -328,7 +332,7 @@ impl ChangeStream {
 ///
 /// # Errors
 /// [`ApiError::Unavailable`] if the instance stops, or if the account's permit for the stream is lost.
-/// [`ApiError::InvalidKey`] if the key is revoked.
+/// An error for a [`StreamEnd`] if a check ends the stream.
 async fn wait(
     permit: &StreamPermit,
     next_heartbeat: Instant,
@@ -337,9 +341,31 @@ async fn wait(
     tokio::select! {
         biased;
         () = permit.ended.cancelled() => Err(stopping()),
-        () = permit.revoked.cancelled() => Err(ApiError::InvalidKey),
+        end = find_end(&permit.checked) => Err(end.into()),
         () = wake => Ok(false),
         () = sleep_until(next_heartbeat) => Ok(true),
+    }
+}
+
+/// Waits until a check ends the stream.
+async fn find_end(checked: &watch::Receiver<Option<StreamEnd>>) -> StreamEnd {
+    let mut checked = checked.clone();
+    match checked.wait_for(Option::is_some).await.ok().and_then(|end| *end) {
+        Some(end) => end,
+        // Without a sender, no check is possible any more.
+        None => std::future::pending().await,
+    }
+}
+
+impl From<StreamEnd> for ApiError {
+    fn from(end: StreamEnd) -> Self {
+        match end {
+            StreamEnd::InvalidKey => Self::InvalidKey,
+            StreamEnd::NotInPlan(current) => {
+                Self::FeatureNotAvailable { current, feature: MARKET.1, earliest: None }
+            }
+            StreamEnd::TooMany(limit) => Self::TooManyStreams { limit },
+        }
     }
 }
 

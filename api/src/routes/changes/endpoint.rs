@@ -1,7 +1,7 @@
 //! `GET /v1/changes`: changes of served rows as server-sent events.
 
 use axum::extract::MatchedPath;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri, header};
 use axum::response::sse::Sse;
 use axum::response::{IntoResponse, Response};
 
@@ -53,8 +53,8 @@ parameters! {
 /// after a full download. Several changes of a row may arrive as one event.
 ///
 /// The last event is `end`. Its data is an error body with a `code`: `STREAM_LAGGED` (the client reads too slowly),
-/// `SERVICE_UNAVAILABLE` (the instance stops), `QUOTA_EXCEEDED`, `INVALID_API_KEY`, `FEATURE_NOT_AVAILABLE`, or
-/// `CAUGHT_UP` (with `follow=false`). After every 15 seconds without an event, a comment with a new id keeps the
+/// `SERVICE_UNAVAILABLE` (the instance stops), `QUOTA_EXCEEDED`, `INVALID_API_KEY`, `FEATURE_NOT_AVAILABLE` or
+/// `TOO_MANY_STREAMS` (both after a change to a lower plan), or `CAUGHT_UP` (with `follow=false`). After every 15 seconds without an event, a comment with a new id keeps the
 /// connection open.
 ///
 /// Opening a stream counts as one request. Each delivered batch of up to 100 changes counts as another request. If the
@@ -76,8 +76,11 @@ pub(crate) async fn changes(
 ) -> Response {
     match Box::pin(open(access, path, &uri, &headers)).await {
         Ok(stream) => {
-            let header = (BUFFERING, HeaderValue::from_static("no"));
-            ([header], Sse::new(stream.into_events())).into_response()
+            let headers = [
+                (BUFFERING, HeaderValue::from_static("no")),
+                (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
+            ];
+            (headers, Sse::new(stream.into_events())).into_response()
         }
         Err(error) => error.into_response(),
     }
@@ -91,20 +94,21 @@ async fn open(
 ) -> Result<ChangeStream, ApiError> {
     let Access { app, generation, account_id, tier, parameters, .. } = access;
     let key = credential::read_key(headers, uri).ok_or(ApiError::InvalidKey)?;
-    let permit = app.streams.open(account_id, tier, key).await.map_err(|refusal| match refusal {
+    let (required_tier, _) = parameters.symbols.as_ref().map_or(MARKET, |_| (Free::TIER, ""));
+    let permit = app.streams.open(account_id, tier, key, required_tier).await;
+    let permit = permit.map_err(|refusal| match refusal {
         StreamRefusal::TooMany(limit) => ApiError::TooManyStreams { limit },
         StreamRefusal::Undecided(error) => error.into(),
     })?;
     let generation = generation?;
     let since = parameters.since.as_ref();
     let start = generation.run_while_responsive(JournalStart::find(&generation, since, "since")).await?;
-    let (needed, _) = parameters.symbols.as_ref().map_or(MARKET, |_| (Free::TIER, ""));
     let mut kinds = parameters.kinds.unwrap_or_else(|| ChangeKind::ALL.to_vec());
     kinds.sort_unstable();
     kinds.dedup();
     let counted = app.settings.quota_check.is_counted(Free::TIER);
     let call = StreamCall {
-        request: AdmissionRequest { key, required_rank: needed.rank(), counted },
+        request: AdmissionRequest { key, required_rank: required_tier.rank(), counted },
         account_id,
         path,
         tier,

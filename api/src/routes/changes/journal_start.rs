@@ -26,8 +26,8 @@ impl JournalStart {
     /// in error messages.
     ///
     /// # Errors
-    /// [`ApiError::Parameters`] if `since` belongs to another journal, or if changes after `since` are no longer in
-    /// this journal. [`ApiError::Unavailable`] if the served generation changed during the request.
+    /// [`ApiError::Parameters`] if `since` belongs to another journal or is ahead of this journal, or if changes after
+    /// `since` are no longer in this journal. [`ApiError::Unavailable`] if the served generation changed during the request.
     pub(crate) async fn find(
         generation: &ServedGeneration,
         since: Option<&SyncPoint>,
@@ -55,6 +55,9 @@ impl JournalStart {
             Some(SyncPoint::Instant(instant)) if *instant < begun_at => {
                 return Err(resync("is before the first recorded change"));
             }
+            Some(SyncPoint::Instant(_)) if row.try_get("is_future")? => {
+                return Err(future_error(parameter));
+            }
             Some(SyncPoint::Instant(_)) => {
                 let before: Option<JournalPosition> = row.try_get("before")?;
                 JournalPlace::after_commit(before.unwrap_or(begins))
@@ -63,8 +66,16 @@ impl JournalStart {
         if place.completed_position() < begins {
             return Err(resync("is before the first recorded change"));
         }
+        if place.position > now {
+            return Err(resync("is after the last recorded change"));
+        }
         Ok(Self { journal, place, now })
     }
+}
+
+fn future_error(parameter: &str) -> ApiError {
+    let (param, error) = (parameter.to_owned(), "is in the future".to_owned());
+    ApiError::Parameters(vec![ParameterError { param, error, allowed: None }])
 }
 
 /// Error 400 for a client that must download all data again.

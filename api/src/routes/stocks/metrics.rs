@@ -3,6 +3,7 @@
 use std::sync::{Arc, LazyLock};
 
 use chrono::NaiveDate;
+use market::dated_text::LimitToHistory;
 use market::metrics::Explanation;
 use market::row::{Metrics, TableRow};
 use serde::Serialize;
@@ -28,6 +29,8 @@ const METRICS: &str = include_str!("../../../queries/stocks/metrics.sql");
 pub(in crate::routes) const ANNUAL_TOTALS: ExpandedColumn =
     ExpandedColumn { name: "annual_totals", fields: &["year", "amount", "complete"] };
 const EXPLANATION: &str = "explanation";
+/// Lowest tier that includes explanations.
+pub(crate) const EXPLAIN_TIER: Tier = Tier::Starter;
 static EXPLAINED: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| Metrics::COLUMNS.iter().copied().chain([EXPLANATION]).collect());
 
@@ -41,12 +44,11 @@ pub(crate) struct MetricsAnswer {
     explanation: Option<Explanation>,
 }
 
-impl MetricsAnswer {
-    /// Removes annual totals, quarantined rows and records of the explanation if they are older than `floor`, the first
-    /// day of the tier's history.
-    fn limit_to_days_from(self, floor: NaiveDate) -> Self {
-        let explanation = self.explanation.map(|explanation| explanation.limit_to_days_from(floor));
-        Self { metrics: self.metrics.limit_to_days_from(floor), explanation }
+impl LimitToHistory for MetricsAnswer {
+    fn limit_to_days_from(self, first: NaiveDate) -> Self {
+        let metrics = self.metrics.limit_to_days_from(first);
+        let explanation = self.explanation.map(|explanation| explanation.limit_to_days_from(first, &metrics));
+        Self { metrics, explanation }
     }
 }
 
@@ -58,8 +60,8 @@ parameters! {
         /// the market's newest session.
         as_of: Option<NaiveDate> = reader.read_day_of_history("as_of"),
         /// Adds the formulas of the figures, and the records from which the figures are computed (Starter and higher).
-        /// With `fields`, only the selected figures are explained. Records before the tier's history are counted, but
-        /// not listed.
+        /// With `fields`, only the selected figures are explained. Records, days and yearly figures before the tier's
+        /// history are counted, but not listed.
         explain: bool = reader.read_bool_or("explain", false),
         knowledge: Option<Knowledge> = {
             reader.require(as_of.is_none_or(|as_of| as_of <= reader.today), "as_of", "is in the future");
@@ -74,7 +76,7 @@ parameters! {
     const TIER_MATTERS: bool = true;
 
     fn needs(&self) -> Option<(Tier, &'static str)> {
-        self.explain.then_some((Tier::Starter, "explain"))
+        self.explain.then_some((EXPLAIN_TIER, "explain"))
     }
 }
 
@@ -100,8 +102,10 @@ async fn render(context: HandlerContext<MetricsParameters>) -> Result<RenderedBo
     {
         fields.push(EXPLANATION);
     }
-    let answer = answer.limit_to_days_from(context.first_day_of_tier_history());
+    let depth = context.depth();
+    let answer = answer.limit_to_days_from(depth.from);
     let meta = Meta { warnings, known_at: context.known_at, ..Meta::new(&version) };
+    let meta = meta.with_depth(depth, context.today);
     let body = rows::render_single(&output, &answer, &meta)?;
     Ok(RenderedBody { body, version, next_cursor: None })
 }

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use chrono::NaiveDate;
 use chrono_tz::America::New_York;
 use market::row::{RevisedKind, Revision, TableRow};
 
@@ -51,7 +52,7 @@ endpoint! {
     /// Changes of values in responses, newest first. Each row has the time and the reason of a change, and the value
     /// before and after the change. It also has the first and the latest value of the changed field. The values before
     /// and after a change are computed for the same market date. The passage of time alone therefore causes no
-    /// revision. A revision is left out if its time or its ex-date is before the tier's history.
+    /// revision. A revision is left out if its time or its ex-date, now or earlier, is before the tier's history.
     get "/v1/stocks/{symbol}/revisions", tag "Stocks", returns "A page of revisions",
     revisions(Access<Free, RevisionsParameters>) -> List<Revision> { respond(render) }
 }
@@ -61,8 +62,14 @@ async fn render(context: HandlerContext<RevisionsParameters>) -> Result<Rendered
     let current = find_current_version(&context.generation).await?;
     let found = find_revisions(&context.generation, &current, &asked.symbol).await?;
     let start = context.first_day_of_tier_history();
+    // A record that a correction moved into the history was outside it before.
+    let is_moved = |revision: &Revision| {
+        let earlier = [&revision.before, &revision.first_reported].into_iter().flatten();
+        revision.field == "ex_date" && earlier.flat_map(|day| day.parse()).any(|day: NaiveDate| day < start)
+    };
     let is_asked = |revision: &&Revision| {
         start <= revision.date
+            && !is_moved(revision)
             && start <= revision.known_at.with_timezone(&New_York).date_naive()
             && asked.kind.as_ref().is_none_or(|kinds| kinds.contains(&revision.kind))
     };

@@ -2,6 +2,8 @@
 
 use std::sync::LazyLock;
 
+use chrono::NaiveDate;
+use market::dated_text::LimitToHistory;
 use market::row::{Company, Coverage, Identifiers, Pricing, Stock, StockDividends, StockRow, TableRow};
 use serde::Serialize;
 use utoipa::ToSchema;
@@ -10,7 +12,8 @@ use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::{Output, ParameterReader, PathSymbol, parameters};
 use crate::read::lookup;
-use crate::render::envelope::Single;
+use crate::render::envelope::{Meta, Single};
+use crate::render::rows;
 use crate::routes::endpoint;
 
 const SNAPSHOT: &str = include_str!("../../../queries/stocks/snapshot.sql");
@@ -44,6 +47,8 @@ parameters! {
         symbol: PathSymbol = reader.read_symbol(),
         output: Output = read_output(reader),
     }
+
+    const TIER_MATTERS: bool = true;
 }
 
 /// Reads `include` and the output options. If `include` is given, the output has only those optional parts that it
@@ -62,6 +67,16 @@ fn read_output(reader: &mut ParameterReader<'_>) -> Output {
     output
 }
 
+impl LimitToHistory for Snapshot {
+    fn limit_to_days_from(self, first: NaiveDate) -> Self {
+        Self {
+            dividends: self.dividends.limit_to_days_from(first),
+            coverage: self.coverage.limit_to_days_from(first),
+            ..self
+        }
+    }
+}
+
 impl From<Stock> for Snapshot {
     fn from(stock: Stock) -> Self {
         Self {
@@ -78,7 +93,8 @@ impl From<Stock> for Snapshot {
 endpoint! {
     /// Stock snapshot
     ///
-    /// The stock row, its identifiers, and the parts that `include` selects.
+    /// The stock row, its identifiers, and the parts that `include` selects. The last dividend and the days of
+    /// `coverage` are null if they are before the tier's history.
     get "/v1/stocks/{symbol}", tag "Stocks", returns "The snapshot",
     snapshot(Access<Free, SnapshotParameters>) -> Single<Snapshot> { respond(render) }
 }
@@ -86,5 +102,10 @@ endpoint! {
 async fn render(context: HandlerContext<SnapshotParameters>) -> Result<RenderedBody, ApiError> {
     let (version, stock) =
         lookup::find_one::<Stock>(&context.generation, SNAPSHOT, &context.parameters.symbol).await?;
-    context.render_single(&context.parameters.output, version, &Snapshot::from(stock))
+    let depth = context.depth();
+    let meta = Meta { known_at: context.known_at, ..Meta::new(&version) };
+    let meta = meta.with_depth(depth, context.today);
+    let snapshot = Snapshot::from(stock).limit_to_days_from(depth.from);
+    let body = rows::render_single(&context.parameters.output, &snapshot, &meta)?;
+    Ok(RenderedBody { body, version, next_cursor: None })
 }

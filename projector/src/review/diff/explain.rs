@@ -95,7 +95,11 @@ fn find_reasons(figure: &str, a: &ExplainedGeneration, b: &ExplainedGeneration) 
     }
     if in_a.formula != in_b.formula {
         reasons.extend([(a.0, in_a, in_b), (b.0, in_b, in_a)].map(|(id, own, other)| {
-            format!("{id}, {}: {}", own.rule, mark_difference(&own.formula, &other.formula))
+            format!(
+                "{id}, {}: {}",
+                own.rule,
+                mark_difference(&own.formula.to_string(), &other.formula.to_string())
+            )
         }));
     }
     if reasons.is_empty() {

@@ -48,7 +48,7 @@ pub(super) async fn open_readers(
     ids: [GenerationId; 2],
 ) -> anyhow::Result<[GenerationReader; 2]> {
     let config = database.projector_config(LIVE_FACTS)?;
-    let (a, b) = (db::connect(&config).await?, db::connect(&config).await?);
+    let (a, b) = (db::connect_migrated(&config).await?, db::connect_migrated(&config).await?);
     a.batch_execute(BEGIN).await?;
     let snapshot: String = a.query_one(EXPORT, &[]).await?.try_get(0)?;
     b.batch_execute(&format!("{BEGIN}; set transaction snapshot '{snapshot}'")).await?;

@@ -104,7 +104,7 @@ async fn compare_readers(
     let mut comparing = DiffRun { args, readers, candidates, accumulator: DiffAccumulator::new(keep, files) };
     comparing.compare_tables(only.as_deref()).await?;
     let mut differences = comparing.accumulator.finish()?;
-    let mut client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
+    let mut client = db::connect_migrated(&database.projector_config(LIVE_FACTS)?).await?;
     if args.why {
         let Differences { ranked, tables, .. } = &mut differences;
         ranked.iter_mut().for_each(|ranked| ranked.first.truncate(args.limit));

@@ -42,7 +42,7 @@ const REJECTS: &str = include_str!("../../../queries/quality/rejects.sql");
 /// Measures the quality of every source in the facts of the served generation.
 pub async fn measure_quality(database: &DatabaseArgs, args: &AuditArgs) -> anyhow::Result<QualityReport> {
     let page = args.html.as_deref().map(HtmlFile::create).transpose()?;
-    let mut client = db::connect(&database.review_config(LIVE_FACTS)?).await?;
+    let mut client = db::connect_migrated(&database.review_config(LIVE_FACTS)?).await?;
     let transaction = begin_snapshot(&mut client).await?;
     let generation = Generation::load_served(&transaction).await?;
     let (market, row) = AuditContext::load(&transaction, &generation).await?;

@@ -6,6 +6,7 @@ use utoipa::ToSchema;
 
 use super::quarantine::Quarantined;
 use crate::column::JsonColumn;
+use crate::dated_text::{DatedText, LimitToHistory};
 use crate::decimal::ExactDecimal;
 use crate::event::Frequency;
 use crate::{table_row, text_enum};
@@ -68,12 +69,23 @@ pub struct AnnualTotal {
     pub complete: bool,
 }
 
-impl Metrics {
-    /// Removes the totals of years that begin before `first`. Removes the quarantined rows with a date before `first`.
-    pub fn limit_to_days_from(mut self, first: NaiveDate) -> Self {
-        let begins = |year: i32| NaiveDate::from_yo_opt(year, 1);
-        self.annual_totals.0.retain(|total| begins(total.year).is_some_and(|begin| begin >= first));
-        self.quarantined.0.retain(|row| row.date.is_none_or(|date| date >= first));
+/// True if `year` begins on or after `first`. The figures of other years may contain earlier payments.
+fn begins_from(year: i32, first: NaiveDate) -> bool {
+    NaiveDate::from_yo_opt(year, 1).is_some_and(|begin| begin >= first)
+}
+
+impl LimitToHistory for Metrics {
+    /// Removes the totals of years that begin before `first`, the quarantined rows with a date before `first`, and the
+    /// flags whose record id has such a date. Dates of earlier events become null.
+    fn limit_to_days_from(mut self, first: NaiveDate) -> Self {
+        let is_included = |day: &NaiveDate| *day >= first;
+        self.streak_started = self.streak_started.filter(|year| begins_from(*year, first));
+        self.latest_increase_date = self.latest_increase_date.filter(is_included);
+        self.last_cut_date = self.last_cut_date.filter(is_included);
+        self.first_payment_date = self.first_payment_date.filter(is_included);
+        self.annual_totals.0.retain(|total| begins_from(total.year, first));
+        self.flags.0.retain(|flag| !DatedText::parse(flag).is_older_than(first));
+        self.quarantined.0 = std::mem::take(&mut self.quarantined.0).limit_to_days_from(first);
         self
     }
 }
@@ -156,17 +168,21 @@ table_row! {
         /// Payment streak: consecutive years with a regular payment in the data. It can be shorter than an increase
         /// streak that includes years entered by an operator (`streak_seeded`).
         "payment_streak_years" payment_streak_years: i32,
-        /// First year of the increase streak; null without an increase.
+        /// First year of the increase streak; null without an increase. Also null if the year begins before the
+        /// history of the caller's subscription tier.
         "streak_started" streak_started: Option<i32>,
-        /// Ex-date of the newest increase of the regular amount per payment.
+        /// Ex-date of the newest increase of the regular amount per payment. Null without an increase, and if the
+        /// date is before the history of the caller's subscription tier.
         "latest_increase_date" latest_increase_date: Option<NaiveDate>,
         /// Size of the newest increase of the regular amount per payment, percent.
         "latest_increase_percent" latest_increase_percent: Option<ExactDecimal>,
-        /// Ex-date of the newest cut of the regular amount per payment.
+        /// Ex-date of the newest cut of the regular amount per payment. Null without a cut, and if the date is before
+        /// the history of the caller's subscription tier.
         "last_cut_date" last_cut_date: Option<NaiveDate>,
         /// Number of cuts of the regular amount per payment in the last ten years.
         "cuts_10y" cuts_10y: i32,
-        /// First known regular ex-date.
+        /// First known regular ex-date. Null if there is none, and if the date is before the history of the caller's
+        /// subscription tier.
         "first_payment_date" first_payment_date: Option<NaiveDate>,
         /// Number of known regular ex-dates up to the as-of date.
         "payment_count" payment_count: i32,
@@ -200,7 +216,8 @@ table_row! {
         #[schema(value_type = Vec<AnnualTotal>)]
         "annual_totals" annual_totals: JsonColumn<Vec<AnnualTotal>>,
         /// Warnings about the data behind the figures. Each withdrawn record adds a flag of the form `cancelled:`
-        /// followed by the id of the record.
+        /// followed by the id of the record. A flag is left out if the id has a date before the history of the
+        /// caller's subscription tier.
         #[schema(value_type = Vec<String>)]
         "flags" flags: JsonColumn<Vec<String>>,
         /// Rows excluded from the figures (quarantined), with the reason. The caller's subscription tier limits how far

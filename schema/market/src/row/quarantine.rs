@@ -3,6 +3,7 @@
 use chrono::NaiveDate;
 
 use super::flag::QuarantineReason;
+use crate::dated_text::{DatedText, LimitToHistory};
 use crate::table_row;
 
 table_row! {
@@ -27,5 +28,16 @@ table_row! {
         "source" source: String,
         /// Line in the feed's file; 0 if unknown.
         "line" line: i64,
+    }
+}
+
+impl LimitToHistory for Vec<Quarantined> {
+    /// Removes the rows from before `first`, and earlier days in the messages.
+    fn limit_to_days_from(mut self, first: NaiveDate) -> Self {
+        self.retain(|row| row.date.is_none_or(|date| date >= first));
+        for row in &mut self {
+            row.message = DatedText::parse(&row.message).limit_to_days_from(first).to_string();
+        }
+        self
     }
 }

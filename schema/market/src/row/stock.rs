@@ -7,6 +7,7 @@ use utoipa::ToSchema;
 
 use super::metrics::{NextDividend, YieldBasis};
 use crate::column::JsonColumn;
+use crate::dated_text::LimitToHistory;
 use crate::decimal::ExactDecimal;
 use crate::event::{FormerSymbol, Frequency, SecurityType};
 use crate::table_row;
@@ -241,11 +242,21 @@ pub struct StockDividends {
     pub growth_5y: Option<ExactDecimal>,
     /// The next ex-dividend date (R19).
     pub next: Option<NextDividend>,
-    /// The newest cash distribution, regular or special, with an ex-date on or before the as-of date.
+    /// The newest cash distribution, regular or special, with an ex-date on or before the as-of date. Null if there is
+    /// none, and if its ex-date is before the history of the caller's subscription tier.
     pub last: Option<LastDividend>,
 }
 
-/// First and last days of the security's prices and dividends.
+impl LimitToHistory for StockDividends {
+    /// Removes the last dividend if its ex-date is before `first`.
+    fn limit_to_days_from(mut self, first: NaiveDate) -> Self {
+        self.last = self.last.filter(|last| last.ex_date >= first);
+        self
+    }
+}
+
+/// First and last days of the security's prices and dividends. Days before the history of the caller's subscription
+/// tier are null.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Coverage {
     /// First session with a price.
@@ -256,4 +267,17 @@ pub struct Coverage {
     pub dividends_from: Option<NaiveDate>,
     /// Last known ex-date. Declared future ex-dates are included.
     pub dividends_to: Option<NaiveDate>,
+}
+
+impl LimitToHistory for Coverage {
+    /// Replaces days before `first` by null.
+    fn limit_to_days_from(self, first: NaiveDate) -> Self {
+        let included = |day: Option<NaiveDate>| day.filter(|day| *day >= first);
+        Self {
+            prices_from: included(self.prices_from),
+            prices_to: included(self.prices_to),
+            dividends_from: included(self.dividends_from),
+            dividends_to: included(self.dividends_to),
+        }
+    }
 }

@@ -51,6 +51,11 @@ const NAMES: [(&str, &str); 23] = [
 ];
 
 impl<'a> Outputs<'a> {
+    /// Derived rows and their explanation; `None` if the case has no as-of date.
+    pub(crate) fn explained(&self) -> Option<&(DerivedRows, Explanation)> {
+        self.derived.as_deref()
+    }
+
     pub(crate) fn of(inputs: &'a Inputs) -> Self {
         let policy = SourcePolicy::default();
         let rules = &Rules::DEFAULT;

@@ -69,7 +69,8 @@ fn unknown_dividends_give_no_figure() {
     assert_eq!((metrics.safety, metrics.yield_trap_risk), (None, None));
     let explained = explained(&silent(&[])).metrics;
     let status = explained.iter().find(|metric| metric.metric == "dividend_status").expect("a status");
-    assert!(status.formula.ends_with("no source that covers it carries dividends"), "{}", status.formula);
+    let formula = status.formula.to_string();
+    assert!(formula.ends_with("no source that covers it carries dividends"), "{formula}");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Functions that derive and explain the figures of a history as of 28 June 2024.
 
 use chrono::NaiveDate;
+use market::dated_text::LimitToHistory;
 use market::decimal::ExactDecimal;
 use market::event::Kind;
 use market::history::{History, SourcePolicy};
@@ -28,6 +29,12 @@ pub(crate) fn derived(history: &History) -> DerivedRows {
 
 pub(crate) fn explained(history: &History) -> Explanation {
     in_market(|market| explain(history, market))
+}
+
+/// Explanation for a plan whose history begins on `first`.
+pub(crate) fn limited(history: &History, first: NaiveDate) -> Explanation {
+    let metrics = derived(history).metrics.limit_to_days_from(first);
+    explained(history).limit_to_days_from(first, &metrics)
 }
 
 pub(crate) fn has(derived: &DerivedRows, flag: Flag) -> bool {

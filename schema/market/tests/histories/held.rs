@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use market::dated_text::LimitToHistory;
 use market::event::{Action, DecisionVerdict};
 use market::history::History;
 use market::metrics;

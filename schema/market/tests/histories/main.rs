@@ -8,12 +8,16 @@ mod bases;
 mod basis;
 mod currencies;
 mod decided;
+mod depth;
 mod explained;
 mod figures;
 mod held;
 mod income;
 mod levels;
 mod lives;
+#[path = "../../../../tests/harness/older_dates.rs"]
+#[expect(unreachable_pub, reason = "the harness of the tests exports the function")]
+mod older_dates;
 mod readings;
 mod reckoned;
 mod renamed;

@@ -10,7 +10,7 @@ use market::row::FundamentalsRow;
 use serde_json::{Value, json};
 
 use crate::explained::{company, observed};
-use crate::figures::{derived, explained, in_market, text};
+use crate::figures::{derived, explained, in_market, limited, text};
 use crate::lives::{Life, date};
 
 fn retracted<T: Clone>(row: &Observation<T>) -> Observation<T> {
@@ -195,7 +195,7 @@ fn an_explanation_since_a_day_counts_what_is_older() {
     let mut history = company();
     history.dividends.push(retracted(&history.dividends[0]));
     let whole = explained(&history);
-    let since = explained(&history).limit_to_days_from(date("2023-12-07"));
+    let since = limited(&history, date("2023-12-07"));
     let seen = |told: &Explanation, name: &str| -> (usize, usize) {
         let metric = told.metrics.iter().find(|metric| metric.metric == name).expect("a metric");
         (metric.observations.len(), metric.older_observations)

@@ -305,7 +305,8 @@ class CountryWeight(Struct, frozen=True, kw_only=True):
 
 
 class Coverage(Struct, frozen=True, kw_only=True):
-    """First and last days of the security's prices and dividends."""
+    """First and last days of the security's prices and dividends. Days before the history of the
+    caller's subscription tier are null."""
 
     dividends_from: dt.date | None = None
     """First known ex-date."""
@@ -590,7 +591,8 @@ class ExplainedMetric(Struct, frozen=True, kw_only=True):
 
     formula: str
     """Formula as text, with the numbers filled in. If the metric is an amount, a price, a percentage
-    or a ratio, the formula ends with the value, unless the value is null."""
+    or a ratio, the formula ends with the value, unless the value is null. Days and yearly figures
+    outside the history of the caller's plan are left out; a note in brackets has their number."""
     metric: str
     """Name of the metric: its field name in `Metrics`, for example `payout_ratio`."""
     observations: list[ExplainedObservation]
@@ -604,7 +606,8 @@ class ExplainedMetric(Struct, frozen=True, kw_only=True):
     rule: str
     """Number of the rule that defines the metric, for example R7."""
     value: str | None = None
-    """Value of the metric in responses, as text; null if unknown."""
+    """Value of the metric in responses, as text; null if unknown, or if it is a date outside the
+    plan's history."""
 
 
 class ExplainedObservation(Struct, frozen=True, kw_only=True):
@@ -640,7 +643,8 @@ class ExplainedObservation(Struct, frozen=True, kw_only=True):
     `missing`: a feed's adjusted closes show a payment, but the data have no dividend for it.
     """
     reason: str
-    """Reason for the status, as a sentence."""
+    """Reason for the status, as a sentence. Days outside the history of the caller's plan are left
+    out."""
     revision: int
     """Vendor's revision of the record."""
     source: str
@@ -1399,8 +1403,13 @@ class Meta(Struct, frozen=True, kw_only=True):
     """Version of the data, for example g3.184467: generation 3 of the tables, with the log up to
     message 184467. If an earlier version with other data has the same two numbers, the version has
     a third number, for example g3.184467.92. The parameter `data_version` accepts this value."""
+    depth: Depth | None = None
+    """Start of the history in the response, set by the tier. Earlier days and yearly figures are left
+    out or null. Omitted for responses without a history."""
     known_at: dt.datetime | None = None
     """Instant in the parameter `known_at`. Omitted if the request does not have this parameter."""
+    today: dt.date | None = None
+    """Current day in New York. Omitted if the response does not depend on the current day."""
     warnings: list[Warning] = field(default_factory=list)
     """Warnings about the response; omitted if empty."""
 
@@ -1498,17 +1507,21 @@ class Metrics(Struct, frozen=True, kw_only=True):
     """Payment streak: consecutive years with a regular payment in the data. It can be shorter than an
     increase streak that includes years entered by an operator (`streak_seeded`)."""
     streak_started: int | None = None
-    """First year of the increase streak; null without an increase."""
+    """First year of the increase streak; null without an increase. Also null if the year begins before
+    the history of the caller's subscription tier."""
     latest_increase_date: dt.date | None = None
-    """Ex-date of the newest increase of the regular amount per payment."""
+    """Ex-date of the newest increase of the regular amount per payment. Null without an increase, and
+    if the date is before the history of the caller's subscription tier."""
     latest_increase_percent: Decimal | None = None
     """Size of the newest increase of the regular amount per payment, percent."""
     last_cut_date: dt.date | None = None
-    """Ex-date of the newest cut of the regular amount per payment."""
+    """Ex-date of the newest cut of the regular amount per payment. Null without a cut, and if the date
+    is before the history of the caller's subscription tier."""
     cuts_10y: int
     """Number of cuts of the regular amount per payment in the last ten years."""
     first_payment_date: dt.date | None = None
-    """First known regular ex-date."""
+    """First known regular ex-date. Null if there is none, and if the date is before the history of the
+    caller's subscription tier."""
     payment_count: int
     """Number of known regular ex-dates up to the as-of date."""
     is_dividend_aristocrat: bool
@@ -1690,17 +1703,21 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     """Payment streak: consecutive years with a regular payment in the data. It can be shorter than an
     increase streak that includes years entered by an operator (`streak_seeded`)."""
     streak_started: int | None = None
-    """First year of the increase streak; null without an increase."""
+    """First year of the increase streak; null without an increase. Also null if the year begins before
+    the history of the caller's subscription tier."""
     latest_increase_date: dt.date | None = None
-    """Ex-date of the newest increase of the regular amount per payment."""
+    """Ex-date of the newest increase of the regular amount per payment. Null without an increase, and
+    if the date is before the history of the caller's subscription tier."""
     latest_increase_percent: Decimal | None = None
     """Size of the newest increase of the regular amount per payment, percent."""
     last_cut_date: dt.date | None = None
-    """Ex-date of the newest cut of the regular amount per payment."""
+    """Ex-date of the newest cut of the regular amount per payment. Null without a cut, and if the date
+    is before the history of the caller's subscription tier."""
     cuts_10y: int
     """Number of cuts of the regular amount per payment in the last ten years."""
     first_payment_date: dt.date | None = None
-    """First known regular ex-date."""
+    """First known regular ex-date. Null if there is none, and if the date is before the history of the
+    caller's subscription tier."""
     payment_count: int
     """Number of known regular ex-dates up to the as-of date."""
     is_dividend_aristocrat: bool
@@ -2811,7 +2828,9 @@ class StockDividends(Struct, frozen=True, kw_only=True):
     growth_5y: Decimal | None = None
     """Five-year growth, percent a year."""
     last: LastDividend | None = None
-    """The newest cash distribution, regular or special, with an ex-date on or before the as-of date."""
+    """The newest cash distribution, regular or special, with an ex-date on or before the as-of date.
+    Null if there is none, and if its ex-date is before the history of the caller's subscription
+    tier."""
     next: NextDividend | None = None
     """The next ex-dividend date (R19)."""
     payout_ratio: Decimal | None = None

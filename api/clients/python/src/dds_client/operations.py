@@ -622,8 +622,8 @@ class StocksBySymbolMetricsQuery(TypedDict, total=False):
     this version was never served, 410 if this program cannot derive it any more."""
     explain: bool
     """Adds the formulas of the figures, and the records from which the figures are computed (Starter
-    and higher). With `fields`, only the selected figures are explained. Records before the tier's
-    history are counted, but not listed."""
+    and higher). With `fields`, only the selected figures are explained. Records, days and yearly
+    figures before the tier's history are counted, but not listed."""
     known_at: str
     """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
     A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data

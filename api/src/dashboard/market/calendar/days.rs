@@ -32,7 +32,7 @@ pub(crate) fn render_days(choice: &CalendarChoice, rows: &[Value], today: NaiveD
 
 fn render_events(events: &[&Value], choice: &CalendarChoice, day: NaiveDate) -> Markup {
     let shown = if choice.is_week { events.len() } else { events.len().min(SHOWN) };
-    let week = CalendarChoice { first: day, ..choice.clone() }.in_span(true);
+    let week = choice.week_of(day);
     html! {
         @if !events.is_empty() {
             ul { @for event in &events[..shown] { (render_event(event)) } }

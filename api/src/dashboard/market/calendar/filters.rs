@@ -21,13 +21,14 @@ pub(crate) struct CalendarChoice {
     pub(crate) is_week: bool,
     /// First day of the span.
     pub(crate) first: NaiveDate,
+    /// First day of the history that the reader may see. No span begins earlier.
+    floor: NaiveDate,
     /// Filters that are set, as pairs of parameter name and value.
     pub(crate) filters: Vec<(&'static str, String)>,
 }
 
 impl CalendarChoice {
-    /// Reads the choices from the query. `floor` is the first day of the history that the reader may see. A span that
-    /// would begin earlier begins on `floor`.
+    /// Reads the choices from the query. `floor` is the first day of the history that the reader may see.
     pub(crate) fn read(parameters: &Form, today: NaiveDate, floor: NaiveDate) -> Self {
         let kind = KINDS.iter().find(|(name, ..)| *name == parameters.text("days")).unwrap_or(&KINDS[0]);
         let is_week = parameters.text("span") == "week";
@@ -37,7 +38,7 @@ impl CalendarChoice {
             let value: String = parameters.text(name).chars().take(LONGEST).collect();
             (!value.is_empty()).then_some((name, value))
         });
-        Self { kind: kind.0, is_week, first: first.max(floor), filters: filters.collect() }
+        Self { kind: kind.0, is_week, first: first.max(floor), floor, filters: filters.collect() }
     }
 
     /// Last day of the span.
@@ -49,13 +50,15 @@ impl CalendarChoice {
         }
     }
 
-    /// The same choices for the next span if `is_later`, otherwise for the previous span.
-    pub(crate) fn moved(&self, is_later: bool) -> Self {
+    /// The same choices for the next span if `is_later`, otherwise for the previous span. `None` if the previous span is
+    /// before the reader's history.
+    pub(crate) fn moved(&self, is_later: bool) -> Option<Self> {
         let first = match is_later {
             true => self.last() + Days::new(1),
-            false => begin(begin(self.first, self.is_week) - Days::new(1), self.is_week),
+            false if self.first == self.floor => return None,
+            false => begin(begin(self.first, self.is_week) - Days::new(1), self.is_week).max(self.floor),
         };
-        Self { first, ..self.clone() }
+        Some(Self { first, ..self.clone() })
     }
 
     /// Copy of the choices for another kind of date: `ex` (ex-dates) or `pay` (payments).
@@ -65,7 +68,12 @@ impl CalendarChoice {
 
     /// The same choices for the week or month that contains the first day of this span.
     pub(crate) fn in_span(&self, is_week: bool) -> Self {
-        Self { is_week, first: begin(self.first, is_week), ..self.clone() }
+        Self { is_week, first: begin(self.first, is_week).max(self.floor), ..self.clone() }
+    }
+
+    /// The same choices for the week that contains a day.
+    pub(crate) fn week_of(&self, day: NaiveDate) -> Self {
+        Self { first: day, ..self.clone() }.in_span(true)
     }
 
     /// Path and query of the page.
@@ -117,23 +125,31 @@ mod tests {
         CalendarChoice::read(&Form::from_query(query), day("2024-06-17"), day("2023-06-17"))
     }
 
+    fn moved(choice: &CalendarChoice, is_later: bool) -> Option<NaiveDate> {
+        choice.moved(is_later).map(|choice| choice.first)
+    }
+
     #[test]
     fn spans_follow_each_other_without_a_gap() {
         let month = choice("");
         assert_eq!((month.first, month.last()), (day("2024-06-01"), day("2024-06-30")));
         assert_eq!(
-            (month.moved(true).first, month.moved(false).first),
-            (day("2024-07-01"), day("2024-05-01"))
+            (moved(&month, true), moved(&month, false)),
+            (Some(day("2024-07-01")), Some(day("2024-05-01")))
         );
         let week = choice("span=week&from=2024-06-19");
         assert_eq!((week.first, week.last()), (day("2024-06-17"), day("2024-06-23")));
-        assert_eq!((week.moved(true).first, week.moved(false).first), (day("2024-06-24"), day("2024-06-10")));
+        let around = (moved(&week, true), moved(&week, false));
+        assert_eq!(around, (Some(day("2024-06-24")), Some(day("2024-06-10"))));
     }
 
     #[test]
     fn no_span_begins_before_the_readers_history() {
         assert_eq!(choice("from=1990-01-01").first, day("2023-06-17"));
         assert_eq!(choice("from=1990-01-01").last(), day("2023-06-30"));
+        assert_eq!(moved(&choice("from=2023-07-05"), false), Some(day("2023-06-17")));
+        assert_eq!(moved(&choice("from=1990-01-01"), false), None);
+        assert_eq!(choice("from=1990-01-01").in_span(true).first, day("2023-06-17"));
         assert_eq!(choice("from=nonsense").first, day("2024-06-01"));
     }
 

@@ -77,7 +77,12 @@ fn choices(choice: &CalendarChoice) -> Markup {
     let spans = [("Month", false), ("Week", true)];
     let spans = spans.map(|(title, is_week)| pick(title, is_week == choice.is_week, choice.in_span(is_week)));
     let moves = [("← Earlier", false), ("Later →", true)];
-    let moves = moves.map(|(title, is_later)| pick(title, false, choice.moved(is_later)));
+    let moves = moves.map(|(title, is_later)| Choice {
+        title,
+        address: choice.moved(is_later).map(|choice| choice.address()),
+        is_current: false,
+        hint: "A plan with a longer history includes this",
+    });
     html! { div.heading { (render_choices("Days", &kinds)) (render_choices("Span", &spans)) (render_choices("Move", &moves)) } }
 }
 

@@ -29,11 +29,25 @@ pub(super) fn bearer(key: &str) -> Result<HeaderValue, ApiError> {
     HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| ApiError::InvalidKey)
 }
 
-/// Calls the API with the key, on behalf of the client that requested the feed. Returns the response.
-pub(super) async fn ask(data: Router, key: &str, target: &str, caller: &Parts) -> Result<Response, ApiError> {
-    let unreadable = |_| ApiError::NotFound("Nothing is at this address".to_owned());
-    let mut request = Request::get(target).body(Body::empty()).map_err(unreadable)?;
+/// Error for a feed path that cannot be read.
+pub(super) fn nothing_here() -> ApiError {
+    ApiError::NotFound("Nothing is at this address".to_owned())
+}
+
+/// Calls the API with the key, on behalf of the client that requested the feed. Returns the response. If `conditional`
+/// is true, it is 304 for a client whose copy is current.
+pub(super) async fn ask(
+    data: Router,
+    key: &str,
+    target: &str,
+    caller: &Parts,
+    conditional: bool,
+) -> Result<Response, ApiError> {
+    let mut request = Request::get(target).body(Body::empty()).map_err(|_| nothing_here())?;
     request.headers_mut().insert(header::AUTHORIZATION, bearer(key)?);
+    if let Some(tags) = caller.headers.get(header::IF_NONE_MATCH).filter(|_| conditional) {
+        request.headers_mut().insert(header::IF_NONE_MATCH, tags.clone());
+    }
     if let Some(context) = RequestContext::from_extensions(&caller.extensions) {
         request.extensions_mut().insert(Arc::clone(context));
     }
@@ -49,7 +63,7 @@ pub(super) async fn ask_for_json(
     target: &str,
     caller: &Parts,
 ) -> Result<Result<(Value, MinVersion), Response>, ApiError> {
-    let response = ask(data, key, &with_parameter(target, "decimals=string"), caller).await?;
+    let response = ask(data, key, &with_parameter(target, "decimals=string"), caller, false).await?;
     if response.status() != StatusCode::OK {
         return Ok(Err(response));
     }

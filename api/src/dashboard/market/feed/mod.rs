@@ -5,12 +5,15 @@
 mod keyed_call;
 mod portfolio;
 
-use axum::extract::{Path, State};
+use axum::extract::rejection::PathRejection;
+use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
+use axum::http::{StatusCode, header};
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Router};
 
+use crate::answer::{Access, Free};
 use crate::app::state::App;
 use crate::dashboard::market::api_calls::with_parameter;
 use crate::dashboard::market::icalendar::{
@@ -18,7 +21,13 @@ use crate::dashboard::market::icalendar::{
 };
 use crate::dashboard::session::form::Form;
 use crate::error::ApiError;
-use keyed_call::{DataRouter, ask, ask_for_json, origin_of};
+use crate::parameters::UnroutedParameters;
+use keyed_call::{DataRouter, ask, ask_for_json, bearer, nothing_here, origin_of};
+
+/// Path of the change stream after `/v1/`. A feed cannot contain it, because the stream does not end and is no CSV.
+const CHANGES: &str = "changes";
+const NO_STREAM: &str = "A feed address cannot follow the change stream: send the key in a header to /v1/changes, or read \
+                         changed rows with updated_since in a feed of /v1/dividends/history";
 
 /// Router of `/feed/{key}/…`. `data` is the API router that serves the calls.
 pub(crate) fn feed_routes(data: &Router) -> Router<App> {
@@ -33,44 +42,59 @@ pub(crate) fn feed_routes(data: &Router) -> Router<App> {
 /// Calls the API with the rest of the path, and returns the response. The format is CSV, unless the query has the
 /// parameter `format`.
 async fn show_rows(
-    Path((key, _)): Path<(String, String)>,
+    State(app): State<App>,
+    path: Result<Path<(String, String)>, PathRejection>,
     Extension(DataRouter(data)): Extension<DataRouter>,
-    caller: Parts,
+    mut caller: Parts,
 ) -> Result<Response, ApiError> {
+    let Path((key, path)) = path.map_err(|_| nothing_here())?;
+    if path == CHANGES {
+        caller.headers.insert(header::AUTHORIZATION, bearer(&key)?);
+        Access::<Free, UnroutedParameters>::from_request_parts(&mut caller, &app).await?;
+        return Err(ApiError::refused(StatusCode::BAD_REQUEST, NO_STREAM));
+    }
     // Use the path as sent, because a symbol may contain an encoded slash.
     let target = caller.uri.path_and_query().and_then(|target| target.as_str().split_once("/v1/"));
     let target = target.map_or(String::new(), |(_, target)| format!("/v1/{target}"));
     let mut parameters = form_urlencoded::parse(caller.uri.query().unwrap_or_default().as_bytes());
     let has_format = parameters.any(|(name, _)| name == "format");
     let target = if has_format { target } else { with_parameter(&target, "format=csv") };
-    ask(data, &key, &target, &caller).await
+    ask(data, &key, &target, &caller, true).await
 }
 
 async fn show_calendar(
     State(app): State<App>,
-    Path(key): Path<String>,
+    path: Result<Path<String>, PathRejection>,
     Extension(DataRouter(data)): Extension<DataRouter>,
     caller: Parts,
 ) -> Result<Response, ApiError> {
+    let Path(key) = path.map_err(|_| nothing_here())?;
     let form = Form::from_query(caller.uri.query().unwrap_or_default());
     let call = dividends_call(form.text("symbols"), app.today());
     let origin = origin_of(&app, &caller);
     Ok(match ask_for_json(data, &key, &call, &caller).await? {
-        Ok(answer) => as_calendar(dividends_calendar(&app, &answer, host_of(&origin)).await?),
+        Ok(answer) => {
+            let calendar = dividends_calendar(&app, &answer, host_of(&origin)).await?;
+            as_calendar(calendar, caller.headers.get(header::IF_NONE_MATCH))
+        }
         Err(refusal) => refusal,
     })
 }
 
 async fn show_income(
     State(app): State<App>,
-    Path(key): Path<String>,
+    path: Result<Path<String>, PathRejection>,
     Extension(DataRouter(data)): Extension<DataRouter>,
     caller: Parts,
 ) -> Result<Response, ApiError> {
+    let Path(key) = path.map_err(|_| nothing_here())?;
     let form = Form::from_query(caller.uri.query().unwrap_or_default());
     let origin = origin_of(&app, &caller);
     Ok(match ask_for_json(data, &key, &income_call(form.text("holdings")), &caller).await? {
-        Ok(answer) => as_calendar(income_calendar(&app, &answer, 0, host_of(&origin)).await?),
+        Ok(answer) => {
+            let calendar = income_calendar(&app, &answer, 0, host_of(&origin)).await?;
+            as_calendar(calendar, caller.headers.get(header::IF_NONE_MATCH))
+        }
         Err(refusal) => refusal,
     })
 }

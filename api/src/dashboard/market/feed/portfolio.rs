@@ -7,7 +7,7 @@ use axum::http::header;
 use axum::http::request::Parts;
 use axum::response::Response;
 
-use super::keyed_call::{DataRouter, bearer, origin_of};
+use super::keyed_call::{DataRouter, bearer, nothing_here, origin_of};
 use crate::account::portfolios::{Portfolio, find_portfolio};
 use crate::answer::{Access, Free};
 use crate::app::state::App;
@@ -34,21 +34,24 @@ pub(super) async fn show_portfolio(
     Extension(DataRouter(data)): Extension<DataRouter>,
     mut caller: Parts,
 ) -> Result<Response, ApiError> {
-    let nothing = || ApiError::NotFound("Nothing is at this address".to_owned());
-    let Path((key, name, file)) = path.map_err(|_| nothing())?;
+    let Path((key, name, file)) = path.map_err(|_| nothing_here())?;
     caller.headers.insert(header::AUTHORIZATION, bearer(&key)?);
     let admitted = Access::<Free, PortfolioParameters>::from_request_parts(&mut caller, &app).await?;
     let portfolio = find(&app, admitted.account_id, &name).await?;
     let calls = ApiCalls::new(data, admitted.tier);
     let call = income_call(&portfolio.holdings);
     match file.as_str() {
-        "income.csv" => Ok(calls.respond(&with_parameter(&call, "format=csv")).await?),
+        "income.csv" => {
+            let call = with_parameter(&call, "format=csv");
+            Ok(calls.respond_if_changed(&call, caller.headers.get(header::IF_NONE_MATCH)).await?)
+        }
         "income.ics" => {
             let answer = calls.json_at_version(&call).await?;
             let origin = origin_of(&app, &caller);
-            Ok(as_calendar(income_calendar(&app, &answer, portfolio.edits, host_of(&origin)).await?))
+            let calendar = income_calendar(&app, &answer, portfolio.edits, host_of(&origin)).await?;
+            Ok(as_calendar(calendar, caller.headers.get(header::IF_NONE_MATCH)))
         }
-        _ => Err(nothing()),
+        _ => Err(nothing_here()),
     }
 }
 

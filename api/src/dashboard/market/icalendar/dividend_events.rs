@@ -6,7 +6,7 @@ use chrono::{Days, NaiveDate};
 use serde_json::Value;
 
 use super::revisions::Revisions;
-use super::writer::{CalendarWriter, Event, event_id};
+use super::writer::{CalendarFile, CalendarWriter, Event, event_id};
 use crate::app::state::App;
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::values::{digits, humanize, rows_of, str_of};
@@ -31,13 +31,13 @@ pub(crate) async fn dividends_calendar(
     app: &App,
     (answer, version): &(Value, MinVersion),
     host: &str,
-) -> Result<String, QueryError> {
+) -> Result<CalendarFile, QueryError> {
     let rows = rows_of(&answer["data"]);
     let revisions = Revisions::read(app, rows, *version).await?;
     Ok(write(rows, &revisions, host))
 }
 
-fn write(rows: &[Value], revisions: &Revisions, host: &str) -> String {
+fn write(rows: &[Value], revisions: &Revisions, host: &str) -> CalendarFile {
     let mut writer = CalendarWriter::new("Dividends", host);
     for row in rows {
         let (symbol, currency) = (str_of(&row["symbol"]), str_of(&row["currency"]));
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn a_dividend_is_two_events_with_stable_ids() {
         let revisions = Revisions::default();
-        let calendar = write(&[row(Some("d1"), "paid")], &revisions, "data.example");
+        let calendar = write(&[row(Some("d1"), "paid")], &revisions, "data.example").text;
         for line in [
             "UID:d1-ex@data.example\r\n",
             "UID:d1-payment@data.example\r\n",
@@ -90,8 +90,10 @@ mod tests {
         ] {
             assert!(calendar.contains(line), "{line}: {calendar}");
         }
-        assert!(write(&[row(Some("d1"), "cancelled")], &revisions, "h").contains("STATUS:CANCELLED\r\n"));
-        let estimate = write(&[row(None, "projected")], &revisions, "h");
+        assert!(
+            write(&[row(Some("d1"), "cancelled")], &revisions, "h").text.contains("STATUS:CANCELLED\r\n")
+        );
+        let estimate = write(&[row(None, "projected")], &revisions, "h").text;
         assert!(
             estimate.contains("STATUS:TENTATIVE\r\n")
                 && estimate.contains("UID:estimate-KO-2024-06-13-ex@h\r\n")

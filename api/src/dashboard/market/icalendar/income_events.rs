@@ -5,7 +5,7 @@ use chrono::NaiveDate;
 use serde_json::Value;
 
 use super::revisions::Revisions;
-use super::writer::{CalendarWriter, Event, event_id};
+use super::writer::{CalendarFile, CalendarWriter, Event, event_id};
 use crate::app::state::App;
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::values::{digits, humanize, rows_of, str_of};
@@ -25,7 +25,7 @@ pub(crate) async fn income_calendar(
     (answer, version): &(Value, MinVersion),
     edits: i64,
     host: &str,
-) -> Result<String, QueryError> {
+) -> Result<CalendarFile, QueryError> {
     let payments = rows_of(&answer["data"]["payments"]);
     let revisions = Revisions::read(app, payments, *version).await?;
     let mut writer = CalendarWriter::new("Dividend income", host);
@@ -83,7 +83,7 @@ mod tests {
         let estimate = json!({ "id": null, "symbol": "KO", "ex_date": "2024-09-13", "payment_date": "2024-10-01", "amount": "0.5",
                                "shares": "120", "income": "60", "currency": "USD", "amount_status": "estimated" });
         write_events(&mut writer, &estimate, 9);
-        let file = writer.finish().replace("\r\n ", "");
+        let file = writer.finish().text.replace("\r\n ", "");
         for line in [
             "UID:d1-income-ex@h",
             "UID:d1-income-payment@h",

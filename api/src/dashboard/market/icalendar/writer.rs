@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use axum::http::HeaderValue;
 use chrono::{DateTime, Days, NaiveDate, Utc};
 use serde_json::Value;
 
@@ -33,11 +34,21 @@ pub(super) struct CalendarWriter<'a> {
     /// Host name that is appended to the event ids. The resulting UIDs are globally unique.
     host: &'a str,
     created_at: DateTime<Utc>,
+    /// Hash of all lines except `DTSTAMP`, which changes with every file.
+    digest: blake3::Hasher,
+}
+
+/// Complete iCalendar file.
+#[derive(Debug)]
+pub(crate) struct CalendarFile {
+    pub(super) text: String,
+    /// Weak entity tag: equal for files that differ only in their time of creation.
+    pub(super) etag: HeaderValue,
 }
 
 impl<'a> CalendarWriter<'a> {
     pub(super) fn new(name: &str, host: &'a str) -> Self {
-        let mut writer = Self { file: String::new(), host, created_at: Utc::now() };
+        let mut writer = Self::empty(host);
         for line in [
             "BEGIN:VCALENDAR",
             "VERSION:2.0",
@@ -54,12 +65,16 @@ impl<'a> CalendarWriter<'a> {
         writer
     }
 
+    fn empty(host: &'a str) -> Self {
+        Self { file: String::new(), host, created_at: Utc::now(), digest: blake3::Hasher::new() }
+    }
+
     pub(super) fn event(&mut self, event: &Event<'_>) {
         // By RFC 5545, DTSTAMP in a file with a METHOD is the time at which the file was created.
         let (stamp, day) = (stamp(self.created_at), event.day);
         self.line("BEGIN:VEVENT");
         self.line(&format!("UID:{}@{}", escape(event.id), self.host));
-        self.line(&format!("DTSTAMP:{stamp}"));
+        self.append(&format!("DTSTAMP:{stamp}"));
         if let Ok(changed_at) = event.changed_at.parse() {
             self.line(&format!("LAST-MODIFIED:{}", self::stamp(changed_at)));
         }
@@ -73,13 +88,21 @@ impl<'a> CalendarWriter<'a> {
         self.line("END:VEVENT");
     }
 
-    pub(super) fn finish(mut self) -> String {
+    pub(super) fn finish(mut self) -> CalendarFile {
         self.line("END:VCALENDAR");
-        self.file
+        let tag = self.digest.finalize().to_hex();
+        let etag = HeaderValue::try_from(["W/\"", &tag[..32], "\""].concat());
+        CalendarFile { text: self.file, etag: etag.unwrap_or_else(|_| HeaderValue::from_static("W/\"0\"")) }
+    }
+
+    /// Writes a line that counts for the entity tag.
+    fn line(&mut self, line: &str) {
+        self.digest.update(line.as_bytes()).update(b"\n");
+        self.append(line);
     }
 
     /// Writes a line. A line of more than [`LINE`] octets is folded: it continues on the next line, after a space.
-    fn line(&mut self, line: &str) {
+    fn append(&mut self, line: &str) {
         let mut length = 0;
         for letter in line.chars() {
             if length + letter.len_utf8() > LINE {
@@ -124,7 +147,7 @@ mod tests {
 
     #[test]
     fn long_lines_are_folded_and_special_characters_escaped() {
-        let mut writer = CalendarWriter { file: String::new(), host: "h", created_at: Utc::now() };
+        let mut writer = CalendarWriter::empty("h");
         writer.line(&format!("SUMMARY:{}", escape(&"ä,;\\".repeat(40))));
         assert!(writer.file.split("\r\n").all(|line| line.len() <= LINE), "{}", writer.file);
         assert_eq!(writer.file.replace("\r\n ", ""), format!("SUMMARY:{}\r\n", "ä\\,\\;\\\\".repeat(40)));
@@ -143,7 +166,7 @@ mod tests {
             description: "",
         };
         writer.event(&event);
-        let file = writer.finish();
+        let file = writer.finish().text;
         assert!(file.contains("SEQUENCE:2147483647\r\n") && !file.contains("LAST-MODIFIED"), "{file}");
     }
 }

@@ -8,7 +8,7 @@ use maud::{Markup, html};
 
 use crate::app::state::App;
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult};
-use crate::dashboard::market::icalendar::{as_calendar, host_of, income_calendar, income_call};
+use crate::dashboard::market::icalendar::{CalendarFile, as_calendar, host_of, income_calendar, income_call};
 use crate::dashboard::market::income::portfolio_text::PortfolioText;
 use crate::dashboard::market::income::result::render_income;
 use crate::dashboard::market::page::{PageContent, as_file};
@@ -38,12 +38,12 @@ pub(crate) async fn show_income(reader: MarketReader, request: Request) -> Respo
 /// Responds with the dividend events of the submitted holdings, as an iCalendar file.
 pub(crate) async fn show_calendar(reader: MarketReader, body: Bytes) -> Response {
     match write_calendar(&reader, &holdings_of(&body)).await {
-        Ok(calendar) => as_file(as_calendar(calendar), "income.ics"),
+        Ok(calendar) => as_file(as_calendar(calendar, None), "income.ics"),
         Err(error) => reader.respond_error(error).await,
     }
 }
 
-async fn write_calendar(reader: &MarketReader, holdings: &str) -> MarketResult<String> {
+async fn write_calendar(reader: &MarketReader, holdings: &str) -> MarketResult<CalendarFile> {
     let answer = reader.calls().json_at_version(&income_call(holdings)).await?;
     Ok(income_calendar(&reader.app, &answer, 0, host_of(&reader.origin)).await?)
 }

@@ -33,17 +33,25 @@ async fn explain(calls: ApiCalls, symbol: &str, figure: &'static Figure) -> Mark
     let Figure { name, title, .. } = figure;
     let call = format!("/v1/stocks/{}/metrics?explain=true&fields={name}", encode(symbol));
     let metrics = calls.json(&format!("/v1/stocks/{}/metrics", encode(symbol))).await?;
-    let answer = calls.json(&call).await?;
+    let explained = match calls.json(&call).await {
+        Ok(mut answer) => Some(answer["data"]["explanation"].take()),
+        Err(MarketError::NotInPlan(_)) => None,
+        Err(error) => return Err(error),
+    };
     let canonical = str_of(&metrics["data"]["symbol"]);
     if canonical != symbol {
         return Err(MarketError::Redirect(format!("/s/{}/why/{name}", encode(canonical))));
     }
-    let explanation = &answer["data"]["explanation"];
+    let derivation =
+        explained.as_ref().map(|explanation| derivation(&explanation["metrics"][0], explanation));
     let body = html! {
         p { a href={ "/s/" (encode(symbol)) } { "← " (symbol) } }
         h1 { (title) " of " (symbol) }
         p.figure { strong { (figure.render(&metrics["data"])) } }
-        (Block { id: "why", title: "How this figure is computed", call: &call, csv: "", body: derivation(&explanation["metrics"][0], explanation) }.render())
+        @match derivation {
+            Some(body) => (Block { id: "why", title: "How this figure is computed", call: &call, csv: "", body }.render()),
+            None => p.hint { "The formula and the rows behind this figure are part of a " a href="/plans" { "higher plan" } "." },
+        }
     };
     Ok(PageContent {
         title: format!("{title} of {symbol}"),

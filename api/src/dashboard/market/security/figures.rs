@@ -48,8 +48,8 @@ impl Figure {
     }
 }
 
-/// Renders all figures, each with a link to its explanation.
-pub(crate) fn render_figures(symbol: &str, metrics: &Value) -> Markup {
+/// Renders all figures. If `has_explanations` is true, each has a link to its explanation.
+pub(crate) fn render_figures(symbol: &str, metrics: &Value, has_explanations: bool) -> Markup {
     html! {
         div.columns {
             @for figures in FIGURES.chunk_by(|one, next| one.group == next.group) {
@@ -57,7 +57,7 @@ pub(crate) fn render_figures(symbol: &str, metrics: &Value) -> Markup {
                     h3 { (figures[0].group) }
                     dl {
                         @for figure in figures {
-                            div { dt { (figure.title) } dd id=(figure.name) { (figure.render(metrics)) " " (why_link(symbol, figure)) } }
+                            div { dt { (figure.title) } dd id=(figure.name) { (figure.render(metrics)) @if has_explanations { " " (why_link(symbol, figure)) } } }
                         }
                     }
                 }

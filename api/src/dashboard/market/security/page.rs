@@ -8,6 +8,7 @@ use futures::try_join;
 use maud::{Markup, html};
 use serde_json::Value;
 
+use crate::auth::tier::Tier;
 use crate::concurrency::cpu_pool::run_low_priority;
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
 use crate::dashboard::market::block::{Block, Choice, render_choices};
@@ -21,6 +22,7 @@ use crate::dashboard::market::security::figures::render_figures;
 use crate::dashboard::market::security::tables::{holders_table, holdings_table, splits_table};
 use crate::dashboard::market::values::{Unit, digits, humanize, render_value, rows_of, str_of};
 use crate::dashboard::view::layout::Section;
+use crate::routes::stocks::metrics::EXPLAIN_TIER;
 
 /// API responses from which the page is rendered.
 struct Answers {
@@ -42,7 +44,7 @@ pub(crate) async fn show_security(
     let Ok(Path(symbol)) = path else {
         return reader.respond_error(MarketError::NotFound("Nothing is at this address".to_owned())).await;
     };
-    let depth = reader.depth_years();
+    let (depth, tier) = (reader.depth_years(), reader.tier);
     let choice = PriceChoice::read(&reader.parameters(), depth);
     let target = format!("/s/{}{}", encode(&symbol), choice.query());
     let reader = &reader;
@@ -59,7 +61,7 @@ pub(crate) async fn show_security(
                 }
                 // This page is the largest, so its rendering takes the most CPU time. At low priority, it does not
                 // delay requests of API clients.
-                Ok(run_low_priority(move || content(&answers, &symbol, &choice, depth)).await?)
+                Ok(run_low_priority(move || content(&answers, &symbol, &choice, (depth, tier))).await?)
             }
         })
         .await
@@ -82,7 +84,7 @@ async fn read(calls: &ApiCalls, symbol: &str, choice: &PriceChoice) -> MarketRes
     Ok(Answers { profile, metrics, dividends, splits, holders, holdings, closes })
 }
 
-fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, depth: i32) -> PageContent {
+fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, (depth, tier): (i32, Tier)) -> PageContent {
     let name = str_of(&answers.profile["name"]);
     let call = |block: SecurityBlock| block.call(symbol, choice);
     let file = |block: SecurityBlock| format!("/s/{}/{block}.csv", encode(symbol));
@@ -92,7 +94,7 @@ fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, depth: i32) ->
         (Block { id: "prices", title: "Price", call: &call(SecurityBlock::Prices), csv: &format!("{}{}", file(SecurityBlock::Prices), choice.query()), body: prices(answers, symbol, choice, depth) }.render())
         (Block { id: "years", title: "Dividends by year", call: &call(SecurityBlock::Years), csv: &file(SecurityBlock::Years), body: render_years(&answers.metrics) }.render())
         (Block { id: "dividends", title: "Dividends", call: &call(SecurityBlock::Dividends), csv: &file(SecurityBlock::Dividends), body: render_rows(rows_of(&answers.dividends)) }.render())
-        (Block { id: "figures", title: "Figures", call: &call(SecurityBlock::Metrics), csv: &file(SecurityBlock::Metrics), body: render_figures(symbol, &answers.metrics) }.render())
+        (Block { id: "figures", title: "Figures", call: &call(SecurityBlock::Metrics), csv: &file(SecurityBlock::Metrics), body: render_figures(symbol, &answers.metrics, tier >= EXPLAIN_TIER) }.render())
         @if let Some(holdings) = &answers.holdings {
             (Block { id: "holdings", title: "Largest holdings", call: &call(SecurityBlock::Holdings), csv: &file(SecurityBlock::Holdings), body: holdings_table(rows_of(holdings)) }.render())
         }

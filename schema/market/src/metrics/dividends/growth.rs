@@ -38,23 +38,18 @@ pub struct DividendYearTotal {
 }
 
 /// Reason for a missing growth rate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoGrowthReason {
     /// The first known regular dividend is later than the base year.
-    #[error("no regular dividend is known in {0} or before")]
     NoBase(i32),
     /// The year has no payment. It is one of the years from the base year to the last year, both included.
-    #[error("no regular dividend was paid in {0}")]
     NoPayment(i32),
     /// The year has missing payments whose amounts are unknown. It is one of the years from the base year to the last
     /// year, both included.
-    #[error("several payments of {0} are missing")]
     MissingPayments(i32),
     /// The base year is the first year of payments and has fewer payments than the next year.
-    #[error("the first year {0} has fewer payments than the next year")]
     PartialBase(i32),
     /// The rate exceeds the range of decimals.
-    #[error("the rate is too large")]
     OutOfRange,
 }
 

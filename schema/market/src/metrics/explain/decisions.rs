@@ -2,9 +2,10 @@
 //! metrics.
 
 use chrono::{DateTime, NaiveDate, Utc};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::dated_text::{DatedText, LimitToHistory};
 use crate::decimal::ExactDecimal;
 use crate::event::{Action, DecisionVerdict};
 use crate::history::History;
@@ -12,7 +13,7 @@ use crate::metrics::merge::newest_decisions;
 
 /// Decision of an operator about one quarantined row. The fields that describe the row have the values from the time of
 /// the decision.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ExplainedDecision {
     /// Verdict: `release` (the row is correct and is used) or `confirm` (the row is wrong and stays quarantined).
     pub verdict: DecisionVerdict,
@@ -35,6 +36,17 @@ pub struct ExplainedDecision {
     pub decided_at: DateTime<Utc>,
     /// True if the decision was revoked.
     pub revoked: bool,
+}
+
+impl LimitToHistory for Vec<ExplainedDecision> {
+    /// Removes the decisions about rows from before `first`, and earlier days in the notes.
+    fn limit_to_days_from(mut self, first: NaiveDate) -> Self {
+        self.retain(|decision| decision.date.is_none_or(|date| date >= first));
+        for decision in &mut self {
+            decision.note = DatedText::parse(&decision.note).limit_to_days_from(first).to_string();
+        }
+        self
+    }
 }
 
 /// Newest decision about each row of a security. Revoked decisions are included.

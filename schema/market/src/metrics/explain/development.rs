@@ -4,10 +4,12 @@ use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
 
 use super::entry::Unit::{Amounts, Percent, Unrounded};
-use super::entry::{ExplainedMetric, ExplainedObservation, date, entry, number};
+use super::entry::{ExplainedMetric, ExplainedObservation, entry, number};
 use super::observations::{of_dividends, of_fundamentals, of_payment, of_security};
+use crate::dated_text::{DatedText, Terms, Undated, dated_text, undated};
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::dividends::growth::NoGrowthReason;
 
 pub(crate) fn explain_development(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     [
@@ -19,10 +21,15 @@ pub(crate) fn explain_development(computed: &ComputedMetrics<'_>) -> Vec<Explain
     .concat()
 }
 
-/// Dividend total of a year as text.
-fn total(computed: &ComputedMetrics<'_>, year: i32) -> String {
+/// Dividend total of a year; `none` if the year has none.
+fn total(computed: &ComputedMetrics<'_>, year: i32) -> Undated {
     let total = computed.growth.totals.total(year);
-    total.map_or_else(|| "none".to_owned(), |total| number(Some(total.amount)))
+    total.map_or_else(|| undated("none"), |total| number(Some(total.amount)))
+}
+
+/// Year without a figure.
+fn bare_year(year: i32) -> Terms {
+    Terms::of_year(year, year)
 }
 
 /// Observations of the regular payments in the years `first` to `last`, and of the splits since the first payment.
@@ -37,17 +44,18 @@ fn explain_growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let span_of = |(index, span): (usize, i32)| {
         let base = last - span;
         let formula = match computed.growth.totals.growth(last, span) {
-            Err(reason) => format!("null: {reason}"),
-            Ok(_) if served(index).is_none() => {
-                format!(
-                    "null: it is uncertain if dividends in {base} to {last} are already adjusted for a later split"
-                )
-            }
+            Err(reason) => dated_text!["null: ", no_growth(reason)],
+            Ok(_) if served(index).is_none() => dated_text![
+                "null: it is uncertain if dividends in ",
+                bare_year(base),
+                " to ",
+                bare_year(last),
+                " are already adjusted for a later split"
+            ],
             Ok(_) => {
-                let ratio =
-                    format!("({} in {last} / {} in {base})", total(computed, last), total(computed, base));
+                let total_of = |year| Terms::of_year(year, format!("{} in {year}", total(computed, year)));
                 let root = if span == 1 { String::new() } else { format!(" ^ (1/{span})") };
-                format!("{ratio}{root} - 1, x 100")
+                dated_text!["(", total_of(last), " / ", total_of(base), ")", undated(root), " - 1, x 100"]
             }
         };
         let payments = [of_years(computed, base, base), of_years(computed, last, last)].concat();
@@ -55,18 +63,34 @@ fn explain_growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     };
     let mut entries: Vec<ExplainedMetric> = [(0, 1), (1, 3), (2, 5), (3, 10)].map(span_of).into();
     let totals =
-        format!("regular amounts by year of the ex-date, adjusted for splits{}", peculiar_years(computed));
+        dated_text!["regular amounts by year of the ex-date, adjusted for splits", peculiar_years(computed)];
     let first = computed.growth.totals.first_year().unwrap_or(last);
     entries.push(entry("annual_totals", "R13", Amounts, totals, of_years(computed, first, last + 1)));
     entries
 }
 
+/// Reason for a missing growth rate, as a sentence.
+fn no_growth(reason: NoGrowthReason) -> DatedText {
+    match reason {
+        NoGrowthReason::NoBase(year) => {
+            dated_text!["no regular dividend is known in ", bare_year(year), " or before"]
+        }
+        NoGrowthReason::NoPayment(year) => {
+            dated_text!["no regular dividend was paid in ", bare_year(year)]
+        }
+        NoGrowthReason::MissingPayments(year) => {
+            dated_text!["several payments of ", bare_year(year), " are missing"]
+        }
+        NoGrowthReason::PartialBase(year) => {
+            dated_text!["the first year ", bare_year(year), " has fewer payments than the next year"]
+        }
+        NoGrowthReason::OutOfRange => "the rate is too large".into(),
+    }
+}
+
 /// Text that lists, by reason, the years whose total is not the plain sum of their payments (R34).
-fn peculiar_years(computed: &ComputedMetrics<'_>) -> String {
+fn peculiar_years(computed: &ComputedMetrics<'_>) -> DatedText {
     let totals = &computed.growth.totals;
-    let list = |what: &str, years: &[i32]| {
-        if years.is_empty() { String::new() } else { format!("; {what} {years:?}") }
-    };
     let unknown: Vec<i32> =
         totals.years.iter().filter(|total| total.is_unknown).map(|total| total.year).collect();
     let assumed: Vec<i32> = totals.gaps.iter().copied().filter(|year| !unknown.contains(year)).collect();
@@ -76,20 +100,25 @@ fn peculiar_years(computed: &ComputedMetrics<'_>) -> String {
         .into_iter()
         .filter(|year| *year < running && !totals.is_complete(*year, running) && !totals.is_unknown(*year))
         .collect();
-    [
-        list("incomplete, because payments before the first row may be missing:", &partial),
-        list("with a payment that has its ex-date in the year before or after:", &totals.shifted),
-        list("with an assumed amount for a missing payment:", &assumed),
-        list("unknown, because several payments are missing:", &unknown),
-    ]
-    .concat()
+    let mut text = DatedText::default();
+    for (reason, years) in [
+        ("; incomplete, because payments before the first row may be missing: ", &partial),
+        ("; with a payment that has its ex-date in the year before or after: ", &totals.shifted),
+        ("; with an assumed amount for a missing payment: ", &assumed),
+        ("; unknown, because several payments are missing: ", &unknown),
+    ] {
+        if !years.is_empty() {
+            let years = years.iter().map(|year| (*year, year.to_string()));
+            text = dated_text![text, reason, Terms::years(", ", years)];
+        }
+    }
+    text
 }
 
 fn explain_streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let (streak, running) = (&computed.growth.streak, computed.inputs.as_of.year());
     let (last, first) = (running - 1, streak.started.unwrap_or(running - 1) - 1);
-    let years: Vec<String> =
-        (first..=running).map(|year| format!("{year}: {}", total(computed, year))).collect();
+    let years = (first..=running).map(|year| (year, format!("{year}: {}", total(computed, year))));
     let seed =
         if streak.seeded { "; earlier years come from a seed (years entered by an operator)" } else { "" };
     let rules = computed.inputs.rules;
@@ -97,54 +126,66 @@ fn explain_streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         0 => String::new(),
         years => format!(" (up to {years} flat years in a row are ignored)"),
     };
-    let formula = format!(
-        "consecutive years with a total more than {} % above the year before{flat}: {}{seed}",
-        rules.streak.tolerance,
-        years.join(", ")
-    );
+    let formula = dated_text![
+        "consecutive years with a total more than ",
+        undated(rules.streak.tolerance),
+        " % above the year before",
+        undated(flat),
+        ": ",
+        Terms::years(", ", years),
+        seed
+    ];
     let risk = match computed.income.forward.amount {
-        None => "false: the security has no forward dividend".to_owned(),
+        None => "false: the security has no forward dividend".into(),
         Some(forward) => {
-            let verdict = if computed.growth.at_risk { "below" } else { "not below" };
-            format!(
-                "forward dividend {} is {verdict} the dividends of {last}, {}",
-                number(Some(forward)),
-                total(computed, last)
-            )
+            let verdict = if computed.growth.at_risk { " is below " } else { " is not below " };
+            let total = format!("the dividends of {last}, {}", total(computed, last));
+            dated_text!["forward dividend ", number(Some(forward)), verdict, Terms::of_year(last, total)]
         }
     };
     let bound = match (streak.lower_bound, computed.growth.totals.first_year()) {
-        (true, Some(began)) => {
-            format!("the streak reaches back to the first known year {began}, so it may be longer")
-        }
-        (_, None) => "no regular dividend is known".to_owned(),
-        (false, Some(began)) => {
-            format!(
-                "the streak does not reach back to the first known year {began}, or a seed or the listing date sets its start"
-            )
-        }
+        (true, Some(began)) => dated_text![
+            "the streak reaches back to the first known year ",
+            bare_year(began),
+            ", so it may be longer"
+        ],
+        (_, None) => "no regular dividend is known".into(),
+        (false, Some(began)) => dated_text![
+            "the streak does not reach back to the first known year ",
+            bare_year(began),
+            ", or a seed or the listing date sets its start"
+        ],
     };
     let observations = [of_years(computed, first, running), of_security(computed)].concat();
     let known = if streak.seeded { "; years of a seed are not counted" } else { "" };
-    let paid = format!("consecutive years with a regular payment up to {running}{known}");
-    let started = format!("first year of the streak of {}", streak.years);
-    let years = format!("streak of {} years", streak.years);
+    let paid = dated_text!["consecutive years with a regular payment up to ", bare_year(running), known];
+    let started = dated_text!["first year of the streak of ", undated(streak.years)];
+    let years = || dated_text!["streak of ", undated(streak.years), " years"];
     let paid_years = of_years(computed, running + 1 - computed.growth.payment_years.max(1), running);
     let lists = &rules.lists;
-    let aristocrat = format!(
-        "requires S&P 500 membership, a streak of at least {} years, a float market cap of at least {}, a daily value of at \
-         least {}, and an active dividend that is not at risk; {years}, at risk: {}",
-        lists.aristocrat_years,
+    let aristocrat = dated_text![
+        "requires S&P 500 membership, a streak of at least ",
+        undated(lists.aristocrat_years),
+        " years, a float market cap of at least ",
         scaled(lists.aristocrat_float_cap, 1_000_000_000, "bn"),
+        ", a daily value of at least ",
         scaled(lists.aristocrat_daily_value, 1_000_000, "m"),
-        computed.growth.at_risk
-    );
+        ", and an active dividend that is not at risk; ",
+        years(),
+        ", at risk: ",
+        undated(computed.growth.at_risk)
+    ];
     let list_facts = [of_security(computed), of_fundamentals(computed)].concat();
-    let king = format!("{years}, at least {} needed", lists.king_years);
-    let tier = format!(
-        "{years}: champion from {}, contender from {}, challenger from {}",
-        lists.champion_years, lists.contender_years, lists.challenger_years
-    );
+    let king = dated_text![years(), ", at least ", undated(lists.king_years), " needed"];
+    let tier = dated_text![
+        years(),
+        ": champion from ",
+        undated(lists.champion_years),
+        ", contender from ",
+        undated(lists.contender_years),
+        ", challenger from ",
+        undated(lists.challenger_years)
+    ];
     vec![
         entry("increase_streak_years", "R14", Unrounded, formula, observations.clone()),
         entry("streak_lower_bound", "R14", Unrounded, bound, of_security(computed)),
@@ -158,8 +199,8 @@ fn explain_streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
 }
 
 /// Formats a large amount in millions or billions, for example `3 bn`.
-fn scaled(amount: Decimal, unit: i64, name: &str) -> String {
-    format!("{} {name}", (amount / Decimal::from(unit)).normalize())
+fn scaled(amount: Decimal, unit: i64, name: &str) -> Undated {
+    undated(format_args!("{} {name}", (amount / Decimal::from(unit)).normalize()))
 }
 
 fn explain_changes(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
@@ -174,15 +215,20 @@ fn explain_changes(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     };
     let raised = changes.latest_increase.map(|(day, _)| day);
     let tolerance = computed.inputs.rules.streak.tolerance;
-    let raise = format!("newest rate more than {tolerance} % above the previous rate: {}", date(raised));
-    let cut =
-        format!("newest rate more than {tolerance} % below the previous rate: {}", date(changes.last_cut));
-    let size = match raised {
-        Some(day) => format!("rate of {day} / previous comparable rate - 1, x 100"),
-        None => "null: no increase is known".to_owned(),
+    let newest_rate = |direction: &'static str, day: Option<NaiveDate>| {
+        dated_text!["newest rate more than ", undated(tolerance), direction, day]
     };
-    let cuts =
-        format!("number of rates more than {tolerance} % below the previous rate in the last ten years");
+    let raise = newest_rate(" % above the previous rate: ", raised);
+    let cut = newest_rate(" % below the previous rate: ", changes.last_cut);
+    let size = match raised {
+        Some(day) => dated_text!["rate of ", day, " / previous comparable rate - 1, x 100"],
+        None => "null: no increase is known".into(),
+    };
+    let cuts = dated_text![
+        "number of rates more than ",
+        undated(tolerance),
+        " % below the previous rate in the last ten years"
+    ];
     vec![
         entry("latest_increase_date", "R13", Unrounded, raise, around(raised)),
         entry("latest_increase_percent", "R13", Percent, size, around(raised)),
@@ -193,7 +239,7 @@ fn explain_changes(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
 
 fn explain_payment_counts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let all = of_dividends(computed, NaiveDate::MIN, computed.inputs.as_of, DividendClass::is_regular);
-    let count = format!("number of regular ex-dates up to {}", computed.inputs.as_of);
+    let count = dated_text!["number of regular ex-dates up to ", computed.inputs.as_of];
     let first = all.first().cloned().into_iter().collect();
     vec![
         entry("first_payment_date", "R14", Unrounded, "first regular ex-date known", first),

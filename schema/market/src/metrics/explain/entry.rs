@@ -2,26 +2,29 @@
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use utoipa::ToSchema;
 
+use crate::dated_text::{DatedText, LimitToHistory, Undated, dated_text, undated};
 use crate::decimal::ExactDecimal;
 use crate::metrics::arithmetic;
 use crate::metrics::calendar::months_before;
 use crate::metrics::computed::ComputedMetrics;
 
 /// Explanation of one metric: its value, its formula and the observations from which it is computed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ExplainedMetric {
     /// Name of the metric: its field name in `Metrics`, for example `payout_ratio`.
     pub metric: String,
-    /// Value of the metric in responses, as text; null if unknown.
+    /// Value of the metric in responses, as text; null if unknown, or if it is a date outside the plan's history.
     pub value: Option<String>,
     /// Number of the rule that defines the metric, for example R7.
     pub rule: String,
     /// Formula as text, with the numbers filled in. If the metric is an amount, a price, a percentage or a ratio, the
-    /// formula ends with the value, unless the value is null.
-    pub formula: String,
+    /// formula ends with the value, unless the value is null. Days and yearly figures outside the history of the
+    /// caller's plan are left out; a note in brackets has their number.
+    #[schema(value_type = String)]
+    pub formula: DatedText,
     /// Rounding of the value, for example `4 places, half away from zero`; `none` if the value is not rounded.
     pub rounding: String,
     /// Unit of the value. The rounding of the value depends on the unit.
@@ -37,7 +40,7 @@ pub struct ExplainedMetric {
 
 /// One record of a feed in an explanation. The field `outcome` is `used` if the metrics use the record. With any other
 /// value, the metrics do not use the record.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct ExplainedObservation {
     /// Kind of record: dividend, split, price, fundamentals, security or evidence. Evidence is a payment that only a
     /// feed's adjusted closes show.
@@ -60,7 +63,7 @@ pub struct ExplainedObservation {
     /// batch.
     pub line: i64,
     /// Name of the feed's file; omitted if unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// Id of the record batch in the log. It is used to find `file`. `None` if unknown.
     #[serde(skip)]
@@ -73,8 +76,9 @@ pub struct ExplainedObservation {
     ///
     /// `missing`: a feed's adjusted closes show a payment, but the data have no dividend for it.
     pub outcome: String,
-    /// Reason for the status, as a sentence.
-    pub reason: String,
+    /// Reason for the status, as a sentence. Days outside the history of the caller's plan are left out.
+    #[schema(value_type = String)]
+    pub reason: DatedText,
 }
 
 impl ExplainedObservation {
@@ -116,16 +120,46 @@ impl ExplainedMetric {
     /// formula.
     pub(crate) fn set_value(&mut self, value: Option<String>, computed: &ComputedMetrics<'_>) {
         if let Some(value) = &value {
-            match self.unit {
-                Unit::Amount => self.formula += &format!(" = {value} {}", computed.inputs.dividend_currency),
-                Unit::Price => self.formula += &format!(" = {value} {}", computed.inputs.currency),
-                Unit::Percent => self.formula += &format!(" = {value} %"),
-                Unit::Ratio => self.formula += &format!(" = {value}"),
-                Unit::Amounts | Unit::Unrounded => {}
+            let unit = match self.unit {
+                Unit::Amount => Some(format!(" {}", computed.inputs.dividend_currency)),
+                Unit::Price => Some(format!(" {}", computed.inputs.currency)),
+                Unit::Percent => Some(" %".to_owned()),
+                Unit::Ratio => Some(String::new()),
+                Unit::Amounts | Unit::Unrounded => None,
+            };
+            if let Some(unit) = unit {
+                let formula = std::mem::take(&mut self.formula);
+                self.formula = dated_text![formula, " = ", undated(value), undated(unit)];
             }
         }
         self.value = value;
     }
+}
+
+impl LimitToHistory for ExplainedMetric {
+    /// Counts the observations from before `first` instead of listing them. The value stays unchanged.
+    fn limit_to_days_from(mut self, first: NaiveDate) -> Self {
+        self.formula = self.formula.limit_to_days_from(first);
+        let (observations, older) = limit_observations(self.observations, first);
+        self.observations = observations;
+        self.older_observations += older;
+        self
+    }
+}
+
+/// Observations from `first` on, and the number of the others. The reasons of the remaining observations are limited
+/// too.
+pub(crate) fn limit_observations(
+    observations: Vec<ExplainedObservation>,
+    first: NaiveDate,
+) -> (Vec<ExplainedObservation>, usize) {
+    let all = observations.len();
+    let recent = observations.into_iter().filter(|seen| seen.date.is_none_or(|date| date >= first));
+    let limited =
+        recent.map(|seen| ExplainedObservation { reason: seen.reason.limit_to_days_from(first), ..seen });
+    let limited: Vec<ExplainedObservation> = limited.collect();
+    let older = all - limited.len();
+    (limited, older)
 }
 
 /// Builds the explanation of one metric, without its value. [`ExplainedMetric::set_value`] sets the value.
@@ -133,7 +167,7 @@ pub(crate) fn entry(
     metric: &str,
     rule: &str,
     unit: Unit,
-    formula: impl Into<String>,
+    formula: impl Into<DatedText>,
     observations: Vec<ExplainedObservation>,
 ) -> ExplainedMetric {
     // Two parts of a formula may use the same observation, which is then listed once.
@@ -155,14 +189,9 @@ pub(crate) fn entry(
     }
 }
 
-/// Formats a number for a formula; `None` becomes the text `null`.
-pub(crate) fn number(value: Option<Decimal>) -> String {
-    value.map_or_else(|| "null".to_owned(), |value| arithmetic::factor(value).to_string())
-}
-
-/// Formats a date for a formula; `None` becomes the text `none`.
-pub(crate) fn date(value: Option<NaiveDate>) -> String {
-    value.map_or_else(|| "none".to_owned(), |value| value.to_string())
+/// Converts a number for a formula; `None` becomes the text `null`.
+pub(crate) fn number(value: Option<Decimal>) -> Undated {
+    value.map_or_else(|| undated("null"), |value| undated(arithmetic::factor(value)))
 }
 
 /// Start and end of the trailing 12 months. The start day is excluded, and the end day is included.

@@ -1,10 +1,12 @@
 //! Explanations of payout ratios, the Chowder number, safety label, yield trap, returns, volatility and beta.
 
+use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::entry::Unit::{Percent, Ratio, Unrounded};
 use super::entry::{ExplainedMetric, entry, number, window};
 use super::observations::{of_bar, of_dividends, of_fundamentals, of_price, of_security};
+use crate::dated_text::{DatedText, Terms, Undated, dated_text, undated};
 use crate::decimal::round;
 use crate::event::Kind;
 use crate::metrics::computed::ComputedMetrics;
@@ -25,29 +27,29 @@ fn payouts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         PayoutBasis::Eps => computed.figures.eps_ttm,
         PayoutBasis::Ffo => computed.figures.ffo_per_share,
     };
-    let (basis, paid) = (payouts.basis.as_str(), number(computed.income.dps_ttm));
-    let no_payout = payouts.ratio.err().map(|reason| format!("null: {}", payout_gap(reason)));
-    let ratio = || format!("dividends of 12 months {paid} / {basis} {} x 100", number(earned));
+    let paid = || dated_text!["dividends of 12 months ", number(computed.income.dps_ttm)];
+    let no_payout = payouts.ratio.err().map(|reason| dated_text!["null: ", payout_gap(reason)]);
+    let ratio = || dated_text![paid(), " / ", payouts.basis.as_str(), " ", number(earned), " x 100"];
     let ratio = no_payout.clone().unwrap_or_else(ratio);
     let eps = computed.figures.eps_ttm;
     let cover = match (no_payout, eps, computed.income.dps_ttm) {
         (Some(none), _, _) => none,
         (None, Some(eps), Some(dividends)) if !dividends.is_zero() => {
-            format!("earnings per share {} / dividends of 12 months {paid}", number(Some(eps)))
+            dated_text!["earnings per share ", number(Some(eps)), " / ", paid()]
         }
-        (None, None, _) => "null: earnings per share are unknown".to_owned(),
-        (None, Some(_), _) => "null: no dividends in 12 months".to_owned(),
+        (None, None, _) => "null: earnings per share are unknown".into(),
+        (None, Some(_), _) => "null: no dividends in 12 months".into(),
     };
     let reported = computed.inputs.merged.fundamentals.as_ref().map(|merged| &merged.figures);
     let total = reported.and_then(|figures| figures.dividends_paid_ttm);
     let fcf = match (payouts.fcf, total, computed.figures.free_cash_flow) {
         (Some(_), _, cash) => {
-            format!("dividends paid {} / free cash flow {} x 100", number(total), number(cash))
+            dated_text!["dividends paid ", number(total), " / free cash flow ", number(cash), " x 100"]
         }
-        (None, _, None) => "null: free cash flow is unknown".to_owned(),
-        (None, None, _) => "null: the dividends paid are unknown".to_owned(),
+        (None, _, None) => "null: free cash flow is unknown".into(),
+        (None, None, _) => "null: the dividends paid are unknown".into(),
         (None, Some(_), Some(cash)) => {
-            format!("null: a free cash flow of {} gives no ratio", number(Some(cash)))
+            dated_text!["null: a free cash flow of ", number(Some(cash)), " gives no ratio"]
         }
     };
     let figures = of_fundamentals(computed);
@@ -63,43 +65,57 @@ fn verdicts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let income = &computed.income;
     let chowder = match (income.yield_forward, computed.growth.growth[2]) {
         (forward @ Some(_), growth @ Some(_)) => {
-            format!("forward yield {} + growth of five years {}", percent(forward), percent(growth))
+            dated_text!["forward yield ", percent(forward), " + growth of five years ", percent(growth)]
         }
-        (None, _) => "null: the forward yield is unknown".to_owned(),
-        (_, None) => "null: the growth of five years is unknown".to_owned(),
+        (None, _) => "null: the forward yield is unknown".into(),
+        (_, None) => "null: the growth of five years is unknown".into(),
     };
-    let passes = match computed.classification.chowder {
-        Some(_) => {
-            format!("{chowder}; needed: 12 if the yield is at least 3 %, 15 if it is lower, 8 for utilities")
-        }
-        None => chowder.clone(),
+    let needed = match computed.classification.chowder {
+        Some(_) => "; needed: 12 if the yield is at least 3 %, 15 if it is lower, 8 for utilities",
+        None => "",
     };
-    let safety = format!(
-        "status {}, at risk {}, payout {}, free-cash-flow payout {}",
-        income.status,
-        computed.growth.at_risk,
-        percent(computed.payouts.ratio.ok()),
-        percent(computed.payouts.fcf)
-    );
+    let passes = dated_text![chowder.clone(), needed];
+    let safety = || -> DatedText {
+        dated_text![
+            "status ",
+            income.status.as_str(),
+            ", at risk ",
+            undated(computed.growth.at_risk),
+            ", payout ",
+            percent(computed.payouts.ratio.ok()),
+            ", free-cash-flow payout ",
+            percent(computed.payouts.fcf)
+        ]
+    };
     let rules = &computed.inputs.rules.safety;
-    let trap = format!(
-        "{safety}, forward {} against trailing {}, price change of 12 months {}: a trap if the payout is above {} %, the \
-         forward is more than {} % below the trailing, or the price fell by more than {} %",
+    let trap = dated_text![
+        safety(),
+        ", forward ",
         number(income.forward.amount),
+        " against trailing ",
         number(income.dps_ttm),
+        ", price change of 12 months ",
         percent(computed.returns.price_change_1y),
-        rules.payout_limit,
-        rules.trap_dividend_fall,
-        rules.trap_price_fall
-    );
+        ": a trap if the payout is above ",
+        undated(rules.payout_limit),
+        " %, the forward is more than ",
+        undated(rules.trap_dividend_fall),
+        " % below the trailing, or the price fell by more than ",
+        undated(rules.trap_price_fall),
+        " %"
+    ];
     let borderline = match computed.inputs.is_real_estate() {
         true => rules.borderline_real_estate,
         false => rules.borderline_payout,
     };
-    let label = format!(
-        "{safety}: unsafe above a payout of {} %, borderline from {borderline} %",
-        rules.payout_limit
-    );
+    let label = dated_text![
+        safety(),
+        ": unsafe above a payout of ",
+        undated(rules.payout_limit),
+        " %, borderline from ",
+        undated(borderline),
+        " %"
+    ];
     let (figures, price) = (of_fundamentals(computed), of_price(computed));
     vec![
         entry("chowder_number", "R16", Ratio, chowder, price.clone()),
@@ -110,8 +126,11 @@ fn verdicts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
 }
 
 /// Formats a percentage for a formula.
-fn percent(value: Option<Decimal>) -> String {
-    value.map_or_else(|| "unknown".to_owned(), |value| format!("{} %", number(Some(round(value, 4)))))
+fn percent(value: Option<Decimal>) -> Undated {
+    value.map_or_else(
+        || undated("unknown"),
+        |value| undated(format_args!("{} %", number(Some(round(value, 4))))),
+    )
 }
 
 /// Reason for a missing payout ratio, as a sentence.
@@ -134,20 +153,23 @@ fn returns(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         let formula = match (start, computed.inputs.price, value) {
             (Some(index), Some(price), Some(_)) => {
                 let payments = paid.iter().filter(|row| row.kind == Kind::Dividend.as_str()).count();
-                format!(
-                    "close {} of {} to close {} of {}, with {payments} payments reinvested at the close of their ex-dates: \
-                     product of (P + D) x s / P before - 1, x 100",
-                    number(Some(series.close(index))),
-                    series.date(index),
-                    number(Some(series.close(price.index))),
-                    price.date
-                )
+                let close_of = |index: usize, day: NaiveDate| {
+                    Terms::of_day(day, format!("close {} of {day}", number(Some(series.close(index)))))
+                };
+                dated_text![
+                    close_of(index, series.date(index)),
+                    " to ",
+                    close_of(price.index, price.date),
+                    ", with ",
+                    undated(payments),
+                    " payments reinvested at the close of their ex-dates: product of (P + D) x s / P before - 1, x 100"
+                ]
             }
-            (None, _, _) => format!("null: no close is known at {months} months before {through}"),
-            _ if computed.income.status == DividendState::Unknown => {
-                "null: the dividends are unknown".to_owned()
+            (None, _, _) => {
+                dated_text!["null: no close is known at ", undated(months), " months before ", through]
             }
-            _ => "null: a distribution is in another currency, or no close is known".to_owned(),
+            _ if computed.income.status == DividendState::Unknown => "null: the dividends are unknown".into(),
+            _ => "null: a distribution is in another currency, or no close is known".into(),
         };
         let bars = start.map(|index| of_bar(computed, index));
         let observations = [bars.unwrap_or_default(), paid, of_price(computed)].concat();
@@ -157,19 +179,28 @@ fn returns(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let first = newest.saturating_sub(DAILY_RETURNS + 1);
     let daily = newest.saturating_sub(1).min(DAILY_RETURNS);
     let volatility = match computed.returns.volatility {
-        Some(_) => format!(
-            "sample standard deviation of the newest {daily} daily returns of the adjusted close x sqrt({DAILY_RETURNS}) x 100"
-        ),
-        None => format!("null: {daily} daily returns are known, at least {DAILY_MINIMUM} are needed"),
+        Some(_) => dated_text![
+            "sample standard deviation of the newest ",
+            undated(daily),
+            " daily returns of the adjusted close x sqrt(",
+            undated(DAILY_RETURNS),
+            ") x 100"
+        ],
+        None => dated_text![
+            "null: ",
+            undated(daily),
+            " daily returns are known, at least ",
+            undated(DAILY_MINIMUM),
+            " are needed"
+        ],
     };
     let beta = match computed.returns.beta {
-        Some(_) => {
-            "covariance / variance of month-end returns against the benchmark over 60 months".to_owned()
-        }
-        None => format!(
-            "null: no benchmark, or fewer than {} pairs of month-end returns in 60 months",
-            computed.inputs.rules.risk.beta_least_pairs
-        ),
+        Some(_) => "covariance / variance of month-end returns against the benchmark over 60 months".into(),
+        None => dated_text![
+            "null: no benchmark, or fewer than ",
+            undated(computed.inputs.rules.risk.beta_least_pairs),
+            " pairs of month-end returns in 60 months"
+        ],
     };
     let oldest = (newest > 0).then(|| of_bar(computed, first));
     let range = [oldest.unwrap_or_default(), of_price(computed)].concat();

@@ -11,22 +11,25 @@ mod observations;
 mod paid;
 
 use chrono::NaiveDate;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::calendar::months_before;
 use super::computed::{ComputedMetrics, compute};
 use super::context::DerivationContext;
 use super::dividends::payout::NoPayoutReason;
+use crate::dated_text::{LimitToHistory, dated_text, undated};
 use crate::day::day_number;
 use crate::history::History;
 use crate::row::{Metrics, Quarantined, TableRow};
 
 pub use decisions::ExplainedDecision;
+use entry::limit_observations;
 pub use entry::{ExplainedMetric, ExplainedObservation};
 
 /// Explanation of one security's metrics.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, ToSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
 pub struct Explanation {
     /// Canonical ticker of the security.
     pub symbol: String,
@@ -90,22 +93,24 @@ impl Explanation {
         names.min_by_key(|name| strsim::damerau_levenshtein(text, name))
     }
 
-    /// Removes observations and quarantined rows that are dated before `first`. The counts `older_observations` and
-    /// `older_unused` include the removed observations. Removed quarantined rows are not counted.
-    pub fn limit_to_days_from(mut self, first: NaiveDate) -> Self {
-        for metric in &mut self.metrics {
-            metric.older_observations = leave_out(&mut metric.observations, first);
-        }
-        self.older_unused += leave_out(&mut self.unused, first);
-        self.quarantined.retain(|row| row.date.is_none_or(|date| date >= first));
+    /// Limits the explanation to the days from `first` on. `metrics` are the explained metrics with the same limit; the
+    /// explanation gets their values, flags and quarantined rows.
+    #[must_use]
+    pub fn limit_to_days_from(mut self, first: NaiveDate, metrics: &Metrics) -> Self {
+        let values = values_by_name(metrics);
+        let limit = |metric: ExplainedMetric| {
+            let value = value_text(&values, &metric.metric);
+            ExplainedMetric { value, ..metric.limit_to_days_from(first) }
+        };
+        self.metrics = self.metrics.into_iter().map(limit).collect();
+        let (unused, older) = limit_observations(self.unused, first);
+        self.unused = unused;
+        self.older_unused += older;
+        self.flags = metrics.flags.0.clone();
+        self.quarantined = metrics.quarantined.0.clone();
+        self.decisions = self.decisions.limit_to_days_from(first);
         self
     }
-}
-
-fn leave_out(observations: &mut Vec<ExplainedObservation>, first: NaiveDate) -> usize {
-    let all = observations.len();
-    observations.retain(|seen| seen.date.is_none_or(|date| date >= first));
-    all - observations.len()
 }
 
 /// Explains all metrics of a security, with their formulas and observations.
@@ -140,15 +145,15 @@ pub fn explain_session(
     let observations = observations::of_day(&computed, day_number(session));
     let counted = observations.first().filter(|first| first.outcome == "used");
     let formula = match counted {
-        Some(counted) if observations.len() == 1 => {
-            format!("raw close of {session} from {} (the only source of the day)", counted.source)
+        Some(counted) => {
+            let choice = match observations.len() {
+                1 => "the only source of the day",
+                _ => observations::bar_choice(&computed, &counted.source, session),
+            };
+            let source = undated(&counted.source);
+            dated_text!["raw close of ", session, " from ", source, " (", choice, ")"]
         }
-        Some(counted) => format!(
-            "raw close of {session} from {} ({})",
-            counted.source,
-            observations::bar_choice(&computed, &counted.source, session)
-        ),
-        None => format!("null: no bar of {session} counts"),
+        None => dated_text!["null: no bar of ", session, " counts"],
     };
     let value = counted.and_then(|counted| counted.amount).map(|close| close.to_string());
     let mut explained = entry::entry("price", "R32", entry::Unit::Price, formula, observations);
@@ -157,7 +162,7 @@ pub fn explain_session(
 }
 
 fn explained(computed: &ComputedMetrics<'_>, metrics: &Metrics) -> Vec<ExplainedMetric> {
-    let served = serde_json::to_value(metrics).unwrap_or_default();
+    let values = values_by_name(metrics);
     let mut explained = [
         paid::explain_income(computed),
         development::explain_development(computed),
@@ -165,14 +170,19 @@ fn explained(computed: &ComputedMetrics<'_>, metrics: &Metrics) -> Vec<Explained
     ]
     .concat();
     for entry in &mut explained {
-        let value = served.get(&entry.metric).filter(|value| !value.is_null()).map(plain);
-        entry.set_value(value, computed);
+        entry.set_value(value_text(&values, &entry.metric), computed);
     }
     let place = |name: &str| Metrics::COLUMNS.iter().position(|column| *column == name);
     explained.sort_by_key(|entry| place(&entry.metric));
     explained
 }
 
-fn plain(value: &serde_json::Value) -> String {
-    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+/// Values of the metrics as in responses, by field name.
+fn values_by_name(metrics: &Metrics) -> Value {
+    serde_json::to_value(metrics).unwrap_or_default()
+}
+
+fn value_text(values: &Value, metric: &str) -> Option<String> {
+    let value = values.get(metric).filter(|value| !value.is_null())?;
+    Some(value.as_str().map_or_else(|| value.to_string(), str::to_owned))
 }

@@ -5,6 +5,7 @@ use rust_decimal::Decimal;
 
 use super::entry::{ExplainedObservation, number};
 use crate::bars::BarVersion;
+use crate::dated_text::{DatedText, Terms, dated_text, undated};
 use crate::day::date_of;
 use crate::event::{Kind, line_column};
 use crate::history::Observation;
@@ -20,39 +21,52 @@ use crate::row::AmountReading;
 pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> ExplainedObservation {
     let record = &payment.observation.record;
     let notes = [unadjusted_text(payment), reading_text(computed, payment)];
-    let notes: Vec<String> = notes.into_iter().filter(|note| !note.is_empty()).collect();
+    let [adjusted, reading] = notes;
+    let notes = match (adjusted.is_empty(), reading.is_empty()) {
+        (true, _) => reading,
+        (false, true) => adjusted,
+        (false, false) => dated_text![adjusted, "; ", reading],
+    };
     ExplainedObservation {
         amount: Some(arithmetic::amount(payment.amount)),
         currency: Some(record.currency.to_string()),
-        ..observation(Kind::Dividend, payment.observation, Some(payment.ex_date), "used", notes.join("; "))
+        ..observation(Kind::Dividend, payment.observation, Some(payment.ex_date), "used", notes)
     }
 }
 
 /// Note on an amount that the feed adjusted (R10). Empty if the raw amount is the given amount.
-fn unadjusted_text(payment: &Payment<'_>) -> String {
+fn unadjusted_text(payment: &Payment<'_>) -> DatedText {
     let given = payment.observation.record.amount;
     if given == payment.amount {
-        return String::new();
+        return DatedText::default();
     }
-    format!("R10: the feed gave {}, adjusted for the splits in its list", given.normalize())
+    dated_text!["R10: the feed gave ", undated(given.normalize()), ", adjusted for the splits in its list"]
 }
 
 /// Note of the payment schedule (R34) on an unusual payment, for example a special dividend. Empty for other payments.
-fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> String {
-    let Some(reading) = computed.inputs.reading(payment) else { return String::new() };
+fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> DatedText {
+    let Some(reading) = computed.inputs.reading(payment) else { return DatedText::default() };
     let regular = number(Some(reading.regular));
     match reading.kind {
         AmountReading::Regular if reading.year != reading.ex_date.year() => {
-            format!("R34: counts in {}, because it fills a slot of that year", reading.year)
+            let year = Terms::of_year(reading.year, reading.year);
+            dated_text!["R34: counts in ", year, ", because it fills a slot of that year"]
         }
-        AmountReading::Regular => String::new(),
-        AmountReading::Special => "R34: special, since another row has its slot".to_owned(),
-        AmountReading::Combined => format!(
-            "R34: {regular} is regular, like the neighbouring amounts; {} is special",
-            number(Some(reading.amount - reading.regular))
-        ),
+        AmountReading::Regular => DatedText::default(),
+        AmountReading::Special => "R34: special, since another row has its slot".into(),
+        AmountReading::Combined => {
+            let special = number(Some(reading.amount - reading.regular));
+            dated_text![
+                "R34: ",
+                regular,
+                " is regular, like the neighbouring amounts; ",
+                special,
+                " is special"
+            ]
+        }
         AmountReading::Dip => {
-            format!("R34: below both neighbours; growth and streak count {}", number(Some(reading.sustained)))
+            let sustained = number(Some(reading.sustained));
+            dated_text!["R34: below both neighbours; growth and streak count ", sustained]
         }
     }
 }
@@ -82,7 +96,8 @@ fn of_splits(computed: &ComputedMetrics<'_>, after: NaiveDate) -> impl Iterator<
     });
     passed.map(|split| {
         let row = &computed.inputs.history.splits[split.index];
-        let shares = format!("{} shares became {}", row.record.from.normalize(), row.record.to.normalize());
+        let (from, to) = (undated(row.record.from.normalize()), undated(row.record.to.normalize()));
+        let shares = dated_text![from, " shares became ", to];
         observation(Kind::Split, row, Some(split.ex_date), "used", shares)
     })
 }
@@ -109,9 +124,9 @@ pub(crate) fn of_day(computed: &ComputedMetrics<'_>, day: i32) -> Vec<ExplainedO
         let held =
             || basis.merged.prices.quarantined.iter().find(|h| (h.day, &h.source) == (day, &prices.source));
         let (outcome, reason) = match held().filter(|_| used.is_none()) {
-            _ if used.is_some() => ("used", String::new()),
-            _ if version.retracted => ("cancelled", "the bar was withdrawn".to_owned()),
-            Some(held) => (held.reason.as_str(), QUARANTINED.to_owned()),
+            _ if used.is_some() => ("used", DatedText::default()),
+            _ if version.retracted => ("cancelled", "the bar was withdrawn".into()),
+            Some(held) => (held.reason.as_str(), QUARANTINED.into()),
             None => unused_bar_text(computed, place, chosen.map(|(_, source)| source), date_of(day)),
         };
         // The used close is raw. The closes of other sources stay on the share basis of their source.
@@ -147,7 +162,7 @@ pub(crate) fn of_fundamentals(computed: &ComputedMetrics<'_>) -> Vec<ExplainedOb
     used.take(2)
         .map(|index| {
             let row = &computed.inputs.history.fundamentals[*index];
-            observation(Kind::Fundamentals, row, Some(row.record.as_of), "used", String::new())
+            observation(Kind::Fundamentals, row, Some(row.record.as_of), "used", DatedText::default())
         })
         .collect()
 }
@@ -155,7 +170,7 @@ pub(crate) fn of_fundamentals(computed: &ComputedMetrics<'_>) -> Vec<ExplainedOb
 /// Observation of the security's reference record. Empty for a provisional security, which has no reference record.
 pub(crate) fn of_security(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation> {
     let security = computed.inputs.history.security.iter();
-    security.map(|row| observation(Kind::Security, row, None, "used", String::new())).collect()
+    security.map(|row| observation(Kind::Security, row, None, "used", DatedText::default())).collect()
 }
 
 /// Observations of dividends and splits that no metric uses, each with the reason. Missing payments are included: a
@@ -190,12 +205,15 @@ pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation
 fn of_missing(computed: &ComputedMetrics<'_>, implied: &ImpliedFactor<'_>) -> ExplainedObservation {
     let close = computed.inputs.series().close_before(implied.ex_date);
     let amount = close.and_then(|close| close.checked_mul(Decimal::ONE - implied.factor));
-    let reason = format!(
-        "adjusted closes step by {} between {} and {}, and no row has a payment there",
-        implied.factor.round_dp(6).normalize(),
+    let reason = dated_text![
+        "adjusted closes step by ",
+        undated(implied.factor.round_dp(6).normalize()),
+        " between ",
         implied.previous,
-        implied.ex_date
-    );
+        " and ",
+        implied.ex_date,
+        ", and no row has a payment there"
+    ];
     ExplainedObservation {
         amount: amount.map(arithmetic::amount),
         currency: Some(computed.inputs.currency.clone()),
@@ -208,7 +226,7 @@ fn observation<T>(
     row: &Observation<T>,
     date: Option<NaiveDate>,
     outcome: &str,
-    reason: String,
+    reason: DatedText,
 ) -> ExplainedObservation {
     ExplainedObservation {
         kind: kind.to_string(),
@@ -245,58 +263,67 @@ fn unused_bar_text(
     place: usize,
     chosen: Option<usize>,
     day: NaiveDate,
-) -> (&'static str, String) {
+) -> (&'static str, DatedText) {
     let source = |place: usize| computed.inputs.history.prices[place].source.as_str();
     let standing = |place| Standing::new(computed.inputs.policy, Kind::Price, source(place), day);
     match chosen {
-        Some(chosen) if source(chosen) == MANUAL => ("overridden", OVERRIDDEN.to_owned()),
+        Some(chosen) if source(chosen) == MANUAL => ("overridden", OVERRIDDEN.into()),
         Some(chosen) if standing(chosen) < standing(place) => {
             ("other_source", outranked_text(source(chosen)))
         }
         Some(chosen) => ("covered", covered_text(source(chosen))),
-        None => ("other_source", "no bar of its date is used".to_owned()),
+        None => ("other_source", "no bar of its date is used".into()),
     }
 }
 
 const OVERRIDDEN: &str = "a manual record replaced it";
 const QUARANTINED: &str = "it is quarantined; the list quarantined has the reason";
 
-fn outranked_text(source: &str) -> String {
-    format!("the source policy prefers another source for its date: {source}")
+fn outranked_text(source: &str) -> DatedText {
+    dated_text!["the source policy prefers another source for its date: ", undated(source)]
 }
 
-fn covered_text(source: &str) -> String {
-    format!("a newer row of another source took its place: {source}")
+fn covered_text(source: &str) -> DatedText {
+    dated_text!["a newer row of another source took its place: ", undated(source)]
 }
 
-fn status_text<T>(status: &ObservationStatus, rows: &[Observation<T>]) -> (&'static str, String) {
+fn status_text<T>(status: &ObservationStatus, rows: &[Observation<T>]) -> (&'static str, DatedText) {
     let named = |index: usize| {
         let row = &rows[index];
         let id = row.id.as_ref().map(|id| format!("id {id}, ")).unwrap_or_default();
-        format!("{id}revision {}, line {}, observed {}", row.revision, row.line, row.observed_at.to_rfc3339())
+        let observed = Terms::of_day(row.observed_at.date_naive(), row.observed_at.to_rfc3339());
+        dated_text![
+            undated(id),
+            "revision ",
+            undated(row.revision),
+            ", line ",
+            undated(row.line),
+            ", observed ",
+            observed
+        ]
     };
     match status {
-        ObservationStatus::Used => ("used", String::new()),
+        ObservationStatus::Used => ("used", DatedText::default()),
         ObservationStatus::Superseded(by) => {
-            ("superseded", format!("a greater version of the same record replaced it: {}", named(*by)))
+            ("superseded", dated_text!["a greater version of the same record replaced it: ", named(*by)])
         }
-        ObservationStatus::Cancelled => ("cancelled", "the record was withdrawn".to_owned()),
+        ObservationStatus::Cancelled => ("cancelled", "the record was withdrawn".into()),
         ObservationStatus::Duplicate(of) => {
-            ("duplicate", format!("another row is the same payment: {}", named(*of)))
+            ("duplicate", dated_text!["another row is the same payment: ", named(*of)])
         }
         ObservationStatus::Translation(of) => (
             "translation",
-            format!("it repeats a payment that counts in the currency of the prices: {}", named(*of)),
+            dated_text!["it repeats a payment that counts in the currency of the prices: ", named(*of)],
         ),
         ObservationStatus::Covered(by) => {
-            ("covered", format!("{}, {}", covered_text(&rows[*by].source), named(*by)))
+            ("covered", dated_text![covered_text(&rows[*by].source), ", ", named(*by)])
         }
         ObservationStatus::OtherSource(by) => ("other_source", outranked_text(&rows[*by].source)),
-        ObservationStatus::Overridden(by) => ("overridden", format!("{OVERRIDDEN}: {}", named(*by))),
-        ObservationStatus::Quarantined(reason) => (reason.as_str(), QUARANTINED.to_owned()),
-        ObservationStatus::NotYetKnown => {
-            ("not_yet_known", "it was declared after the as-of date".to_owned())
+        ObservationStatus::Overridden(by) => {
+            ("overridden", dated_text![OVERRIDDEN, ": ", named(*by)])
         }
-        ObservationStatus::Moved => ("moved", "a later version moved it to another symbol".to_owned()),
+        ObservationStatus::Quarantined(reason) => (reason.as_str(), QUARANTINED.into()),
+        ObservationStatus::NotYetKnown => ("not_yet_known", "it was declared after the as-of date".into()),
+        ObservationStatus::Moved => ("moved", "a later version moved it to another symbol".into()),
     }
 }

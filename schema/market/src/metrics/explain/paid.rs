@@ -1,10 +1,12 @@
 //! Explanations of income metrics: trailing and forward dividends, yields, payment frequency, next payment.
 
+use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::entry::Unit::{Amount, Percent, Price, Unrounded};
-use super::entry::{ExplainedMetric, ExplainedObservation, date, entry, number, window};
+use super::entry::{ExplainedMetric, ExplainedObservation, entry, number, window};
 use super::observations::{of_dividends, of_payment, of_price, of_security};
+use crate::dated_text::{DatedText, Terms, dated_text, undated};
 use crate::metrics::arithmetic;
 use crate::metrics::calendar::months_before;
 use crate::metrics::computed::ComputedMetrics;
@@ -20,25 +22,38 @@ fn trailing(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let (after, through) = window(computed);
     let regular = of_dividends(computed, after, through, DividendClass::is_regular);
     let all = of_dividends(computed, after, through, DividendClass::in_ttm_total);
-    let sum = |what: &str, counts: fn(DividendClass) -> bool| {
+    let sum = |what: &'static str, counts: fn(DividendClass) -> bool| {
         let payments = computed.inputs.payments().iter();
         let counted = payments.filter(|p| after < p.ex_date && p.ex_date <= through && counts(p.class));
         let regular = counts(DividendClass::Regular) && !counts(DividendClass::Special);
         let part = |p: &Payment<'_>| if regular { computed.inputs.regular_part(p) } else { p.adjusted };
-        let terms: Vec<String> =
-            counted.map(|p| format!("{} ({})", number(Some(part(p))), p.ex_date)).collect();
-        let terms = if terms.is_empty() { "0".to_owned() } else { terms.join(" + ") };
-        format!("sum of {what} amounts with ex-date in ({after}, {through}], adjusted for splits: {terms}")
+        let terms = counted.map(|p| (p.ex_date, format!("{} ({})", number(Some(part(p))), p.ex_date)));
+        let terms: Vec<_> = terms.collect();
+        let none = if terms.is_empty() { "0" } else { "" };
+        dated_text![
+            "sum of ",
+            what,
+            " amounts with ex-date in ",
+            span(after, through),
+            ", adjusted for splits: ",
+            Terms::days(" + ", terms),
+            none
+        ]
     };
-    let count = format!("number of regular ex-dates in ({after}, {through}]");
+    let count = dated_text!["number of regular ex-dates in ", span(after, through)];
     let listed = computed.inputs.security().and_then(|security| security.ipo_date);
     let first = computed.inputs.rates.first().map(|rate| rate.ex_date);
-    let reach = if computed.flags.has(Flag::TtmIncomplete) { "do not reach" } else { "reach" };
-    let complete = format!(
-        "the data {reach} back to {after}: listed {}, first regular ex-date {}",
-        date(listed),
-        date(first)
-    );
+    let reach = if computed.flags.has(Flag::TtmIncomplete) { " do not reach" } else { " reach" };
+    let complete = dated_text![
+        "the data",
+        reach,
+        " back to ",
+        after,
+        ": listed ",
+        listed,
+        ", first regular ex-date ",
+        first
+    ];
     vec![
         entry("dps_ttm", "R7", Amount, sum("regular", DividendClass::is_regular), regular.clone()),
         entry("dps_ttm_total", "R7", Amount, sum("regular and special", DividendClass::in_ttm_total), all),
@@ -47,27 +62,35 @@ fn trailing(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     ]
 }
 
+/// Interval that excludes its first day and includes its last.
+fn span(after: NaiveDate, through: NaiveDate) -> DatedText {
+    dated_text!["(", after, ", ", through, "]"]
+}
+
 fn forward(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let per_year = computed.inputs.payments_per_year();
     let latest = newest(computed, 2);
     let completeness = &computed.inputs.completeness;
     let unknown = match (completeness.carries_dividends, completeness.missing.first()) {
-        _ if computed.income.status != DividendState::Unknown => String::new(),
-        (_, Some(step)) => format!(
-            "; adjusted closes of {} step by {} up to {} without a payment",
-            step.observation.source,
-            step.factor.round_dp(6).normalize(),
-            step.ex_date
-        ),
-        (false, None) => "; no source that covers it carries dividends".to_owned(),
-        (true, None) => String::new(),
+        _ if computed.income.status != DividendState::Unknown => DatedText::default(),
+        (_, Some(step)) => {
+            let factor = step.factor.round_dp(6).normalize();
+            let last = Terms::of_day(step.ex_date, format!("by {factor} up to {}", step.ex_date));
+            let source = undated(&step.observation.source);
+            dated_text!["; adjusted closes of ", source, " step ", last, " without a payment"]
+        }
+        (false, None) => "; no source that covers it carries dividends".into(),
+        (true, None) => DatedText::default(),
     };
-    let status = format!(
-        "{}: last regular ex-date {}, {} payments a year{unknown}",
-        computed.income.status,
-        date(computed.inputs.ex_dates.last().copied()),
-        per_year.map_or_else(|| "unknown".to_owned(), |n| n.to_string())
-    );
+    let status = dated_text![
+        computed.income.status.as_str(),
+        ": last regular ex-date ",
+        computed.inputs.ex_dates.last().copied(),
+        ", ",
+        per_year.map_or_else(|| undated("unknown"), undated),
+        " payments a year",
+        unknown
+    ];
     let basis = match computed.income.forward.basis {
         ForwardBasis::Declared => "declared: the ex-date of the latest amount is ahead",
         ForwardBasis::LastTimesFrequency => {
@@ -83,53 +106,56 @@ fn forward(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     ]
 }
 
-fn indicated(computed: &ComputedMetrics<'_>) -> String {
+fn indicated(computed: &ComputedMetrics<'_>) -> DatedText {
     let (forward, rates) = (&computed.income.forward, &computed.inputs.rates);
     let rules = &computed.inputs.rules.forward;
     let last = rates.iter().rev().nth(usize::from(forward.latest_unusual));
     match (forward.amount, last, computed.inputs.payments_per_year()) {
         (None, _, _) => {
-            "null: a fund, a delisted security or an irregular payer has no forward dividend".to_owned()
+            "null: a fund, a delisted security or an irregular payer has no forward dividend".into()
         }
         (Some(value), Some(last), Some(n)) if !value.is_zero() => {
-            let amount = number(Some(last.amount));
-            if arithmetic::remove_division_error(last.amount.saturating_mul(n.into())) == value {
-                let which = if forward.latest_unusual {
-                    format!(
-                        "previous regular amount, because the latest is unconfirmed and at least {} times the median before it:",
-                        rules.unusual_factor
-                    )
-                } else {
-                    "latest regular amount declared".to_owned()
-                };
-                format!("{which} {amount} ({}) x {n} payments a year", last.ex_date)
-            } else {
-                format!(
-                    "latest {amount} ({}) + the amount before it, because interim and final dividends differ by more than {} %",
-                    last.ex_date, rules.unequal_halves
-                )
+            let amount = format!("{} ({})", number(Some(last.amount)), last.ex_date);
+            let amount = Terms::of_day(last.ex_date, amount);
+            if arithmetic::remove_division_error(last.amount.saturating_mul(n.into())) != value {
+                return dated_text![
+                    "latest ",
+                    amount,
+                    " + the amount before it, because interim and final dividends differ by more than ",
+                    undated(rules.unequal_halves),
+                    " %"
+                ];
             }
+            let which = if forward.latest_unusual {
+                dated_text![
+                    "previous regular amount, because the latest is unconfirmed and at least ",
+                    undated(rules.unusual_factor),
+                    " times the median before it: "
+                ]
+            } else {
+                "latest regular amount declared ".into()
+            };
+            dated_text![which, amount, " x ", undated(n), " payments a year"]
         }
-        (Some(_), _, _) => format!("the payer is {}, so the forward dividend", computed.income.status),
+        (Some(_), _, _) => {
+            dated_text!["the payer is ", computed.income.status.as_str(), ", so the forward dividend"]
+        }
     }
 }
 
-fn next(computed: &ComputedMetrics<'_>) -> String {
+fn next(computed: &ComputedMetrics<'_>) -> DatedText {
     match (computed.upcoming.declared, computed.upcoming.projections.first()) {
-        (Some(index), _) => {
-            format!(
-                "earliest declared ex-date from {} on: {}",
-                computed.inputs.as_of,
-                computed.inputs.payments()[index].ex_date
-            )
-        }
-        (None, _) if computed.flags.has(Flag::Overdue) => {
-            "the expected ex-date has passed: overdue".to_owned()
-        }
+        (Some(index), _) => dated_text![
+            "earliest declared ex-date from ",
+            computed.inputs.as_of,
+            " on: ",
+            computed.inputs.payments()[index].ex_date
+        ],
+        (None, _) if computed.flags.has(Flag::Overdue) => "the expected ex-date has passed: overdue".into(),
         (None, Some(expected)) => {
-            format!("same slot of last year + 12 months, rolled forward to a session: {}", expected.ex_date)
+            dated_text!["same slot of last year + 12 months, rolled forward to a session: ", expected.ex_date]
         }
-        (None, None) => "nothing declared and nothing to expect".to_owned(),
+        (None, None) => "nothing declared and nothing to expect".into(),
     }
 }
 
@@ -162,14 +188,14 @@ fn yields(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     for (metric, what) in [("yield_5y_avg", "mean"), ("yield_5y_high", "highest"), ("yield_5y_low", "lowest")]
     {
         let formula = match income.yield_range {
-            Some(range) => {
-                format!(
-                    "{what} trailing yield at {} month ends, each from the 12 months before it",
-                    range.month_ends
-                )
-            }
+            Some(range) => dated_text![
+                what,
+                " trailing yield at ",
+                undated(range.month_ends),
+                " month ends, each from the 12 months before it"
+            ],
             None if income.mismatch || income.status == DividendState::Unknown => headline(computed),
-            None => "null: fewer than 12 month ends have a close and 12 months of dividends".to_owned(),
+            None => "null: fewer than 12 month ends have a close and 12 months of dividends".into(),
         };
         entries.push(entry(metric, "R7", Percent, formula, five_years.clone()));
     }
@@ -177,46 +203,43 @@ fn yields(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
 }
 
 /// Text for the price in a formula: the session of the latest close, and the raw close if later splits changed it.
-fn price_text(computed: &ComputedMetrics<'_>) -> String {
-    let Some(price) = computed.inputs.price else { return "null: no close is known".to_owned() };
+fn price_text(computed: &ComputedMetrics<'_>) -> DatedText {
+    let Some(price) = computed.inputs.price else { return "null: no close is known".into() };
     let raw = computed.inputs.series().close(price.index);
     if raw == price.close {
-        return format!("raw close of {}", price.date);
+        return dated_text!["raw close of ", price.date];
     }
-    format!(
-        "raw close {} of {}, adjusted for the splits up to {}",
-        number(Some(raw)),
-        price.date,
-        computed.inputs.as_of
-    )
+    let close = Terms::of_day(price.date, format!("{} of {}", number(Some(raw)), price.date));
+    dated_text!["raw close ", close, ", adjusted for the splits up to ", computed.inputs.as_of]
 }
 
 /// Formula of a dividend yield as text: `amount` / latest close x 100. `dividend` is the name of the amount in the
 /// text, for example `forward dividend`.
-fn over_price(computed: &ComputedMetrics<'_>, dividend: &str, amount: Option<Decimal>) -> String {
+fn over_price(computed: &ComputedMetrics<'_>, dividend: &'static str, amount: Option<Decimal>) -> DatedText {
     if computed.income.mismatch {
         let (paid, priced) = (&computed.inputs.dividend_currency, &computed.inputs.currency);
-        return format!("null: dividends in {paid}, prices in {priced}");
+        return dated_text!["null: dividends in ", undated(paid), ", prices in ", undated(priced)];
     }
     match (amount, computed.inputs.price) {
-        (None, _) => format!("null: no {dividend}"),
-        (Some(_), None) => "null: no close is known".to_owned(),
+        (None, _) => dated_text!["null: no ", dividend],
+        (Some(_), None) => "null: no close is known".into(),
         (Some(amount), Some(price)) => {
-            let (amount, close) = (number(Some(amount)), number(Some(price.close)));
-            format!("{dividend} {amount} / close {close} of {} x 100", price.date)
+            let close = format!("close {} of {}", number(Some(price.close)), price.date);
+            let close = Terms::of_day(price.date, close);
+            dated_text![dividend, " ", number(Some(amount)), " / ", close, " x 100"]
         }
     }
 }
 
 /// Formula of the headline yield, as text.
-fn headline(computed: &ComputedMetrics<'_>) -> String {
+fn headline(computed: &ComputedMetrics<'_>) -> DatedText {
     let income = &computed.income;
     match (income.status, income.forward.amount) {
-        (DividendState::Unknown, _) => "null: the dividends are unknown".to_owned(),
+        (DividendState::Unknown, _) => "null: the dividends are unknown".into(),
         (DividendState::Active, Some(_)) => over_price(computed, "forward dividend", income.forward.amount),
         (DividendState::Active, None) => over_price(computed, "dividends of 12 months", income.dps_ttm),
         (status, _) => match income.dividend_yield {
-            Some(_) => format!("the payer is {status}, so the yield"),
+            Some(_) => dated_text!["the payer is ", status.as_str(), ", so the yield"],
             None => over_price(computed, "dividends of 12 months", income.dps_ttm),
         },
     }
@@ -224,15 +247,23 @@ fn headline(computed: &ComputedMetrics<'_>) -> String {
 
 fn rhythm(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let looked_at = computed.inputs.rules.frequency.newest_ex_dates;
-    let mut newest_dates: Vec<String> =
-        computed.inputs.ex_dates.iter().rev().zip(0..looked_at).map(|(date, _)| date.to_string()).collect();
+    let mut newest_dates: Vec<(NaiveDate, String)> = computed
+        .inputs
+        .ex_dates
+        .iter()
+        .rev()
+        .zip(0..looked_at)
+        .map(|(date, _)| (*date, date.to_string()))
+        .collect();
     newest_dates.reverse();
     let source = computed.inputs.rhythm.source.map_or("nothing", |source| source.as_str());
-    let formula = format!(
-        "{} ({source}); newest regular ex-dates {}",
-        computed.inputs.rhythm.frequency,
-        newest_dates.join(", ")
-    );
+    let formula = dated_text![
+        computed.inputs.rhythm.frequency.as_str(),
+        " (",
+        source,
+        "); newest regular ex-dates ",
+        Terms::days(", ", newest_dates)
+    ];
     let observations = newest(computed, looked_at);
     vec![
         entry("frequency", "R5", Unrounded, formula.clone(), observations.clone()),

@@ -283,7 +283,7 @@ fn duplicates_of_a_payment_are_named() {
                 rules: &Rules::DEFAULT,
             },
         );
-        explained.unused[0].reason.clone()
+        explained.unused[0].reason.to_string()
     };
     let by = told(&["a x 0 +1 2024-03-07 0.5", "a x 3 +2 2024-03-07 0.6"]);
     assert!(by.ends_with(": id x, revision 3, line 2, observed 1970-01-01T00:00:02+00:00"), "{by}");

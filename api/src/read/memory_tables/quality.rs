@@ -1,0 +1,91 @@
+//! Counts that describe the quality of the data: coverage, feeds, quarantined rows and flags.
+
+use chrono::NaiveDate;
+use store::{FromRow, sql_row};
+
+use crate::read::{QueryError, ServedGeneration, lookup};
+
+const COVERAGE: &str = include_str!("../../../queries/quality/coverage.sql");
+const FEEDS: &str = include_str!("../../../queries/quality/feeds.sql");
+const HELD_ROWS: &str = include_str!("../../../queries/quality/held_rows.sql");
+const FLAGS: &str = include_str!("../../../queries/quality/flags.sql");
+
+/// Counts of all securities at one data version.
+#[derive(Debug)]
+pub(crate) struct QualityTables {
+    pub(crate) coverage: CoverageCounts,
+    /// Feeds with dividends, most records first.
+    pub(crate) feeds: Vec<FeedCount>,
+    /// Quarantined rows by feed, kind and reason, most rows first.
+    pub(crate) held_rows: Vec<HeldRowCount>,
+    /// Flags, most securities first.
+    pub(crate) flags: Vec<FlagCount>,
+}
+
+sql_row! {
+    /// Numbers of securities by the data that they have.
+    #[derive(Debug)]
+    pub(crate) struct CoverageCounts {
+        pub(crate) active: i64,
+        pub(crate) priced: i64,
+        pub(crate) stale: i64,
+        pub(crate) payers: i64,
+        pub(crate) unknown_dividends: i64,
+        pub(crate) yielding: i64,
+        pub(crate) delisted: i64,
+    }
+}
+
+sql_row! {
+    /// Dividend records of a feed.
+    #[derive(Debug)]
+    pub(crate) struct FeedCount {
+        pub(crate) source: String,
+        pub(crate) rows: i64,
+        pub(crate) securities: i64,
+        /// Newest ex-date that is not estimated.
+        pub(crate) newest: NaiveDate,
+    }
+}
+
+sql_row! {
+    /// Quarantined rows with the same feed, kind and reason.
+    #[derive(Debug)]
+    pub(crate) struct HeldRowCount {
+        pub(crate) source: String,
+        pub(crate) kind: String,
+        pub(crate) reason: String,
+        pub(crate) rows: i64,
+        pub(crate) securities: i64,
+        /// Symbol of one of the securities.
+        pub(crate) example: String,
+    }
+}
+
+sql_row! {
+    /// Securities with a flag.
+    #[derive(Debug)]
+    pub(crate) struct FlagCount {
+        pub(crate) flag: String,
+        pub(crate) securities: i64,
+        /// Symbol of one of the securities.
+        pub(crate) example: String,
+    }
+}
+
+impl QualityTables {
+    pub(super) async fn load(generation: &ServedGeneration) -> Result<Self, QueryError> {
+        let coverage = lookup::run_query(generation, COVERAGE, &[]).await?;
+        Ok(Self {
+            coverage: CoverageCounts::from_row(lookup::first_row(generation, &coverage)?)?,
+            feeds: read(generation, FEEDS).await?,
+            held_rows: read(generation, HELD_ROWS).await?,
+            flags: read(generation, FLAGS).await?,
+        })
+    }
+}
+
+async fn read<T: FromRow>(generation: &ServedGeneration, statement: &str) -> Result<Vec<T>, QueryError> {
+    let rows = lookup::run_query(generation, statement, &[]).await?;
+    Ok(rows.iter().map(T::from_row).collect::<Result<_, _>>()?)
+}
