@@ -1,7 +1,7 @@
 //! `ingest watch`: loads the files that arrive in a folder.
 //!
 //! Invariant: a file is moved only after it was loaded or refused. A file that is loaded again after a kill publishes
-//! no row twice.
+//! no row twice. A file that changes after it was moved is moved back and loaded again.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -17,9 +17,11 @@ use crate::load::{LoadArgs, load, parse_source_name};
 use crate::metrics::IngestMetrics;
 use crate::normalize::parse_duration;
 
+mod moved_files;
 mod pending_files;
 mod watched_folder;
 
+use moved_files::MovedFiles;
 use pending_files::{EntryState, PendingFiles};
 pub use watched_folder::WatchError;
 use watched_folder::{DONE, REFUSED, WatchedFolder};
@@ -36,6 +38,8 @@ const WITHHELD_REPORT: &str = "the report is withheld: the file has several name
 /// file that contains the reason. Files whose names begin with a dot are ignored, so a sender can write a file under
 /// such a name and rename the complete file. Only one process can watch a folder. While the log is unreachable, the
 /// files stay in the folder.
+///
+/// If the sender writes to a file after it was moved, within a day, the file is moved back and loaded again.
 ///
 /// Links are refused and never followed. A file that cannot be moved stays in the folder, with a warning, and is
 /// processed again after a minute. A file name that would be too long with the ending `.reason.txt` is shortened.
@@ -77,7 +81,7 @@ pub async fn watch_folder(
     shutdown: &Shutdown,
     metrics: &IngestMetrics,
 ) -> Result<usize, WatchError> {
-    let watch = Watch {
+    let mut watch = Watch {
         args,
         // `any.csv` is a placeholder. Each load replaces it by the path of the arrived file.
         load_args: LoadArgs::parse_options("any.csv", &args.source, args.options.iter())?,
@@ -93,6 +97,7 @@ pub async fn watch_folder(
             return Err(WatchError::Gone { folder: args.folder.clone() });
         }
         let mut pause = args.every;
+        watch.folder.move_changed_files_back(MovedFiles::find_changed);
         // Polling also works on network file systems.
         for name in pending.poll(&watch.folder.folder, args.settle).map_err(unusable)? {
             match watch.process_file(&name, pending.state(&name)).await {
@@ -111,6 +116,7 @@ pub async fn watch_folder(
         }
         if args.once
             && let Some(left) = pending.only_postponed()
+            && watch.folder.move_changed_files_back(MovedFiles::find_all_changed) == 0
         {
             tracing::info!(processed, left, "the folder has no more files");
             return Ok(left);
@@ -143,7 +149,7 @@ struct Watch<'a> {
 
 impl Watch<'_> {
     /// Loads a file and moves it to a subfolder. `settled` is the state of the file at the last poll.
-    async fn process_file(&self, name: &OsStr, settled: Option<EntryState>) -> FileResult {
+    async fn process_file(&mut self, name: &OsStr, settled: Option<EntryState>) -> FileResult {
         let mut load_args = self.load_args.clone();
         load_args.paths = vec![self.args.folder.join(name)];
         load_args.folder = Some(self.folder.folder.clone());
@@ -186,7 +192,7 @@ impl Watch<'_> {
             self.metrics.count_refused_file();
             tracing::warn!(file = ?name, reason, "file refused");
         }
-        match self.folder.move_file(name, subfolder, report.as_deref()) {
+        match self.folder.move_file(name, subfolder, report.as_deref(), now) {
             Ok(()) => FileResult::Moved,
             Err(error) => {
                 tracing::warn!(file = ?name, %error, "cannot move a processed file: it stays in the folder");
