@@ -75,7 +75,7 @@ async fn a_derivation_that_takes_longer_than_the_lease_keeps_it() -> Result<()> 
     // The derivation waits for the locked table, in a transaction that has locked the fact set.
     let mut client = app.servers().postgres.connect(app.database()).await?;
     let locked = client.transaction().await?;
-    locked.batch_execute("lock table read_g1.quotes in access exclusive mode").await?;
+    locked.batch_execute("lock table read_g1.quotes in exclusive mode").await?;
     app.feed("prices-2.csv", prices("AAA", 5..=6)).load().await?;
     eventually(PATIENCE, async || {
         let expired = "select lease_until < clock_timestamp() - interval '2 s' from control.fact_sets \
@@ -95,10 +95,17 @@ async fn a_derivation_that_takes_longer_than_the_lease_keeps_it() -> Result<()> 
     assert_eq!(app.sql_value::<i64>(&waiting("set holder")).await?, 0);
     let renewals: i64 = app.sql_value(&waiting("set lease_until")).await?;
     assert!(renewals <= 1, "{renewals} renewals wait");
+    // The status names the derivation, although the lease is not valid now.
+    let status = app.projector(&["status"]).await?.success()?;
+    let busy = format!("projector    {}, busy since 20", before.1);
+    assert!(status.stdout.contains(&busy), "{}", status.stdout);
+    assert!(!status.stdout.contains("without the lease"), "{}", status.stdout);
     locked.rollback().await?;
     closes_at(&app, "AAA", "6.5", PATIENCE).await?;
     let after: (i64, String) = (app.sql_value(epoch).await?, holder(&app).await?);
     assert_eq!(after, before);
+    let status = app.projector(&["status"]).await?.success()?;
+    assert!(status.stdout.contains(&format!("projector    {}\n", before.1)), "{}", status.stdout);
     Ok(())
 }
 

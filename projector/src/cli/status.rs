@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use async_nats::jetstream::stream::Info;
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
 use event_log::replica::{LaggingReplica, find_lagging_replicas};
 use event_log::sequence::Sequence;
 use event_log::stream::{StreamError, StreamSettings};
@@ -19,6 +19,7 @@ use crate::report;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 
 const STATUS: &str = include_str!("../../queries/status.sql");
+const BUSY: &str = include_str!("../../queries/status_busy.sql");
 
 /// Maximum wait for an answer from Postgres, and for an answer from NATS.
 const PART_TIMEOUT: Duration = Duration::from_secs(10);
@@ -45,9 +46,13 @@ struct FactsStatus {
     fact_set: String,
     checkpoint: Sequence,
     holder: Option<String>,
-    /// `true` if the lease of the projector that `holder` names is still valid. If the lease is no longer valid, this
-    /// projector is retrying after an error, or was killed.
+    /// `true` if the lease of the projector that `holder` names is still valid. If the lease is no longer valid and
+    /// `busy_since` is absent, this projector is retrying after an error, or was killed.
     leased: bool,
+    /// Start of the transaction that the projector is executing; absent between two transactions. A transaction that
+    /// derives many securities may take longer than the lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    busy_since: Option<DateTime<Utc>>,
     halted: Option<String>,
     dead_letters: i64,
     /// Size of the facts on disk including indexes, in bytes.
@@ -103,14 +108,16 @@ async fn limit_wait<T>(server: &str, loading: impl Future<Output = anyhow::Resul
 async fn load_facts_status(database: &DatabaseArgs) -> anyhow::Result<FactsStatus> {
     let client = db::connect(&database.projector_config(LIVE_FACTS)?).await?;
     let row = client.query_one(STATUS, &[]).await?;
+    let fact_set: String = row.try_get("name")?;
     let mut status = FactsStatus {
-        fact_set: row.try_get("name")?,
+        busy_since: client.query_one(BUSY, &[&fact_set]).await?.try_get("busy_since")?,
+        facts_bytes: load_schema_bytes(&client, &fact_set).await?,
+        fact_set,
         checkpoint: row.try_get("checkpoint")?,
         holder: row.try_get("holder")?,
         leased: row.try_get("leased")?,
         halted: row.try_get("halted")?,
         dead_letters: row.try_get("dead_letters")?,
-        facts_bytes: load_schema_bytes(&client, row.try_get("name")?).await?,
         active_generation: row.try_get("active")?,
         generations: Vec::new(),
     };
@@ -159,6 +166,9 @@ fn print_facts(status: &FactsStatus, lag_events: Option<u64>) {
     let facts = size(status.facts_bytes);
     outln!("facts        applied to sequence {}, lag {lag}, {facts} on disk", status.checkpoint);
     match &status.holder {
+        Some(holder) if let Some(since) = status.busy_since => {
+            outln!("projector    {holder}, busy since {}", since.format("%Y-%m-%d %H:%M:%S UTC"))
+        }
         Some(holder) if status.leased => outln!("projector    {holder}"),
         Some(holder) => outln!("projector    {holder}, without the lease: it retries, or was killed"),
         None => outln!("projector    none running"),
