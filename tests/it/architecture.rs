@@ -69,6 +69,43 @@ fn a_source_folder_has_at_most_twenty_entries() {
     }
 }
 
+/// Files below a folder whose names end with `.rs`.
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false if path.extension().is_some_and(|ending| ending == "rs") => files.push(path),
+                false => {}
+            }
+        }
+    }
+    files
+}
+
+/// A file without a declaration is not compiled, so its tests do not run.
+#[test]
+fn every_file_is_declared_as_a_module() {
+    let tests = ["it", "harness"].map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join(name));
+    for folder in CRATES.map(sources).into_iter().chain(tests) {
+        let files = rust_files(&folder);
+        let texts: Vec<String> = files.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+        for path in &files {
+            let name = match path.file_stem().unwrap().to_str().unwrap() {
+                "mod" => path.parent().unwrap().file_name().unwrap().to_str().unwrap(),
+                "lib" | "main" => continue,
+                name => name,
+            };
+            let is_program = path.parent().unwrap().ends_with("bin");
+            let declaration = format!("mod {name};");
+            let is_declared = is_program || texts.iter().any(|text| text.contains(&declaration));
+            assert!(is_declared, "{}: no file has `{declaration}`", path.display());
+        }
+    }
+}
+
 /// Maps each top-level folder of a crate to the other folders that it uses. `files` maps each file to the files that it
 /// uses. The file `a.rs` counts as part of the folder `a`.
 fn folder_uses(files: &BTreeMap<String, Vec<String>>) -> BTreeMap<String, Vec<String>> {

@@ -75,6 +75,7 @@ mod replica;
 mod reproduced_answers;
 mod roles;
 mod rolling_restart;
+mod row_review;
 mod rule_changes;
 mod secrets;
 mod servers;

@@ -12,6 +12,7 @@ use market::day::{date_of, day_number};
 use market::event::{
     Action, Dividend, Etf, EventRow, Fundamentals, Holding, Kind, MarketSession, Reject, Security, Split,
 };
+use market::metrics::currency::Currency;
 use market::metrics::merge::latest_session_date;
 use market::sibling_payments::SiblingDetector;
 use market::symbol::Symbol;
@@ -180,8 +181,15 @@ impl RowAccumulator {
         RowProvenance { line, id: None, revision: 0, action: Action::Put, observed_at, security_ref: None }
     }
 
-    /// Adds a security. In all `add_` functions, `bytes` is the length of the row's source text.
-    pub(crate) fn add_security(&mut self, row: EventRow<Security>, bytes: usize) {
+    /// Adds a security. A security without a currency gets US dollars. In all `add_` functions, `bytes` is the length of
+    /// the row's source text.
+    pub(crate) fn add_security(&mut self, mut row: EventRow<Security>, bytes: usize) {
+        if row.record.currency.is_empty() {
+            row.record.currency = Currency::dollar().code;
+            if row.action == Action::Put {
+                self.stats.securities_without_currency.add(&row.record.symbol);
+            }
+        }
         self.stats.currencies.add_row(&row);
         self.add_checked_security(row, bytes);
     }

@@ -11,6 +11,7 @@ use crate::batch::coverage::{DateSpan, EarlierCoverage, SymbolSummary};
 use crate::batch::load_stats::LoadStats;
 use crate::batch::retractions::UnmatchedRetractions;
 use crate::batch::row_review::RowReview;
+use crate::batch::security_currencies::AssumedDollars;
 use crate::load::effect::LoadEffect;
 use crate::load::file_report::{FileReport, FileStatus};
 
@@ -68,6 +69,13 @@ pub struct LoadSummary {
     /// Number of dividends without a currency, by assumed currency or minor unit (`GBX`).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub assumed_units: BTreeMap<String, u64>,
+    /// Symbols of the prices whose currency no security record names, neither in the log nor in this load. The service
+    /// takes these prices as US dollars. Absent without such symbols, or if the log was not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assumed_price_currencies: Option<AssumedDollars>,
+    /// Security rows without a currency. The service takes their prices as US dollars. Absent without such rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assumed_security_currencies: Option<AssumedDollars>,
     /// Review of the accepted rows by the domain rules: rows that would be quarantined, and doubtful rows. The review
     /// uses only the files of this load.
     pub review: RowReview,
@@ -279,6 +287,17 @@ impl Display for LoadSummary {
                 counted(self.assumed_currencies, "dividend"),
                 units.join(", ")
             )?;
+        }
+        if let Some(assumed) = &self.assumed_price_currencies {
+            writeln!(
+                text,
+                "currency assumed for the prices of {} without a security record: USD ({assumed}); a securities file names another",
+                counted(assumed.count, "symbol")
+            )?;
+        }
+        if let Some(assumed) = &self.assumed_security_currencies {
+            let rows = counted(assumed.count, "security row");
+            writeln!(text, "currency assumed for {rows} without one: USD ({assumed})")?;
         }
         self.review.fmt(text)?;
         match (loaded < files, self.rejects_total) {

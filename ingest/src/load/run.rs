@@ -27,7 +27,7 @@ use crate::load::producer::{Producer, ProducerEvent};
 use crate::load::progress::LoadProgress;
 use crate::load::publication::Publication;
 use crate::load::report::LoadSummary;
-use crate::load::row_checks::check_rows;
+use crate::load::row_checks::{check_rows, needs_security_records};
 use crate::log::reader::{EarlierRuns, Log, StoredBatches, find_earlier_runs};
 use crate::log::run_status::RunStatus;
 use crate::rejects::OpenRejects;
@@ -103,7 +103,7 @@ impl<'a> LoadRun<'a> {
         let LoadedInputs { total, holdings, .. } =
             self.read_inputs(self.producer.observed_at, summary, count).await?;
         summary.frames = batches + holdings.into_record_batches().len() as u64;
-        let needs_log = !total.retractions.is_empty() || !total.missing_currencies.is_empty();
+        let needs_log = !total.retractions.is_empty() || needs_security_records(&total);
         let log = match &before {
             Some(_) if needs_log => Log::open_existing(settings).await.ok(),
             _ => None,
