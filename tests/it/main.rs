@@ -15,6 +15,7 @@ mod asvs;
 mod attacks;
 mod audit;
 mod backup;
+mod bounded_messages;
 mod browser;
 mod change_feed;
 mod change_stream;

@@ -28,6 +28,10 @@ use crate::price::price_batch::{PriceBatch, RareFields, ScaledPriceRow, SymbolId
 /// Maximum length of the text of a rejected row, in bytes. Longer texts are truncated.
 const REJECT_BYTES: usize = 4096;
 
+/// Maximum length of a table header that rejects contain, in bytes. Rejects of tables with a longer header have no
+/// header, and their export has the text of the row.
+const HEADER_BYTES: usize = 4096;
+
 /// Accumulated rows of one file, to be encoded as one or more record batches.
 pub(crate) enum RowChunk {
     Prices(PriceBatch, Vec<Symbol>),
@@ -57,7 +61,7 @@ impl RowProvenance {
 /// Accumulator for the rows of one file.
 pub(crate) struct RowAccumulator {
     label: String,
-    /// Header of the table; `None` if the file is not a table.
+    /// Header of the table; `None` if the file is not a table, or if the header is longer than [`HEADER_BYTES`].
     columns: Option<String>,
     observed_at: DateTime<Utc>,
     today: NaiveDate,
@@ -156,7 +160,7 @@ impl RowAccumulator {
 
     /// Sets the header of the file's table. Each rejected row is stored with this header.
     pub(crate) fn set_table_header(&mut self, header: &str) {
-        self.columns = Some(header.to_owned());
+        self.columns = (header.len() <= HEADER_BYTES).then(|| header.to_owned());
     }
 
     /// Sets the time zone of the exchange, for files that give each date as a UTC time. Each of these times is midnight

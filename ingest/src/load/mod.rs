@@ -22,6 +22,7 @@ use crate::source::standard_input::StandardInput;
 pub(crate) mod args;
 pub(crate) mod effect;
 pub mod error;
+pub mod file_list;
 pub mod file_report;
 pub(crate) mod input;
 pub(crate) mod producer;

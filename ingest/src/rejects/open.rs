@@ -49,6 +49,9 @@ fn parse_id_at(text: &[u8]) -> Option<String> {
     (run.len() == RUN_DIGITS && digits(run) && digits(hash)).then(|| id.to_owned())
 }
 
+/// Maximum number of rejects of an interrupted run that one load can correct. The manifest of such a run has no count.
+const INTERRUPTED_REJECTS: u64 = 1000;
+
 /// Index of rejects and their corrections, built from manifests.
 #[derive(Debug, Default)]
 pub(crate) struct OpenRejects {
@@ -57,6 +60,8 @@ pub(crate) struct OpenRejects {
     refused: BTreeMap<String, (String, u64)>,
     /// Ids of the corrected rejects. The key is the id of the run that rejected the rows.
     mended: BTreeMap<String, BTreeSet<String>>,
+    /// Maximum number of rejects of each run, also of undone runs.
+    limits: BTreeMap<String, u64>,
     status: RunStatus,
 }
 
@@ -66,7 +71,17 @@ impl OpenRejects {
         manifests: impl DoubleEndedIterator<Item = &'a RunManifest> + Clone,
     ) -> Self {
         let mut open = Self { status: RunStatus::from_manifests(manifests.clone()), ..Self::default() };
-        manifests.filter(|run| run.state == RunState::Completed).for_each(|run| open.add_run(run));
+        for run in manifests {
+            match run.state {
+                RunState::Completed => {
+                    open.limits.insert(run.run.clone(), run.rejects);
+                    open.add_run(run);
+                }
+                RunState::Started => {
+                    open.limits.entry(run.run.clone()).or_insert(INTERRUPTED_REJECTS);
+                }
+            }
+        }
         open
     }
 
@@ -80,6 +95,24 @@ impl OpenRejects {
             let refused_by = id.get(ID_PREFIX.len()..ID_PREFIX.len() + RUN_DIGITS).unwrap_or_default();
             self.mended.entry(refused_by.to_owned()).or_default().insert(id.clone());
         }
+    }
+
+    /// Ids that can belong to rejects of the log. A file can contain any number of invented ids, but a run has no more
+    /// rejects than its manifest counts.
+    pub(crate) fn keep_known(&self, ids: BTreeSet<String>) -> Vec<String> {
+        let (mut known, mut run, mut left) = (Vec::new(), String::new(), 0);
+        for id in ids {
+            let of_run = &id[ID_PREFIX.len()..ID_PREFIX.len() + RUN_DIGITS];
+            if of_run != run {
+                of_run.clone_into(&mut run);
+                left = self.limits.get(of_run).copied().unwrap_or_default();
+            }
+            if left > 0 {
+                left -= 1;
+                known.push(id);
+            }
+        }
+        known
     }
 
     /// True if a reject of a run is open.
@@ -133,5 +166,16 @@ mod tests {
         assert_eq!((open.count_open("eod"), open.count_open("other")), (1, 0));
         log.push(RunManifest { format: "undo".to_owned(), files: vec![b.clone()], ..run(&u, 0, &[]) });
         assert_eq!(OpenRejects::from_manifests(log.iter()).count_open("eod"), 2);
+    }
+
+    #[test]
+    fn invented_ids_do_not_fill_a_manifest() {
+        let [known, unknown] = ["a", "b"].map(|digit| digit.repeat(RUN_DIGITS));
+        let ids = |run: &str| (2..9).map(|line| reject_id(run, &reject(line))).collect::<Vec<_>>();
+        let open = OpenRejects::from_manifests([run(&known, 7, &[])].iter());
+        let all: BTreeSet<String> = ids(&known).into_iter().chain(ids(&unknown)).collect();
+        assert_eq!(BTreeSet::from_iter(open.keep_known(all.clone())), BTreeSet::from_iter(ids(&known)));
+        let fewer = OpenRejects::from_manifests([run(&known, 3, &[])].iter());
+        assert_eq!(fewer.keep_known(all).len(), 3);
     }
 }

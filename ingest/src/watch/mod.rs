@@ -162,8 +162,7 @@ impl Watch<'_> {
         let (subfolder, mut report) = match loaded {
             Ok(summary) if summary.exit_code() == 2 => {
                 // The log message already names the file, so only the reasons are added.
-                let causes = summary.refused().filter_map(|file| file.reason.clone());
-                reason = causes.collect::<Vec<_>>().join("; ");
+                reason = summary.files.describe_refusals();
                 if reason.is_empty() {
                     reason = format!("all {} rows were rejected", summary.rejects_total);
                 }
