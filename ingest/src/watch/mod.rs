@@ -107,8 +107,10 @@ pub async fn watch_folder(
                 }
                 FileResult::Changed => pending.restart(&name),
                 FileResult::NotMoved => pending.postpone(&name),
-                FileResult::LogUnreachable => {
-                    metrics.set_log_unreachable();
+                FileResult::LogUnavailable(error) => {
+                    if let Some(error) = error {
+                        metrics.set_log_failure(error.to_string());
+                    }
                     pause = RECONNECT_PAUSE;
                     break;
                 }
@@ -134,8 +136,9 @@ enum FileResult {
     Changed,
     /// The file could not be moved, and stays in the folder.
     NotMoved,
-    /// The log is unreachable, or a shutdown interrupted the load. The file stays in the folder.
-    LogUnreachable,
+    /// The log is unreachable or stores nothing. The file stays in the folder. Without an error, a shutdown interrupted
+    /// the load.
+    LogUnavailable(Option<LoadError>),
 }
 
 struct Watch<'a> {
@@ -173,10 +176,10 @@ impl Watch<'_> {
                 failpoint!("watch.loaded");
                 (DONE, (summary.exit_code() == 1).then(|| summary.to_string()))
             }
-            Err(LoadError::Interrupted) => return FileResult::LogUnreachable,
+            Err(LoadError::Interrupted) => return FileResult::LogUnavailable(None),
             Err(error @ (LoadError::Log(_) | LoadError::Publish(_))) => {
-                tracing::warn!(%error, "cannot load: the log is unreachable; the files stay in the folder");
-                return FileResult::LogUnreachable;
+                tracing::warn!(%error, "cannot load into the log; the files stay in the folder");
+                return FileResult::LogUnavailable(Some(error));
             }
             Err(error) => {
                 reason = error.to_string();

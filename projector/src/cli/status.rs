@@ -9,6 +9,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use event_log::replica::{LaggingReplica, find_lagging_replicas};
 use event_log::sequence::Sequence;
 use event_log::stream::{StreamError, StreamSettings};
+use event_log::write_failure::{WriteFailure, find_write_failure};
 use serde::Serialize;
 use store::db::{self, error_chain};
 use store::ids::GenerationId;
@@ -36,6 +37,10 @@ struct StatusReport {
     lag_events: Option<u64>,
     /// Replicas of the log's stream that lack messages or are offline; `None` if the log cannot be read.
     lagging_replicas: Option<Vec<LaggingReplica>>,
+    /// Failed write to the log, for example because the disk of NATS is full. Absent if the log has stored a message
+    /// since, or if there was no such failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    write_failure: Option<WriteFailure>,
     /// Error that occurred while the state of the log was read; `None` if the state was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     log_error: Option<String>,
@@ -81,17 +86,22 @@ pub async fn print_status(
 ) -> anyhow::Result<ExitCode> {
     let (facts, log) = tokio::join!(
         limit_wait("Postgres", load_facts_status(database)),
-        limit_wait("NATS", load_stream_info(stream))
+        limit_wait("NATS", load_log_status(stream))
     );
     // Before the first load, the stream does not exist. An absent stream is therefore not an outage.
     let is_absent = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(StreamError::Absent { .. }));
     let is_unreachable = facts.is_err() || log.as_ref().is_err_and(|error| !is_absent(error));
     let applied = facts.as_ref().ok().map(|facts| facts.checkpoint.to_u64());
+    let (log, write_failure) = match log {
+        Ok((log, failure)) => (Ok(log), failure),
+        Err(error) => (Err(error), None),
+    };
     let last = log.as_ref().ok().map(|log| log.state.last_sequence);
     let status = StatusReport {
         log_last_sequence: last,
         lag_events: last.zip(applied).map(|(last, applied)| last.saturating_sub(applied)),
         lagging_replicas: log.as_ref().ok().map(find_lagging_replicas),
+        write_failure,
         log_error: log.as_ref().err().map(|error| error_chain(error.as_ref())),
         postgres_error: facts.as_ref().err().map(|error| error_chain(error.as_ref())),
         facts: facts.ok(),
@@ -138,9 +148,12 @@ async fn load_facts_status(database: &DatabaseArgs) -> anyhow::Result<FactsStatu
     Ok(status)
 }
 
-async fn load_stream_info(settings: &StreamSettings) -> anyhow::Result<Info> {
+/// Loads the state of the log's stream, and the notice of a failed write.
+async fn load_log_status(settings: &StreamSettings) -> anyhow::Result<(Info, Option<WriteFailure>)> {
     let context = settings.connect("projector-status").await?;
-    Ok(settings.open_existing(&context).await?.cached_info().clone())
+    let info = settings.open_existing(&context).await?.cached_info().clone();
+    let failure = find_write_failure(&context, &settings.nats_stream, info.state.last_sequence).await;
+    Ok((info, failure))
 }
 
 fn print_text(status: &StatusReport) {
@@ -148,6 +161,9 @@ fn print_text(status: &StatusReport) {
         outln!("log          unknown: {reason}");
     } else if let Some(last) = status.log_last_sequence {
         outln!("log          ends at sequence {last}");
+    }
+    if let Some(failure) = &status.write_failure {
+        outln!("log          {failure}");
     }
     for replica in status.lagging_replicas.iter().flatten() {
         outln!("log          {replica}");
