@@ -16,7 +16,7 @@ use rustix::fs::{CWD, FileType, Mode, mknodat};
 use serde_json::{Value, json};
 use zip::write::SimpleFileOptions;
 
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_secs(120);
 pub(crate) const PRICES: &str = "symbol,date,close\nKO,2024-03-14,60\n";
 const SECRET: &str = "root:x:the-secret-of-another-user";
 const QUICK: [&str; 6] = ["--source", "eod", "--settle", "0s", "--every", "1s"];

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::process_kills::killed_at;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 const QUICK: [&str; 6] = ["--source", "eod", "--settle", "0s", "--every", "1s"];
 
 /// Writes a file to the watched folder. Returns the folder.

@@ -8,7 +8,7 @@ use harness::{Program, Servers, SmallDisk, TestApp, eventually};
 use crate::log_copies::{market, messages, verify};
 use crate::replay::{OBSERVED, digest};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 const SYMBOLS: &str = "90";
 const YEARS: &str = "10";
 
