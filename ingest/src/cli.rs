@@ -209,7 +209,7 @@ async fn run_pull(args: &PullArgs, stream: &StreamSettings) -> Result<u8, Comman
             metrics.count_pull(pulled);
             print_result(pulled, args.json);
         }
-        Err(_) => metrics.set_log_unreachable(),
+        Err(error) => metrics.set_log_failure(error.to_string()),
     };
     let shutdown = Shutdown::listen()?;
     let pulling = pull(args, stream, &shutdown, report);

@@ -15,10 +15,10 @@ use telemetry::listener::MetricsSource;
 use crate::load::report::LoadSummary;
 use crate::pull::PullReport;
 
-/// Maximum time without a connection to the log. After this time, the health check fails.
-const UNREACHABLE_LIMIT: Duration = Duration::from_secs(30);
+/// Maximum time for which the log cannot be reached or written. After this time, the health check fails.
+const FAILURE_LIMIT: Duration = Duration::from_secs(30);
 
-/// Metrics of `ingest watch` or `ingest pull`, and the time at which the connection to the log was lost.
+/// Metrics of `ingest watch` or `ingest pull`, and the time since which no load reached the log.
 #[derive(Debug)]
 pub struct IngestMetrics {
     registry: Registry,
@@ -28,7 +28,16 @@ pub struct IngestMetrics {
     refused: IntCounter,
     calls: IntCounterVec,
     failed: IntCounterVec,
-    away_since: Mutex<Option<Instant>>,
+    log_failure: Mutex<Option<LogFailure>>,
+}
+
+/// Failure to load because of the log.
+#[derive(Debug)]
+struct LogFailure {
+    /// Time of the first failure since the last load.
+    since: Instant,
+    /// Error of the newest failure.
+    reason: String,
 }
 
 impl IngestMetrics {
@@ -63,28 +72,30 @@ impl IngestMetrics {
                 &["connector"],
             )?,
             failed: counters("dds_pull_failed_total", "Requests to the vendor that failed.", &["connector"])?,
-            away_since: Mutex::default(),
+            log_failure: Mutex::default(),
             registry,
         })
     }
 
-    /// Records that the log is unreachable.
-    pub fn set_log_unreachable(&self) {
-        self.away_since().get_or_insert_with(Instant::now);
+    /// Records that the log cannot be reached, or stores nothing.
+    pub fn set_log_failure(&self, reason: String) {
+        let mut failure = self.log_failure();
+        let since = failure.as_ref().map_or_else(Instant::now, |failure| failure.since);
+        *failure = Some(LogFailure { since, reason });
     }
 
-    /// Counts the rows and rejects of a load. Also records that the log is reachable.
+    /// Counts the rows and rejects of a load. Also records that the log stores messages.
     pub fn count_load(&self, summary: &LoadSummary) {
-        *self.away_since() = None;
+        *self.log_failure() = None;
         if !summary.already_loaded {
             self.count_rows(&summary.source, summary.rows.iter(), summary.rejects_total);
         }
     }
 
     /// Counts the rows, rejects, refused files, vendor calls and failed requests of a pull. Also records that the log
-    /// is reachable.
+    /// stores messages.
     pub fn count_pull(&self, pulled: &PullReport) {
-        *self.away_since() = None;
+        *self.log_failure() = None;
         self.count_rows(&pulled.source, pulled.rows.iter(), pulled.rejects);
         self.refused.inc_by(pulled.refused.len() as u64);
         self.calls.with_label_values(&[&pulled.connector]).inc_by(pulled.calls);
@@ -96,9 +107,8 @@ impl IngestMetrics {
         self.refused.inc();
     }
 
-    /// Time at which the connection to the log was lost; `None` if the log is reachable.
-    fn away_since(&self) -> MutexGuard<'_, Option<Instant>> {
-        self.away_since.lock().unwrap_or_else(PoisonError::into_inner)
+    fn log_failure(&self) -> MutexGuard<'_, Option<LogFailure>> {
+        self.log_failure.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn count_rows<'a>(&self, source: &str, rows: impl Iterator<Item = (&'a String, &'a u64)>, rejects: u64) {
@@ -116,9 +126,9 @@ impl MetricsSource for IngestMetrics {
     }
 
     fn health(&self) -> Result<(), String> {
-        match self.away_since().map(|since| since.elapsed()) {
-            Some(away) if away > UNREACHABLE_LIMIT => {
-                Err(format!("cannot reach the log for {} s", away.as_secs()))
+        match &*self.log_failure() {
+            Some(LogFailure { since, reason }) if since.elapsed() > FAILURE_LIMIT => {
+                Err(format!("cannot load for {} s: {reason}", since.elapsed().as_secs()))
             }
             _ => Ok(()),
         }

@@ -11,7 +11,7 @@ use crate::eventually;
 use crate::process::Daemon;
 use crate::root_certificates;
 
-const READY_WITHIN: Duration = Duration::from_secs(30);
+const READY_WITHIN: Duration = Duration::from_secs(120);
 
 /// API process. It is killed when this value is dropped.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ pub fn client_builder() -> Result<ClientBuilder> {
 impl Api {
     /// Waits until `/v1/health` responds with status 200. Fails if the process ends before this response.
     pub(crate) async fn wait_until_ready(base_url: String, process: Daemon) -> Result<Api> {
-        let client = client(Duration::from_secs(60))?;
+        let client = client(Duration::from_secs(120))?;
         let mut api = Api { base_url, process, client };
         let ready = eventually(READY_WITHIN, async || match api.process.exit_status()? {
             Some(status) => Ok(Err(status)),

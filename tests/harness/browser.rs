@@ -22,7 +22,7 @@ use crate::process::{Daemon, Signal, command_bound_to_parent};
 
 /// npm package and version of the accessibility rules that pages must meet.
 const AXE: &str = "axe-core@4.11.0";
-const APPEARS_WITHIN: Duration = Duration::from_secs(10);
+const APPEARS_WITHIN: Duration = Duration::from_secs(120);
 /// Name of the JSON field in which WebDriver sends the id of an element.
 const ELEMENT: &str = "element-6066-11e4-a52e-4f735466cecf";
 
@@ -67,7 +67,7 @@ impl Browser {
         let driver = Daemon::start("chromedriver", command, &folder.join(format!("driver-{port}.log")))?;
         let client = client(Duration::from_secs(60))?;
         let base = format!("http://127.0.0.1:{port}");
-        eventually(Duration::from_secs(20), async || {
+        eventually(Duration::from_secs(120), async || {
             let status: Value = client.get(format!("{base}/status")).send().await?.json().await?;
             ensure!(status["value"]["ready"] == true, "{status}");
             Ok(())

@@ -22,7 +22,7 @@ pub(crate) use find::pinned;
 
 /// Oldest supported release. Release 2.9 ignores `filter_subjects` and does not know `sync_interval`.
 const OLDEST: Release = Release(2, 10);
-const READY_WITHIN: Duration = Duration::from_secs(30);
+const READY_WITHIN: Duration = Duration::from_secs(120);
 const ATTEMPTS: usize = 3;
 /// Line of the NATS configuration that makes the server write a message to disk before it acknowledges the message.
 const SYNC_ALWAYS: &str = "  sync_interval: always\n";

@@ -8,7 +8,7 @@ use skipped::Requirement;
 
 use crate::process::{Daemon, Signal, command_bound_to_parent};
 
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Maximum number of bytes that strace records of one buffer. It is larger than every message of the log.
 const LONGEST_DATA: &str = "2000000";
 

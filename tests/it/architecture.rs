@@ -69,6 +69,84 @@ fn a_source_folder_has_at_most_twenty_entries() {
     }
 }
 
+/// Files below a folder whose names end with `.rs`.
+fn rust_files(folder: &Path) -> Vec<PathBuf> {
+    let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false if path.extension().is_some_and(|ending| ending == "rs") => files.push(path),
+                false => {}
+            }
+        }
+    }
+    files
+}
+
+/// A file without a declaration is not compiled, so its tests do not run.
+#[test]
+fn every_file_is_declared_as_a_module() {
+    let tests = ["it", "harness"].map(|name| Path::new(env!("CARGO_MANIFEST_DIR")).join(name));
+    for folder in CRATES.map(sources).into_iter().chain(tests) {
+        let files = rust_files(&folder);
+        let texts: Vec<String> = files.iter().map(|path| fs::read_to_string(path).unwrap()).collect();
+        for path in &files {
+            let name = match path.file_stem().unwrap().to_str().unwrap() {
+                "mod" => path.parent().unwrap().file_name().unwrap().to_str().unwrap(),
+                "lib" | "main" => continue,
+                name => name,
+            };
+            let is_program = path.parent().unwrap().ends_with("bin");
+            let declaration = format!("mod {name};");
+            let is_declared = is_program || texts.iter().any(|text| text.contains(&declaration));
+            assert!(is_declared, "{}: no file has `{declaration}`", path.display());
+        }
+    }
+}
+
+/// Conditions of the assertions in a text, without blanks.
+fn assertions(text: &str) -> impl Iterator<Item = String> {
+    let text: String = text.split_whitespace().collect();
+    let starts: Vec<usize> =
+        ["assert!(", "ensure!("].iter().flat_map(|name| text.match_indices(name)).map(|(at, _)| at).collect();
+    starts.into_iter().map(move |at| text[at..].split(";").next().unwrap_or_default().to_owned())
+}
+
+/// True if an assertion says that something took less than some seconds.
+fn limits_the_clock(assertion: &str) -> bool {
+    let after_elapsed = assertion.split("elapsed()").skip(1);
+    let mut compared = after_elapsed.map(|rest| rest.trim_start_matches(".as_secs()").starts_with('<'));
+    compared.any(|is_upper_limit| is_upper_limit) || assertion.contains("<Duration::from_")
+}
+
+/// On a busy machine, anything may take a minute. Tests compare orders, counts and ratios, and wait at least a minute
+/// for an event.
+#[test]
+fn no_test_expects_a_fast_machine() {
+    assert!(
+        assertions("ensure!(\n took < Duration::from_secs(1), \"{took}\");")
+            .any(|text| limits_the_clock(&text))
+    );
+    assert!(assertions("assert!(begun.elapsed().as_secs() < 6);").any(|text| limits_the_clock(&text)));
+    for path in rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("it")) {
+        let text = fs::read_to_string(&path).unwrap();
+        if path.ends_with("architecture.rs") {
+            continue;
+        }
+        let limited: Vec<String> = assertions(&text).filter(|text| limits_the_clock(text)).collect();
+        assert!(limited.is_empty(), "{}: {limited:#?}", path.display());
+        for guard in text.split("eventually(").skip(1) {
+            let guard = guard.trim_start().trim_start_matches("std::time::");
+            let seconds = guard.strip_prefix("Duration::from_secs(").and_then(|rest| rest.split(')').next());
+            let is_long =
+                seconds.is_none_or(|seconds| seconds.parse::<u64>().is_ok_and(|seconds| seconds >= 60));
+            assert!(is_long, "{}: eventually({guard:.40}", path.display());
+        }
+    }
+}
+
 /// Maps each top-level folder of a crate to the other folders that it uses. `files` maps each file to the files that it
 /// uses. The file `a.rs` counts as part of the folder `a`.
 fn folder_uses(files: &BTreeMap<String, Vec<String>>) -> BTreeMap<String, Vec<String>> {

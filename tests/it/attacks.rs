@@ -27,7 +27,7 @@ async fn raw(api: &Api, request: &[u8]) -> Result<String> {
     let mut stream = TcpStream::connect(api.base_url.trim_start_matches("http://")).await?;
     stream.write_all(request).await?;
     let mut answer = Vec::new();
-    tokio::time::timeout(Duration::from_secs(20), stream.read_to_end(&mut answer)).await??;
+    tokio::time::timeout(Duration::from_secs(120), stream.read_to_end(&mut answer)).await??;
     Ok(String::from_utf8_lossy(&answer).into_owned())
 }
 
@@ -366,7 +366,7 @@ async fn secrets_stay_out_of_logs_and_answers() -> Result<()> {
         &[("API_DATABASE_URL", "postgres://dds_api:pa55word@127.0.0.1:1/x")],
     );
     let dead = dead.await?;
-    harness::eventually(Duration::from_secs(10), async || {
+    harness::eventually(Duration::from_secs(120), async || {
         ensure!(dead.log().contains("cannot follow"), "{}", dead.log());
         Ok(())
     })

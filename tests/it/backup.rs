@@ -11,7 +11,7 @@ use crate::api_world::{TODAY, World};
 use crate::dashboard;
 use crate::dashboard::visitor::Person;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 const PATHS: [&str; 9] = [
     "/v1/stocks?limit=10",
     "/v1/stocks/COLA",

@@ -16,7 +16,7 @@ use crate::api_world::{World, check, column};
 use crate::generations::answer;
 use crate::random_histories::{self, RandomHistory};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 const STEPS: usize = 14;
 const MARKET: &str = "/v1/dividends/history?limit=3";
 

@@ -21,7 +21,7 @@ use crate::random_histories::{self, RandomHistory, SOURCES};
 use copy::StreamCopy;
 use event_stream::{EventStream, StreamEvent};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 const STEPS: usize = 12;
 /// Symbols that the second client follows. The first client follows the whole market.
 const FOLLOWED: [&str; 3] = ["S00", "S01", "S02"];

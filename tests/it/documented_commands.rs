@@ -40,7 +40,7 @@ const OPTIONAL: [(&str, Requirement); 2] = [("curl", Requirement::Curl), ("psql"
 
 const DIVIDENDS: &str = "symbol,ex_date,payment_date,amount,type,frequency\n\
      TGT,2024-08-21,2024-09-01,1.12,regular,quarterly\n";
-const HEALTHY_WITHIN: Duration = Duration::from_secs(20);
+const HEALTHY_WITHIN: Duration = Duration::from_secs(120);
 
 #[derive(Debug)]
 struct CommandLine {

@@ -10,7 +10,7 @@ use harness::{Api, TestApp, eventually};
 use serde_json::{Value, json};
 
 const TODAY: &str = "2024-12-31";
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(120);
 /// Fields in the answer of the metrics endpoint that have no explanation, because they are not figures.
 const NOT_FIGURES: [&str; 8] = [
     "symbol",

@@ -9,7 +9,7 @@ use harness::{Program, TestApp, eventually};
 use crate::generations::answer;
 use crate::log_copies::messages;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Waits until a running projector has applied the whole log to the tables of a generation.
 pub(crate) async fn settled(app: &TestApp, generation: u32) -> Result<()> {

@@ -11,8 +11,7 @@ use async_nats::jetstream;
 use harness::{NatsCluster, Program, Servers, Signal, TestApp, eventually};
 use serde_json::{Value, json};
 
-const PATIENCE: Duration = Duration::from_secs(60);
-const TAKE_OVER: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 fn prices(symbol: &str, days: std::ops::RangeInclusive<u32>) -> String {
     let rows: String = days.map(|day| format!("{symbol},2024-06-{day:02},{day}.5\n")).collect();
@@ -47,14 +46,14 @@ async fn a_stand_by_takes_over_from_a_stopped_projector_which_can_write_no_more(
     projectors[stopped].signal(Signal::STOP)?;
 
     app.feed("prices-2.csv", prices("AAA", 5..=6)).load().await?;
-    closes_at(&app, "AAA", "6.5", TAKE_OVER).await?;
+    closes_at(&app, "AAA", "6.5", PATIENCE).await?;
     let second = holder(&app).await?;
     assert!(second.starts_with(&of(projectors[1 - stopped].pid())), "{second}");
     let epoch: i64 = app.sql_value("select epoch from control.fact_sets where name = 'facts'").await?;
 
     projectors[stopped].signal(Signal::CONT)?;
     app.feed("prices-3.csv", prices("AAA", 7..=10)).load().await?;
-    closes_at(&app, "AAA", "10.5", TAKE_OVER).await?;
+    closes_at(&app, "AAA", "10.5", PATIENCE).await?;
     // The first projector runs again but writes no more: the lease and the epoch are still those of the second
     // projector.
     let after: i64 = app.sql_value("select epoch from control.fact_sets where name = 'facts'").await?;
@@ -75,7 +74,7 @@ async fn a_derivation_that_takes_longer_than_the_lease_keeps_it() -> Result<()> 
     // The derivation waits for the locked table, in a transaction that has locked the fact set.
     let mut client = app.servers().postgres.connect(app.database()).await?;
     let locked = client.transaction().await?;
-    locked.batch_execute("lock table read_g1.quotes in access exclusive mode").await?;
+    locked.batch_execute("lock table read_g1.quotes in exclusive mode").await?;
     app.feed("prices-2.csv", prices("AAA", 5..=6)).load().await?;
     eventually(PATIENCE, async || {
         let expired = "select lease_until < clock_timestamp() - interval '2 s' from control.fact_sets \
@@ -95,10 +94,17 @@ async fn a_derivation_that_takes_longer_than_the_lease_keeps_it() -> Result<()> 
     assert_eq!(app.sql_value::<i64>(&waiting("set holder")).await?, 0);
     let renewals: i64 = app.sql_value(&waiting("set lease_until")).await?;
     assert!(renewals <= 1, "{renewals} renewals wait");
+    // The status names the derivation, although the lease is not valid now.
+    let status = app.projector(&["status"]).await?.success()?;
+    let busy = format!("projector    {}, busy since 20", before.1);
+    assert!(status.stdout.contains(&busy), "{}", status.stdout);
+    assert!(!status.stdout.contains("without the lease"), "{}", status.stdout);
     locked.rollback().await?;
     closes_at(&app, "AAA", "6.5", PATIENCE).await?;
     let after: (i64, String) = (app.sql_value(epoch).await?, holder(&app).await?);
     assert_eq!(after, before);
+    let status = app.projector(&["status"]).await?.success()?;
+    assert!(status.stdout.contains(&format!("projector    {}\n", before.1)), "{}", status.stdout);
     Ok(())
 }
 

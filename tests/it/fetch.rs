@@ -257,7 +257,7 @@ async fn serve_https(certificate: &Certificate, folder: &Path) -> Result<(u16, K
     server.arg("-cert").arg(&certificate.certificate).arg("-key").arg(&certificate.key);
     let server = server.current_dir(folder).stdin(Stdio::null()).stderr(Stdio::null()).spawn()?;
     let server = KilledChild(server);
-    eventually(Duration::from_secs(10), async || Ok(TcpStream::connect(("127.0.0.1", port))?)).await?;
+    eventually(Duration::from_secs(120), async || Ok(TcpStream::connect(("127.0.0.1", port))?)).await?;
     Ok((port, server))
 }
 

@@ -200,7 +200,7 @@ async fn an_interrupted_comparison_ends_in_postgres_too() -> Result<()> {
     })
     .await?;
     comparing.signal(Signal::INT)?;
-    let ended = comparing.wait(Duration::from_secs(10)).await?;
+    let ended = comparing.wait(Duration::from_secs(120)).await?;
     assert_eq!(ended.code(), Some(1), "{}", comparing.log());
     assert!(comparing.log().contains("interrupted"), "{}", comparing.log());
     eventually(PATIENCE, async || {

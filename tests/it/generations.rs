@@ -10,7 +10,7 @@ use harness::{Api, Program, TestApp, eventually};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
-pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Runs `projector` with `--json` and returns its output.
 pub(crate) async fn answer(app: &TestApp, arguments: &[&str]) -> Result<Value> {

@@ -95,7 +95,7 @@ async fn load(app: &TestApp, date: &str, cases: &[Case]) -> Result<()> {
 
 /// Waits until the API's market date is `date`.
 async fn arrived(api: &Api, date: &str) -> Result<()> {
-    eventually(Duration::from_secs(20), async || {
+    eventually(Duration::from_secs(120), async || {
         let health = api.get("/v1/health", None).await?.json()?;
         let as_of = &health["data"]["components"]["projection"]["as_of"];
         ensure!(as_of == date, "the market is at {as_of}, not at {date}");

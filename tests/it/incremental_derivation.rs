@@ -11,7 +11,7 @@ use rust_decimal::Decimal;
 
 use crate::generations::answer;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 async fn load(app: &TestApp, source: &str, name: &str, text: &str) -> Result<()> {
     publish(app, source, name, text).await?;

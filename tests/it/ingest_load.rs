@@ -161,7 +161,7 @@ async fn a_killed_load_is_resumed_by_the_same_command() -> Result<()> {
         let mut load = killed.spawn(Program::Ingest, &arguments).await?;
         tokio::time::sleep(Duration::from_millis(after)).await;
         load.signal(signal)?;
-        load.wait(Duration::from_secs(20)).await?;
+        load.wait(Duration::from_secs(120)).await?;
     }
     load(&killed, &[&feed], &[]).await?;
     let completed =

@@ -23,7 +23,7 @@ const SUBJECT: &str = "kills.price";
 /// 400 messages of this size fill a block file of 8 MB. In a compressed stream, nats-server then compresses the file.
 const MESSAGE_BYTES: usize = 20_000;
 /// A replica that needs more time to become current counts as damaged.
-const CURRENT_WITHIN: Duration = Duration::from_secs(60);
+const CURRENT_WITHIN: Duration = Duration::from_secs(120);
 /// Number of messages between two kills.
 const LOAD_BETWEEN_KILLS: u64 = 100;
 const ATTEMPTS: usize = 5;

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::log_copies::{market, messages, verify};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 async fn config(app: &TestApp) -> Result<stream::Config> {
     let stream = jetstream::new(app.nats().await?).get_stream(&app.endpoints().stream).await?;

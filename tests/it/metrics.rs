@@ -9,7 +9,7 @@ use reqwest::Method;
 
 use crate::api_world::World;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Number of valid rows in [`prices_with_one_bad_row`].
 const GOOD_ROWS: f64 = 99.0;

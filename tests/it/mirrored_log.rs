@@ -8,7 +8,7 @@ use harness::{Program, TestApp, eventually};
 
 use crate::log_copies::market;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Creates the log of `region` as a mirror of the log of `home`, with the same identity.
 async fn mirror(home: &TestApp, region: &TestApp) -> Result<()> {

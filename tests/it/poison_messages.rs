@@ -14,7 +14,7 @@ use tokio::net::TcpStream;
 
 use crate::log_copies::verify;
 
-const PATIENCE: Duration = Duration::from_secs(90);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Pairs of a kind and a header block. The kind is the last part of the message's subject.
 const POISON: [(&str, &[u8]); 6] = [

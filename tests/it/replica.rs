@@ -9,7 +9,7 @@ use reqwest::Method;
 use serde_json::Value;
 
 const QUOTE: &str = "/v1/stocks/REPL/quote";
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 async fn load(app: &TestApp, name: &str, close: &str, day: &str) -> Result<()> {
     app.feed(name, format!("symbol,date,close\nREPL,{day},{close}\n")).load().await

@@ -7,7 +7,7 @@ use harness::{Certificate, Program, Servers, TestApp, eventually};
 
 use crate::api_world::World;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 fn role_url(app: &TestApp, role: &str, password: &str, tls: &str) -> Result<String> {
     let url = &app.endpoints().database_url;

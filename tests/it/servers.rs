@@ -86,7 +86,7 @@ async fn private_servers_keep_what_they_acknowledged_through_a_power_cut() -> Re
 #[tokio::test]
 async fn waiting_ends_with_the_answer_or_with_the_last_reason() -> Result<()> {
     let mut calls = 0;
-    let answer = eventually(Duration::from_secs(5), async || {
+    let answer = eventually(Duration::from_secs(120), async || {
         calls += 1;
         ensure!(calls == 3, "not yet");
         Ok(calls)

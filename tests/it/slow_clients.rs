@@ -1,8 +1,8 @@
-//! Slow and greedy clients. Other clients are still served within two seconds.
+//! Slow and greedy clients. Other clients are still served meanwhile.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use futures::future::join_all;
@@ -16,7 +16,13 @@ const CALL: &str = "/v1/stocks?limit=1";
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 /// About four times the number of wrong keys that one address may send in a burst.
 const FLOOD: usize = 1_000;
-const TWO_SECONDS: Duration = Duration::from_secs(2);
+/// Maximum wait for an event that certainly happens, however busy the machine is.
+const PATIENCE: Duration = Duration::from_secs(120);
+/// Number of bytes after which a head that arrives byte by byte should be refused. They take about a hundred times the
+/// time limit of a head.
+const MOST_DROPS: usize = 500;
+/// Time after which a client of a flood stops sending.
+const FLOOD_TIME: Duration = Duration::from_secs(2);
 /// Timeouts so short that a test can wait for them.
 const SHORT: [(&str, &str); 3] =
     [("API_HEAD_TIMEOUT_MS", "500"), ("API_IDLE_TIMEOUT_MS", "3000"), ("API_WRITE_TIMEOUT_MS", "500")];
@@ -34,13 +40,12 @@ pub(crate) async fn connect(api: &Api, n: u16) -> Result<TcpStream> {
     Ok(socket.connect(address(api)?).await?)
 }
 
-/// Fails if a new client with a key is not served within two seconds.
+/// Fails if a new client with a key is not served.
 pub(crate) async fn others_are_served(api: &Api, key: &str) -> Result<()> {
-    let client = harness::client(Duration::from_secs(20))?;
-    let started = Instant::now();
+    let client = harness::client(PATIENCE)?;
     let reply = client.get(format!("{}{CALL}", api.base_url)).header("x-api-key", key).send().await?;
-    let (status, took) = (reply.status(), started.elapsed());
-    ensure!(status == 200 && took < TWO_SECONDS, "{status} after {took:?}");
+    let status = reply.status();
+    ensure!(status == 200, "{status}");
     Ok(())
 }
 
@@ -50,7 +55,7 @@ fn open_files(api: &Api) -> Result<usize> {
 
 /// Waits until the server has at most five more files open than `before`.
 async fn all_is_let_go(api: &Api, before: usize) -> Result<()> {
-    eventually(Duration::from_secs(20), async || {
+    eventually(PATIENCE, async || {
         let now = open_files(api)?;
         ensure!(now <= before + 5, "{now} files are open, {before} were");
         Ok(())
@@ -58,10 +63,10 @@ async fn all_is_let_go(api: &Api, before: usize) -> Result<()> {
     .await
 }
 
-/// Returns true if the server closes the connection within ten seconds.
+/// Returns true if the server closes the connection.
 async fn is_closed(stream: &mut TcpStream) -> bool {
     let mut rest = Vec::new();
-    tokio::time::timeout(Duration::from_secs(10), stream.read_to_end(&mut rest)).await.is_ok()
+    tokio::time::timeout(PATIENCE, stream.read_to_end(&mut rest)).await.is_ok()
 }
 
 #[tokio::test]
@@ -87,25 +92,29 @@ async fn clients_that_ask_and_never_read_hold_nothing() -> Result<()> {
 async fn heads_that_come_in_drops_end_in_time() -> Result<()> {
     let app = TestApp::start().await?;
     let (api, key) = (app.api_serve_with(&SHORT).await?, app.key("professional").await?);
-    let started = Instant::now();
     let mut dripping = Vec::new();
     for n in 0..200 {
         let mut stream = connect(&api, n).await?;
         stream.write_all(b"GET /v1/stocks HTTP/1.1\r\nhost: a\r\nx-a: ").await?;
         dripping.push(stream);
     }
-    // Each byte comes well within the time limit, but the limit applies to the whole head.
-    let drip = async |mut stream: TcpStream| -> Duration {
+    // Each byte comes well within the time limit, but the limit applies to the whole head. A server that applied the
+    // limit to each byte would take all of them.
+    let drip = async |mut stream: TcpStream| -> bool {
         let mut drops = tokio::time::interval(Duration::from_millis(100));
-        while stream.write_all(b"a").await.is_ok() && started.elapsed() < Duration::from_secs(20) {
+        for _ in 0..MOST_DROPS {
+            if stream.write_all(b"a").await.is_err() {
+                return true;
+            }
             drops.tick().await;
         }
-        started.elapsed()
+        false
     };
     let (ended, served) =
         tokio::join!(join_all(dripping.into_iter().map(drip)), others_are_served(&api, &key));
     served?;
-    assert!(ended.iter().all(|took| *took < Duration::from_secs(15)), "{:?}", ended.iter().max());
+    let open = ended.iter().filter(|is_ended| !**is_ended).count();
+    assert_eq!(open, 0, "heads of {MOST_DROPS} single bytes are still read");
     Ok(())
 }
 
@@ -168,7 +177,7 @@ async fn floods_storms_and_half_closed_connections_pass_by() -> Result<()> {
     let floods = (0..20).map(async |n| -> Result<()> {
         let mut stream = connect(&api, n).await?;
         // The server may close the connection before everything is sent.
-        let _ = tokio::time::timeout(TWO_SECONDS, stream.write_all(flood.as_bytes())).await;
+        let _ = tokio::time::timeout(FLOOD_TIME, stream.write_all(flood.as_bytes())).await;
         Ok(())
     });
     let storm = (0..1_000).map(async |n| connect(&api, 100 + n % 20).await.map(drop));
@@ -194,10 +203,9 @@ async fn a_storm_of_clients_waits_for_a_server_that_stands_still() -> Result<()>
     let (mut api, key) = (app.api_serve().await?, app.key("professional").await?);
     others_are_served(&api, &key).await?;
     api.process.signal(Signal::STOP)?;
-    // If the listen backlog were too small for all clients, some would connect only at their second attempt, a second
-    // later.
+    // If the listen backlog were too small for all clients, some could connect only after the server accepts again.
     let storm = join_all((0..1_000).map(|n| connect(&api, 100 + n % 20)));
-    let storm = tokio::time::timeout(Duration::from_millis(900), storm).await;
+    let storm = tokio::time::timeout(PATIENCE, storm).await;
     api.process.signal(Signal::CONT)?;
     let storm = storm?.into_iter().collect::<Result<Vec<TcpStream>>>()?;
     others_are_served(&api, &key).await?;
@@ -248,15 +256,19 @@ async fn guessers_hold_up_neither_others_nor_who_shares_their_address() -> Resul
         Ok(())
     });
     let others = async {
+        let mut served = 0;
         while guessed.load(Ordering::Relaxed) < FLOOD {
             others_are_served(&api, &key).await?;
             others_are_served(&api, &idle).await?;
+            served += 2;
         }
-        anyhow::Ok(())
+        anyhow::Ok(served)
     };
     let (flooded, served) = tokio::join!(join_all(flood), others);
-    served?;
+    let served = served?;
     flooded.into_iter().collect::<Result<Vec<()>>>()?;
+    // Twenty connections guess. If calls waited for the flood to end, one or two would be served.
+    assert!(served >= 10, "{served} calls are served during {FLOOD} guesses");
     others_are_served(&api, &idle).await
 }
 
@@ -286,17 +298,17 @@ async fn one_greedy_account_waits_in_its_own_line() -> Result<()> {
         let used = async || -> Result<i64> {
             world.app.sql_value("select coalesce(max(used), 0) from accounts.limiter").await
         };
-        eventually(Duration::from_secs(20), async || {
+        eventually(PATIENCE, async || {
             let used = used().await?;
             ensure!((60..=64).contains(&used), "{used} are charged");
             Ok(())
         })
         .await?;
+        // The table is still locked, so none of the greedy account's requests has ended.
         for _ in 0..5 {
             others_are_served(&world.api, &world.free).await?;
-            let started = Instant::now();
             let health = world.api.get("/v1/health", None).await?;
-            ensure!(health.status == 200 && started.elapsed() < TWO_SECONDS, "{health:?}");
+            ensure!(health.status == 200, "{health:?}");
         }
         holder.batch_execute("rollback").await?;
         anyhow::Ok(())

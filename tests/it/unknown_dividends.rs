@@ -1,8 +1,9 @@
-//! Tests of the dividend status (`unknown` or `non_payer`) of securities without loaded dividends. The last test checks
-//! the currencies that `ingest load --dry-run` assumes.
+//! Tests of the dividend status (`unknown` or `non_payer`) of securities without loaded dividends. The last tests check
+//! the currencies that `ingest load` assumes.
 
 use anyhow::Result;
 use harness::TestApp;
+use serde_json::{Value, json};
 
 const TODAY: &str = "2024-08-09";
 /// A price file without a dividend column. The first adjusted close is lower than the close, so the security must have
@@ -112,5 +113,34 @@ async fn a_dry_run_names_assumed_currencies() -> Result<()> {
     app.feed("securities.csv", SECURITIES).source("other").today(TODAY).load().await?;
     let shown = app.ingest(&load).await?.success()?.stdout;
     assert!(shown.contains(&format!("{assumed}2 GBP, 2 GBX")), "{shown}");
+    Ok(())
+}
+
+/// Prices never have a currency. Without a security record, they are taken as US dollars, and a load says so.
+#[tokio::test]
+async fn a_load_names_prices_and_securities_that_are_taken_as_dollars() -> Result<()> {
+    let app = TestApp::start().await?;
+    let path = app.folder().join("prices.csv");
+    std::fs::write(&path, "symbol,date,close\nAAA,2024-03-14,60\nBBB,2024-03-14,61\nCCC,2024-03-14,62\n")?;
+    let path = path.display().to_string();
+    let load = ["load", path.as_str(), "--source", "desk", "--today", TODAY];
+    let dry = [&load[..], &["--dry-run"]].concat();
+    let assumed =
+        "currency assumed for the prices of 3 symbols without a security record: USD (AAA, BBB, CCC)";
+    let shown = app.ingest(&dry).await?.success()?.stdout;
+    assert!(shown.contains(assumed), "{shown}");
+    // BBB was called CCC. The row of AAA has no currency, so it is taken as dollars as well.
+    let securities = app.folder().join("securities.csv");
+    let rows = "symbol,name,type,currency,former_symbols\nAAA,A,stock,,\nBBB,B,stock,EUR,CCC\n";
+    std::fs::write(&securities, rows)?;
+    let securities = ["load", &securities.display().to_string(), "--source", "other"];
+    let loaded = app.ingest(&securities).await?.success()?.stdout;
+    assert!(loaded.contains("currency assumed for 1 security row without one: USD (AAA)\n"), "{loaded}");
+    let shown = app.ingest(&dry).await?.success()?.stdout;
+    assert!(!shown.contains("currency assumed"), "{shown}");
+    // A load with prices of another symbol names only this symbol.
+    std::fs::write(&path, "symbol,date,close\nBBB,2024-03-15,61\nDDD,2024-03-15,62\n")?;
+    let loaded: Value = app.ingest(&[&load[..], &["--json"]].concat()).await?.success()?.json()?;
+    assert_eq!(loaded["assumed_price_currencies"], json!({ "count": 1, "first": ["DDD"] }));
     Ok(())
 }

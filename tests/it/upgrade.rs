@@ -17,7 +17,7 @@ use crate::backup::answers;
 use crate::generations::answer;
 use crate::reference_projection::ReferenceProjection;
 
-const DEADLINE: Duration = Duration::from_secs(30);
+const DEADLINE: Duration = Duration::from_secs(120);
 const CATALOGUE: &str = include_str!("../fixtures/catalogue.sql");
 /// Prices newer than all rows of the fixture.
 const NEXT: &str = "symbol,date,close\nCOLA,2024-06-17,51\nFUND,2024-06-17,51\n";

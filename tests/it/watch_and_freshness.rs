@@ -1,6 +1,9 @@
 //! Tests of `ingest watch` and `ingest freshness`. Files that arrive in a watched folder are loaded once, and a late
 //! feed is reported.
 
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -10,7 +13,7 @@ use serde_json::{Value, json};
 
 use crate::process_kills::killed_at;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 const QUICK: [&str; 6] = ["--source", "eod", "--settle", "0s", "--every", "1s"];
 
 /// Writes a file to the watched folder. Returns the folder.
@@ -58,6 +61,78 @@ async fn files_that_arrive_are_loaded_and_put_away() -> Result<()> {
     watch.stop(Signal::TERM, PATIENCE).await?;
     let completed = runs(&app).await?.into_iter().filter(|run| run["state"] == "completed").count();
     assert_eq!(completed, 2);
+    Ok(())
+}
+
+/// Rows of the completed runs, in log order.
+async fn rows_of_runs(app: &TestApp) -> Result<Vec<u64>> {
+    let completed = runs(app).await?.into_iter().filter(|run| run["state"] == "completed");
+    Ok(completed.filter_map(|run| run["rows"].as_u64()).collect())
+}
+
+#[tokio::test]
+async fn a_file_that_its_sender_continues_after_the_move_is_loaded_again() -> Result<()> {
+    let app = TestApp::start().await?;
+    let folder = arrival(&app, "prices.csv", "")?;
+    let archive = {
+        let mut archive = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+        archive.start_file("prices.csv", zip::write::SimpleFileOptions::default())?;
+        archive.write_all(b"symbol,date,close\nPEP,2024-03-14,170\n")?;
+        archive.finish()?.into_inner()
+    };
+    let (beginning, rest) = archive.split_at(archive.len() / 2);
+    // Two senders stop in the middle of their files, for longer than the time to settle.
+    let mut prices = File::create(folder.join("prices.csv"))?;
+    prices.write_all(b"symbol,date,close\nKO,2024-03-14,60\n")?;
+    let mut packed = File::create(folder.join("more.zip"))?;
+    packed.write_all(beginning)?;
+    let mut watch = app.spawn(Program::Ingest, &[&["watch", text(&folder)][..], &QUICK].concat()).await?;
+    let (done, refused) = (folder.join("done"), folder.join("refused"));
+    eventually(PATIENCE, async || {
+        ensure!(done.join("prices.csv").exists() && refused.join("more.zip").exists(), "{}", watch.log());
+        Ok(())
+    })
+    .await?;
+    prices.write_all(b"KO,2024-03-15,61\n")?;
+    packed.write_all(rest)?;
+    eventually(PATIENCE, async || {
+        ensure!(watch.log().matches("it is loaded again").count() == 2, "{}", watch.log());
+        ensure!(done.join("more.zip").exists(), "{}", watch.log());
+        ensure!(!folder.join("prices.csv").exists() && done.join("prices.csv").exists(), "{}", watch.log());
+        Ok(())
+    })
+    .await?;
+    assert!(!refused.join("more.zip.reason.txt").exists(), "the report about the first half is removed");
+    watch.stop(Signal::TERM, PATIENCE).await?;
+    let mut rows = rows_of_runs(&app).await?;
+    rows.sort_unstable();
+    assert_eq!(rows, [1, 1, 2]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_file_that_grows_between_two_watches_is_loaded_again_once() -> Result<()> {
+    let app = TestApp::start().await?;
+    let folder = arrival(&app, "prices.csv", "")?;
+    let once = [&["watch", text(&folder), "--once"][..], &QUICK].concat();
+    let mut prices = File::create(folder.join("prices.csv"))?;
+    prices.write_all(b"symbol,date,close\nKO,2024-03-14,60\n")?;
+    app.ingest(&once).await?.success()?;
+    prices.write_all(b"KO,2024-03-15,61\n")?;
+    // The file of the next day has the same name. It is loaded first, and the grown file then gets its name back.
+    arrival(&app, "prices.csv", "symbol,date,close\nKO,2024-03-18,62\nKO,2024-03-19,62\nKO,2024-03-20,62\n")?;
+    let again = app.ingest(&once).await?.success()?;
+    assert!(again.stderr.contains("it is loaded again"), "{}", again.stderr);
+    assert_eq!(rows_of_runs(&app).await?, [1, 3, 2]);
+    // A new mode is no new content, and a file that is unchanged is not loaded again.
+    let stored = std::fs::read_dir(folder.join("done"))?.collect::<std::io::Result<Vec<_>>>()?;
+    assert_eq!(stored.len(), 2);
+    for file in &stored {
+        std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(0o400))?;
+    }
+    let quiet = app.ingest(&once).await?.success()?;
+    assert!(!quiet.stderr.contains("loaded again"), "{}", quiet.stderr);
+    assert_eq!(rows_of_runs(&app).await?, [1, 3, 2]);
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use event_log::sequence::Sequence;
+use event_log::write_failure::find_write_failure;
 
 use super::projection::Projection;
 
@@ -16,6 +17,8 @@ pub(crate) struct LagMeasurement {
     /// Last time at which a poll found newly applied log messages or a lag of zero.
     progressed_at: Instant,
     measured_at: Instant,
+    /// True if NATS could not store a message, and has stored none since.
+    pub(crate) write_failed: bool,
 }
 
 impl LagMeasurement {
@@ -37,6 +40,8 @@ pub(crate) struct LagMonitor(Arc<RwLock<Option<LagMeasurement>>>);
 /// Interval between two polls of the log server, and timeout of each poll. An unresponsive log server is therefore
 /// reported within two seconds.
 const POLL: Duration = Duration::from_millis(900);
+/// Interval between two checks for a failed write to the log.
+const WRITE_CHECK: Duration = Duration::from_secs(5);
 /// Time for which a measurement is valid.
 const VALID_FOR: Duration = Duration::from_secs(4);
 /// Time without progress after which the lag is reported as stalled.
@@ -75,6 +80,7 @@ impl LagMonitor {
         let context = settings.connect("api").await?;
         let (mut caught_up_at, mut progressed_at, mut before) =
             (Instant::now(), Instant::now(), Sequence::default());
+        let (mut write_failed, mut write_checked_at) = (false, None::<Instant>);
         loop {
             let reading = tokio::time::timeout(POLL, context.get_stream(&settings.nats_stream));
             let stream = reading.await??;
@@ -90,8 +96,14 @@ impl LagMonitor {
             if events == 0 || std::mem::replace(&mut before, applied) != applied {
                 progressed_at = Instant::now();
             }
-            *self.0.write().unwrap_or_else(PoisonError::into_inner) =
-                Some(LagMeasurement { events, caught_up_at, progressed_at, measured_at: Instant::now() });
+            if write_checked_at.is_none_or(|at| at.elapsed() > WRITE_CHECK) {
+                let failure = find_write_failure(&context, &settings.nats_stream, last);
+                write_failed = tokio::time::timeout(POLL, failure).await?.is_some();
+                write_checked_at = Some(Instant::now());
+            }
+            let measured_at = Instant::now();
+            let measured = LagMeasurement { events, caught_up_at, progressed_at, measured_at, write_failed };
+            *self.0.write().unwrap_or_else(PoisonError::into_inner) = Some(measured);
             tokio::time::sleep(POLL).await;
         }
     }

@@ -12,13 +12,13 @@ use utoipa::ToSchema;
 use crate::app::state::App;
 
 text_enum! {
-    /// ok: all configured components work. degraded: reads are served, but a component is down, or the served data lags
-    /// behind the log and has made no progress for 30 seconds. down: reads are not served.
+    /// ok: all configured components work. degraded: reads are served, but a component is down or full, or the served
+    /// data lags behind the log and has made no progress for 30 seconds. down: reads are not served.
     pub enum Status { Ok = "ok", Degraded = "degraded", Down = "down" }
 }
 text_enum! {
-    /// State of a component.
-    pub enum ComponentStatus { Ok = "ok", Down = "down", NotConfigured = "not_configured" }
+    /// State of a component. full: the server answers, but could not store new data.
+    pub enum ComponentStatus { Ok = "ok", Down = "down", Full = "full", NotConfigured = "not_configured" }
 }
 
 /// Envelope of the health response.
@@ -44,8 +44,9 @@ pub(crate) struct Health {
 pub(crate) struct Components {
     /// `ok` if both the served data and the keys with their limits can be read from Postgres.
     pub(crate) postgres: ComponentStatus,
-    /// NATS server with the log. The service uses this server only to measure the lag. `not_configured` if the service
-    /// has no address of a NATS server.
+    /// NATS server with the log. The service uses this server only to measure the lag. `full` if the newest write to the
+    /// log failed, for example on a full disk, so that no new data can be loaded. `not_configured` if the service has
+    /// no address of a NATS server.
     pub(crate) nats: ComponentStatus,
     /// Lag of the served data behind the log, which contains all loaded data.
     pub(crate) projection: ProjectionHealth,
@@ -98,13 +99,14 @@ impl Health {
         let level = app.lag.latest();
         let nats = match (&app.settings.nats_url, level) {
             (None, _) => ComponentStatus::NotConfigured,
+            (Some(_), Some(level)) if level.write_failed => ComponentStatus::Full,
             (Some(_), Some(_)) => ComponentStatus::Ok,
             (Some(_), None) => ComponentStatus::Down,
         };
         let is_stalled = level.is_some_and(|level| level.is_stalled());
         let status = match (postgres, version.is_some(), nats) {
             (ComponentStatus::Down, _, _) | (_, false, _) => Status::Down,
-            (_, _, ComponentStatus::Down) => Status::Degraded,
+            (_, _, ComponentStatus::Down | ComponentStatus::Full) => Status::Degraded,
             _ if is_stalled => Status::Degraded,
             _ => Status::Ok,
         };

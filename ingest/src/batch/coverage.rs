@@ -44,6 +44,11 @@ impl LoadCoverage {
         }
     }
 
+    /// Symbols with a price that is not a retraction.
+    pub(crate) fn priced_symbols(&self) -> impl Iterator<Item = &Symbol> {
+        self.priced.iter()
+    }
+
     pub(crate) fn add_date(&mut self, kind: Kind, date: NaiveDate) {
         let (first, last) = self.dates.entry(kind).or_insert((date, date));
         (*first, *last) = ((*first).min(date), (*last).max(date));

@@ -7,7 +7,7 @@ use market::event::{Kind, Reject};
 use crate::batch::coverage::LoadCoverage;
 use crate::batch::retractions::Retractions;
 use crate::batch::reviewed_rows::ReviewedRows;
-use crate::batch::security_currencies::{MissingCurrencyCounts, SecurityCurrencies};
+use crate::batch::security_currencies::{AssumedDollars, MissingCurrencyCounts, SecurityCurrencies};
 
 /// Maximum number of rejects in the summary.
 const MAX_EXAMPLES: usize = 10;
@@ -25,6 +25,8 @@ pub struct LoadStats {
     pub(crate) coverage: LoadCoverage,
     /// Counts of dividends without a currency. Such a dividend gets the currency of its security.
     pub(crate) missing_currencies: MissingCurrencyCounts,
+    /// Securities without a currency. US dollars are assumed for them.
+    pub(crate) securities_without_currency: AssumedDollars,
     /// Currencies of securities, from the reference records among the accepted rows.
     pub(crate) currencies: SecurityCurrencies,
     /// Accepted rows for the review at the end of the load. The review checks these rows against the domain rules.
@@ -57,6 +59,7 @@ impl LoadStats {
         self.records += other.records;
         self.rounded += other.rounded;
         self.missing_currencies.merge(&other.missing_currencies);
+        self.securities_without_currency.merge(&other.securities_without_currency);
         self.currencies.merge(&other.currencies);
         self.reviewed.merge(std::mem::take(&mut other.reviewed));
         self.coverage.merge(&other.coverage);

@@ -12,6 +12,7 @@ use market::day::{date_of, day_number};
 use market::event::{
     Action, Dividend, Etf, EventRow, Fundamentals, Holding, Kind, MarketSession, Reject, Security, Split,
 };
+use market::metrics::currency::Currency;
 use market::metrics::merge::latest_session_date;
 use market::sibling_payments::SiblingDetector;
 use market::symbol::Symbol;
@@ -26,6 +27,10 @@ use crate::price::price_batch::{PriceBatch, RareFields, ScaledPriceRow, SymbolId
 
 /// Maximum length of the text of a rejected row, in bytes. Longer texts are truncated.
 const REJECT_BYTES: usize = 4096;
+
+/// Maximum length of a table header that rejects contain, in bytes. Rejects of tables with a longer header have no
+/// header, and their export has the text of the row.
+const HEADER_BYTES: usize = 4096;
 
 /// Accumulated rows of one file, to be encoded as one or more record batches.
 pub(crate) enum RowChunk {
@@ -56,7 +61,7 @@ impl RowProvenance {
 /// Accumulator for the rows of one file.
 pub(crate) struct RowAccumulator {
     label: String,
-    /// Header of the table; `None` if the file is not a table.
+    /// Header of the table; `None` if the file is not a table, or if the header is longer than [`HEADER_BYTES`].
     columns: Option<String>,
     observed_at: DateTime<Utc>,
     today: NaiveDate,
@@ -155,7 +160,7 @@ impl RowAccumulator {
 
     /// Sets the header of the file's table. Each rejected row is stored with this header.
     pub(crate) fn set_table_header(&mut self, header: &str) {
-        self.columns = Some(header.to_owned());
+        self.columns = (header.len() <= HEADER_BYTES).then(|| header.to_owned());
     }
 
     /// Sets the time zone of the exchange, for files that give each date as a UTC time. Each of these times is midnight
@@ -180,8 +185,15 @@ impl RowAccumulator {
         RowProvenance { line, id: None, revision: 0, action: Action::Put, observed_at, security_ref: None }
     }
 
-    /// Adds a security. In all `add_` functions, `bytes` is the length of the row's source text.
-    pub(crate) fn add_security(&mut self, row: EventRow<Security>, bytes: usize) {
+    /// Adds a security. A security without a currency gets US dollars. In all `add_` functions, `bytes` is the length of
+    /// the row's source text.
+    pub(crate) fn add_security(&mut self, mut row: EventRow<Security>, bytes: usize) {
+        if row.record.currency.is_empty() {
+            row.record.currency = Currency::dollar().code;
+            if row.action == Action::Put {
+                self.stats.securities_without_currency.add(&row.record.symbol);
+            }
+        }
         self.stats.currencies.add_row(&row);
         self.add_checked_security(row, bytes);
     }

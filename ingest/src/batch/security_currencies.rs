@@ -1,19 +1,24 @@
-//! Currencies of securities, and numbers of dividends without a currency, for the summary of a load. The derivation
-//! later gives such a dividend the currency of its security (R39).
+//! Currencies of securities, and numbers of rows without a currency, for the summary of a load. The derivation later
+//! gives a dividend without a currency the currency of its security (R39). Prices never have a currency: theirs is that
+//! of the security record, or US dollars without such a record.
 
 use std::collections::BTreeMap;
+use std::fmt::{Display, Formatter};
 
 use chrono::{DateTime, Utc};
 use event_log::record_batch::Body;
 use market::event::{Action, EventRow, Kind, Security};
 use market::metrics::currency::Currency;
 use market::symbol::Symbol;
+use serde::Serialize;
 
 use crate::log::reader::{Log, LogError};
 
 /// Maximum number of symbols with a separate count of dividends. The dividends of all further symbols have one common
 /// count, to limit memory.
 const MAX_SYMBOLS: usize = 200_000;
+/// Maximum number of symbols named in a summary.
+const MAX_NAMED: usize = 10;
 
 /// Currency and unit of the prices of each symbol, for example British pounds and pence. Both come from the newest
 /// security record of the symbol.
@@ -35,7 +40,11 @@ impl SecurityCurrencies {
 
     pub(crate) fn add_row(&mut self, row: &EventRow<Security>) {
         if row.action == Action::Put {
-            self.add_record(&row.record.symbol, row.observed_at, Currency::of_prices(Some(&row.record)));
+            let currency = Currency::of_prices(Some(&row.record));
+            let former = row.record.former_symbols.iter().map(|former| &former.symbol);
+            for symbol in std::iter::once(&row.record.symbol).chain(former) {
+                self.add_record(symbol, row.observed_at, currency.clone());
+            }
         }
     }
 
@@ -52,9 +61,52 @@ impl SecurityCurrencies {
         }
     }
 
+    pub(crate) fn contains(&self, symbol: &Symbol) -> bool {
+        self.0.contains_key(symbol)
+    }
+
     /// Currency and unit of a symbol's prices; US dollars if the symbol has no security record.
     pub(crate) fn find(&self, symbol: &Symbol) -> Currency {
         self.0.get(symbol).map_or_else(Currency::dollar, |(_, currency)| currency.clone())
+    }
+}
+
+/// Symbols whose prices are assumed to be in US dollars.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct AssumedDollars {
+    /// Number of symbols. Counted from rows, it is the number of rows.
+    pub count: u64,
+    /// First symbols.
+    pub first: Vec<Symbol>,
+}
+
+impl AssumedDollars {
+    pub(crate) fn add(&mut self, symbol: &Symbol) {
+        self.count += 1;
+        if self.first.len() < MAX_NAMED {
+            self.first.push(symbol.clone());
+        }
+    }
+
+    /// Adds the symbols of another file.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        let room = MAX_NAMED.saturating_sub(self.first.len());
+        self.first.extend(other.first.iter().take(room).cloned());
+    }
+
+    /// `None` if there is no symbol.
+    pub(crate) fn non_empty(self) -> Option<Self> {
+        (self.count > 0).then_some(self)
+    }
+}
+
+/// Lists the first symbols, for example `AAA, BBB, …`.
+impl Display for AssumedDollars {
+    fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
+        let names: Vec<&str> = self.first.iter().map(Symbol::as_str).collect();
+        let more = if self.count > self.first.len() as u64 { ", …" } else { "" };
+        write!(text, "{}{more}", names.join(", "))
     }
 }
 

@@ -6,6 +6,10 @@ use super::raw_json::RawJson;
 use super::vocabulary::{is_word_of, words_of_topic};
 use crate::normalize::abbreviate;
 use crate::source::feed_files::Encoding;
+use telemetry::shorten;
+
+/// Maximum length of a service's message in a reason, in characters.
+const MAX_NOTICE_CHARS: usize = 300;
 
 /// Reason for refusing a file without data; `None` if the file may contain data.
 pub(super) fn refusal_reason(head: &FileHead) -> Option<String> {
@@ -77,8 +81,9 @@ pub(crate) fn parse_service_message(text: &str) -> Option<ServiceMessage> {
     let accompanies = |name: &str| is_word_of("accompanying an error message", &normalize_column_name(name));
     let only = members.iter().all(|(name, _)| is_message(name) || accompanies(name));
     let (_, message) = members.iter().find(|(name, _)| is_message(name)).filter(|_| only)?;
-    let message = message.text().unwrap_or_else(|| message.raw().into()).into_owned();
-    Some(ServiceMessage { throttled: is_throttle_notice(&message), message })
+    let message = message.text().unwrap_or_else(|| message.raw().into());
+    let throttled = is_throttle_notice(&message);
+    Some(ServiceMessage { message: shorten(&message, MAX_NOTICE_CHARS), throttled })
 }
 
 /// True if a message is a throttle notice.

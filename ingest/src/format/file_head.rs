@@ -109,6 +109,12 @@ impl FileHead {
         columns.collect::<Vec<_>>().join(", ") + more
     }
 
+    /// True if the file has no text.
+    pub(super) fn is_blank(&self) -> bool {
+        let is_whole = (self.text.len() as u64) < HEAD_BYTES;
+        is_whole && self.text.trim_start_matches('\u{feff}').trim_start().is_empty()
+    }
+
     /// First characters of the file, for an error message.
     pub fn display_beginning(&self) -> String {
         abbreviate(self.text.trim_start().as_bytes())

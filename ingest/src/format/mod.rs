@@ -87,6 +87,9 @@ impl FileFormat {
         if let Some(map) = &options.map {
             return column_map::detect(map, file, head, options);
         }
+        if head.encoding == Encoding::Csv && head.is_blank() {
+            return Err("is empty: a header row is needed".to_owned());
+        }
         let (vendors, canonical) = match &options.choice {
             FormatChoice::Auto => (CHOICES.as_slice(), true),
             FormatChoice::Canonical => ([].as_slice(), true),

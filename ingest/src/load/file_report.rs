@@ -4,9 +4,13 @@ use std::collections::BTreeMap;
 
 use market::event::Reject;
 use serde::Serialize;
+use telemetry::shorten;
 
 use crate::batch::load_stats::LoadStats;
 use crate::load::input::LoadInput;
+
+/// Maximum length of the reason for refusing a file, in characters. A reason may quote the content of the file.
+const MAX_REASON_CHARS: usize = 1000;
 
 /// Load status of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
@@ -41,7 +45,7 @@ pub struct FileReport {
     pub rows: u64,
     /// Number of rejects, by reason code.
     pub rejects: BTreeMap<String, u64>,
-    /// Names of the Parquet columns with binary floating-point numbers. Each number is read as the shortest decimal
+    /// Names of the first Parquet columns with binary floating-point numbers. Each number is read as the shortest decimal
     /// with the same binary value.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub doubles: Vec<String>,
@@ -57,7 +61,8 @@ pub struct FileReport {
 impl FileReport {
     /// Report of a file that was refused before any row was read.
     pub fn refused_unread(file: String, reason: String) -> Self {
-        Self { file, status: FileStatus::Refused, reason: Some(reason), ..Self::default() }
+        let reason = Some(shorten(&reason, MAX_REASON_CHARS));
+        Self { file, status: FileStatus::Refused, reason, ..Self::default() }
     }
 
     /// Report of a file of which at least a part was read. `refusal` is the reason for refusing the file; `None` if it
@@ -72,9 +77,10 @@ impl FileReport {
             rejects: rejects.collect(),
             ..Self::default()
         };
-        if refusal.is_some() {
+        if let Some(reason) = refusal {
             let (path, examples) = (Some(input.file.display_path()), stats.examples.clone());
-            return Self { path, status: FileStatus::Refused, reason: refusal, examples, ..report };
+            let reason = Some(shorten(&reason, MAX_REASON_CHARS));
+            return Self { path, status: FileStatus::Refused, reason, examples, ..report };
         }
         let time_zone = input.zone.map(|zone| zone.to_string());
         Self { doubles: input.doubles.clone(), time_zone, ..report }

@@ -12,6 +12,9 @@ use crate::rejects::RejectIdSearch;
 use crate::source::feed_files::FeedFile;
 use crate::source::unpack;
 
+/// Size of the read buffer, in bytes. An archive may have many small files, and each needs a buffer.
+const BUFFER: usize = 64 * 1024;
+
 #[derive(Debug, Clone)]
 pub(crate) struct LoadInput {
     pub file: FeedFile,
@@ -26,7 +29,7 @@ pub(crate) struct LoadInput {
     pub unpacked_bytes: u64,
     /// Ids of rejects of earlier loads. This file contains the corrected rows of these rejects.
     pub mends: BTreeSet<String>,
-    /// Names of the Parquet columns with binary floating-point numbers. Each number is read as the shortest decimal
+    /// Names of the first Parquet columns with binary floating-point numbers. Each number is read as the shortest decimal
     /// with the same binary value.
     pub doubles: Vec<String>,
 }
@@ -53,7 +56,7 @@ fn identify_file(
     let mut mends = RejectIdSearch::default();
     let (content, unpacked_bytes) = unpack::read_text(file, |reader| {
         let (mut hasher, mut bytes) = (blake3::Hasher::new(), 0);
-        let mut buffer = vec![0; 1 << 20];
+        let mut buffer = vec![0; BUFFER];
         loop {
             let read = reader.read(&mut buffer)?;
             if read == 0 {

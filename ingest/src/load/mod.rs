@@ -23,6 +23,7 @@ pub(crate) mod args;
 mod candidate;
 pub(crate) mod effect;
 pub mod error;
+pub mod file_list;
 pub mod file_report;
 pub(crate) mod input;
 pub(crate) mod producer;

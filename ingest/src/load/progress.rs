@@ -1,12 +1,14 @@
 //! Progress display of a load.
 
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::batch::load_stats::LoadStats;
+use crate::source::file_label::MAX_LISTED;
 
 /// Progress display on standard error: a bar on a terminal, log lines elsewhere.
 #[derive(Debug, Clone)]
@@ -14,6 +16,8 @@ pub(crate) struct LoadProgress {
     bar: ProgressBar,
     terminal: bool,
     last_log_at: Arc<Mutex<Instant>>,
+    /// Number of files in the log lines of [`Self::log_file_read`].
+    logged_files: Arc<AtomicUsize>,
 }
 
 /// Interval between two log lines, if standard error is not a terminal.
@@ -28,7 +32,12 @@ impl LoadProgress {
         if terminal {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        Self { bar, terminal, last_log_at: Arc::new(Mutex::new(Instant::now())) }
+        Self {
+            bar,
+            terminal,
+            last_log_at: Arc::new(Mutex::new(Instant::now())),
+            logged_files: Arc::default(),
+        }
     }
 
     /// Shows that the formats and digests of the files are being determined.
@@ -60,9 +69,10 @@ impl LoadProgress {
         }
     }
 
-    /// Logs the number of accepted and rejected rows of a loaded file, if standard error is not a terminal.
+    /// Logs the number of accepted and rejected rows of a loaded file, if standard error is not a terminal. Only the
+    /// first files are logged, because an archive may have thousands.
     pub(crate) fn log_file_read(&self, label: &str, stats: &LoadStats) {
-        if !self.terminal {
+        if !self.terminal && self.logged_files.fetch_add(1, Ordering::Relaxed) < MAX_LISTED {
             let (accepted, rejected) = (stats.accepted_count(), stats.rejected_count());
             tracing::info!(file = label, accepted, rejected, "file read");
         }

@@ -5,14 +5,18 @@ use std::fmt::{Display, Formatter};
 
 use market::event::{Kind, Reject, RunManifest};
 use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
 use telemetry::{counted, out, outln};
 
 use crate::batch::coverage::{DateSpan, EarlierCoverage, SymbolSummary};
 use crate::batch::load_stats::LoadStats;
 use crate::batch::retractions::UnmatchedRetractions;
 use crate::batch::row_review::RowReview;
+use crate::batch::security_currencies::AssumedDollars;
 use crate::load::effect::LoadEffect;
+use crate::load::file_list::FileList;
 use crate::load::file_report::{FileReport, FileStatus};
+use crate::source::file_label::{MAX_LISTED, join_names};
 
 /// Prints a command's result: one JSON object for scripts, otherwise text.
 pub fn print_result(result: &(impl Serialize + Display), json: bool) {
@@ -43,8 +47,10 @@ pub struct LoadSummary {
     /// True if the load continued an interrupted run.
     pub resumed: bool,
     /// All files that were found, with their load status. Refused files are included.
-    pub files: Vec<FileReport>,
+    #[serde(flatten)]
+    pub files: FileList,
     /// Files of the given folders that were skipped, because their names are not names of feed files.
+    #[serde(flatten, serialize_with = "serialize_skipped")]
     pub skipped: Vec<String>,
     /// Number of accepted rows in the loaded files, by kind. Empty if an earlier run loaded all files.
     pub rows: BTreeMap<String, u64>,
@@ -71,6 +77,13 @@ pub struct LoadSummary {
     /// Number of dividends without a currency, by assumed currency or minor unit (`GBX`).
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub assumed_units: BTreeMap<String, u64>,
+    /// Symbols of the prices whose currency no security record names, neither in the log nor in this load. The service
+    /// takes these prices as US dollars. Absent without such symbols, or if the log was not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assumed_price_currencies: Option<AssumedDollars>,
+    /// Security rows without a currency. The service takes their prices as US dollars. Absent without such rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub assumed_security_currencies: Option<AssumedDollars>,
     /// Review of the accepted rows by the domain rules: rows that would be quarantined, and doubtful rows. The review
     /// uses only the files of this load.
     pub review: RowReview,
@@ -134,18 +147,19 @@ impl LoadSummary {
         self.frames_in_log = manifest.chunks;
         let loaded = |file: &String| FileReport { file: file.clone(), ..FileReport::default() };
         self.files.extend(manifest.files.iter().map(loaded));
+        self.files.add_unlisted(manifest.more_files);
     }
 
-    /// Refused files.
-    pub(crate) fn refused(&self) -> impl Iterator<Item = &FileReport> {
-        self.files.iter().filter(|file| file.status == FileStatus::Refused)
+    /// Number of refused files.
+    fn refused_count(&self) -> u64 {
+        self.files.refused().count() as u64
     }
 
     /// Exit code: 0 all loaded, 1 loaded with rejects or refused files, 2 nothing loaded.
     pub fn exit_code(&self) -> u8 {
-        let refused = self.refused().count();
+        let refused = self.refused_count();
         let is_partial = self.rejects_total > 0 || refused > 0;
-        if self.files.len() == refused || (self.rows_total == 0 && is_partial) {
+        if self.files.count() == refused || (self.rows_total == 0 && is_partial) {
             return 2;
         }
         u8::from(is_partial)
@@ -154,7 +168,7 @@ impl LoadSummary {
     /// Writes the time zones of files that give dates as UTC times.
     fn write_time_zones(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
         let mut zones: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for file in &self.files {
+        for file in self.files.iter() {
             if let Some(zone) = &file.time_zone {
                 zones.entry(zone).or_default().push(&file.file);
             }
@@ -172,12 +186,11 @@ impl LoadSummary {
 
     /// Lists the files, refused files first. Writes nothing for a load of one file.
     fn write_files(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
-        if self.files.len() < 2 {
+        if self.files.count() < 2 {
             return Ok(());
         }
         writeln!(text, "files:")?;
-        let loaded = self.files.iter().filter(|file| file.status == FileStatus::Loaded);
-        for file in self.refused().chain(loaded).take(MAX_NAMED_FILES) {
+        for file in self.files.refused().chain(self.files.loaded()).take(MAX_NAMED_FILES) {
             let rejects = file.rejects.values().sum::<u64>();
             match file.status {
                 FileStatus::Refused => writeln!(text, "  {}: refused", file.file)?,
@@ -186,9 +199,25 @@ impl LoadSummary {
                 }
             }
         }
-        match self.files.len().saturating_sub(MAX_NAMED_FILES) {
+        match self.files.count().saturating_sub(MAX_NAMED_FILES as u64) {
             0 => Ok(()),
             more => writeln!(text, "  … and {more} more"),
+        }
+    }
+
+    /// Writes the refused files with their reasons.
+    fn write_refused(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
+        for file in self.files.refused().take(MAX_LISTED) {
+            let path = file.path.as_deref().unwrap_or(&file.file);
+            writeln!(text, "refused {path}: {}", file.reason.as_deref().unwrap_or_default())?;
+            for (reason, count) in &file.rejects {
+                writeln!(text, "  {reason}: {count}")?;
+            }
+            write_examples(text, &file.examples)?;
+        }
+        match self.refused_count().saturating_sub(MAX_LISTED as u64) {
+            0 => Ok(()),
+            more => writeln!(text, "refused: {}", counted(more, "more file")),
         }
     }
 
@@ -206,21 +235,15 @@ impl LoadSummary {
 /// Summary as text.
 impl Display for LoadSummary {
     fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
-        for file in self.refused() {
-            let path = file.path.as_deref().unwrap_or(&file.file);
-            writeln!(text, "refused {path}: {}", file.reason.as_deref().unwrap_or_default())?;
-            for (reason, count) in &file.rejects {
-                writeln!(text, "  {reason}: {count}")?;
-            }
-            write_examples(text, &file.examples)?;
-        }
+        self.write_refused(text)?;
         if !self.skipped.is_empty() {
-            writeln!(text, "skipped (not named like feed files): {}", self.skipped.join(", "))?;
+            writeln!(text, "skipped (not named like feed files): {}", join_names(&self.skipped, 0))?;
         }
-        if self.files.is_empty() {
+        let files = self.files.count();
+        if files == 0 {
             return writeln!(text, "nothing to load: no feed files found");
         }
-        let (loaded, files) = (self.files.len() - self.refused().count(), self.files.len());
+        let loaded = files - self.refused_count();
         if self.already_loaded {
             let what = match self.visible_again {
                 true => "visible again: the files of the undone run",
@@ -262,8 +285,8 @@ impl Display for LoadSummary {
             writeln!(text, "  {kind}: {rows}")?;
         }
         self.write_files(text)?;
-        for file in self.files.iter().filter(|file| !file.doubles.is_empty()) {
-            let (name, columns) = (&file.file, file.doubles.join(", "));
+        for file in self.files.iter().filter(|file| !file.doubles.is_empty()).take(MAX_LISTED) {
+            let (name, columns) = (&file.file, join_names(&file.doubles, 0));
             writeln!(text, "{name} has binary doubles, read as their shortest decimals: {columns}")?;
         }
         self.write_time_zones(text)?;
@@ -286,6 +309,17 @@ impl Display for LoadSummary {
                 counted(self.assumed_currencies, "dividend"),
                 units.join(", ")
             )?;
+        }
+        if let Some(assumed) = &self.assumed_price_currencies {
+            writeln!(
+                text,
+                "currency assumed for the prices of {} without a security record: USD ({assumed}); a securities file names another",
+                counted(assumed.count, "symbol")
+            )?;
+        }
+        if let Some(assumed) = &self.assumed_security_currencies {
+            let rows = counted(assumed.count, "security row");
+            writeln!(text, "currency assumed for {rows} without one: USD ({assumed})")?;
         }
         self.review.fmt(text)?;
         match (loaded < files, self.rejects_total) {
@@ -327,6 +361,16 @@ impl Display for LoadSummary {
         writeln!(text, "run {run}{resumed}: {published}")?;
         self.effect.as_ref().map_or(Ok(()), |effect| effect.fmt(text))
     }
+}
+
+/// Writes the first skipped files as `skipped`, and the number of the other ones as `more_skipped`.
+fn serialize_skipped<S: Serializer>(skipped: &[String], serializer: S) -> Result<S::Ok, S::Error> {
+    let mut members = serializer.serialize_map(None)?;
+    members.serialize_entry("skipped", &skipped[..skipped.len().min(MAX_LISTED)])?;
+    if skipped.len() > MAX_LISTED {
+        members.serialize_entry("more_skipped", &(skipped.len() - MAX_LISTED))?;
+    }
+    members.end()
 }
 
 fn write_examples(text: &mut Formatter<'_>, examples: &[Reject]) -> std::fmt::Result {

@@ -5,7 +5,7 @@ use chrono::NaiveDate;
 
 use crate::batch::coverage::EarlierCoverage;
 use crate::batch::load_stats::LoadStats;
-use crate::batch::security_currencies::SecurityCurrencies;
+use crate::batch::security_currencies::{AssumedDollars, SecurityCurrencies};
 use crate::load::error::LoadError;
 use crate::load::report::LoadSummary;
 use crate::log::reader::Log;
@@ -24,7 +24,7 @@ pub(super) async fn check_rows(
     if let (Some(log), Some(before)) = (log, before) {
         report_unmatched_retractions(log, &total, before, summary).await;
     }
-    report_assumed_currencies(log, &total, summary).await;
+    report_assumed_currencies(log, before, &total, summary).await;
     let (rows, source) = (total.reviewed, summary.source.clone());
     let reviewed = tokio::task::spawn_blocking(move || rows.review(&source, today));
     summary.review = reviewed.await.map_err(LoadError::Task)?;
@@ -46,19 +46,42 @@ async fn report_unmatched_retractions(
     }
 }
 
-/// Adds counts of the dividends without a currency to the summary, by assumed currency. The assumed currency is the
-/// currency of the security.
-async fn report_assumed_currencies(log: Option<&Log>, total: &LoadStats, summary: &mut LoadSummary) {
-    if total.missing_currencies.is_empty() {
+/// True if the currency of some rows depends on security records that are not in the load.
+pub(super) fn needs_security_records(total: &LoadStats) -> bool {
+    let mut priced = total.coverage.priced_symbols();
+    !total.missing_currencies.is_empty() || priced.any(|symbol| !total.currencies.contains(symbol))
+}
+
+/// Adds the assumed currencies to the summary: of dividends and securities without a currency, and of prices without a
+/// security record. A dividend without a currency has the currency of its security.
+async fn report_assumed_currencies(
+    log: Option<&Log>,
+    before: Option<&EarlierCoverage>,
+    total: &LoadStats,
+    summary: &mut LoadSummary,
+) {
+    summary.assumed_security_currencies = total.securities_without_currency.clone().non_empty();
+    if !needs_security_records(total) {
         return;
     }
-    let mut known = match log {
-        Some(log) => SecurityCurrencies::read(log).await.unwrap_or_else(|error| {
-            tracing::warn!(%error, "cannot read the currencies of securities from the log");
-            SecurityCurrencies::default()
-        }),
-        None => SecurityCurrencies::default(),
+    let known = match log {
+        Some(log) => SecurityCurrencies::read(log)
+            .await
+            .map_err(|error| tracing::warn!(%error, "cannot read the currencies of securities from the log")),
+        // If the log was not read, the currencies are unknown. If it is empty, `before` is set.
+        None => before.map(|_| SecurityCurrencies::default()).ok_or(()),
     };
+    let is_complete = known.is_ok();
+    let mut known = known.unwrap_or_default();
     known.merge(&total.currencies);
     summary.assumed_units = total.missing_currencies.count_by_unit(&known);
+    if is_complete {
+        let mut assumed = AssumedDollars::default();
+        total
+            .coverage
+            .priced_symbols()
+            .filter(|symbol| !known.contains(symbol))
+            .for_each(|symbol| assumed.add(symbol));
+        summary.assumed_price_currencies = assumed.non_empty();
+    }
 }

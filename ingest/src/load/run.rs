@@ -29,10 +29,11 @@ use crate::load::producer::{Producer, ProducerEvent};
 use crate::load::progress::LoadProgress;
 use crate::load::publication::Publication;
 use crate::load::report::LoadSummary;
-use crate::load::row_checks::check_rows;
+use crate::load::row_checks::{check_rows, needs_security_records};
 use crate::log::reader::{EarlierRuns, Log, StoredBatches, find_earlier_runs};
 use crate::log::run_states::{Runs, publish_change};
 use crate::rejects::OpenRejects;
+use crate::source::file_label::MAX_LISTED;
 
 pub(crate) struct LoadRun<'a> {
     /// Id of the run: a hash of the source and the inputs' digests. The same load therefore has the same id when it is
@@ -117,7 +118,7 @@ impl<'a> LoadRun<'a> {
             summary.effect = LoadEffect::measure_candidate(path, self.args, settings).await;
         }
         summary.frames = batches + holdings.into_record_batches().len() as u64;
-        let needs_log = !total.retractions.is_empty() || !total.missing_currencies.is_empty();
+        let needs_log = !total.retractions.is_empty() || needs_security_records(&total);
         let log = match &before {
             Some(_) if needs_log => Log::open_existing(settings).await.ok(),
             _ => None,
@@ -180,13 +181,15 @@ impl<'a> LoadRun<'a> {
             let mends: BTreeSet<String> =
                 inputs.iter().flat_map(|input| input.mends.iter().cloned()).collect();
             publication.manifest = Manifest {
-                files: inputs.iter().map(|input| input.file.label.clone()).collect(),
+                files: first_labels(&inputs),
+                more_files: unlisted(inputs.len()),
                 inputs: inputs.iter().map(|input| input.digest.clone()).collect(),
-                refused: summary.refused().map(|file| file.file.clone()).collect(),
+                refused: summary.files.refused().take(MAX_LISTED).map(|file| file.file.clone()).collect(),
+                more_refused: unlisted(summary.files.refused().count()),
                 rows: total.accepted_count(),
                 rejects: total.rejected_count(),
                 rounded: total.rounded,
-                mends: mends.into_iter().collect(),
+                mends: open_rejects.keep_known(mends),
                 newest: total.coverage.newest_dates(),
                 new_symbols: before.new_symbols(&total.coverage),
                 ..publication.manifest
@@ -211,7 +214,8 @@ impl<'a> LoadRun<'a> {
     fn manifest(&self, observed_at: DateTime<Utc>) -> Manifest {
         let format = self.args.map.as_ref().map_or(self.args.format.name(), |_| "map").to_owned();
         Manifest {
-            files: self.producer.inputs.iter().map(|input| input.file.label.clone()).collect(),
+            files: first_labels(&self.producer.inputs.iter().collect::<Vec<_>>()),
+            more_files: unlisted(self.producer.inputs.len()),
             inputs: self.producer.inputs.iter().map(|input| input.digest.clone()).collect(),
             command: self.args.repeat_command(&self.producer.options),
             ..Manifest::started(self.id.clone(), self.args.source.clone(), format, observed_at)
@@ -257,7 +261,7 @@ impl<'a> LoadRun<'a> {
         let producer = Producer { observed_at, ..self.producer.clone() };
         tokio::task::spawn_blocking(move || producer.run(&sender));
         let mut found = LoadedInputs::default();
-        let files_before = summary.files.len();
+        let files_before = summary.files.iter().len();
         let mut shutdown = self.shutdown.clone();
         loop {
             let event = tokio::select! {
@@ -295,11 +299,21 @@ impl<'a> LoadRun<'a> {
             }
         }
         // If there are fewer reports than inputs, the producer panicked and sent no event for the remaining inputs.
-        if summary.files.len() - files_before < self.producer.inputs.len() {
+        if summary.files.iter().len() - files_before < self.producer.inputs.len() {
             return Err(LoadError::Failed(
                 "reading stopped unexpectedly; published rows are kept".to_owned(),
             ));
         }
         Ok(found)
     }
+}
+
+/// Labels of the first inputs, for a manifest.
+fn first_labels(inputs: &[&LoadInput]) -> Vec<String> {
+    inputs.iter().take(MAX_LISTED).map(|input| input.file.label.clone()).collect()
+}
+
+/// Number of files that a manifest counts but does not list.
+fn unlisted(files: usize) -> u64 {
+    files.saturating_sub(MAX_LISTED) as u64
 }

@@ -11,9 +11,11 @@ use backon::{BackoffBuilder, ExponentialBuilder};
 use bytes::Bytes;
 use event_log::record_batch::{BatchError, BatchId, Body, RecordBatch, schema_name};
 use event_log::restore::is_storage_full;
+use event_log::stream::StreamSettings;
+use event_log::write_failure::report_write_failure;
 use market::event::{Kind, RunEvent, RunManifest};
 use telemetry::failpoint;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 /// Maximum number of unacknowledged messages.
 const MAX_IN_FLIGHT: usize = 64;
@@ -36,7 +38,24 @@ pub enum PublishFailure {
     #[error("cannot publish a message of {0} bytes: raise max_payload in the configuration of NATS")]
     TooLarge(usize),
     #[error("publishing stopped unexpectedly: {0}")]
-    Internal(#[source] tokio::task::JoinError),
+    Internal(#[source] JoinError),
+}
+
+impl PublishFailure {
+    /// Error of a publication that the server refused or could not confirm.
+    pub(crate) fn from_refusal(source: PublishError) -> Self {
+        match is_storage_full(&source) {
+            true => Self::Full { source },
+            false => Self::Unreachable { source },
+        }
+    }
+
+    /// If NATS answers but cannot store messages, leaves a notice for status commands and health checks.
+    pub(crate) async fn report_to_log(&self, settings: &StreamSettings) {
+        if matches!(self, Self::Full { .. } | Self::StoresNothing) {
+            report_write_failure(settings, &self.to_string()).await;
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -63,19 +82,20 @@ pub(crate) fn encode_manifest(
 pub(crate) struct Publisher {
     context: Context,
     stream: Stream,
+    settings: StreamSettings,
     in_flight: JoinSet<Result<(), PublishFailure>>,
 }
 
 impl Publisher {
-    pub(crate) fn new(context: Context, stream: Stream) -> Self {
-        Self { context, stream, in_flight: JoinSet::new() }
+    pub(crate) fn new(context: Context, stream: Stream, settings: StreamSettings) -> Self {
+        Self { context, stream, settings, in_flight: JoinSet::new() }
     }
 
     /// Sends a message. If [`MAX_IN_FLIGHT`] messages are unacknowledged, first waits for an acknowledgement. Returns
     /// an error if an earlier message failed.
     pub(crate) async fn send(&mut self, message: OutgoingMessage) -> Result<(), PublishFailure> {
         while let Some(settled) = self.in_flight.try_join_next() {
-            settled.map_err(PublishFailure::Internal)??;
+            self.check_delivery(settled).await?;
         }
         while self.in_flight.len() >= MAX_IN_FLIGHT {
             self.await_oldest().await?;
@@ -96,9 +116,20 @@ impl Publisher {
 
     async fn await_oldest(&mut self) -> Result<(), PublishFailure> {
         match self.in_flight.join_next().await {
-            Some(settled) => settled.map_err(PublishFailure::Internal)?,
+            Some(settled) => self.check_delivery(settled).await,
             None => Ok(()),
         }
+    }
+
+    async fn check_delivery(
+        &self,
+        settled: Result<Result<(), PublishFailure>, JoinError>,
+    ) -> Result<(), PublishFailure> {
+        let delivered = settled.map_err(PublishFailure::Internal)?;
+        if let Err(failure) = &delivered {
+            failure.report_to_log(&self.settings).await;
+        }
+        delivered
     }
 }
 
@@ -134,7 +165,7 @@ async fn deliver_with_retries(
             return Err(PublishFailure::TooLarge(message.body.len()));
         }
         if is_storage_full(&error) {
-            return Err(PublishFailure::Full { source: error });
+            return Err(PublishFailure::from_refusal(error));
         }
         if error.kind() == PublishErrorKind::TimedOut
             && let Ok(info) = stream.get_info().await

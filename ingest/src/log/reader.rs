@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_nats::HeaderMap;
 use async_nats::header::NATS_EXPECTED_LAST_SUBJECT_SEQUENCE;
 use async_nats::jetstream::Context;
-use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::jetstream::context::PublishErrorKind;
 use async_nats::jetstream::stream::Stream;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
@@ -58,7 +58,7 @@ impl Log {
     }
 
     pub(crate) fn publisher(&self) -> Publisher {
-        Publisher::new(self.context.clone(), self.stream.clone())
+        Publisher::new(self.context.clone(), self.stream.clone(), self.settings.clone())
     }
 
     /// Publishes a manifest, waits until it is on disk, and returns true. If the log has a manifest with a greater
@@ -76,12 +76,16 @@ impl Log {
             return publisher.wait_until_stored().await.map(|()| true);
         };
         headers.insert(NATS_EXPECTED_LAST_SUBJECT_SEQUENCE, after.to_string());
-        let unreachable = |source: PublishError| PublishFailure::Unreachable { source };
-        let sent = self.context.publish_with_headers(self.subject(Kind::Run), headers, body).await;
-        match sent.map_err(unreachable)?.await {
+        let sent = self.context.publish_with_headers(self.subject(Kind::Run), headers, body);
+        let stored = async { sent.await?.await };
+        match stored.await {
             Ok(_) => Ok(true),
             Err(error) if error.kind() == PublishErrorKind::WrongLastSequence => Ok(false),
-            Err(error) => Err(unreachable(error)),
+            Err(error) => {
+                let failure = PublishFailure::from_refusal(error);
+                failure.report_to_log(&self.settings).await;
+                Err(failure)
+            }
         }
     }
 

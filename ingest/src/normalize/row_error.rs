@@ -7,6 +7,12 @@ use market::decimal::DecimalError;
 use market::metrics::currency::Currency;
 use market::metrics::merge::RowFault;
 use market::symbol::Symbol;
+use telemetry::shorten;
+
+/// Maximum length of a message, in characters. A longer message is truncated, because it may quote a whole cell.
+const MAX_MESSAGE_CHARS: usize = 500;
+/// Maximum length of a quoted cell or name, in characters.
+const MAX_QUOTED_CHARS: usize = 40;
 
 /// Error of an invalid row. The row becomes a reject with this reason code and message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,12 +24,12 @@ pub(crate) struct RowError {
 
 impl RowError {
     pub(crate) fn new(reason: &'static str, message: impl fmt::Display) -> Self {
-        Self { reason, message: message.to_string() }
+        Self { reason, message: shorten(&message.to_string(), MAX_MESSAGE_CHARS) }
     }
 
     /// Error for a row that violates a domain rule.
     pub(crate) fn from_rule((reason, message): RowFault) -> Self {
-        Self { reason: reason.as_str(), message }
+        Self::new(reason.as_str(), message)
     }
 
     /// Error for a missing required value.
@@ -70,10 +76,5 @@ pub(crate) fn parse_currency(column: &str, text: &str) -> Result<Currency, RowEr
 
 /// Shortens a text for a message.
 pub(crate) fn abbreviate(text: &[u8]) -> String {
-    let text = String::from_utf8_lossy(text);
-    if text.chars().count() <= 40 {
-        text.into_owned()
-    } else {
-        text.chars().take(40).chain(['…']).collect()
-    }
+    shorten(&String::from_utf8_lossy(text), MAX_QUOTED_CHARS)
 }

@@ -29,6 +29,8 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(3600);
 /// Responses up to this size, in bytes, are checked for an error message. A larger response is always data.
 const MAX_NOTICE_BYTES: u64 = 64 * 1024;
+/// Maximum length of an `ETag` that is stored in the log, in bytes. A longer one is ignored, as if it were missing.
+const MAX_VALIDATOR_BYTES: usize = 256;
 /// Minimum average speed of a response, in bytes per second. A slower response fails, but not before
 /// [`PullArgs::timeout`] has passed.
 const MIN_BYTES_PER_SECOND: u64 = 1024;
@@ -142,8 +144,8 @@ impl<'a> HttpClient<'a> {
         mut response: Response,
         target: &PageFile,
     ) -> Result<VendorResponse, CallError> {
-        let [etag, last_modified] =
-            [ETAG, LAST_MODIFIED].map(|name| header(&response, name).map(str::to_owned));
+        let validator = |name| header(&response, name).filter(|value| value.len() <= MAX_VALIDATOR_BYTES);
+        let [etag, last_modified] = [ETAG, LAST_MODIFIED].map(|name| validator(name).map(str::to_owned));
         let too_large = || {
             CallError::Failed(format!(
                 "the answer is larger than {} bytes: raise --max-bytes",

@@ -5,12 +5,16 @@ use std::fmt::{Display, Formatter};
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
+use telemetry::shorten;
 
 use super::connector::Connector;
 use crate::load::report::LoadSummary;
 
 /// Maximum number of failed requests, and also of refused files, in the text of a report.
 const MAX_NAMED: usize = 10;
+
+/// Maximum length of a reason, in characters.
+pub(super) const MAX_REASON_CHARS: usize = 1000;
 
 /// Result of a sync run of a connector.
 #[derive(Debug, Default, Serialize)]
@@ -61,6 +65,13 @@ pub struct FailedItem {
     /// Name of the failed request, for example `eod/KO`, or path of the refused file.
     pub what: String,
     pub reason: String,
+}
+
+impl FailedItem {
+    /// Creates an item. The reason is shortened, because it may quote the vendor's response.
+    pub(super) fn new(what: String, reason: &str) -> Self {
+        Self { what, reason: shorten(reason, MAX_REASON_CHARS) }
+    }
 }
 
 /// Request in the plan of a dry run.

@@ -12,7 +12,7 @@ use chrono::{TimeDelta, Utc};
 use event_log::stream::StreamSettings;
 use market::event::Bookmark;
 use market::symbol::Symbol;
-use telemetry::failpoint;
+use telemetry::{failpoint, shorten};
 
 use super::batch::{BatchPart, FetchedResponse, ResponseBatch};
 use super::client::{RequestError, VendorClient};
@@ -21,10 +21,9 @@ use super::error::PullError;
 use super::http_client::VendorResponse;
 use super::paging;
 use super::plan::{NotFoundMeaning, PlannedRequest, SyncScope, newest_day, plan_requests, select_templates};
-use super::report::{FailedItem, PullReport};
+use super::report::{FailedItem, MAX_REASON_CHARS, PullReport};
 use crate::clock::now;
 use crate::load::error::LoadError;
-use crate::load::file_report::FileStatus;
 use crate::load::load;
 use crate::source::folder_handle::FolderHandle;
 
@@ -89,7 +88,7 @@ impl SyncRun<'_> {
                 }
                 Ok(None) => self.pulled.missing += 1,
                 Err(RequestError::Failed(reason) | RequestError::NoResponse(reason)) => {
-                    self.pulled.failed.push(FailedItem { what: request.key.clone(), reason })
+                    self.pulled.failed.push(FailedItem::new(request.key.clone(), &reason))
                 }
                 Err(RequestError::Stop { reason, wait }) => {
                     self.stop_early(reason, wait, requests.len() - index);
@@ -126,7 +125,7 @@ impl SyncRun<'_> {
         self.pulled.left += left;
         self.pulled.again_at =
             wait.and_then(|wait| Utc::now().checked_add_signed(TimeDelta::from_std(wait).ok()?));
-        self.pulled.stopped = Some(reason);
+        self.pulled.stopped = Some(shorten(&reason, MAX_REASON_CHARS));
     }
 
     /// Fetches all pages of a response into the folder of the batch. Returns `None` if the vendor does not have the
@@ -255,7 +254,7 @@ impl SyncRun<'_> {
                 for (file, reason) in &refused_files {
                     let copy = batch.keep_refused_file(part, file, reason).map_err(self.in_folder())?;
                     let what = copy.display().to_string();
-                    self.pulled.refused.push(FailedItem { what, reason: reason.clone() });
+                    self.pulled.refused.push(FailedItem::new(what, reason));
                 }
                 refused.extend(refused_files);
             }
@@ -294,8 +293,8 @@ impl SyncRun<'_> {
             Err(error) => return Ok(files.map(|file| (file.clone(), error.to_string())).collect()),
         };
         self.pulled.add_load(&summary);
-        let refused = summary.files.iter().filter(|file| file.status == FileStatus::Refused);
-        let reasons = refused.map(|file| (&file.file, file.reason.clone().unwrap_or_default()));
+        let reasons =
+            summary.files.refused().map(|file| (&file.file, file.reason.clone().unwrap_or_default()));
         let reasons: Vec<_> = reasons
             .chain(summary.skipped.iter().map(|file| (file, "its name is not a feed name".to_owned())))
             .collect();

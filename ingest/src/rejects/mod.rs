@@ -8,7 +8,7 @@ use event_log::stream::StreamSettings;
 use market::event::Kind;
 use serde_json::json;
 use telemetry::table::{Column, ListArgs, Table};
-use telemetry::{counted, outln};
+use telemetry::{counted, outln, shorten};
 
 use crate::log::reader::{Log, LogError};
 use crate::log::run_states::Runs;
@@ -154,14 +154,5 @@ fn add_reject(table: &mut Table, row: &ListedReject) {
         format!("{}{closed}", reject.reason),
         reject.message.clone(),
     ];
-    table.add_detailed_row(cells, [shorten_row(&reject.row)]);
-}
-
-fn shorten_row(row: &str) -> String {
-    let row = row.trim_end();
-    let mut shown: String = row.chars().take(PRINTED_ROW).collect();
-    if shown.len() < row.len() {
-        shown.push('…');
-    }
-    shown
+    table.add_detailed_row(cells, [shorten(reject.row.trim_end(), PRINTED_ROW)]);
 }

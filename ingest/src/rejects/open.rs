@@ -49,6 +49,9 @@ fn parse_id_at(text: &[u8]) -> Option<String> {
     (run.len() == RUN_DIGITS && digits(run) && digits(hash)).then(|| id.to_owned())
 }
 
+/// Maximum number of rejects of an interrupted run that one load can correct. The manifest of such a run has no count.
+const INTERRUPTED_REJECTS: u64 = 1000;
+
 /// Index of rejects and their corrections, built from manifests.
 #[derive(Debug, Default)]
 pub(crate) struct OpenRejects {
@@ -57,6 +60,8 @@ pub(crate) struct OpenRejects {
     refused: BTreeMap<String, (String, u64)>,
     /// Ids of the corrected rejects. The key is the id of the run that rejected the rows.
     mended: BTreeMap<String, BTreeSet<String>>,
+    /// Maximum number of rejects of each run, also of runs whose rows are not visible.
+    limits: BTreeMap<String, u64>,
     /// Runs whose rows are not visible.
     hidden: BTreeSet<String>,
 }
@@ -64,11 +69,20 @@ pub(crate) struct OpenRejects {
 impl OpenRejects {
     /// Builds the index from the runs of a log.
     pub(crate) fn from_runs(runs: &Runs) -> Self {
-        let hidden = runs.manifests().filter(|run| !runs.states.is_visible(&run.run));
-        let mut open = Self { hidden: hidden.map(|run| run.run.clone()).collect(), ..Self::default() };
-        runs.visible_manifests()
-            .filter(|run| run.state == RunState::Completed)
-            .for_each(|run| open.add_run(run));
+        let mut open = Self::default();
+        for run in runs.manifests() {
+            match run.state {
+                RunState::Completed => drop(open.limits.insert(run.run.clone(), run.rejects)),
+                RunState::Started => {
+                    open.limits.entry(run.run.clone()).or_insert(INTERRUPTED_REJECTS);
+                }
+            }
+            match (runs.states.is_visible(&run.run), run.state) {
+                (false, _) => drop(open.hidden.insert(run.run.clone())),
+                (true, RunState::Completed) => open.add_run(run),
+                (true, RunState::Started) => {}
+            }
+        }
         open
     }
 
@@ -79,6 +93,24 @@ impl OpenRejects {
             let refused_by = id.get(ID_PREFIX.len()..ID_PREFIX.len() + RUN_DIGITS).unwrap_or_default();
             self.mended.entry(refused_by.to_owned()).or_default().insert(id.clone());
         }
+    }
+
+    /// Ids that can belong to rejects of the log. A file can contain any number of invented ids, but a run has no more
+    /// rejects than its manifest counts.
+    pub(crate) fn keep_known(&self, ids: BTreeSet<String>) -> Vec<String> {
+        let (mut known, mut run, mut left) = (Vec::new(), String::new(), 0);
+        for id in ids {
+            let of_run = &id[ID_PREFIX.len()..ID_PREFIX.len() + RUN_DIGITS];
+            if of_run != run {
+                of_run.clone_into(&mut run);
+                left = self.limits.get(of_run).copied().unwrap_or_default();
+            }
+            if left > 0 {
+                left -= 1;
+                known.push(id);
+            }
+        }
+        known
     }
 
     /// True if a reject of a run is open.
@@ -116,6 +148,15 @@ mod tests {
         RunManifest { state: RunState::Completed, rejects, mends: mends.to_vec(), ..begun }
     }
 
+    fn runs(manifests: &[RunManifest]) -> Runs {
+        let stored = |manifest: &RunManifest| StoredManifest {
+            sequence: 1,
+            stored_at: DateTime::UNIX_EPOCH,
+            manifest: manifest.clone(),
+        };
+        Runs { manifests: manifests.iter().map(stored).collect(), ..Runs::default() }
+    }
+
     #[test]
     fn a_row_is_open_until_it_is_mended_and_again_when_that_is_taken_back() {
         let [a, b] = ["a", "b"].map(|digit| digit.repeat(RUN_DIGITS));
@@ -129,12 +170,7 @@ mod tests {
             assert_eq!(search.ids, BTreeSet::from([first.clone(), second.clone()]), "in pieces of {pieces}");
         }
         let log = [run(&a, 2, &[]), run(&b, 0, std::slice::from_ref(&first))];
-        let stored = |manifest: &RunManifest| StoredManifest {
-            sequence: 1,
-            stored_at: DateTime::UNIX_EPOCH,
-            manifest: manifest.clone(),
-        };
-        let mut runs = Runs { manifests: log.iter().map(stored).collect(), ..Runs::default() };
+        let mut runs = runs(&log);
         let open = OpenRejects::from_runs(&runs);
         assert!(!open.is_open(&a, &first) && open.is_open(&a, &second));
         assert_eq!((open.count_open("eod"), open.count_open("other")), (1, 0));
@@ -147,5 +183,16 @@ mod tests {
         };
         runs.states.add(change_id(&change), change);
         assert_eq!(OpenRejects::from_runs(&runs).count_open("eod"), 2);
+    }
+
+    #[test]
+    fn invented_ids_do_not_fill_a_manifest() {
+        let [known, unknown] = ["a", "b"].map(|digit| digit.repeat(RUN_DIGITS));
+        let ids = |run: &str| (2..9).map(|line| reject_id(run, &reject(line))).collect::<Vec<_>>();
+        let open = OpenRejects::from_runs(&runs(&[run(&known, 7, &[])]));
+        let all: BTreeSet<String> = ids(&known).into_iter().chain(ids(&unknown)).collect();
+        assert_eq!(BTreeSet::from_iter(open.keep_known(all.clone())), BTreeSet::from_iter(ids(&known)));
+        let fewer = OpenRejects::from_runs(&runs(&[run(&known, 3, &[])]));
+        assert_eq!(fewer.keep_known(all).len(), 3);
     }
 }

@@ -106,8 +106,9 @@ fn describe_state(run: &RunManifest, change: Option<&RunChange>) -> String {
         state += &format!(", {}", counted(run.rejects, "reject"));
     }
     if !run.refused.is_empty() {
-        let files = counted(run.refused.len() + run.files.len(), "file");
-        state += &format!(", {} of {files} refused", run.refused.len());
+        let refused = run.refused.len() as u64 + run.more_refused;
+        let files = counted(refused + run.files.len() as u64 + run.more_files, "file");
+        state += &format!(", {refused} of {files} refused");
     }
     state
 }

@@ -19,6 +19,7 @@ use crate::load::report::LoadSummary;
 use crate::load::{LoadArgs, load};
 use crate::log::reader::{Log, LogError};
 use crate::log::run_states::{Runs, StoredManifest};
+use crate::source::file_label::join_names;
 
 /// Checks that the log has all record batches of its runs, and republishes missing batches.
 ///
@@ -94,6 +95,8 @@ pub struct IncompleteRun {
     pub source: String,
     /// Files that the run loaded, as in its manifest.
     pub files: Vec<String>,
+    /// Number of files that `files` leaves out.
+    pub more_files: u64,
     /// Number of missing record batches.
     pub missing: usize,
     /// Number of republished record batches; 0 with `--check-only`.
@@ -141,6 +144,7 @@ async fn compare_with_manifests(log: &Log) -> Result<VerifyReport, LogError> {
                 run: run.run.clone(),
                 source: run.source.clone(),
                 files: run.files.clone(),
+                more_files: run.more_files,
                 missing,
                 published_again: 0,
                 reason: None,
@@ -241,8 +245,9 @@ impl Display for VerifyReport {
         for DamagedMessage { sequence, reason } in &self.damaged {
             writeln!(text, "cannot read message {sequence}: {reason}")?;
         }
-        for IncompleteRun { run, files, missing, published_again, reason, .. } in &self.incomplete {
-            let (files, batches) = (files.join(", "), counted(missing, "record batch"));
+        for IncompleteRun { run, files, more_files, missing, published_again, reason, .. } in &self.incomplete
+        {
+            let (files, batches) = (join_names(files, *more_files), counted(missing, "record batch"));
             let reason =
                 reason.as_ref().map_or_else(String::new, |reason| format!(": {}", reason.trim_end()));
             writeln!(

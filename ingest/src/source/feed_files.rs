@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use rustix::fs::FileType;
 
-use crate::source::file_label::escape_name;
+use crate::source::file_label::{escape_name, shorten_label};
 use crate::source::file_location::FileLocation;
 use crate::source::folder_handle::{FolderEntry, FolderHandle};
 use crate::source::standard_input::{self, StandardInput};
@@ -138,9 +138,15 @@ impl FoundFiles {
             return self.refused.push((path, reason));
         }
         match encoding_of(strip_packing(&label)).or(default) {
-            Some(encoding) => self.files.push(FeedFile { location, label, packing, encoding }),
-            None => self.skipped.push(label),
+            Some(encoding) => {
+                self.files.push(FeedFile { location, label: shorten_label(label), packing, encoding })
+            }
+            None => self.skip(label),
         }
+    }
+
+    fn skip(&mut self, label: String) {
+        self.skipped.push(shorten_label(label));
     }
 
     fn refuse_folder(&mut self, path: &Path, error: &io::Error) {
@@ -162,8 +168,8 @@ fn walk(folder: &Arc<FolderHandle>, relative: &Path, prefix: &str, found: &mut F
         let (label, relative) = (format!("{prefix}{}", name_of(&name)), relative.join(&name));
         let location = FileLocation { path: folder.path().join(&relative), folder: Some(folder.clone()) };
         match kind {
-            FileType::Directory if is_hidden(&label) => found.skipped.push(format!("{label}/")),
-            _ if is_hidden(&label) => found.skipped.push(label),
+            FileType::Directory if is_hidden(&label) => found.skip(format!("{label}/")),
+            _ if is_hidden(&label) => found.skip(label),
             _ if name.to_str().is_none() => {
                 found.refused.push((location.display_path(), NOT_UTF8.to_owned()))
             }
@@ -199,10 +205,10 @@ fn add_archive(location: &FileLocation, label: &str, found: &mut FoundFiles) {
         let name = escape_name(&name);
         let label = format!("{label}/{name}");
         if is_hidden(&name) {
-            found.skipped.push(label);
+            found.skip(label);
             continue;
         }
-        let path = format!("{}/{name}", location.display_path());
+        let path = shorten_label(format!("{}/{name}", location.display_path()));
         found.add_file(location.clone(), label, Packing::Zip(archive.clone(), index), path, None);
     }
 }

@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Component, Path, PathBuf};
 
-use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
 use super::regular_file::{describe_link, read_flags, require_regular};
@@ -111,6 +111,17 @@ impl FolderHandle {
     /// Moves an entry into another folder. A link is moved, not followed.
     pub(crate) fn move_entry(&self, name: &OsStr, target: &Self, new_name: &OsStr) -> io::Result<()> {
         Ok(rustix::fs::renameat(&self.directory, name, &target.directory, new_name)?)
+    }
+
+    /// Moves an entry into another folder. Fails if the new name exists.
+    pub(crate) fn move_to_unused_name(
+        &self,
+        name: &OsStr,
+        target: &Self,
+        new_name: &OsStr,
+    ) -> io::Result<()> {
+        let flags = RenameFlags::NOREPLACE;
+        Ok(rustix::fs::renameat_with(&self.directory, name, &target.directory, new_name, flags)?)
     }
 
     /// File metadata of an entry. For a link, it is the metadata of the link itself.

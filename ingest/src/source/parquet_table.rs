@@ -11,7 +11,12 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
 use parquet::schema::types::SchemaDescriptor;
+use telemetry::shorten;
 
+use super::file_label::MAX_LISTED;
+
+/// Maximum length of a column name in a summary, in characters.
+const MAX_NAME_CHARS: usize = 40;
 /// Minimum size of a converted piece of CSV text, in bytes.
 const PIECE: usize = 64 * 1024;
 
@@ -68,7 +73,7 @@ pub(crate) fn double_columns(file: File) -> io::Result<Vec<String>> {
     let schema = reader.metadata().file_metadata().schema_descr_ptr();
     let columns = schema.columns().iter();
     let doubles = columns.filter(|column| matches!(column.physical_type(), Type::DOUBLE | Type::FLOAT));
-    Ok(doubles.map(|column| column.name().to_owned()).collect())
+    Ok(doubles.take(MAX_LISTED).map(|column| shorten(column.name(), MAX_NAME_CHARS)).collect())
 }
 
 /// Names of the columns. Fails if a column is nested, that is, a group of other columns.

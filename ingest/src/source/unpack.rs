@@ -40,7 +40,7 @@ pub(crate) fn read_text<T>(
     }
 }
 
-/// Names of the columns in a Parquet file whose type is a binary double or float. Empty for other files, and in builds
+/// Names of the first columns in a Parquet file whose type is a binary double or float. Empty for other files, and in builds
 /// without Parquet.
 pub(crate) fn double_columns(file: &FeedFile) -> io::Result<Vec<String>> {
     #[cfg(feature = "parquet")]

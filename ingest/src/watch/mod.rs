@@ -1,7 +1,7 @@
 //! `ingest watch`: loads the files that arrive in a folder.
 //!
 //! Invariant: a file is moved only after it was loaded or refused. A file that is loaded again after a kill publishes
-//! no row twice.
+//! no row twice. A file that changes after it was moved is moved back and loaded again.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -17,9 +17,11 @@ use crate::load::{LoadArgs, load, parse_source_name};
 use crate::metrics::IngestMetrics;
 use crate::normalize::parse_duration;
 
+mod moved_files;
 mod pending_files;
 mod watched_folder;
 
+use moved_files::MovedFiles;
 use pending_files::{EntryState, PendingFiles};
 pub use watched_folder::WatchError;
 use watched_folder::{DONE, REFUSED, WatchedFolder};
@@ -36,6 +38,8 @@ const WITHHELD_REPORT: &str = "the report is withheld: the file has several name
 /// file that contains the reason. Files whose names begin with a dot are ignored, so a sender can write a file under
 /// such a name and rename the complete file. Only one process can watch a folder. While the log is unreachable, the
 /// files stay in the folder.
+///
+/// If the sender writes to a file after it was moved, within a day, the file is moved back and loaded again.
 ///
 /// Links are refused and never followed. A file that cannot be moved stays in the folder, with a warning, and is
 /// processed again after a minute. A file name that would be too long with the ending `.reason.txt` is shortened.
@@ -77,7 +81,7 @@ pub async fn watch_folder(
     shutdown: &Shutdown,
     metrics: &IngestMetrics,
 ) -> Result<usize, WatchError> {
-    let watch = Watch {
+    let mut watch = Watch {
         args,
         // `any.csv` is a placeholder. Each load replaces it by the path of the arrived file.
         load_args: LoadArgs::parse_options("any.csv", &args.source, args.options.iter())?,
@@ -93,6 +97,7 @@ pub async fn watch_folder(
             return Err(WatchError::Gone { folder: args.folder.clone() });
         }
         let mut pause = args.every;
+        watch.folder.move_changed_files_back(MovedFiles::find_changed);
         // Polling also works on network file systems.
         for name in pending.poll(&watch.folder.folder, args.settle).map_err(unusable)? {
             match watch.process_file(&name, pending.state(&name)).await {
@@ -102,8 +107,10 @@ pub async fn watch_folder(
                 }
                 FileResult::Changed => pending.restart(&name),
                 FileResult::NotMoved => pending.postpone(&name),
-                FileResult::LogUnreachable => {
-                    metrics.set_log_unreachable();
+                FileResult::LogUnavailable(error) => {
+                    if let Some(error) = error {
+                        metrics.set_log_failure(error.to_string());
+                    }
                     pause = RECONNECT_PAUSE;
                     break;
                 }
@@ -111,6 +118,7 @@ pub async fn watch_folder(
         }
         if args.once
             && let Some(left) = pending.only_postponed()
+            && watch.folder.move_changed_files_back(MovedFiles::find_all_changed) == 0
         {
             tracing::info!(processed, left, "the folder has no more files");
             return Ok(left);
@@ -128,8 +136,9 @@ enum FileResult {
     Changed,
     /// The file could not be moved, and stays in the folder.
     NotMoved,
-    /// The log is unreachable, or a shutdown interrupted the load. The file stays in the folder.
-    LogUnreachable,
+    /// The log is unreachable or stores nothing. The file stays in the folder. Without an error, a shutdown interrupted
+    /// the load.
+    LogUnavailable(Option<LoadError>),
 }
 
 struct Watch<'a> {
@@ -143,7 +152,7 @@ struct Watch<'a> {
 
 impl Watch<'_> {
     /// Loads a file and moves it to a subfolder. `settled` is the state of the file at the last poll.
-    async fn process_file(&self, name: &OsStr, settled: Option<EntryState>) -> FileResult {
+    async fn process_file(&mut self, name: &OsStr, settled: Option<EntryState>) -> FileResult {
         let mut load_args = self.load_args.clone();
         load_args.paths = vec![self.args.folder.join(name)];
         load_args.folder = Some(self.folder.folder.clone());
@@ -156,8 +165,7 @@ impl Watch<'_> {
         let (subfolder, mut report) = match loaded {
             Ok(summary) if summary.exit_code() == 2 => {
                 // The log message already names the file, so only the reasons are added.
-                let causes = summary.refused().filter_map(|file| file.reason.clone());
-                reason = causes.collect::<Vec<_>>().join("; ");
+                reason = summary.files.describe_refusals();
                 if reason.is_empty() {
                     reason = format!("all {} rows were rejected", summary.rejects_total);
                 }
@@ -168,10 +176,10 @@ impl Watch<'_> {
                 failpoint!("watch.loaded");
                 (DONE, (summary.exit_code() == 1).then(|| summary.to_string()))
             }
-            Err(LoadError::Interrupted) => return FileResult::LogUnreachable,
+            Err(LoadError::Interrupted) => return FileResult::LogUnavailable(None),
             Err(error @ (LoadError::Log(_) | LoadError::Publish(_))) => {
-                tracing::warn!(%error, "cannot load: the log is unreachable; the files stay in the folder");
-                return FileResult::LogUnreachable;
+                tracing::warn!(%error, "cannot load into the log; the files stay in the folder");
+                return FileResult::LogUnavailable(Some(error));
             }
             Err(error) => {
                 reason = error.to_string();
@@ -186,7 +194,7 @@ impl Watch<'_> {
             self.metrics.count_refused_file();
             tracing::warn!(file = ?name, reason, "file refused");
         }
-        match self.folder.move_file(name, subfolder, report.as_deref()) {
+        match self.folder.move_file(name, subfolder, report.as_deref(), now) {
             Ok(()) => FileResult::Moved,
             Err(error) => {
                 tracing::warn!(file = ?name, %error, "cannot move a processed file: it stays in the folder");

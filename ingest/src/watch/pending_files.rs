@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::fs::FileType;
+use serde::{Deserialize, Serialize};
 
 use crate::source::folder_handle::FolderHandle;
 
@@ -16,7 +17,7 @@ const RETRY: Duration = Duration::from_secs(60);
 
 /// State of a folder entry: inode, mode, size, modification time and number of links. A file counts as unchanged while
 /// its state is the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct EntryState {
     inode: u64,
     mode: u32,
@@ -38,6 +39,25 @@ impl EntryState {
             modified: (stat.st_mtime.into(), stat.st_mtime_nsec.into()),
             links: stat.st_nlink.into(),
         })
+    }
+
+    pub(super) fn is_regular_file(&self) -> bool {
+        FileType::from_raw_mode(self.mode).is_file()
+    }
+
+    pub(super) fn is_same_file(&self, other: &Self) -> bool {
+        self.inode == other.inode
+    }
+
+    /// True if the file was not written to between the two states. Other changes, such as a new mode or a new hard
+    /// link, do not count.
+    pub(super) fn has_same_content(&self, other: &Self) -> bool {
+        self.size == other.size && self.modified == other.modified
+    }
+
+    /// Size in bytes.
+    pub(super) fn size(&self) -> i64 {
+        self.size
     }
 }
 

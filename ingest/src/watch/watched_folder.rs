@@ -10,6 +10,8 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::moved_files::{MovedFile, MovedFiles};
+use super::pending_files::EntryState;
 use crate::source::folder_handle::FolderHandle;
 
 /// Name of the lock file. The process that watches the folder locks this file.
@@ -47,6 +49,7 @@ pub(super) const REFUSED: &str = "refused";
 #[derive(Debug)]
 pub(super) struct WatchedFolder {
     pub folder: Arc<FolderHandle>,
+    moved: MovedFiles,
     _lock: File,
 }
 
@@ -61,12 +64,19 @@ impl WatchedFolder {
         }
         let lock = folder.try_lock(LOCK).map_err(unusable)?;
         let lock = lock.ok_or_else(|| WatchError::Locked { folder: path.to_owned() })?;
-        Ok(Self { folder: Arc::new(folder), _lock: lock })
+        let moved = MovedFiles::open(&folder, &[DONE, REFUSED]).map_err(unusable)?;
+        Ok(Self { folder: Arc::new(folder), moved, _lock: lock })
     }
 
     /// Moves a file to a subfolder, under an unused name. A report is written before the file is moved, so that no
-    /// refused file lacks its report.
-    pub(super) fn move_file(&self, name: &OsStr, subfolder: &str, report: Option<&str>) -> io::Result<()> {
+    /// refused file lacks its report. `state` is the state of the file when it was loaded.
+    pub(super) fn move_file(
+        &mut self,
+        name: &OsStr,
+        subfolder: &str,
+        report: Option<&str>,
+        state: Option<EntryState>,
+    ) -> io::Result<()> {
         let folder = &self.folder.create_folder(subfolder)?;
         let stored = shorten_name(name);
         if stored != name {
@@ -78,12 +88,55 @@ impl WatchedFolder {
             let mut file = folder.create_file(&report_name)?;
             file.write_all(report.as_bytes()).inspect_err(|_| _ = folder.remove_file(&report_name))?;
         }
+        if let Some(file) = state.and_then(|state| MovedFile::new(name, subfolder, &stored, state))
+            && let Err(error) = self.moved.add(&self.folder, file)
+        {
+            tracing::warn!(file = ?name, %error, "cannot store that a file was moved: the next start of the watch does not check it for changes");
+        }
         self.folder.move_entry(name, folder, &stored).inspect_err(|_| {
             if report.is_some() {
                 // If this removal fails, a report without its file remains, which is harmless.
                 let _ = folder.remove_file(&report_name);
             }
         })
+    }
+
+    /// Moves the files back that have changed since they were moved to a subfolder, and removes their reports. `find`
+    /// finds the changed files. If another file has the name, the file stays in the subfolder until that file was
+    /// processed. Returns the number of files that were moved back.
+    pub(super) fn move_changed_files_back(
+        &mut self,
+        find: impl Fn(&mut MovedFiles, &FolderHandle) -> Vec<MovedFile>,
+    ) -> usize {
+        let mut moved_back = 0;
+        for file in find(&mut self.moved, &self.folder) {
+            match self.move_back(&file) {
+                Ok(()) => {
+                    moved_back += 1;
+                    tracing::warn!(
+                        file = file.name,
+                        was_in = file.subfolder,
+                        bytes_before = file.state.size(),
+                        "a file changed after it was processed: it is loaded again"
+                    );
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => self.moved.put_back(file),
+                Err(error) => tracing::warn!(
+                    file = file.name,
+                    is_in = file.subfolder,
+                    stored_as = file.stored,
+                    %error,
+                    "a file changed after it was processed, and cannot be moved back: load it with ingest load"
+                ),
+            }
+        }
+        moved_back
+    }
+
+    fn move_back(&self, file: &MovedFile) -> io::Result<()> {
+        let subfolder = self.folder.open_folder(Path::new(&file.subfolder))?;
+        subfolder.move_to_unused_name(OsStr::new(&file.stored), &self.folder, OsStr::new(&file.name))?;
+        subfolder.remove_file(&with_ending(OsStr::new(&file.stored), REPORT_ENDING))
     }
 }
 

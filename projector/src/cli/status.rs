@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use anyhow::anyhow;
 use async_nats::jetstream::stream::Info;
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
 use event_log::replica::{LaggingReplica, find_lagging_replicas};
 use event_log::sequence::Sequence;
 use event_log::stream::{StreamError, StreamSettings};
+use event_log::write_failure::{WriteFailure, find_write_failure};
 use serde::Serialize;
 use store::db::{self, error_chain};
 use store::ids::GenerationId;
@@ -19,6 +20,7 @@ use crate::report;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 
 const STATUS: &str = include_str!("../../queries/status.sql");
+const BUSY: &str = include_str!("../../queries/status_busy.sql");
 
 /// Maximum wait for an answer from Postgres, and for an answer from NATS.
 const PART_TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,6 +37,10 @@ struct StatusReport {
     lag_events: Option<u64>,
     /// Replicas of the log's stream that lack messages or are offline; `None` if the log cannot be read.
     lagging_replicas: Option<Vec<LaggingReplica>>,
+    /// Failed write to the log, for example because the disk of NATS is full. Absent if the log has stored a message
+    /// since, or if there was no such failure.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    write_failure: Option<WriteFailure>,
     /// Error that occurred while the state of the log was read; `None` if the state was read.
     #[serde(skip_serializing_if = "Option::is_none")]
     log_error: Option<String>,
@@ -45,9 +51,13 @@ struct FactsStatus {
     fact_set: String,
     checkpoint: Sequence,
     holder: Option<String>,
-    /// `true` if the lease of the projector that `holder` names is still valid. If the lease is no longer valid, this
-    /// projector is retrying after an error, or was killed.
+    /// `true` if the lease of the projector that `holder` names is still valid. If the lease is no longer valid and
+    /// `busy_since` is absent, this projector is retrying after an error, or was killed.
     leased: bool,
+    /// Start of the transaction that the projector is executing; absent between two transactions. A transaction that
+    /// derives many securities may take longer than the lease.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    busy_since: Option<DateTime<Utc>>,
     halted: Option<String>,
     dead_letters: i64,
     /// Size of the facts on disk including indexes, in bytes.
@@ -76,17 +86,22 @@ pub async fn print_status(
 ) -> anyhow::Result<ExitCode> {
     let (facts, log) = tokio::join!(
         limit_wait("Postgres", load_facts_status(database)),
-        limit_wait("NATS", load_stream_info(stream))
+        limit_wait("NATS", load_log_status(stream))
     );
     // Before the first load, the stream does not exist. An absent stream is therefore not an outage.
     let is_absent = |error: &anyhow::Error| matches!(error.downcast_ref(), Some(StreamError::Absent { .. }));
     let is_unreachable = facts.is_err() || log.as_ref().is_err_and(|error| !is_absent(error));
     let applied = facts.as_ref().ok().map(|facts| facts.checkpoint.to_u64());
+    let (log, write_failure) = match log {
+        Ok((log, failure)) => (Ok(log), failure),
+        Err(error) => (Err(error), None),
+    };
     let last = log.as_ref().ok().map(|log| log.state.last_sequence);
     let status = StatusReport {
         log_last_sequence: last,
         lag_events: last.zip(applied).map(|(last, applied)| last.saturating_sub(applied)),
         lagging_replicas: log.as_ref().ok().map(find_lagging_replicas),
+        write_failure,
         log_error: log.as_ref().err().map(|error| error_chain(error.as_ref())),
         postgres_error: facts.as_ref().err().map(|error| error_chain(error.as_ref())),
         facts: facts.ok(),
@@ -103,14 +118,16 @@ async fn limit_wait<T>(server: &str, loading: impl Future<Output = anyhow::Resul
 async fn load_facts_status(database: &DatabaseArgs) -> anyhow::Result<FactsStatus> {
     let client = db::connect_migrated(&database.projector_config(LIVE_FACTS)?).await?;
     let row = client.query_one(STATUS, &[]).await?;
+    let fact_set: String = row.try_get("name")?;
     let mut status = FactsStatus {
-        fact_set: row.try_get("name")?,
+        busy_since: client.query_one(BUSY, &[&fact_set]).await?.try_get("busy_since")?,
+        facts_bytes: load_schema_bytes(&client, &fact_set).await?,
+        fact_set,
         checkpoint: row.try_get("checkpoint")?,
         holder: row.try_get("holder")?,
         leased: row.try_get("leased")?,
         halted: row.try_get("halted")?,
         dead_letters: row.try_get("dead_letters")?,
-        facts_bytes: load_schema_bytes(&client, row.try_get("name")?).await?,
         active_generation: row.try_get("active")?,
         generations: Vec::new(),
     };
@@ -131,9 +148,12 @@ async fn load_facts_status(database: &DatabaseArgs) -> anyhow::Result<FactsStatu
     Ok(status)
 }
 
-async fn load_stream_info(settings: &StreamSettings) -> anyhow::Result<Info> {
+/// Loads the state of the log's stream, and the notice of a failed write.
+async fn load_log_status(settings: &StreamSettings) -> anyhow::Result<(Info, Option<WriteFailure>)> {
     let context = settings.connect("projector-status").await?;
-    Ok(settings.open_existing(&context).await?.cached_info().clone())
+    let info = settings.open_existing(&context).await?.cached_info().clone();
+    let failure = find_write_failure(&context, &settings.nats_stream, info.state.last_sequence).await;
+    Ok((info, failure))
 }
 
 fn print_text(status: &StatusReport) {
@@ -141,6 +161,9 @@ fn print_text(status: &StatusReport) {
         outln!("log          unknown: {reason}");
     } else if let Some(last) = status.log_last_sequence {
         outln!("log          ends at sequence {last}");
+    }
+    if let Some(failure) = &status.write_failure {
+        outln!("log          {failure}");
     }
     for replica in status.lagging_replicas.iter().flatten() {
         outln!("log          {replica}");
@@ -159,6 +182,9 @@ fn print_facts(status: &FactsStatus, lag_events: Option<u64>) {
     let facts = size(status.facts_bytes);
     outln!("facts        applied to sequence {}, lag {lag}, {facts} on disk", status.checkpoint);
     match &status.holder {
+        Some(holder) if let Some(since) = status.busy_since => {
+            outln!("projector    {holder}, busy since {}", since.format("%Y-%m-%d %H:%M:%S UTC"))
+        }
         Some(holder) if status.leased => outln!("projector    {holder}"),
         Some(holder) => outln!("projector    {holder}, without the lease: it retries, or was killed"),
         None => outln!("projector    none running"),

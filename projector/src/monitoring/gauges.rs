@@ -25,6 +25,7 @@ pub(crate) struct Gauges {
     pub(crate) log_messages: IntGauge,
     pub(crate) log_pending: IntGauge,
     pub(crate) log_replicas: IntGaugeVec,
+    pub(crate) log_write_failed: IntGauge,
     pub(crate) dead_letters: IntGaugeVec,
     pub(crate) quarantined: IntGaugeVec,
     pub(crate) generation: IntGaugeVec,
@@ -58,6 +59,10 @@ impl Gauges {
             log_messages: gauge("dds_log_messages", "Messages of the log.")?,
             log_pending: gauge("dds_log_pending", "Messages of the log that are not applied yet.")?,
             log_replicas: gauges("dds_log_replicas", "Copies of the log by state.", &["state"])?,
+            log_write_failed: gauge(
+                "dds_log_write_failed",
+                "1 if NATS could not store a message and has stored none since, for example on a full disk.",
+            )?,
             dead_letters: gauges(
                 "dds_dead_letters",
                 "Messages and rows that could not be applied.",

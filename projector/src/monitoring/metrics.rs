@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use event_log::replica::LaggingReplica;
 use prometheus::proto::MetricFamily;
 use prometheus::{
     Histogram, HistogramVec, IntCounter, IntGaugeVec, Registry, register_histogram_vec_with_registry,
@@ -42,8 +41,8 @@ pub struct ProjectorMetrics {
     lease_held: IntGaugeVec,
     failing: Mutex<BTreeMap<String, (Instant, String)>>,
     progress: Mutex<ServedProgress>,
-    /// Warnings about replicas of the log: one sentence for each replica that lacks messages or is offline.
-    lagging_replicas: Mutex<Vec<String>>,
+    /// Warnings about the log: a replica that lacks messages or is offline, or a failed write.
+    log_warnings: Mutex<Vec<String>>,
 }
 
 /// Inputs of the health check: the progress of the served generation's fact set, and the last answer from Postgres.
@@ -112,14 +111,14 @@ impl ProjectorMetrics {
                 writing: 0,
                 answered: Instant::now(),
             }),
-            lagging_replicas: Mutex::default(),
+            log_warnings: Mutex::default(),
             registry,
         })
     }
 
-    /// Sets the warnings about replicas of the log. `replicas` are the replicas that lack messages or are offline.
-    pub(crate) fn set_lagging_replicas(&self, replicas: &[LaggingReplica]) {
-        *lock(&self.lagging_replicas) = replicas.iter().map(ToString::to_string).collect();
+    /// Sets the warnings about the log.
+    pub(crate) fn set_log_warnings(&self, warnings: Vec<String>) {
+        *lock(&self.log_warnings) = warnings;
     }
 
     /// Sets the lease gauge of a fact set.
@@ -200,7 +199,7 @@ impl MetricsSource for ProjectorMetrics {
     }
 
     fn warnings(&self) -> Vec<String> {
-        lock(&self.lagging_replicas).clone()
+        lock(&self.log_warnings).clone()
     }
 
     fn health(&self) -> Result<(), String> {

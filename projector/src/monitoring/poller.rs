@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use async_nats::jetstream::stream::Info;
 use chrono::{NaiveDate, Utc};
 use event_log::replica::find_lagging_replicas;
+use event_log::write_failure::find_write_failure;
 use market::metrics::calendar::{new_york_date, previous_session};
 use market::row::QuarantineReason;
 use prometheus::IntGaugeVec;
@@ -176,6 +177,12 @@ async fn poll_log_connection(
     loop {
         let info = tokio::time::timeout(POLL_INTERVAL, stream.get_info()).await??;
         set_log_gauges(metrics, &info, caught_up_at);
+        let name = &settings.applying.stream.nats_stream;
+        let failure = find_write_failure(&context, name, info.state.last_sequence);
+        let failure = tokio::time::timeout(POLL_INTERVAL, failure).await?;
+        metrics.gauges.log_write_failed.set(i64::from(failure.is_some()));
+        let lagging = find_lagging_replicas(&info).into_iter().map(|replica| replica.to_string());
+        metrics.set_log_warnings(lagging.chain(failure.map(|failure| failure.to_string())).collect());
         up();
         tokio::time::sleep(POLL_INTERVAL).await;
     }
@@ -202,9 +209,7 @@ fn set_log_gauges(metrics: &ProjectorMetrics, info: &Info, caught_up_at: &mut In
     gauges.lag.set(if pending == 0 { 0 } else { gauge_value(caught_up_at.elapsed().as_secs()) });
     gauges.log_bytes.set(gauge_value(info.state.bytes));
     gauges.log_messages.set(gauge_value(info.state.messages));
-    let lagging = find_lagging_replicas(info);
-    metrics.set_lagging_replicas(&lagging);
-    let behind = lagging.len();
+    let behind = find_lagging_replicas(info).len();
     let current = info.config.num_replicas.max(1).saturating_sub(behind);
     for (state, replicas) in [("behind", behind), ("current", current)] {
         gauges.log_replicas.with_label_values(&[state]).set(gauge_value(replicas as u64));

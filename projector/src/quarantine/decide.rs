@@ -5,7 +5,9 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use chrono::{DateTime, Utc};
 use event_log::record_batch::{BatchId, Body, RecordBatch, schema_name};
+use event_log::restore::is_storage_full;
 use event_log::stream::StreamSettings;
+use event_log::write_failure::report_write_failure;
 use market::event::{Action, DecidedRow, Decision, DecisionVerdict, EventRow, Kind};
 use market::history::Observation;
 use market::metrics;
@@ -89,10 +91,20 @@ async fn publish_decisions(log: &StreamSettings, decided: &[DecisionReport]) -> 
     let (headers, body) = encode_decisions(decided, Utc::now())?.encode()?;
     let published = context.publish_with_headers(log.subject(Kind::Decision), headers, body);
     let acknowledged = tokio::time::timeout(PUBLISH_TIMEOUT, async { published.await?.await });
-    acknowledged
-        .await
-        .context("cannot publish the decision: NATS does not answer")?
-        .context("cannot publish the decision")?;
+    let acknowledged = acknowledged.await.context(
+        "cannot publish the decision: NATS did not acknowledge it; if `projector status` reads the log, the disk of NATS may be full",
+    )?;
+    if let Err(error) = acknowledged {
+        let is_full = is_storage_full(&error);
+        let error = anyhow::Error::new(error).context(match is_full {
+            true => "cannot publish the decision: no space for the log; free disk space for NATS, then restart NATS",
+            false => "cannot publish the decision",
+        });
+        if is_full {
+            report_write_failure(log, &format!("{error:#}")).await;
+        }
+        return Err(error);
+    }
     Ok(())
 }
 

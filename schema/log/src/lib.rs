@@ -18,3 +18,4 @@ pub mod restore;
 pub mod sequence;
 pub mod shared;
 pub mod stream;
+pub mod write_failure;

@@ -14,6 +14,7 @@ use bytes::Bytes;
 use crate::archive::{ArchiveError, ArchiveReader, ArchivedMessage};
 use crate::id::MESSAGE_ID;
 use crate::stream::{RESTORE_WINDOW, StreamSettings};
+use crate::write_failure::report_write_failure;
 
 /// Maximum number of sent messages that are not acknowledged yet.
 const WINDOW: usize = 64;
@@ -40,12 +41,20 @@ pub async fn import_archive(path: &Path, settings: &StreamSettings) -> Result<Im
     let mut import =
         ArchiveImport { context, settings, sent: HashMap::new(), position: 0, waiting: Vec::new() };
     let (mut next, mut gaps) = (1, 0);
-    while let Some(message) = reader.next_message()? {
-        gaps += message.sequence.saturating_sub(next);
-        next = message.sequence + 1;
-        import.message(message, already_present).await?;
+    let imported = async {
+        while let Some(message) = reader.next_message()? {
+            gaps += message.sequence.saturating_sub(next);
+            next = message.sequence + 1;
+            import.message(message, already_present).await?;
+        }
+        import.wait_until_stored().await
+    };
+    if let Err(error) = imported.await {
+        if matches!(error, ArchiveError::Full { .. }) {
+            report_write_failure(settings, &error.to_string()).await;
+        }
+        return Err(error);
     }
-    import.wait_until_stored().await?;
     if import.position < already_present {
         return Err(ArchiveError::Refused(format!(
             "cannot import: stream {} has {already_present} messages, the file only {}, so the stream grew since the export; import into a stream that is empty or does not exist (--nats-stream)",

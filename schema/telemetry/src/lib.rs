@@ -13,6 +13,7 @@ pub mod memory;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod output;
+mod shorten;
 mod shutdown;
 pub mod spans;
 pub mod table;
@@ -21,4 +22,5 @@ pub use count::counted;
 pub use log_limit::LogLimit;
 pub use logging::{TelemetryGuard, init};
 pub use output::write_out;
+pub use shorten::shorten;
 pub use shutdown::Shutdown;

@@ -13,7 +13,7 @@ use crate::process::Daemon;
 use crate::{eventually, folder, port};
 
 const NODES: usize = 3;
-const READY_WITHIN: Duration = Duration::from_secs(30);
+const READY_WITHIN: Duration = Duration::from_secs(120);
 
 /// Cluster of three NATS servers. Dropping this value kills the servers.
 #[derive(Debug)]

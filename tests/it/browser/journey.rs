@@ -17,7 +17,7 @@ async fn a_person_sees_what_the_service_is_and_lands_on_the_next_step() -> Resul
     let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
     let browser = &stage.browser;
     // The landing page is served even before its example is ready, so the test repeats the request.
-    harness::eventually(Duration::from_secs(20), async || {
+    harness::eventually(Duration::from_secs(120), async || {
         stage.open("/").await?;
         ensure!(browser.has(".example .answer").await?, "no example yet");
         Ok(())
@@ -81,7 +81,7 @@ async fn a_person_copies_a_call_that_works_and_watches_it_appear() -> Result<()>
     for _ in 0..4 {
         ensure!(stage.status(&secret).await? == 200);
     }
-    harness::eventually(Duration::from_secs(10), async || {
+    harness::eventually(Duration::from_secs(120), async || {
         stage.open("/dashboard/usage").await?;
         let page = browser.text("main").await?;
         ensure!(page.contains("5 of 5,000 calls") && page.contains("/v1/stocks/{symbol}/quote"), "{page}");
@@ -106,7 +106,7 @@ async fn a_client_goes_on_while_its_key_is_replaced() -> Result<()> {
     let caller = tokio::spawn({
         let (stop, failed, key) = (Arc::clone(&stop), Arc::clone(&failed), old.clone());
         let (client, url) =
-            (harness::client(Duration::from_secs(10))?, format!("{}{CALL}", stage.world.api.base_url));
+            (harness::client(Duration::from_secs(120))?, format!("{}{CALL}", stage.world.api.base_url));
         async move {
             let mut calls = 0u32;
             while !stop.load(Ordering::Relaxed) {
@@ -150,7 +150,7 @@ async fn a_person_at_the_limit_reads_what_to_do_and_upgrades() -> Result<()> {
         statuses.push(stage.status(&key).await?);
     }
     assert_eq!(statuses, [200, 200, 200, 429, 429]);
-    harness::eventually(Duration::from_secs(10), async || {
+    harness::eventually(Duration::from_secs(120), async || {
         stage.open("/dashboard/usage").await?;
         let page = browser.text("main").await?;
         for said in ["3 of 3 calls", "The month is used up (429)", "Upgrade to go on at once"] {

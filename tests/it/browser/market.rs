@@ -46,7 +46,7 @@ async fn a_person_looks_around() -> Result<()> {
     // symbol.
     stage.open("/s/FUND").await?;
     stage.browser.press(&format!("/brk.b{ENTER}")).await?;
-    harness::eventually(Duration::from_secs(10), async || {
+    harness::eventually(Duration::from_secs(120), async || {
         ensure!(stage.path().await? == "/s/BRK.B", "{}", stage.path().await?);
         Ok(())
     })

@@ -139,7 +139,7 @@ async fn the_keyboard_is_enough() -> Result<()> {
     // The first press of the Tab key selects the link that skips the menu.
     stage.browser.press(&format!("{tab}{enter}")).await?;
     stage.browser.press(&format!("{tab}{WHO}{tab}{PASSWORD}{enter}")).await?;
-    harness::eventually(std::time::Duration::from_secs(10), async || {
+    harness::eventually(std::time::Duration::from_secs(120), async || {
         ensure!(stage.path().await? == "/dashboard", "{}", stage.path().await?);
         Ok(())
     })

@@ -22,7 +22,7 @@ pub(super) async fn press(stage: &Stage, endpoint: &str) -> Result<()> {
 
 /// Waits until the API reference page shows a response with status 200 for an endpoint.
 pub(super) async fn answered(stage: &Stage, endpoint: &str) -> Result<()> {
-    harness::eventually(Duration::from_secs(20), async || {
+    harness::eventually(Duration::from_secs(120), async || {
         let status = format!("return document.querySelector('#{endpoint} .reply').dataset.status ?? ''");
         let status = stage.browser.run(&status).await?;
         let outcome = stage.browser.text(&format!("#{endpoint} .outcome")).await?;
@@ -36,7 +36,7 @@ pub(super) async fn answered(stage: &Stage, endpoint: &str) -> Result<()> {
 async fn every_endpoint_answers_at_the_first_press() -> Result<()> {
     let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
     // The page uses the symbol of the example response, which the service loads in the background.
-    harness::eventually(Duration::from_secs(20), async || {
+    harness::eventually(Duration::from_secs(120), async || {
         stage.open("/docs").await?;
         ensure!(stage.browser.has("#reference[data-symbol]").await?, "no example yet");
         Ok(())

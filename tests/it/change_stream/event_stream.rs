@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use harness::Api;
 use serde_json::Value;
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(120);
 
 pub(crate) struct EventStream {
     response: reqwest::Response,

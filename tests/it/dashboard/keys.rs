@@ -33,7 +33,7 @@ async fn a_person_makes_a_key_and_calls_with_it() -> Result<()> {
     let listed = person.get("/dashboard/keys").await?;
     let last_four = &secret[secret.len() - 4..];
     assert!(listed.has("laptop") && listed.has(&format!("dds_live_…{last_four}")), "{}", listed.text);
-    harness::eventually(Duration::from_secs(10), async || {
+    harness::eventually(Duration::from_secs(120), async || {
         let used = person.get("/dashboard/keys").await?;
         ensure!(!used.has("not yet"), "{}", used.text);
         Ok(())

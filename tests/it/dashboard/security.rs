@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
+use futures::future::Either;
 use harness::{Api, TestApp};
 use reqwest::Method;
 
@@ -169,20 +170,11 @@ async fn cookies_stay_with_this_host_and_away_from_scripts() -> Result<()> {
     Ok(())
 }
 
-/// Sends sign-in attempts. Fails if the statuses or the pages of the responses differ. Returns the shortest duration,
-/// the status and the page. Other work of the machine lengthens durations, but shortens none.
-async fn refused(api: &Api, attempts: &[(String, &str)]) -> Result<(Duration, u16, String)> {
-    let (mut took, mut told) = (vec![], vec![]);
-    for (email, password) in attempts {
-        let started = Instant::now();
-        let page = Person::at(api)?.post("/sign-in", &[("email", email), ("password", password)]).await?;
-        took.push(started.elapsed());
-        told.push((page.status, page.text.replace(email.as_str(), "…")));
-    }
-    told.dedup();
-    ensure!(told.len() == 1, "{told:#?}");
-    let (status, text) = told.remove(0);
-    Ok((took.into_iter().min().context("no attempt")?, status, text))
+/// Sends a sign-in attempt. Returns the duration, the status, and the page without the email address.
+async fn refused(api: &Api, email: &str, password: &str) -> Result<(Duration, u16, String)> {
+    let started = Instant::now();
+    let page = Person::at(api)?.post("/sign-in", &[("email", email), ("password", password)]).await?;
+    Ok((started.elapsed(), page.status, page.text.replace(email, "…")))
 }
 
 #[tokio::test]
@@ -193,16 +185,26 @@ async fn signing_in_tells_nobody_which_addresses_have_accounts() -> Result<()> {
     }
     app.api(&["account", "disable", "disabled@example.com"]).await?.success()?;
     app.create_account("passwordless@example.com", "free").await?;
-    let five = |email: &str, password| vec![(email.to_owned(), password); 5];
-    let known = refused(&api, &five(WHO, "wrong horse battery")).await?;
-    let disabled = refused(&api, &five("disabled@example.com", PASSWORD)).await?;
-    let passwordless = refused(&api, &five("passwordless@example.com", PASSWORD)).await?;
-    let unknown = refused(&api, &five("unknown@example.com", PASSWORD)).await?;
-    for other in [disabled, passwordless, unknown] {
-        assert_eq!((known.1, &known.2), (other.1, &other.2));
-        let (shorter, longer) = (known.0.min(other.0), known.0.max(other.0));
-        assert!(longer < shorter * 3, "{:?} and {:?}", known.0, other.0);
+    let attempts = [
+        (WHO, "wrong horse battery"),
+        ("disabled@example.com", PASSWORD),
+        ("passwordless@example.com", PASSWORD),
+        ("unknown@example.com", PASSWORD),
+    ];
+    // The attempts alternate, so that other work of the machine affects all of them. It shortens no duration, so the
+    // shortest ones are compared.
+    let (mut shortest, mut pages) = ([Duration::MAX; 4], vec![]);
+    for _ in 0..5 {
+        for (shortest, (email, password)) in shortest.iter_mut().zip(attempts) {
+            let (took, status, text) = refused(&api, email, password).await?;
+            *shortest = took.min(*shortest);
+            pages.push((status, text));
+        }
     }
+    pages.dedup();
+    ensure!(pages.len() == 1, "{pages:#?}");
+    let (least, most) = (shortest.iter().min().context("four")?, shortest.iter().max().context("four")?);
+    assert!(*most < *least * 3, "{shortest:?}");
     Ok(())
 }
 
@@ -214,14 +216,14 @@ async fn guessing_is_slowed_down_and_locks_nobody_out() -> Result<()> {
     for _ in 0..5 {
         assert_eq!(Person::at(&api)?.post("/sign-in", &wrong).await?.status, 422);
     }
-    let started = Instant::now();
     // Of two simultaneous guesses, one is answered after a delay. The other would have to wait too long, so it is
-    // refused.
+    // refused, before the first one is answered.
     let guess = async || Person::at(&api)?.post("/sign-in", &wrong).await;
-    let (one, two) = futures::future::try_join(guess(), guess()).await?;
-    let (heard, refused) = if one.status == 422 { (one, two) } else { (two, one) };
-    assert_eq!((heard.status, refused.status), (422, 429));
-    assert!(started.elapsed() > Duration::from_secs(8), "{:?}", started.elapsed());
+    let (first, other) = match futures::future::select(Box::pin(guess()), Box::pin(guess())).await {
+        Either::Left((first, other)) | Either::Right((first, other)) => (first?, other.await?),
+    };
+    let (refused, heard) = (first, other);
+    assert_eq!((refused.status, heard.status), (429, 422));
     let wait: u64 = refused.header("retry-after").parse()?;
     assert!((1..=60).contains(&wait) && refused.has("Too many attempts"), "{wait}");
     // Existing sessions stay open, and the right password is accepted after a delay.
@@ -335,15 +337,14 @@ async fn signing_in_and_calls_do_not_wait_for_each_other() -> Result<()> {
     assert_eq!(person.fill("/dashboard", "/sign-out", &[]).await?.status, 303);
     other.batch_execute("rollback; begin; select from accounts.accounts for update").await?;
     assert_eq!(api.get("/v1/stocks?limit=1", Some(&key)).await?.status, 200);
-    let started = Instant::now();
+    // The row is still locked when the answer comes.
     let refused = person.post("/sign-in", &[("email", WHO), ("password", PASSWORD)]).await?;
     assert_eq!(refused.status, 503, "a row that is held is not waited for");
-    assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
     other.batch_execute("rollback").await?;
     Ok(())
 }
 
-/// Fails if API calls become much slower during many sign-ins. The password check of a sign-in is expensive.
+/// Fails if API calls wait for sign-ins. The password check of a sign-in is expensive.
 #[tokio::test]
 async fn a_flood_of_sign_ins_does_not_hold_up_calls() -> Result<()> {
     // The limits admit as many calls as the machine can make.
@@ -351,17 +352,6 @@ async fn a_flood_of_sign_ins_does_not_hold_up_calls() -> Result<()> {
     let app = TestApp::builder().env("SIGN_UP", "open").start().await?;
     let (api, key) = (app.api_serve_with(&unlimited).await?, app.key("professional").await?);
     app.sql("update accounts.tiers set rate_per_minute = 1000000, burst = 1000000", &[]).await?;
-    let slowest = async || -> Result<Duration> {
-        let (started, mut took) = (Instant::now(), vec![]);
-        while started.elapsed() < Duration::from_secs(2) {
-            let sent = Instant::now();
-            ensure!(api.get("/v1/stocks?limit=1", Some(&key)).await?.status == 200);
-            took.push(sent.elapsed());
-        }
-        took.sort_unstable();
-        Ok(took[took.len() * 99 / 100])
-    };
-    let quiet = slowest().await?;
     let flood: Vec<_> = (0..25)
         .map(|number| {
             let person = Person::at(&api);
@@ -371,10 +361,17 @@ async fn a_flood_of_sign_ins_does_not_hold_up_calls() -> Result<()> {
             })
         })
         .collect();
-    let busy = slowest().await?;
+    let mut served = 0;
+    while flood.iter().any(|attempt| !attempt.is_finished()) {
+        ensure!(api.get("/v1/stocks?limit=1", Some(&key)).await?.status == 200);
+        served += 1;
+    }
+    let sign_ins = flood.len();
     for attempt in flood {
         assert_eq!(attempt.await??.status, 422);
     }
-    assert!(busy < (quiet * 3).max(Duration::from_millis(150)), "{quiet:?} before, {busy:?} meanwhile");
+    // A call takes a small part of the time of a password check. If each call waited for a check, there would be about
+    // as many calls as sign-ins.
+    assert!(served > 4 * sign_ins, "{served} calls during {sign_ins} sign-ins");
     Ok(())
 }

@@ -89,7 +89,7 @@ async fn no_page_waits_for_a_frozen_database() -> Result<()> {
         assert_eq!(page.status, 503, "{path}");
     }
     servers.postgres.thaw().await?;
-    harness::eventually(Duration::from_secs(30), async || {
+    harness::eventually(Duration::from_secs(120), async || {
         let page = person.get("/dashboard").await?;
         ensure!(page.status == 200, "{}", page.status);
         Ok(())
@@ -236,7 +236,7 @@ async fn the_status_page_says_what_health_says() -> Result<()> {
     let world = World::start_with(&OPEN).await?;
     let without = world.app.api_serve_with(&[("DASHBOARD", "off")]).await?;
     for api in [&world.api, &without] {
-        harness::eventually(Duration::from_secs(10), async || {
+        harness::eventually(Duration::from_secs(120), async || {
             let page = Person::at(api)?.get("/status").await?;
             ensure!(page.status == 200, "{}", page.text);
             for said in ["All systems work", "14 June 2024", "Behind the log"] {
@@ -269,7 +269,7 @@ async fn a_public_service_without_its_address_is_warned() -> Result<()> {
     ] {
         let env: Vec<(&str, &str)> = public.map(|url| ("PUBLIC_URL", url)).into_iter().collect();
         let api = app.spawn_with(harness::Program::Api, &["serve", "--listen", listen], &env).await?;
-        harness::eventually(Duration::from_secs(30), async || {
+        harness::eventually(Duration::from_secs(120), async || {
             ensure!(api.log().contains("listening"), "{}", api.log());
             Ok(())
         })

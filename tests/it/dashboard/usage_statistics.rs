@@ -62,7 +62,7 @@ async fn calls_over_three_processes_are_counted_as_they_were_sent() -> Result<()
         send(&all, key, path, calls, status).await?;
         expected.insert((endpoint.to_owned(), name.to_owned(), outcome.to_owned()), i64::try_from(calls)?);
     }
-    harness::eventually(Duration::from_secs(10), async || {
+    harness::eventually(Duration::from_secs(120), async || {
         let found = counted(&app).await?;
         ensure!(found == expected, "{found:#?}");
         Ok(())
@@ -76,11 +76,11 @@ async fn calls_over_three_processes_are_counted_as_they_were_sent() -> Result<()
     send(&[&apis[0], &apis[2]], &one, "/v1/stocks?limit=1", 20, 200).await?;
     // A stopped process writes its counts before it ends.
     send(&[&apis[2]], &two, "/v1/stocks?limit=1", 10, 200).await?;
-    apis[2].process.stop(Signal::TERM, Duration::from_secs(20)).await?;
+    apis[2].process.stop(Signal::TERM, Duration::from_secs(120)).await?;
     let answered = |rows: &Rows, name: &str| {
         rows.get(&("/v1/stocks".to_owned(), name.to_owned(), "answered".to_owned())).copied().unwrap_or(0)
     };
-    harness::eventually(Duration::from_secs(10), async || {
+    harness::eventually(Duration::from_secs(120), async || {
         let found = counted(&app).await?;
         ensure!((50..=60).contains(&answered(&found, "one")), "{found:#?}");
         ensure!(answered(&found, "two") == 22, "{found:#?}");
@@ -116,7 +116,7 @@ async fn statistics_wait_for_the_store_and_no_call_waits_for_them() -> Result<()
     app.sql("revoke insert on accounts.calls from dds_api", &[]).await?;
     send(&[&api], &key, "/v1/stocks?limit=1", 20, 200).await?;
     app.sql("grant insert on accounts.calls to dds_api", &[]).await?;
-    harness::eventually(Duration::from_secs(10), async || {
+    harness::eventually(Duration::from_secs(120), async || {
         let calls: Option<i64> = app.sql_value("select sum(calls)::bigint from accounts.calls").await?;
         ensure!(calls == Some(20), "{calls:?}");
         Ok(())
@@ -135,7 +135,7 @@ async fn calls_that_the_store_is_slow_to_count_are_counted_once() -> Result<()> 
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     other.batch_execute("commit").await?;
     let calls = async || app.sql_value::<Option<i64>>("select sum(calls)::bigint from accounts.calls").await;
-    harness::eventually(Duration::from_secs(10), async || {
+    harness::eventually(Duration::from_secs(120), async || {
         let calls = calls().await?;
         ensure!(calls == Some(20), "{calls:?}");
         Ok(())

@@ -52,7 +52,7 @@ impl Page {
 impl Person {
     pub(crate) fn at(api: &Api) -> Result<Self> {
         let client = harness::client_builder()?;
-        let client = client.redirect(Policy::none()).timeout(Duration::from_secs(60)).build()?;
+        let client = client.redirect(Policy::none()).timeout(Duration::from_secs(120)).build()?;
         Ok(Self { client, base: api.base_url.clone(), cookie: None })
     }
 

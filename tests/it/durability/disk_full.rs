@@ -8,7 +8,7 @@ use harness::{Program, Servers, SmallDisk, TestApp, eventually};
 use crate::log_copies::{market, messages, verify};
 use crate::replay::{OBSERVED, digest};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 const SYMBOLS: &str = "90";
 const YEARS: &str = "10";
 
@@ -41,6 +41,35 @@ async fn fails_for_room(app: &TestApp, feed: &str, said: &str) -> Result<Vec<Vec
     Ok(stored)
 }
 
+/// Fails if the status, the metrics or the health of the API do not show whether NATS stores messages.
+async fn is_shown_to_fail(app: &TestApp, fails: bool) -> Result<()> {
+    let status = app.projector(&["status"]).await?.success()?;
+    let text = "log          NATS has stored nothing since a write failed at ";
+    ensure!(status.stdout.contains(text) == fails, "{}", status.stdout);
+    ensure!(status.stdout.contains("free disk space") == fails, "{}", status.stdout);
+    let metrics = app.free_address()?;
+    let listen = [("METRICS_LISTEN", metrics.as_str())];
+    let projector = app.spawn_with(Program::Projector, &["run"], &listen).await?;
+    let (api, client) = (app.api_serve().await?, harness::client(PATIENCE)?);
+    eventually(PATIENCE, async || {
+        let scraped = client.get(format!("http://{metrics}/metrics")).send().await?.text().await?;
+        let gauge = format!("dds_log_write_failed {}\n", u8::from(fails));
+        ensure!(
+            scraped.contains(&gauge) && scraped.contains("dds_log_messages"),
+            "{}",
+            projector.log_tail(5)
+        );
+        let health = app.run(Program::Projector, &["health"], &listen).await?;
+        ensure!(health.code == 0 && health.stdout.contains("a write failed") == fails, "{health:?}");
+        let answer = api.get("/v1/health", None).await?.json()?;
+        let expected = if fails { ["degraded", "full"] } else { ["ok", "ok"] };
+        let found = [&answer["data"]["status"], &answer["data"]["components"]["nats"]];
+        ensure!(found == expected, "{answer}");
+        Ok(())
+    })
+    .await
+}
+
 /// Resumes and applies the load. Fails if a message in `before` is gone, or if the tables differ from those of an
 /// undisturbed load.
 async fn goes_on_from(app: &TestApp, before: Vec<Vec<u8>>) -> Result<()> {
@@ -61,9 +90,11 @@ async fn a_load_onto_a_full_disk_says_so_and_is_resumed() -> Result<()> {
     let feed = market(&app, SYMBOLS, YEARS).await?;
     disk.fill_except(1 << 20)?;
     let before = fails_for_room(&app, &feed, "stores nothing").await?;
+    is_shown_to_fail(&app, true).await?;
     disk.make_room()?;
     servers.nats.restart().await?;
-    goes_on_from(&app, before).await
+    goes_on_from(&app, before).await?;
+    is_shown_to_fail(&app, false).await
 }
 
 #[tokio::test]
@@ -74,8 +105,10 @@ async fn a_load_beyond_the_room_nats_allows_itself_says_so_and_is_resumed() -> R
     let app = TestApp::builder().servers(&servers).start().await?;
     let feed = market(&app, SYMBOLS, YEARS).await?;
     let before = fails_for_room(&app, &feed, "no space for the log").await?;
+    is_shown_to_fail(&app, true).await?;
     disk.make_room()?;
     servers.nats.restart().await?;
+    is_shown_to_fail(&app, false).await?;
     goes_on_from(&app, before).await
 }
 

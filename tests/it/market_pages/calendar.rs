@@ -80,7 +80,7 @@ async fn a_calendar_program_follows_corrections_and_withdrawals() -> Result<()> 
         world.app.catch_up().await?;
         let start = format!("DTSTART;VALUE=DATE:{}", day.replace('-', ""));
         let mut corrected = vec![];
-        harness::eventually(std::time::Duration::from_secs(20), async || {
+        harness::eventually(std::time::Duration::from_secs(120), async || {
             corrected = event(&page(&world, "/calendar.ics?symbols=COLA").await?.text);
             anyhow::ensure!(corrected.contains(&start), "{corrected:?}");
             Ok(())

@@ -70,7 +70,7 @@ async fn the_quality_page_counts_what_is_loaded_and_left_out() -> Result<()> {
     std::fs::write(&held, row.to_string())?;
     world.app.ingest(&["load", &held.to_string_lossy(), "--source", "test"]).await?.success()?;
     world.app.catch_up().await?;
-    harness::eventually(std::time::Duration::from_secs(20), async || {
+    harness::eventually(std::time::Duration::from_secs(120), async || {
         let shown = page(&world, "/quality").await?;
         for said in ["Active securities", "amount exceeds price", "href=\"/s/COLA\"", "14 Jun 2024"] {
             anyhow::ensure!(shown.has(said), "{said}: {}", shown.text);

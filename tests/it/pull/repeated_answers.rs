@@ -10,7 +10,7 @@ use serde_json::json;
 use super::vendor::Vendor;
 use super::{BY_DAY, manifest, pull, runs};
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_secs(120);
 const FILE: &str = "name = \"prices\"\npath = \"/prices.csv\"\nending = \"csv\"\n";
 
 fn closing(close: &str) -> Response {

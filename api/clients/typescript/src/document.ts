@@ -946,8 +946,9 @@ export interface components {
         /** @description Health of the components. */
         Components: {
             /**
-             * @description NATS server with the log. The service uses this server only to measure the lag. `not_configured` if the service
-             *     has no address of a NATS server.
+             * @description NATS server with the log. The service uses this server only to measure the lag. `full` if the newest write to the
+             *     log failed, for example on a full disk, so that no new data can be loaded. `not_configured` if the service has
+             *     no address of a NATS server.
              */
             nats: components["schemas"]["ComponentStatus"];
             /** @description `ok` if both the served data and the keys with their limits can be read from Postgres. */
@@ -956,10 +957,10 @@ export interface components {
             projection: components["schemas"]["ProjectionHealth"];
         };
         /**
-         * @description State of a component.
+         * @description State of a component. full: the server answers, but could not store new data.
          * @enum {string}
          */
-        ComponentStatus: "ok" | "down" | "not_configured";
+        ComponentStatus: "ok" | "down" | "full" | "not_configured";
         /** @description Weight of one country in a fund. */
         CountryWeight: {
             /** @description Country name. */
@@ -3525,7 +3526,7 @@ export interface components {
          */
         SplitType: "forward" | "reverse" | "stock_dividend" | "spin_off" | "rights" | "class_distribution";
         /**
-         * @description ok: all configured components work. degraded: reads are served, but a component is down, or the served data lags behind the log and has made no progress for 30 seconds. down: reads are not served.
+         * @description ok: all configured components work. degraded: reads are served, but a component is down or full, or the served data lags behind the log and has made no progress for 30 seconds. down: reads are not served.
          * @enum {string}
          */
         Status: "ok" | "degraded" | "down";

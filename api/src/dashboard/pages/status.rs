@@ -74,6 +74,7 @@ fn state(status: ComponentStatus) -> &'static str {
     match status {
         ComponentStatus::Ok => "works",
         ComponentStatus::Down => "does not reply",
+        ComponentStatus::Full => "cannot store new data",
         ComponentStatus::NotConfigured => "not configured",
     }
 }

@@ -5,7 +5,6 @@ use market::event::{
     Action, Dividend, DividendType, Etf, FormerSymbol, Frequency, Fundamentals, Holding, Kind, ListingStatus,
     MarketSession, Security, SecurityType, ShareBasis, Split,
 };
-use market::metrics::currency::Currency;
 use market::metrics::merge::{dividend_fault, dividend_key_fault, split_fault};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
@@ -93,6 +92,7 @@ fn accept_price(cells: &RecordCells<'_>, line: u64, rows: &mut RowAccumulator) -
     rows.add_price(bytes("symbol"), date, &prices, version, line)
 }
 
+/// Converts a security. Its currency is empty if the row has none.
 fn security(cells: &RecordCells<'_>, retracted: bool) -> Result<Security, RowError> {
     let symbol = cells.required_symbol("symbol")?;
     let r#type = match cells.word("type")? {
@@ -105,7 +105,8 @@ fn security(cells: &RecordCells<'_>, retracted: bool) -> Result<Security, RowErr
         None if retracted => symbol.to_string(),
         None => return Err(RowError::missing_value("name")),
     };
-    let Currency { code: currency, minor } = cells.currency("currency")?.unwrap_or_else(Currency::dollar);
+    let currency = cells.currency("currency")?;
+    let minor = currency.as_ref().and_then(|currency| currency.minor);
     Ok(record! { cells as Security {
         texts: industry, description, ceo, cik, figi, isin, cusip;
         values: employees = integer, ipo_date = date, delisted_on = date, dividend_suspended_on = date,
@@ -113,7 +114,7 @@ fn security(cells: &RecordCells<'_>, retracted: bool) -> Result<Security, RowErr
         symbol,
         name,
         r#type,
-        currency,
+        currency: currency.map(|currency| currency.code).unwrap_or_default(),
         quote_unit: minor.map(str::to_owned),
         status: cells.word("status")?.unwrap_or(ListingStatus::Active),
         former_symbols: former_symbols(cells.text("former_symbols"))?,

@@ -308,7 +308,7 @@ fn what_spreadsheets_and_tools_put_around_a_table_is_no_part_of_it() {
     let more = read_text("prices.csv", "symbol,date,close\nKO,2024-03-14,59.1,7\n# KO\n");
     assert!(more.len() == 2 && more.iter().all(|row| row.contains("malformed_row")), "{more:?}");
     assert!(refused("prices.csv", "symbol,date,close\rKO,2024-03-14,59.1\r").contains("CR"));
-    assert_eq!(refused("kurse.csv", " \n"), "is empty");
+    assert_eq!(refused("kurse.csv", " \n"), "is empty: a header row is needed");
 }
 
 #[test]

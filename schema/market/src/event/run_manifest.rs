@@ -26,9 +26,12 @@ pub struct RunManifest {
     pub source: String,
     /// Name of the file format (`--format`); `map` if the run used a column map (`--map`).
     pub format: String,
-    /// File names. A completed run lists only the files that it loaded.
+    /// File names. A completed run lists only the files that it loaded. Only the first files are listed.
     pub files: Vec<String>,
-    /// Digest of each file, in the order of `files`.
+    /// Number of files that `files` leaves out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_files: u64,
+    /// Digest of each file, also of those that `files` leaves out. The first digests are in the order of `files`.
     #[serde(default)]
     pub inputs: Vec<String>,
     /// Observation time of rows that have no observation time in their file.
@@ -64,9 +67,12 @@ pub struct RunManifest {
     /// Ids of rejected rows of earlier runs. The files of this run contain these rows in corrected form.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub mends: Vec<String>,
-    /// Names of the files that the run refused as a whole.
+    /// Names of the files that the run refused as a whole. Only the first files are listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<String>,
+    /// Number of files that `refused` leaves out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_refused: u64,
     /// Set if this manifest is an entry of a pull, which fetches data from a vendor's API. The entry charges API calls
     /// or records progress. `None` for a run that loads rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -82,6 +88,7 @@ impl RunManifest {
             source,
             format,
             files: Vec::new(),
+            more_files: 0,
             inputs: Vec::new(),
             observed_at,
             chunks: 0,
@@ -96,6 +103,7 @@ impl RunManifest {
             newest: BTreeMap::new(),
             mends: Vec::new(),
             refused: Vec::new(),
+            more_refused: 0,
             pull: None,
         }
     }

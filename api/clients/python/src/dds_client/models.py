@@ -281,15 +281,16 @@ class Components(Struct, frozen=True, kw_only=True):
     """Health of the components."""
 
     nats: str
-    """NATS server with the log. The service uses this server only to measure the lag. `not_configured`
-    if the service has no address of a NATS server.
+    """NATS server with the log. The service uses this server only to measure the lag. `full` if the
+    newest write to the log failed, for example on a full disk, so that no new data can be loaded.
+    `not_configured` if the service has no address of a NATS server.
 
-    One of: ok, down, not_configured.
+    One of: ok, down, full, not_configured.
     """
     postgres: str
     """`ok` if both the served data and the keys with their limits can be read from Postgres.
 
-    One of: ok, down, not_configured.
+    One of: ok, down, full, not_configured.
     """
     projection: ProjectionHealth
     """Lag of the served data behind the log, which contains all loaded data."""
