@@ -7,7 +7,7 @@ use clap::Args;
 use event_log::stream::StreamSettings;
 use market::event::{Kind, RunChange, RunManifest, RunState, RunVisibility};
 use serde::Serialize;
-use telemetry::{counted, failpoint};
+use telemetry::counted;
 
 use crate::clock::now;
 use crate::load::error::LoadError;
@@ -169,7 +169,6 @@ async fn change_state(
         let (reason, operator) = (args.reason.clone(), args.operator.clone());
         let change = RunChange { run: run.clone(), new_state, reason, at: now(), operator };
         report.undo = Some(publish_change(log, source, change).await?.to_string());
-        failpoint!("ingest.changed");
     }
     Ok(report)
 }

@@ -319,9 +319,7 @@ fn status_text<T>(status: &ObservationStatus, rows: &[Observation<T>]) -> (&'sta
             ("covered", dated_text![covered_text(&rows[*by].source), ", ", named(*by)])
         }
         ObservationStatus::OtherSource(by) => ("other_source", outranked_text(&rows[*by].source)),
-        ObservationStatus::Overridden(by) => {
-            ("overridden", dated_text![OVERRIDDEN, ": ", named(*by)])
-        }
+        ObservationStatus::Overridden(by) => ("overridden", dated_text![OVERRIDDEN, ": ", named(*by)]),
         ObservationStatus::Quarantined(reason) => (reason.as_str(), QUARANTINED.into()),
         ObservationStatus::NotYetKnown => ("not_yet_known", "it was declared after the as-of date".into()),
         ObservationStatus::Moved => ("moved", "a later version moved it to another symbol".into()),
