@@ -31,6 +31,7 @@ async fn call(world: &World, key: &str, tool: &str, arguments: Value) -> Result<
     assert_eq!(reply.status, 200, "{tool}: {}", reply.text());
     assert!(reply.body.len() <= 32 * 1024, "{tool}: {} bytes", reply.body.len());
     assert_eq!(reply.header("content-type"), Some("application/json"));
+    assert_eq!(reply.header("cache-control"), Some("no-store"));
     let result = reply.json()?["result"].clone();
     let text = result["content"][0]["text"].as_str().with_context(|| format!("{tool}: {result}"))?;
     Ok((serde_json::from_str(text)?, result["isError"] == true))

@@ -195,6 +195,9 @@ async fn the_stream_of_a_deleted_key_ends_at_once() -> Result<()> {
     let world = World::start_with(&[("CHANGE_STREAM_HEARTBEAT_MS", "600000")]).await?;
     world.app.create_account("holder@example.com", "starter").await?;
     let key = world.app.create_key("holder@example.com", "first").await?;
+    let opened = request(&world.api, "symbols=COLA", &key, None).await?;
+    assert_eq!(opened.headers()["cache-control"], "no-store", "only the client may keep the stream");
+    drop(opened);
     let mut stream = EventStream::open(&world.api, "symbols=COLA", &key, None).await?;
     let mut other = open(&world, "symbols=COLA", None).await?;
     stream.next().await?;
