@@ -5,17 +5,19 @@
 //! cargo bench -p market --bench derive -- --symbols 10000 --years 30
 //! # A second source with the whole history:
 //! cargo bench -p market --bench derive -- --symbols 10000 --years 30 --second-source whole
+//! # A second source with all dividends, whose ex-dates are a day later:
+//! cargo bench -p market --bench derive -- --symbols 10000 --years 30 --second-dividends 1
 //! ```
 
 #![expect(clippy::print_stdout, reason = "the figures are the program's output")]
 
 use std::time::Instant;
 
-use chrono::{DateTime, NaiveDate};
+use chrono::{DateTime, Days, NaiveDate};
 use clap::{Parser, ValueEnum};
 use market::bars::{Bar, BarVersion, Bars, MISSING};
 use market::day::day_number;
-use market::event::Action;
+use market::event::{Action, Dividend};
 use market::history::{History, Observation, SourceBars, SourcePolicy};
 use market::metrics::calendar::is_session;
 use market::metrics::{DerivationContext, Rules, benchmark, derive};
@@ -42,6 +44,9 @@ struct Arguments {
     /// Bars of a second source; no second source if absent
     #[arg(long, value_enum)]
     second_source: Option<SecondSource>,
+    /// Days by which the ex-dates of a second source are later; no dividends of a second source if absent
+    #[arg(long, value_name = "DAYS")]
+    second_dividends: Option<u64>,
     /// Passed by `cargo bench`; without effect
     #[arg(long, hide = true)]
     bench: bool,
@@ -143,6 +148,15 @@ fn history(number: usize, sessions: &[NaiveDate], arguments: &Arguments) -> anyh
             "payment_date": date(year, month, 25), "declaration_date": date(year, month - 1, 10), "frequency": "quarterly",
         });
         dividends.push(observed(Some(format!("{symbol}-{year}-{month}")), line, record)?);
+    }
+    if let Some(days) = arguments.second_dividends {
+        let later = |row: &Observation<Dividend>| {
+            let mut row = Observation { source: "second".into(), ..row.clone() };
+            row.record.ex_date = row.record.ex_date.and_then(|date| date.checked_add_days(Days::new(days)));
+            row
+        };
+        let second: Vec<_> = dividends.iter().map(later).collect();
+        dividends.extend(second);
     }
     let split = |(ex_date, line): (&NaiveDate, u64)| {
         observed(None, line, json!({ "symbol": symbol, "ex_date": ex_date, "from": "1", "to": "2" }))

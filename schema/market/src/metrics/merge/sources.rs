@@ -113,7 +113,7 @@ fn choose_sources<T: MergeRecord + EventRecord>(
     });
     let record = |winner: &WinningVersion| {
         let observation = &observations[winner.index];
-        OverlayRecord { observation, standing: ranges.standing(observation) }
+        OverlayRecord::new(observation, ranges.standing(observation))
     };
     let records: Vec<OverlayRecord<'_, T>> = valid.iter().map(record).collect();
     let overlay = Overlay::new(&records, choice.same_day_payments, choice.rules);
@@ -127,11 +127,14 @@ fn choose_sources<T: MergeRecord + EventRecord>(
             }
         }
     }
-    let sources: BTreeSet<&str> = records.iter().map(|record| record.source()).collect();
+    let is_of_valid_source = |winner: &WinningVersion| {
+        records.iter().any(|record| record.source() == observations[winner.index].source)
+    };
     selection.winners.extend(withdrawn.into_iter().filter(|winner| {
-        let is_of_valid_source = sources.contains(observations[winner.index].source.as_str());
-        sources.is_empty()
-            || (is_of_valid_source && outranking(winner).is_none() && !overlay.has_stand_in(&record(winner)))
+        records.is_empty()
+            || (is_of_valid_source(winner)
+                && outranking(winner).is_none()
+                && !overlay.has_stand_in(&record(winner)))
     }));
     selection.ranked = ranges.into_ranked();
     selection
@@ -157,7 +160,9 @@ impl<'a> RankedRanges<'a> {
         let (smallest, contested) = (BTreeMap::new(), BTreeSet::new());
         let mut ranges =
             Self { policy, kind: T::KIND, starts: range_starts(policy, T::KIND), smallest, contested };
-        for winner in valid {
+        // Without a rule, no source outranks another.
+        let ranked = if policy.rules.iter().any(|rule| rule.kind == T::KIND) { valid } else { &[] };
+        for winner in ranked {
             let observation = &observations[winner.index];
             let (range, standing) = (ranges.range(observation), ranges.standing(observation));
             let (smallest, indexes) = ranges.smallest.entry(range).or_insert((standing, Vec::new()));

@@ -28,9 +28,10 @@ use crate::metrics::source_preference::{SourceCandidate, Standing};
 /// Valid record of a vendor, with the standing of its source.
 #[derive(Debug)]
 pub(super) struct OverlayRecord<'a, T> {
-    pub observation: &'a Observation<T>,
+    observation: &'a Observation<T>,
     /// Only records of equal standing are laid over each other.
-    pub standing: Standing,
+    standing: Standing,
+    date: NaiveDate,
 }
 
 impl<T> Clone for OverlayRecord<'_, T> {
@@ -42,12 +43,12 @@ impl<T> Clone for OverlayRecord<'_, T> {
 impl<T> Copy for OverlayRecord<'_, T> {}
 
 impl<'a, T: MergeRecord> OverlayRecord<'a, T> {
-    pub(super) fn source(&self) -> &'a str {
-        &self.observation.source
+    pub(super) fn new(observation: &'a Observation<T>, standing: Standing) -> Self {
+        Self { observation, standing, date: observation.record.date().unwrap_or_default() }
     }
 
-    fn date(&self) -> NaiveDate {
-        self.observation.record.date().unwrap_or_default()
+    pub(super) fn source(&self) -> &'a str {
+        &self.observation.source
     }
 
     fn may_cover(&self, older: &Self) -> bool {
@@ -73,9 +74,9 @@ pub(super) struct Overlay<'r, 'a, T> {
     records: &'r [OverlayRecord<'a, T>],
     same_day_payments: &'r SameDayPayments<'r>,
     rules: &'r Rules,
+    /// Dates and indexes of the records, sorted.
+    by_date: Vec<(NaiveDate, usize)>,
     covers: Vec<Option<usize>>,
-    /// Pairs of a record and another source, of which the record covers a record.
-    pairs: BTreeSet<(usize, &'a str)>,
     periods: OnceCell<PaymentPeriods<'a>>,
 }
 
@@ -86,8 +87,11 @@ impl<'r, 'a, T: MergeRecord> Overlay<'r, 'a, T> {
         same_day_payments: &'r SameDayPayments<'r>,
         rules: &'r Rules,
     ) -> Self {
-        let (covers, pairs, periods) = (vec![None; records.len()], BTreeSet::new(), OnceCell::new());
-        let mut overlay = Self { records, same_day_payments, rules, covers, pairs, periods };
+        let mut by_date: Vec<(NaiveDate, usize)> =
+            records.iter().zip(0..).map(|(record, index)| (record.date, index)).collect();
+        by_date.sort_unstable();
+        let (covers, periods) = (vec![None; records.len()], OnceCell::new());
+        let mut overlay = Self { records, same_day_payments, rules, by_date, covers, periods };
         overlay.cover_same_payments();
         overlay.cover_neighbours();
         overlay
@@ -109,39 +113,32 @@ impl<'r, 'a, T: MergeRecord> Overlay<'r, 'a, T> {
         })
     }
 
-    fn cover(&mut self, older: usize, newer: usize) {
-        self.covers[older] = Some(newer);
-        self.pairs.insert((newer, self.records[older].source()));
-    }
-
     fn cover_same_payments(&mut self) {
         let records = self.records;
-        let compare = |a: &usize, b: &usize| {
-            let [a, b] = [a, b].map(|index| &records[*index].observation.record);
-            a.compare_natural(b)
-        };
-        let mut order: Vec<usize> = (0..records.len()).collect();
-        order.sort_by(compare);
-        for day in order.chunk_by(|a, b| compare(a, b).is_eq()) {
-            for older in day {
-                let above = day.iter().copied().filter(|newer| {
+        for day in self.by_date.chunk_by(|(a, _), (b, _)| a == b) {
+            for (_, older) in day {
+                let above = day.iter().map(|(_, newer)| *newer).filter(|newer| {
                     let [newer, older] = [newer, older].map(|index| &records[*index]);
                     newer.is_above(older) && self.is_same_payment(newer, older)
                 });
-                if let Some(newest) = above.min_by_key(|newer| records[*newer].newest_first()) {
-                    self.cover(*older, newest);
-                }
+                self.covers[*older] = above.min_by_key(|newer| records[*newer].newest_first());
             }
         }
     }
 
     fn cover_neighbours(&mut self) {
-        let mut pairs = self.near_pairs();
-        pairs.sort_unstable();
-        for (.., older, newer) in pairs {
-            let is_paired = self.pairs.contains(&(newer, self.records[older].source()));
-            if self.covers[older].is_none() && !is_paired {
-                self.cover(older, newer);
+        let mut candidates = self.near_pairs();
+        if candidates.is_empty() {
+            return;
+        }
+        candidates.sort_unstable();
+        // Pairs of a record and another source, of which the record covers a record.
+        let covers = self.covers.iter().zip(self.records);
+        let mut pairs: BTreeSet<(usize, &str)> =
+            covers.filter_map(|(newer, older)| Some(((*newer)?, older.source()))).collect();
+        for (.., older, newer) in candidates {
+            if self.covers[older].is_none() && pairs.insert((newer, self.records[older].source())) {
+                self.covers[older] = Some(newer);
             }
         }
     }
@@ -149,17 +146,14 @@ impl<'r, 'a, T: MergeRecord> Overlay<'r, 'a, T> {
     /// Pairs of an uncovered record and a newer record that may cover it: the distance in days, true if the contents
     /// differ, and the indexes of both records.
     fn near_pairs(&self) -> Vec<(i64, bool, usize, usize)> {
-        let by_date = self.records.iter().zip(0..).map(|(record, index)| (record.date(), index));
-        let mut by_date: Vec<(NaiveDate, usize)> = by_date.collect();
-        by_date.sort_unstable();
         let mut pairs = Vec::new();
         for (older, record) in self.records.iter().enumerate() {
             if self.covers[older].is_some() {
                 continue;
             }
-            let days = |other: NaiveDate| (other - record.date()).num_days();
-            let from = by_date.partition_point(|(other, _)| days(*other) < -LARGEST_DISTANCE);
-            let near = by_date[from..].iter().take_while(|(other, _)| days(*other) <= LARGEST_DISTANCE);
+            let days = |other: NaiveDate| (other - record.date).num_days();
+            let from = self.by_date.partition_point(|(other, _)| days(*other) < -LARGEST_DISTANCE);
+            let near = self.by_date[from..].iter().take_while(|(other, _)| days(*other) <= LARGEST_DISTANCE);
             for (other, newer) in near {
                 let above = &self.records[*newer];
                 if above.is_above(record) && above.may_cover(record) && self.is_within_reach(above, record) {
@@ -180,7 +174,7 @@ impl<'r, 'a, T: MergeRecord> Overlay<'r, 'a, T> {
         let periods = self.periods.get_or_init(|| {
             PaymentPeriods::read(self.records.iter().map(|record| record.observation), self.rules)
         });
-        let [newer, older] = [newer, older].map(|record| (record.source(), record.date()));
+        let [newer, older] = [newer, older].map(|record| (record.source(), record.date));
         periods.is_within_reach::<T>(older, newer)
     }
 }

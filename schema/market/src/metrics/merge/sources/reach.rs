@@ -71,10 +71,12 @@ impl<'a> PaymentPeriods<'a> {
         newer: (&str, NaiveDate),
     ) -> bool {
         let (first, last) = (older.1.min(newer.1), older.1.max(newer.1));
-        match T::REACH {
-            Reach::PaymentPeriod => (last - first).num_days() <= self.reach_days([older.0, newer.0], older.1),
-            Reach::Sessions => sessions_between(first, last) <= SPLIT_SESSIONS,
-        }
+        let days = (last - first).num_days();
+        days <= LARGEST_DISTANCE
+            && match T::REACH {
+                Reach::PaymentPeriod => days <= self.reach_days([older.0, newer.0], older.1),
+                Reach::Sessions => sessions_between(first, last) <= SPLIT_SESSIONS,
+            }
     }
 }
 

@@ -454,15 +454,32 @@ fn a_rank_with_only_held_rows_is_skipped() {
     let derived = at(AS_OF, &both, &policy);
     assert_eq!(live(&derived).last(), Some(&format!("{last} 0.05")));
     assert_eq!(unused(&both, &policy), [format!("b {last} amount_outlier")]);
-    // With another row in the range, the rank is used whole, and the held row stays a gap.
-    let other = "b y 0 +2 2024-12-30 0.05".to_owned();
-    let both = dividends(&[whole.clone(), vec![held, other]].concat());
+    // With another row in the range, the rank is used whole. Its held row still proves a payment.
+    let rows = vec![format!("b y 0 +2 {last} 0.05"), "b x 0 +2 2024-12-31 5".to_owned()];
+    let both = dividends(&[whole.clone(), rows].concat());
     let derived = at(AS_OF, &both, &policy);
-    assert_eq!(live(&derived).last().map(String::as_str), Some("2024-12-30 0.05"));
+    assert_eq!(live(&derived).last(), Some(&format!("{last} 0.05")));
     assert_eq!(
         unused(&both, &policy),
-        [format!("a {last} other_source by b"), format!("b {last} amount_outlier")]
+        [format!("a {last} other_source by b"), "b 2024-12-31 amount_outlier".to_owned()]
     );
+    assert!(is_flagged(&derived, "amount_held"));
+}
+
+#[test]
+fn a_withdrawn_row_of_an_outranked_source_is_not_listed() {
+    let rows = [
+        "a x 0 +1 2024-06-03 0.5",
+        "b x 0 +2 2024-02-05 0.5",
+        "b y 0 +2 2024-08-05 0.6",
+        "b y 1 -3 2024-08-05 0",
+    ];
+    let cancelled = |rules: Vec<PolicyRule>| {
+        let derived = at(AS_OF, &history(&rows, &[]), &SourcePolicy { rules });
+        derived.dividends.iter().filter(|row| row.status.as_str() == "cancelled").count()
+    };
+    assert_eq!(cancelled(vec![]), 1);
+    assert_eq!(cancelled(vec![rule("a", Some("2024-06-01"), 1)]), 0);
 }
 
 #[test]
