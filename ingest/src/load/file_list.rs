@@ -35,16 +35,16 @@ impl FileList {
     }
 
     /// Files with a report.
-    pub(crate) fn iter(&self) -> std::slice::Iter<'_, FileReport> {
-        self.reports.iter()
+    pub fn reports(&self) -> &[FileReport] {
+        &self.reports
     }
 
     pub(crate) fn refused(&self) -> impl Iterator<Item = &FileReport> {
-        self.iter().filter(|file| file.status == FileStatus::Refused)
+        self.reports.iter().filter(|file| file.status == FileStatus::Refused)
     }
 
     pub(crate) fn loaded(&self) -> impl Iterator<Item = &FileReport> {
-        self.iter().filter(|file| file.status == FileStatus::Loaded)
+        self.reports.iter().filter(|file| file.status == FileStatus::Loaded)
     }
 
     /// Reasons for refusing files, each once, with the number of its files if they are several. An archive may have
@@ -74,7 +74,7 @@ impl FileList {
 impl Serialize for FileList {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let listed: Vec<&FileReport> = match self.reports.len() <= MAX_LISTED {
-            true => self.iter().collect(),
+            true => self.reports.iter().collect(),
             false => self.refused().chain(self.loaded()).take(MAX_LISTED).collect(),
         };
         let mut members = serializer.serialize_map(None)?;

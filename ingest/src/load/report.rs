@@ -168,7 +168,7 @@ impl LoadSummary {
     /// Writes the time zones of files that give dates as UTC times.
     fn write_time_zones(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
         let mut zones: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for file in self.files.iter() {
+        for file in self.files.reports() {
             if let Some(zone) = &file.time_zone {
                 zones.entry(zone).or_default().push(&file.file);
             }
@@ -270,7 +270,7 @@ impl Display for LoadSummary {
             (false, false) => "loaded",
         };
         let formats: std::collections::BTreeSet<&str> =
-            self.files.iter().filter_map(|file| file.format.as_deref()).collect();
+            self.files.reports().iter().filter_map(|file| file.format.as_deref()).collect();
         let formats = formats.into_iter().collect::<Vec<_>>().join(", ");
         let formats = if formats.is_empty() { formats } else { format!(" ({formats})") };
         writeln!(
@@ -285,7 +285,7 @@ impl Display for LoadSummary {
             writeln!(text, "  {kind}: {rows}")?;
         }
         self.write_files(text)?;
-        for file in self.files.iter().filter(|file| !file.doubles.is_empty()).take(MAX_LISTED) {
+        for file in self.files.reports().iter().filter(|file| !file.doubles.is_empty()).take(MAX_LISTED) {
             let (name, columns) = (&file.file, join_names(&file.doubles, 0));
             writeln!(text, "{name} has binary doubles, read as their shortest decimals: {columns}")?;
         }

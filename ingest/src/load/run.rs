@@ -261,7 +261,7 @@ impl<'a> LoadRun<'a> {
         let producer = Producer { observed_at, ..self.producer.clone() };
         tokio::task::spawn_blocking(move || producer.run(&sender));
         let mut found = LoadedInputs::default();
-        let files_before = summary.files.iter().len();
+        let files_before = summary.files.reports().len();
         let mut shutdown = self.shutdown.clone();
         loop {
             let event = tokio::select! {
@@ -299,7 +299,7 @@ impl<'a> LoadRun<'a> {
             }
         }
         // If there are fewer reports than inputs, the producer panicked and sent no event for the remaining inputs.
-        if summary.files.iter().len() - files_before < self.producer.inputs.len() {
+        if summary.files.reports().len() - files_before < self.producer.inputs.len() {
             return Err(LoadError::Failed(
                 "reading stopped unexpectedly; published rows are kept".to_owned(),
             ));

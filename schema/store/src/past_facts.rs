@@ -495,7 +495,7 @@ mod tests {
         fn facts_at_a_sequence_are_those_of_the_log_up_to_it(log in log(), per_commit in 1usize..4) {
             let batch = |number: usize| [u8::try_from(number).expect("few batches"); 16];
             let numbered: Vec<_> = (1usize..).zip(&log).collect();
-            let (mut records, mut rows) = (RecordSet::new(Kind::Split, Vec::new()), StoredRecords::default());
+            let (mut records, mut splits) = (RecordSet::new(Kind::Split, Vec::new()), StoredRecords::default());
             let mut stored = StoredYear::default();
             for commit in numbered.chunks(per_commit) {
                 let (mut added, mut added_bars) = (Vec::new(), Vec::new());
@@ -505,7 +505,7 @@ mod tests {
                 }
                 let (union, superseded) = records.merge_keeping_superseded(added);
                 records = union;
-                rows.superseded.extend(superseded.iter().map(|set| set.pack().expect("packs")));
+                splits.superseded.extend(superseded.iter().map(|set| set.pack().expect("packs")));
                 let before = stored.current.take().map(|(_, packed)| packed.unpack().expect("unpacks"));
                 added_bars.splice(0..0, before);
                 let (merged, superseded) = Bars::merge_keeping_superseded(added_bars).expect("merges");
@@ -513,7 +513,7 @@ mod tests {
                 stored.current = (!merged.is_empty()).then(|| (packed.digest(), packed));
                 stored.superseded.extend(superseded.iter().map(|bars| PackedBars::pack(bars).expect("packs")));
             }
-            rows.current = Some(records.pack().expect("packs"));
+            splits.current = Some(records.pack().expect("packs"));
             let key = (SYMBOL.to_owned(), Kind::Split, String::new());
             for end in 0..=log.len() {
                 let known = |id: &BatchId| usize::from(id[0]) <= end;
@@ -521,7 +521,7 @@ mod tests {
                     rows.iter().map(|row| observation(*row, batch(*number)))
                 });
                 let fresh = RecordSet::new(Kind::Split, rows.collect()).of_symbol(SYMBOL).expect("records");
-                let found = rows.at(&key, known).expect("reads");
+                let found = splits.at(&key, known).expect("reads");
                 let expected = (!fresh.is_empty()).then(|| fresh.pack().expect("packs"));
                 // If all batches are known, `StoredRecords::at` returns the stored row unchanged, even with other symbols.
                 if log.iter().skip(end).any(|(rows, _)| !rows.is_empty()) {

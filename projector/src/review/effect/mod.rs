@@ -64,7 +64,7 @@ pub async fn measure_effect(
         files.push(Box::new(CsvDifferences::create(path)?));
     }
     let keep = if page.is_some() { args.limit.max(HTML_ROWS) } else { args.limit };
-    let mut client = db::connect(&database.review_config(LIVE_FACTS)?).await?;
+    let mut client = db::connect_migrated(&database.review_config(LIVE_FACTS)?).await?;
     let generation = Generation::from_row(&client.query_one(ACTIVE, &[]).await?)?;
     generation.set_session_search_path(&client).await?;
     if let EffectTarget::Run(run) = target {

@@ -121,12 +121,12 @@ fn a_spin_off_in_the_feeds_list_is_undone_at_every_as_of_date() {
 fn an_explanation_has_the_amount_that_the_feed_gave() {
     let explanation = in_market(|market| explain(&spun_off(), market));
     let trailing = explanation.metrics.iter().find(|metric| metric.metric == "dps_ttm").expect("a metric");
-    let reasons: Vec<&str> = trailing.observations.iter().map(|row| row.reason.as_str()).collect();
+    let reasons: Vec<String> = trailing.observations.iter().map(|row| row.reason.to_string()).collect();
     assert_eq!(reasons[0], "R10: the feed gave 1.254181, adjusted for the splits in its list");
     assert_eq!(trailing.observations[0].amount.expect("an amount").to_string(), "1.5");
     let raw = explained(&Life::new("raw", "2024-06-28").pay("2024-02-15", "1.51").history());
     let trailing = raw.metrics.iter().find(|metric| metric.metric == "dps_ttm").expect("a metric");
-    assert_eq!(trailing.observations[0].reason, "");
+    assert!(trailing.observations[0].reason.is_empty());
 }
 
 /// Adjusted closes beside raw closes contain the effect of a spin-off that the feed lists as a split (R40).
