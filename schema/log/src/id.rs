@@ -2,9 +2,6 @@
 
 use std::fmt;
 
-use market::event::RunManifest;
-
-use crate::envelope::schema_name;
 use crate::error::BatchError;
 
 /// Name of the header with the message id. JetStream drops a message if another message with the same id was stored
@@ -29,14 +26,6 @@ impl BatchId {
     }
 }
 
-/// Ids of all record batches of a completed run, computed from its manifest.
-pub fn batch_ids_of_run(run: &RunManifest) -> impl Iterator<Item = BatchId> {
-    run.frames.iter().flat_map(move |cut| {
-        let schema = schema_name(cut.kind);
-        (0..cut.frames).map(move |chunk| BatchId::from_provenance(&run.source, &cut.input, chunk, &schema))
-    })
-}
-
 impl fmt::Display for BatchId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", u128::from_be_bytes(self.0))
@@ -55,28 +44,5 @@ impl std::str::FromStr for BatchId {
         let is_id = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let number = u128::from_str_radix(text, 16).ok().filter(|_| is_id);
         number.map(|number| Self(number.to_be_bytes())).ok_or(BatchError::Header(MESSAGE_ID))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use chrono::DateTime;
-    use market::event::{InputBatchCount, Kind, RunState};
-
-    use super::*;
-
-    #[test]
-    fn a_manifest_promises_the_ids_of_its_batches() {
-        let begun =
-            RunManifest::started("r".to_owned(), "eod".to_owned(), "auto".to_owned(), DateTime::UNIX_EPOCH);
-        let cut = |kind, batches| InputBatchCount { input: "a".to_owned(), kind, frames: batches };
-        let run = RunManifest {
-            state: RunState::Completed,
-            frames: vec![cut(Kind::Price, 2), cut(Kind::Dividend, 1)],
-            ..begun
-        };
-        let ids: Vec<BatchId> = batch_ids_of_run(&run).collect();
-        let of = |chunk, schema: &str| BatchId::from_provenance("eod", "a", chunk, schema);
-        assert_eq!(ids, [of(0, "price.v1"), of(1, "price.v1"), of(0, "dividend.v1")]);
     }
 }

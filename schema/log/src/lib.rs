@@ -15,6 +15,7 @@ pub mod message;
 pub mod record_batch;
 pub mod replica;
 pub mod restore;
+mod run_batches;
 pub mod sequence;
 pub mod shared;
 pub mod stream;

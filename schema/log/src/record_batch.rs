@@ -9,8 +9,9 @@ pub use crate::codec::{Codec, unpacked_length};
 pub use crate::columns::SymbolSeries;
 pub use crate::envelope::{BODY_VERSION, Envelope, schema_name};
 pub use crate::error::{BatchError, RecordError};
-pub use crate::id::{BatchId, batch_ids_of_run};
+pub use crate::id::BatchId;
 pub use crate::limits::{MAX_BYTES, TARGET_BYTES};
+pub use crate::run_batches::batch_ids_of_run;
 
 /// Rows of one kind with their provenance. A log message usually has one batch. A shared message has several.
 #[derive(Debug, Clone, PartialEq)]
