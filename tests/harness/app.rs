@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
 use event_log::stream::StreamSettings;
@@ -42,6 +43,7 @@ pub struct TestApp {
 pub struct TestAppBuilder {
     servers: Option<Arc<Servers>>,
     empty_database: bool,
+    postgres_delay: Option<Duration>,
     extra: Vec<(String, String)>,
 }
 
@@ -55,6 +57,13 @@ impl TestAppBuilder {
     /// Leaves the database empty, without the service's schema.
     pub fn without_migration(mut self) -> Self {
         self.empty_database = true;
+        self
+    }
+
+    /// Lengthens the way of the projector and the API to Postgres by this delay in each direction. The connections of
+    /// the test itself, and of commands with the owner's role, stay short.
+    pub fn postgres_delay(mut self, delay: Duration) -> Self {
+        self.postgres_delay = Some(delay);
         self
     }
 
@@ -78,8 +87,11 @@ impl TestAppBuilder {
         } else {
             servers.create_migrated_database(&database).await?;
         }
-        let endpoints =
+        let mut endpoints =
             Endpoints::new(&servers, &database, &format!("TEST_{suffix}"), &format!("test_{suffix}"))?;
+        if let Some(delay) = self.postgres_delay {
+            endpoints.delay_postgres(delay).await?;
+        }
         let folder = folder::ephemeral("app")?;
         Ok(TestApp { servers, database, endpoints, extra: self.extra, folder, counter: AtomicU32::new(0) })
     }

@@ -1,10 +1,14 @@
 //! Addresses of the database and the stream of one instance of the service. The programs of the instance read the
 //! addresses from environment variables.
 
+use std::net::SocketAddr;
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use reqwest::Url;
 
 use crate::environment;
+use crate::relay::delayed_address;
 use crate::servers::Servers;
 
 /// Addresses and names that one instance of the service uses. Instances on the same servers must differ in database,
@@ -47,6 +51,23 @@ impl Endpoints {
             subject_prefix: subject_prefix.to_owned(),
             database_url: owner,
         })
+    }
+
+    /// Replaces the Postgres server of all roles except the owner by a relay that delays both directions.
+    pub(crate) async fn delay_postgres(&mut self, delay: Duration) -> Result<()> {
+        let url = Url::parse(&self.database_url)?;
+        let host = url.host_str().context("DATABASE_URL names no host")?;
+        let relay = delayed_address(format!("{host}:{}", url.port().unwrap_or(5432)), delay).await?;
+        let relay: SocketAddr = relay.parse()?;
+        for role in
+            [&mut self.projector_database_url, &mut self.api_database_url, &mut self.dashboard_database_url]
+        {
+            let mut url = Url::parse(role)?;
+            url.set_ip_host(relay.ip()).ok().context("the URL of a role has no host")?;
+            url.set_port(Some(relay.port())).ok().context("the URL of a role has no port")?;
+            *role = url.into();
+        }
+        Ok(())
     }
 
     /// Postgres URL of the same database for another role.

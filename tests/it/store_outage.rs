@@ -1,14 +1,13 @@
 //! Outage of the database that the API needs to admit a call (credential, rate limit, quota). During the outage, the
 //! API refuses every call at once. Afterwards, it recovers by itself.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Result, ensure};
 use futures::future::join_all;
-use harness::{Api, Program, Reply, Servers, TestApp, eventually};
+use harness::{Api, Program, Reply, Servers, TestApp, delayed_address, eventually};
 use serde_json::json;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::TcpListener;
 
 use crate::api_world::check;
 
@@ -167,46 +166,6 @@ async fn the_health_and_the_pages_do_not_wait_for_a_frozen_store() -> Result<()>
     .await
 }
 
-/// Forwards every byte with the same delay. The delay does not limit the throughput.
-async fn delayed(
-    mut from: impl tokio::io::AsyncRead + Unpin,
-    mut to: impl tokio::io::AsyncWrite + Unpin,
-    delay: Duration,
-) {
-    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel::<(Instant, Vec<u8>)>();
-    let reading = async move {
-        let mut bytes = vec![0; 1 << 16];
-        while let Ok(count @ 1..) = from.read(&mut bytes).await {
-            let _ = sender.send((Instant::now() + delay, bytes[..count].to_vec()));
-        }
-    };
-    let writing = async move {
-        while let Some((due, bytes)) = receiver.recv().await {
-            tokio::time::sleep_until(due.into()).await;
-            if to.write_all(&bytes).await.is_err() {
-                return;
-            }
-        }
-    };
-    tokio::join!(reading, writing);
-}
-
-/// Starts a relay that delays each direction by `delay`. Returns the address of the relay.
-async fn distant(server: String, delay: Duration) -> Result<String> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?.to_string();
-    tokio::spawn(async move {
-        while let Ok((client, _)) = listener.accept().await {
-            let Ok(server) = TcpStream::connect(&server).await else { continue };
-            let ((from_client, to_client), (from_server, to_server)) =
-                (client.into_split(), server.into_split());
-            tokio::spawn(delayed(from_client, to_server, delay));
-            tokio::spawn(delayed(from_server, to_client, delay));
-        }
-    });
-    Ok(address)
-}
-
 /// Returns the host and port of a Postgres URL.
 fn host_of(url: &str) -> &str {
     url.rsplit('@').next().and_then(|rest| rest.split(['/', '?']).next()).unwrap_or_default()
@@ -216,7 +175,7 @@ fn host_of(url: &str) -> &str {
 async fn a_distant_store_decides_every_call() -> Result<()> {
     let app = TestApp::start().await?;
     let url = app.endpoints().api_database_url.clone();
-    let relay = distant(host_of(&url).to_owned(), Duration::from_millis(100)).await?;
+    let relay = delayed_address(host_of(&url).to_owned(), Duration::from_millis(100)).await?;
     let distant_url = url.replace(host_of(&url), &relay);
     let api = app.api_serve_with(&[PATIENCE[0], ("API_DATABASE_URL", &distant_url)]).await?;
     let mut keys = Vec::new();

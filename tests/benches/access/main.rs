@@ -20,6 +20,7 @@ mod peers;
 mod rivals;
 mod seed;
 mod sign_ins;
+mod single_client;
 mod soak;
 mod streams;
 
@@ -72,6 +73,9 @@ struct Arguments {
     /// end of a data load to the arrival of the event
     #[arg(long)]
     streams: Option<usize>,
+    /// Delay of each direction between the programs and Postgres, in milliseconds; 0 adds no relay
+    #[arg(long, default_value_t = 0)]
+    postgres_delay: u64,
     /// Options with which the benchmark starts its own program as a simple server for comparison
     #[command(flatten)]
     rival: rivals::RivalArguments,
@@ -111,7 +115,11 @@ fn main() -> Result<()> {
 
 async fn run(arguments: Arguments) -> Result<()> {
     let servers = Servers::private().await?;
-    let app = TestApp::builder().servers(&servers).start().await?;
+    let mut builder = TestApp::builder().servers(&servers);
+    if arguments.postgres_delay > 0 {
+        builder = builder.postgres_delay(Duration::from_millis(arguments.postgres_delay));
+    }
+    let app = builder.start().await?;
     let seeded = seed::seed(&app, arguments.symbols, arguments.years, arguments.accounts).await?;
     println!(
         "{} symbols, {} years, {} accounts, {} s a line",
@@ -138,6 +146,7 @@ async fn run(arguments: Arguments) -> Result<()> {
     bench.static_bodies().await?;
     bench.quotes().await?;
     bench.uncached().await?;
+    bench.single_client().await?;
     bench.mixed().await?;
     bench.pages().await?;
     bench.sign_ins().await?;

@@ -49,6 +49,9 @@ struct Arguments {
     /// Number of bars that are copied into a Postgres table for the yardstick
     #[arg(long, default_value_t = 2_000_000)]
     rows: usize,
+    /// Delay of each direction between the programs and Postgres, in milliseconds; 0 adds no relay
+    #[arg(long, default_value_t = 0)]
+    postgres_delay: u64,
     /// Accepted because Cargo passes it to every benchmark
     #[arg(long, hide = true)]
     bench: bool,
@@ -78,7 +81,11 @@ struct Timed {
 async fn main() -> Result<()> {
     let arguments = Arguments::parse();
     let servers = Servers::private().await?;
-    let app = TestApp::builder().servers(&servers).start().await?;
+    let mut builder = TestApp::builder().servers(&servers);
+    if arguments.postgres_delay > 0 {
+        builder = builder.postgres_delay(Duration::from_millis(arguments.postgres_delay));
+    }
+    let app = builder.start().await?;
     let folder = app.folder().join("market");
     let until = NaiveDate::from_ymd_opt(2024, 6, 28).context("a date")?;
     let generated = generate(&app, &arguments, &folder, until).await?;
