@@ -32,7 +32,7 @@ async fn the_counts_are_computed_once_for_a_data_version() -> Result<()> {
     std::fs::write(&feed, dividend.to_string())?;
     world.app.ingest(&["load", &feed.to_string_lossy(), "--source", "test"]).await?.success()?;
     world.app.catch_up().await?;
-    harness::eventually(std::time::Duration::from_secs(20), async || {
+    harness::eventually(std::time::Duration::from_secs(60), async || {
         let page = holder.get("/quality").await?;
         ensure!(delisted(&page.text) == Some("2"), "{}", page.text);
         Ok(())
