@@ -43,7 +43,9 @@ insert into holdings (etf_symbol, rank, symbol, name, weight, as_of)
 insert into quarantine select symbol, kind, date '2024-06-14', n::text, 'amount', '', 'test', n
   from stocks, unnest(array['dividend', 'split']) kind, generate_series(1, 10) n;
 insert into changes (kind, symbol, id, position, at) select 'symbols', symbol, symbol || 'X', 1, now() from stocks;
-insert into facts.frames select int4send(n), n, 'dividend', 'v', 'r', 'f', 1, 1 from generate_series(1, 30000) n;
+insert into facts.frames select int4send(n), n, 'dividend', 'v', 'r' || (n / 10), 'f', 1, 1 from generate_series(1, 30000) n;
+insert into facts.batch_runs select frame, 'r' || (sequence / 10 + 1), sequence + 10 from facts.frames;
+insert into facts.run_changes select 'r' || n, n, 'excluded', '', now(), 'o' from generate_series(1, 3) n;
 insert into facts.records select symbol, 'dividend', 'v', '' from stocks;
 insert into facts.bars select symbol, 'v', year, null, 0, '', '', '', '', '', '' from stocks, generate_series(2005, 2024) year;
 insert into facts.superseded_records select symbol, 'dividend', 'v', '' from stocks;
@@ -157,8 +159,9 @@ const HOT: [HotQuery; 37] = [
             "superseded_bars_by_symbol",
             "symbol_links_by_symbol",
             "symbol_links_pkey",
+            "frames_by_run",
         ],
-        60,
+        100,
     ),
     hot("past/batches", "array['\\x00000007'::bytea, '\\x00000008']", &["frames_pkey"], 2),
     hot("past/factors_changed", "'S7', 100000, now()", &["factor_changes_pkey"], 10),

@@ -27,9 +27,18 @@ select 'run_changes', run, null, null, null, sequence, null, null, null, null, n
 from {facts}.run_changes
 union all
 select 'batch_runs', listed.run, null, null, null, listed.sequence, listed.frame, null, null, null, null, null, null, null
-from {facts}.batch_runs listed
-where listed.frame in (
-  select frame from {facts}.frames where run in (select run from {facts}.run_changes)
-  union
-  select frame from {facts}.batch_runs where run in (select run from {facts}.run_changes)
-)
+from (
+  select owned.frame
+  from {facts}.run_changes c
+  -- Offset 0 keeps the look-up by run and by batch. Few runs have changes.
+  cross join lateral (
+    select frame from {facts}.frames where run = c.run
+    union all
+    select frame from {facts}.batch_runs where run = c.run
+    offset 0
+  ) owned
+  group by owned.frame
+) changed
+cross join lateral (
+  select run, sequence, frame from {facts}.batch_runs where frame = changed.frame offset 0
+) listed
