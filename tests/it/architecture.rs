@@ -73,8 +73,8 @@ fn a_source_folder_has_at_most_twenty_entries() {
 fn rust_files(folder: &Path) -> Vec<PathBuf> {
     let (mut files, mut folders) = (Vec::new(), vec![folder.to_owned()]);
     while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(&folder).unwrap() {
-            let path = entry.unwrap().path();
+        for entry in fs::read_dir(&folder).expect("a readable folder") {
+            let path = entry.expect("a readable entry").path();
             match path.is_dir() {
                 true => folders.push(path),
                 false if path.extension().is_some_and(|ending| ending == "rs") => files.push(path),
