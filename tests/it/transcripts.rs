@@ -202,7 +202,12 @@ async fn commands_print_what_the_transcripts_have() -> Result<()> {
 
 /// Runs the script on a new service, with output of `width` columns. Returns the masked transcript.
 async fn record(width: &str) -> Result<String> {
-    let app = TestApp::builder().env("SERVICE_DATE", "2024-06-30").env("COLUMNS", width).start().await?;
+    let app = TestApp::builder()
+        .env("SERVICE_DATE", "2024-06-30")
+        .env("COLUMNS", width)
+        .env("USER", "ann")
+        .start()
+        .await?;
     for (name, text) in FILES {
         let path = app.folder().join(name);
         fs::create_dir_all(path.parent().context("a file in a folder")?)?;

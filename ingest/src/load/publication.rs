@@ -6,12 +6,13 @@ use std::collections::{BTreeMap, HashSet};
 
 use event_log::record_batch::{BODY_VERSION, BatchId, Envelope, schema_name};
 use event_log::shared::SharedMessageBuilder;
-use market::event::{InputBatchCount, Kind, RunManifest, RunState};
+use market::event::{InputBatchCount, Kind, RunChange, RunManifest, RunState};
 
 use crate::batch::chunk_encoder::EncodedBatch;
 use crate::load::error::LoadError;
 use crate::log::publisher::{OutgoingMessage, Publisher, encode_manifest};
 use crate::log::reader::{Log, StoredBatches};
+use crate::log::run_states::encode_change;
 
 pub(crate) struct Publication<'a> {
     log: &'a Log,
@@ -129,4 +130,12 @@ impl<'a> Publication<'a> {
         self.publisher.send(OutgoingMessage { subject: self.log.subject(Kind::Run), headers, body }).await?;
         self.wait_until_stored().await
     }
+}
+
+/// Publishes a change of a run's state, and waits until it is on disk. `source` is the source of the run. Returns the id
+/// of the change.
+pub(crate) async fn publish_change(log: &Log, source: &str, change: RunChange) -> Result<BatchId, LoadError> {
+    let (id, headers, body) = encode_change(source, change)?;
+    log.publish_manifest(headers, body, None).await?;
+    Ok(id)
 }

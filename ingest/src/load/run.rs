@@ -27,11 +27,12 @@ use crate::load::file_report::FileReport;
 use crate::load::input::LoadInput;
 use crate::load::producer::{Producer, ProducerEvent};
 use crate::load::progress::LoadProgress;
-use crate::load::publication::Publication;
+use crate::load::publication::{Publication, publish_change};
 use crate::load::report::LoadSummary;
 use crate::load::row_checks::{check_rows, needs_security_records};
-use crate::log::reader::{EarlierRuns, Log, StoredBatches, find_earlier_runs};
-use crate::log::run_states::{Runs, publish_change};
+use crate::log::earlier_runs::{EarlierRuns, find_earlier_runs};
+use crate::log::reader::{Log, StoredBatches};
+use crate::log::run_states::Runs;
 use crate::rejects::OpenRejects;
 use crate::source::file_label::MAX_LISTED;
 

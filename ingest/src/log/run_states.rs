@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
+use async_nats::HeaderMap;
+use bytes::Bytes;
 use chrono::{DateTime, Utc};
-use event_log::record_batch::{BatchId, Body, RecordBatch, schema_name};
+use event_log::record_batch::{BatchError, BatchId, Body, RecordBatch, schema_name};
 use market::event::{Kind, RunChange, RunEvent, RunManifest, RunVisibility};
 
-use crate::load::error::LoadError;
-use crate::log::publisher::OutgoingMessage;
 use crate::log::reader::{Log, LogError};
 
 /// Manifest in the log.
@@ -95,18 +95,17 @@ pub(crate) fn change_id(change: &RunChange) -> BatchId {
     BatchId::from_provenance("", &identity, 0, &schema_name(Kind::Run))
 }
 
-/// Publishes a change of state, and waits until it is on disk. `source` is the source of the run. Returns the id of the
-/// change.
-pub(crate) async fn publish_change(log: &Log, source: &str, change: RunChange) -> Result<BatchId, LoadError> {
+/// Encodes a change of state as a message, and returns its id. `source` is the source of the run.
+pub(crate) fn encode_change(
+    source: &str,
+    change: RunChange,
+) -> Result<(BatchId, HeaderMap, Bytes), BatchError> {
     let id = change_id(&change);
     let (source, run) = (source.to_owned(), change.run.clone());
     let body = Body::Run(RunEvent::Change(change));
     let batch = RecordBatch { id, source, run, chunk: 0, file: String::new(), line: 0, body };
     let (headers, body) = batch.encode()?;
-    let mut publisher = log.publisher();
-    publisher.send(OutgoingMessage { subject: log.subject(Kind::Run), headers, body }).await?;
-    publisher.wait_until_stored().await?;
-    Ok(id)
+    Ok((id, headers, body))
 }
 
 #[cfg(test)]

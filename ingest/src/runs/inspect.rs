@@ -96,8 +96,8 @@ fn describe_state(run: &RunManifest, change: Option<&RunChange>) -> String {
         RunState::Started => "started, not completed".to_owned(),
         RunState::Completed => "completed".to_owned(),
     };
-    if let Some(RunChange { new_state, at, operator, reason, .. }) = change {
-        state += &format!("; {new_state} since {} by {operator}", at.format("%Y-%m-%d %H:%M"));
+    if let Some(RunChange { new_state, operator, reason, .. }) = change {
+        state += &format!("; {new_state} by {operator}");
         if !reason.is_empty() {
             state += &format!(" ({reason})");
         }

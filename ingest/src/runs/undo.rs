@@ -11,8 +11,9 @@ use telemetry::counted;
 
 use crate::clock::now;
 use crate::load::error::LoadError;
+use crate::load::publication::publish_change;
 use crate::log::reader::Log;
-use crate::log::run_states::{Runs, publish_change};
+use crate::log::run_states::Runs;
 use crate::suggest::find_nearest_name;
 
 /// Undoes a run: its rows are not served any more.
