@@ -2,6 +2,7 @@
 //! one Postgres server and one NATS server.
 
 mod account_commands;
+mod adjusted_feeds;
 mod admission_cache;
 mod analysts;
 mod api_access;

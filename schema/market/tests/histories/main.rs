@@ -2,6 +2,7 @@
 
 mod absence;
 mod actions;
+mod adjusted_feeds;
 mod around;
 mod bases;
 mod basis;

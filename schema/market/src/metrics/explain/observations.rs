@@ -14,16 +14,26 @@ use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::merge::{ImpliedFactor, ObservationStatus, Payment};
 use crate::row::AmountReading;
 
-/// Observation of a used payment. Its field `reason` says how the payment schedule interprets the payment. For example,
-/// one part of the amount is regular, and the rest is a special dividend.
+/// Observation of a used payment. Its field `reason` has the amount that an adjusted feed gave, and says how the payment
+/// schedule interprets the payment. For example, one part of the amount is regular, and the rest is a special dividend.
 pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> ExplainedObservation {
     let record = &payment.observation.record;
-    let reading = reading_text(computed, payment);
+    let notes = [unadjusted_text(payment), reading_text(computed, payment)];
+    let notes: Vec<String> = notes.into_iter().filter(|note| !note.is_empty()).collect();
     ExplainedObservation {
         amount: Some(arithmetic::amount(payment.amount)),
         currency: Some(record.currency.to_string()),
-        ..observation(Kind::Dividend, payment.observation, Some(payment.ex_date), "used", reading)
+        ..observation(Kind::Dividend, payment.observation, Some(payment.ex_date), "used", notes.join("; "))
     }
+}
+
+/// Note on an amount that the feed adjusted (R10). Empty if the raw amount is the given amount.
+fn unadjusted_text(payment: &Payment<'_>) -> String {
+    let given = payment.observation.record.amount;
+    if given == payment.amount {
+        return String::new();
+    }
+    format!("R10: the feed gave {}, adjusted for the splits in its list", given.normalize())
 }
 
 /// Note of the payment schedule (R34) on an unusual payment, for example a special dividend. Empty for other payments.

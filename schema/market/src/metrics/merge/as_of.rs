@@ -24,6 +24,9 @@ pub(crate) struct AsOfView {
 }
 
 impl AsOfView {
+    /// View in which every fact is visible.
+    pub(crate) const UNLIMITED: Self = Self { as_of: NaiveDate::MAX, undated_through: NaiveDate::MAX };
+
     pub(crate) fn new(context: &DerivationContext<'_>) -> Self {
         let as_of = context.as_of;
         let ahead = as_of.checked_add_days(Days::new(DECLARED_AHEAD)).unwrap_or(NaiveDate::MAX);

@@ -4,7 +4,7 @@
 //! 1. Of all versions of a record from one source, find the valid version.
 //! 2. In each date range of the source policy, use only the records of the preferred source. A manual record replaces
 //!    the vendor's record of the same payment.
-//! 3. Convert each amount to the share basis of its own ex-date, and derive missing ex-dates.
+//! 3. Convert each adjusted amount to the raw amount, and derive missing ex-dates.
 //! 4. Merge rows that are one payment, for example under different ids. Drop rows that repeat a payment in another
 //!    currency. Quarantine rows that prices or other payments contradict.
 //!
@@ -23,12 +23,11 @@ use super::sources::PreferredWinners;
 use super::translation::drop_translations;
 use super::validation::RowFault;
 use super::winner::{MergeRecord, ObservationStatus, QuarantinedRow, WinningVersion, version_time};
-use crate::event::{Dividend, ShareBasis};
+use crate::event::Dividend;
 use crate::history::{History, Observation};
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::ex_date::{FIRST_T_PLUS_3, ex_date_from_record_date, ex_date_of};
 use crate::metrics::dividends::schedule::AmountDoubt;
-use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
 
@@ -90,23 +89,6 @@ pub(crate) fn paid_between(
         if is_paid { amount(observation, date) } else { None }
     });
     paid.fold(Decimal::ZERO, Decimal::saturating_add)
-}
-
-/// Amount per share of a row, on the share basis of the day `date`.
-pub(crate) fn amount_of(
-    observation: &Observation<Dividend>,
-    date: NaiveDate,
-    splits: &Splits,
-    newest_day: &dyn Fn(&str) -> NaiveDate,
-) -> Decimal {
-    let record = &observation.record;
-    match record.amount_basis {
-        ShareBasis::Raw => record.amount,
-        ShareBasis::SplitAdjusted => {
-            let basis = record.basis_as_of.unwrap_or_else(|| newest_day(&observation.source));
-            splits.ratio_to_basis(basis, date).apply(record.amount)
-        }
-    }
 }
 
 /// Steps 3 and 4 of the merge: converts amounts, derives ex-dates, merges duplicates and quarantines contradicted rows.
@@ -193,7 +175,7 @@ fn payment<'a>(
     let observation = &history.dividends[winner.index];
     let record = &observation.record;
     let ordinary = record.date()?;
-    let amount = amount_of(observation, ordinary, validation.all_splits, validation.newest_day);
+    let amount = validation.feeds.raw_amount(observation, ordinary);
     let ex_date = match (record.ex_date, record.record_date) {
         (Some(ex_date), record_date) => {
             if record_date

@@ -10,9 +10,9 @@
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
+use super::feed_adjustments::FeedAdjustments;
 use crate::event::{Action, DividendEvidence, ShareBasis};
 use crate::metrics::arithmetic::percent_to_fraction;
-use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::rules::AbsenceRules;
 use crate::observation::{Observation, newest_by_key};
 
@@ -47,10 +47,12 @@ pub(crate) fn agrees(a: Decimal, b: Decimal, rules: &AbsenceRules) -> bool {
 pub(crate) struct ImpliedFactors<'a>(pub Vec<ImpliedFactor<'a>>);
 
 impl<'a> ImpliedFactors<'a> {
-    /// Collects the implied factors with an ex-date up to `as_of`, without the effect of splits.
+    /// Collects the implied factors with an ex-date up to `as_of`, without the effect of splits. A feed with raw closes
+    /// adjusts its adjusted closes for each split that it lists, and for spin-offs and other price-only actions among
+    /// them.
     pub(crate) fn collect(
         evidence: &'a [Observation<DividendEvidence>],
-        splits: &Splits,
+        feeds: &FeedAdjustments<'_>,
         as_of: NaiveDate,
     ) -> Self {
         let dated = evidence.iter().filter_map(|row| Some(((row.record.ex_date?, row.source.as_str()), row)));
@@ -60,7 +62,8 @@ impl<'a> ImpliedFactors<'a> {
             let (previous, factor) = row.record.previous.zip(row.record.factor)?;
             let factor = match row.record.basis {
                 Some(ShareBasis::Raw) => {
-                    splits.share_ratio_between(previous, ex_date).inverse().apply(factor)
+                    let splits = &feeds.of_source(&row.source).splits;
+                    splits.price_ratio_between(previous, ex_date).inverse().apply(factor)
                 }
                 _ => factor,
             };

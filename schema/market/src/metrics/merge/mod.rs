@@ -8,6 +8,7 @@
 mod as_of;
 mod decisions;
 mod dividends;
+mod feed_adjustments;
 mod fundamentals;
 mod implied_factors;
 mod outlier;
@@ -17,8 +18,6 @@ mod quarantine;
 mod repeats;
 mod same_day_payments;
 mod sources;
-mod split_review;
-mod split_type;
 mod splits;
 #[cfg(test)]
 mod tests;
@@ -26,14 +25,13 @@ mod translation;
 mod validation;
 mod winner;
 
-use std::collections::BTreeMap;
-
 use chrono::NaiveDate;
 
 pub(crate) use as_of::AsOfView;
 use decisions::DecisionIndex;
 pub(crate) use decisions::{dividend_row, newest_decisions, split_row};
-use dividends::{MergedDividends, amount_of, merge_dividends, paid_between, stock_dividends};
+use dividends::{MergedDividends, merge_dividends, paid_between, stock_dividends};
+use feed_adjustments::FeedAdjustments;
 pub(crate) use fundamentals::{MergedFundamentals, merge_fundamentals};
 pub(crate) use implied_factors::{ImpliedFactor, ImpliedFactors, agrees};
 pub(crate) use payment::Payment;
@@ -42,12 +40,12 @@ pub(crate) use prices::MergedPrices;
 pub(crate) use prices::closes_suffice;
 use prices::{ExcludedBars, LevelCheck, merge_prices, review_levels};
 use same_day_payments::SameDayPayments;
-use sources::{newest_by_source, preferred_winners};
-use split_review::{SplitEvidence, review_splits};
-use split_type::classify;
-pub(crate) use split_type::has_moved_with;
+use sources::preferred_winners;
+use splits::split_review::{SplitEvidence, review_splits};
+use splits::split_type::classify;
+pub(crate) use splits::split_type::has_moved_with;
 pub(crate) use splits::{MergedSplit, is_known, share_type};
-use splits::{MergedSplits, merge_splits, table_of_all, table_of_known};
+use splits::{MergedSplits, merge_splits, table_of_known};
 pub use validation::{
     PriceValues, RowFault, dividend_fault, dividend_key_fault, latest_session_date, price_fault, split_fault,
 };
@@ -55,7 +53,7 @@ pub use winner::{ObservationStatus, QuarantinedRow, dividend_preference, split_p
 
 use super::prices::adjustment::Splits;
 use super::prices::series::PriceSeries;
-use crate::event::{Action, Dividend, FormerSymbol};
+use crate::event::{Dividend, FormerSymbol};
 use crate::history::{History, Observation};
 use crate::metrics::context::DerivationContext;
 use crate::row::{Flag, Flags};
@@ -83,59 +81,47 @@ pub(crate) fn merge<'a>(history: &'a History, context: &DerivationContext<'_>) -
     let symbols = |symbol: &Symbol| symbol_position(history, symbol);
     let decided = DecisionIndex::new(&history.decisions);
     let mut splits = merge_splits(history, policy, &symbols, &mut flags);
-    classify(&mut splits.splits, history, &known, &context.rules.spin_off);
     let same_day_payments = SameDayPayments::collect(&history.dividends);
     let winners = preferred_winners(&history.dividends, policy, &symbols, &same_day_payments);
+    let rules = &context.rules.spin_off;
     let all_stock_dividends = stock_dividends(history, &winners, None);
+    let feeds = FeedAdjustments::collect(history, &splits.splits, &all_stock_dividends, &symbols, rules);
+    classify(&mut splits.splits, history, &known, rules);
     let declared = stock_dividends(history, &winners, Some(&known));
-    let tables = |splits: &MergedSplits| {
-        let all = table_of_all(&splits.splits, &all_stock_dividends);
-        (all, table_of_known(&history.splits, &splits.splits, &declared, &known))
-    };
-    let event_days = newest_event_days(history);
-    let newest_event = |source: &str| event_days.get(source).copied();
-    let newest_day = |source: &str| {
-        let bars = history.prices.iter().find(|prices| prices.source == source);
-        let priced = bars.and_then(|prices| prices.bars.last_live_day()).map(crate::day::date_of);
-        priced.or_else(|| newest_event(source)).unwrap_or(as_of)
-    };
-    let paid_on = |splits: &Splits, after: NaiveDate, through: NaiveDate| {
+    let table = |splits: &MergedSplits| table_of_known(&history.splits, &splits.splits, &declared, &known);
+    let paid = |after, through| {
         let amount = |row: &Observation<Dividend>, date| {
-            (row.record.currency == currency(history)).then(|| amount_of(row, date, splits, &newest_day))
+            (row.record.currency == currency(history)).then(|| feeds.raw_amount(row, date))
         };
         paid_between(history, &winners, &amount, after, through)
     };
     let merge_prices = |splits: &Splits, excluded: &ExcludedBars| {
-        let paid = |after, through| paid_on(splits, after, through);
         let levels = LevelCheck { rules: &context.rules.level, splits, paid: &paid };
-        merge_prices(history, policy, as_of, &levels, &newest_event, &decided, excluded)
+        merge_prices(history, policy, as_of, &levels, &feeds, &decided, excluded)
     };
-    let (mut all_splits, mut split_table) = tables(&splits);
-    let mut prices = merge_prices(&all_splits, &ExcludedBars::new());
+    let mut split_table = table(&splits);
+    let mut prices = merge_prices(&split_table, &ExcludedBars::new());
     let is_changed = {
-        let paid = |after, through| paid_on(&all_splits, after, through);
         let (winners, decided, rules) = (&winners, &decided, context.rules);
         let evidence = SplitEvidence { history, winners, decided, paid: &paid, known, rules };
         review_splits(&mut splits, &PriceSeries::new(&prices.bars, &split_table), &evidence, &mut flags)
     };
     if is_changed {
-        (all_splits, split_table) = tables(&splits);
-        prices = merge_prices(&all_splits, &ExcludedBars::new());
+        split_table = table(&splits);
+        prices = merge_prices(&split_table, &ExcludedBars::new());
     }
     decided.apply_confirmations(&mut splits.quarantined, &history.splits, split_row);
-    let paid = |after, through| paid_on(&split_table, after, through);
     let levels = LevelCheck { rules: &context.rules.level, splits: &split_table, paid: &paid };
-    let merge_without = |excluded: &ExcludedBars| merge_prices(&all_splits, excluded);
-    let has_break = review_levels(&mut prices, history, as_of, &levels, &decided, &merge_without);
+    let merge_without = |excluded: &ExcludedBars| merge_prices(&split_table, excluded);
+    let has_break = review_levels(&mut prices, history, as_of, &levels, &feeds, &decided, &merge_without);
     flags.set_if(Flag::PriceLevelBreak, has_break);
     let series = PriceSeries::new(&prices.bars, &split_table);
-    let implied_factors = ImpliedFactors::collect(&history.evidence, &split_table, as_of);
+    let implied_factors = ImpliedFactors::collect(&history.evidence, &feeds, as_of);
     let validation = ValidationContext {
-        all_splits: &all_splits,
         splits: &split_table,
+        feeds: &feeds,
         known,
         decided: &decided,
-        newest_day: &newest_day,
         neighbours: PriceContext { series, currency: currency(history) },
         implied_factors: &implied_factors,
         rules: context.rules,
@@ -159,12 +145,4 @@ fn symbol_position(history: &History, symbol: &Symbol) -> Option<usize> {
     former.sort_by_key(|former| (former.to.unwrap_or(NaiveDate::MAX), former.from));
     let mut quarantined = former.iter().map(|former| &former.symbol).chain([&history.symbol]);
     quarantined.position(|quarantined| symbol.spellings().any(|spelling| spelling == *quarantined))
-}
-
-/// Newest ex-date of each source. If a source has no prices, this date is used as the newest day of its data.
-fn newest_event_days(history: &History) -> BTreeMap<&str, NaiveDate> {
-    let dividends = history.dividends.iter().filter(|o| o.action == Action::Put);
-    let dividends = dividends.filter_map(|o| Some((o.source.as_str(), o.record.ex_date?)));
-    let splits = history.splits.iter().filter(|o| o.action == Action::Put);
-    newest_by_source(dividends.chain(splits.map(|o| (o.source.as_str(), o.record.ex_date))))
 }

@@ -5,6 +5,7 @@ use rust_decimal::Decimal;
 
 use super::as_of::AsOfView;
 use super::decisions::DecisionIndex;
+use super::feed_adjustments::FeedAdjustments;
 use super::implied_factors::{ImpliedFactors, agrees};
 use crate::event::{Dividend, DividendType};
 use crate::metrics::arithmetic::{quotient, remove_division_error};
@@ -55,16 +56,13 @@ impl Payment<'_> {
 
 /// Facts against which the amounts and ex-dates of payments are checked: splits, prices and decisions.
 pub(crate) struct ValidationContext<'a> {
-    /// All splits that are not withdrawn. Splits announced after the as-of date are included, because vendors may
-    /// already have adjusted the amounts for these splits.
-    pub all_splits: &'a Splits,
     /// Splits visible on the as-of date.
     pub splits: &'a Splits,
+    /// Adjustments of the feeds' own rows.
+    pub feeds: &'a FeedAdjustments<'a>,
     pub known: AsOfView,
     /// Review decisions about rows of the security.
     pub decided: &'a DecisionIndex<'a>,
-    /// Function that returns the newest day of a source's data.
-    pub newest_day: &'a dyn Fn(&str) -> NaiveDate,
     /// Prices of the security, from which the closes before and after an ex-date are taken.
     pub neighbours: PriceContext<'a>,
     /// Dividend factors that the feeds' adjusted closes imply (R40).

@@ -8,6 +8,9 @@
 //! A price-only action (R35), such as a spin-off, is in the split table too, but it changes only prices, not share
 //! counts.
 
+pub(crate) mod split_review;
+pub(crate) mod split_type;
+
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
@@ -35,13 +38,13 @@ pub(crate) struct MergedSplit {
     pub effective: NaiveDate,
     pub ratio: Ratio,
     /// Type of the split. The merge first treats every split as a change of the share count. Then
-    /// [`classify`](super::split_type::classify) sets the type of price-only actions.
+    /// [`classify`](split_type::classify) sets the type of price-only actions.
     pub r#type: SplitType,
     pub cancelled: bool,
 }
 
 impl MergedSplit {
-    fn event(&self) -> SplitEvent {
+    pub(crate) fn event(&self) -> SplitEvent {
         SplitEvent { ex_date: self.effective, ratio: self.ratio, is_price_only: self.r#type.is_price_only() }
     }
 }
@@ -68,20 +71,8 @@ pub(crate) fn merge_splits(
     let PreferredWinners { winners: kept, mut statuses, quarantined } = found;
     let live = one_per_date(observations, &kept, &mut statuses, flags);
     let cancelled = kept.iter().copied().filter(|winner| winner.cancelled);
-    let clean = |winner: WinningVersion| {
-        let record = &observations[winner.index].record;
-        let ratio = Ratio { from: record.from, to: record.to };
-        MergedSplit {
-            index: winner.index,
-            named: winner.named,
-            ex_date: record.ex_date,
-            effective: record.ex_date,
-            ratio,
-            r#type: share_type(ratio, record.r#type.as_deref()),
-            cancelled: winner.cancelled,
-        }
-    };
-    let mut splits: Vec<MergedSplit> = live.into_iter().chain(cancelled).map(clean).collect();
+    let all = live.into_iter().chain(cancelled);
+    let mut splits: Vec<MergedSplit> = all.map(|winner| merged_split(observations, winner)).collect();
     splits.sort_by(|a, b| {
         let key = |split: &MergedSplit| (split.ex_date, split.cancelled);
         key(a).cmp(&key(b)).then_with(|| observations[a.index].id.cmp(&observations[b.index].id))
@@ -89,7 +80,23 @@ pub(crate) fn merge_splits(
     MergedSplits { splits, statuses, quarantined }
 }
 
-fn one_per_date(
+/// Split of a winning version, not yet classified.
+pub(crate) fn merged_split(observations: &[Observation<Split>], winner: WinningVersion) -> MergedSplit {
+    let record = &observations[winner.index].record;
+    let ratio = Ratio { from: record.from, to: record.to };
+    MergedSplit {
+        index: winner.index,
+        named: winner.named,
+        ex_date: record.ex_date,
+        effective: record.ex_date,
+        ratio,
+        r#type: share_type(ratio, record.r#type.as_deref()),
+        cancelled: winner.cancelled,
+    }
+}
+
+/// One version for each ex-date. Withdrawn splits are left out.
+pub(crate) fn one_per_date(
     observations: &[Observation<Split>],
     kept: &[WinningVersion],
     statuses: &mut [ObservationStatus],
@@ -128,12 +135,6 @@ fn one_per_date(
     chosen
 }
 
-/// Split table of all splits and stock dividends that are not withdrawn. It includes splits announced after the as-of
-/// date, because a vendor may already have adjusted its data for them.
-pub(crate) fn table_of_all(splits: &[MergedSplit], stock_dividends: &[(NaiveDate, Decimal)]) -> Splits {
-    table(splits.iter().filter(|split| !split.cancelled).map(MergedSplit::event), stock_dividends)
-}
-
 /// Split table of the splits that are visible on the as-of date (see [`is_known`]), and of the stock dividends.
 pub(crate) fn table_of_known(
     observations: &[Observation<Split>],
@@ -152,7 +153,11 @@ pub(crate) fn is_known(split: &Split, known: &AsOfView) -> bool {
     known.is_visible(split.declaration_date, split.ex_date)
 }
 
-fn table(splits: impl Iterator<Item = SplitEvent>, stock_dividends: &[(NaiveDate, Decimal)]) -> Splits {
+/// Split table of splits and stock dividends. A stock dividend is left out if a split has its ex-date.
+pub(crate) fn table(
+    splits: impl Iterator<Item = SplitEvent>,
+    stock_dividends: &[(NaiveDate, Decimal)],
+) -> Splits {
     let mut events: Vec<SplitEvent> = splits.collect();
     for (ex_date, shares) in stock_dividends {
         if events.iter().all(|event| event.ex_date != *ex_date) {

@@ -55,7 +55,7 @@ fn row(line: u64, text: &str) -> Observation<Dividend> {
     }
 }
 
-fn history(rows: &[&str], closes: &[(&str, i64)]) -> History {
+pub(crate) fn history(rows: &[&str], closes: &[(&str, i64)]) -> History {
     let mut bars = Bars { versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
     for (day, close) in closes {
         let bar = Bar {

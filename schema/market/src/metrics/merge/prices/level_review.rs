@@ -17,11 +17,13 @@ use super::column_scan::find_large_moves;
 use super::day_merge::{Source, minor_places, pick_by_day};
 use super::levels::{Closes, LevelCheck, LevelFault};
 use super::merged_prices::{ExcludedBars, MergedPrices, QuarantinedBar};
+use super::unadjust::raw_close;
 use crate::bars::{Bar, Bars};
 use crate::day::{date_of, day_number};
 use crate::event::DecisionVerdict;
-use crate::history::{History, SourcePolicy};
+use crate::history::{History, SourceBars, SourcePolicy};
 use crate::metrics::merge::decisions::{DecisionIndex, confirmed_fault};
+use crate::metrics::merge::feed_adjustments::FeedAdjustments;
 use crate::metrics::merge::validation::{PriceValues, RowFault};
 use crate::row::QuarantineReason;
 
@@ -75,13 +77,14 @@ pub(crate) fn review_levels(
     history: &History,
     as_of: NaiveDate,
     levels: &LevelCheck<'_>,
+    feeds: &FeedAdjustments<'_>,
     decided: &DecisionIndex<'_>,
     merge_without: &dyn Fn(&ExcludedBars) -> MergedPrices,
 ) -> bool {
     let mut excluded = ExcludedBars::new();
     let mut unconfirmed_bars: Vec<QuarantinedBar> = Vec::new();
     let has_break = loop {
-        let (unconfirmed, has_other_leap) = review_newest(prices, history, as_of, levels, decided);
+        let (unconfirmed, has_other_leap) = review_newest(prices, history, as_of, levels, feeds, decided);
         let Some(bar) = unconfirmed else { break has_other_leap };
         // Only bars of the newest day are quarantined here, at most one per source. If the newest remaining bar is of
         // an earlier day and also leaps, it stays, and the prices contain a lasting break.
@@ -114,6 +117,7 @@ fn review_newest(
     history: &History,
     as_of: NaiveDate,
     levels: &LevelCheck<'_>,
+    feeds: &FeedAdjustments<'_>,
     decided: &DecisionIndex<'_>,
 ) -> (Option<QuarantinedBar>, bool) {
     let bars = &prices.bars;
@@ -133,7 +137,7 @@ fn review_newest(
     if !is_newest
         || !is_recent
         || has_returned()
-        || is_confirmed(prices, index, history, levels)
+        || is_confirmed(prices, index, history, levels, feeds)
         || is_released(decided, &source.source, bars, index)
     {
         return (None, true);
@@ -149,14 +153,22 @@ fn review_newest(
     (Some(quarantined_bar(day, &source.source, line, close, fault, decided)), !earlier.is_empty())
 }
 
-/// True if another source has about the same close on the day of the bar at `index`.
-fn is_confirmed(prices: &MergedPrices, index: usize, history: &History, levels: &LevelCheck<'_>) -> bool {
+/// True if another source has about the same raw close on the day of the bar at `index`.
+fn is_confirmed(
+    prices: &MergedPrices,
+    index: usize,
+    history: &History,
+    levels: &LevelCheck<'_>,
+    feeds: &FeedAdjustments<'_>,
+) -> bool {
     let close = Decimal::new(prices.bars.close[index], prices.bars.scale);
+    let unit = Decimal::new(1, minor_places(history));
     let others = history.prices.iter().enumerate().filter(|(place, _)| *place != prices.source_of(index));
-    let mut of_day = others.filter_map(|(_, other)| {
-        let bar = other.bars.day.binary_search(&prices.bars.day[index]).ok()?;
-        let is_live = !other.bars.version_of(bar).retracted && other.bars.close[bar] > 0;
-        is_live.then(|| Decimal::new(other.bars.close[bar], other.bars.scale + minor_places(history)))
+    let mut of_day = others.filter_map(|(_, SourceBars { source, bars, .. })| {
+        let bar = bars.day.binary_search(&prices.bars.day[index]).ok()?;
+        let newest = date_of(bars.last_live_day()?);
+        let is_live = !bars.version_of(bar).retracted && bars.close[bar] > 0;
+        is_live.then(|| raw_close(bars, bar, feeds.of_source(source), newest) * unit)
     });
     of_day.any(|other| levels.is_near(close, other))
 }

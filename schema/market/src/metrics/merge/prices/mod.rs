@@ -2,9 +2,9 @@
 //!
 //! For each day, the merge uses the most preferred source that has a usable bar. Bars after the as-of date are ignored.
 //!
-//! Split-adjusted bars are converted to raw bars. A feed adjusts a bar for all splits up to a certain day, the basis
-//! day of the bar. The conversion reverses the splits between the day of the bar and its basis day. A basis day of 0
-//! means the newest day of the source's data. Converted prices have at most 10 decimal places.
+//! Split-adjusted bars are converted to raw bars ([`FeedAdjustments`]). A feed adjusts a bar for all splits in its list
+//! up to a certain day, the basis day of the bar. The conversion reverses the splits between the day of the bar and its
+//! basis day. A basis day of 0 means the newest bar of the source. Converted prices have at most 10 decimal places.
 //!
 //! Bars that contradict their neighbours are quarantined (R36) as `isolated_price` or `price_unit_error`. The newest
 //! bar is quarantined as `unconfirmed_price` if its close is far from the previous close and nothing confirms it.
@@ -22,6 +22,7 @@ use std::sync::Arc;
 use chrono::{DateTime, Datelike, NaiveDate, Utc};
 
 use super::decisions::DecisionIndex;
+use super::feed_adjustments::FeedAdjustments;
 use super::validation::{PriceValues, price_fault};
 use crate::bars::{BarVersion, Bars, MISSING};
 use crate::day::{date_of, day_number};
@@ -40,14 +41,13 @@ use merged_prices::QuarantinedBar;
 pub(crate) use merged_prices::{ExcludedBars, MergedPrices};
 use unadjust::raw_bars;
 
-/// Merges the prices of a security up to `as_of`, without the `excluded` bars. `levels.splits` must include splits
-/// announced after `as_of`, and must not include withdrawn splits.
+/// Merges the prices of a security up to `as_of`, without the `excluded` bars.
 pub(crate) fn merge_prices(
     history: &History,
     policy: &SourcePolicy,
     as_of: NaiveDate,
     levels: &LevelCheck<'_>,
-    newest_days: &dyn Fn(&str) -> Option<NaiveDate>,
+    feeds: &FeedAdjustments<'_>,
     decided: &DecisionIndex<'_>,
     excluded: &ExcludedBars,
 ) -> MergedPrices {
@@ -74,11 +74,10 @@ pub(crate) fn merge_prices(
         let usable = usable_bars(prices, last_day, minor_places, decided, &mut quarantined);
         let is_used = |day: i32| !excluded.contains(&(place, day));
         let usable = if excluded.is_empty() { usable } else { usable.filter_days(is_used) };
-        let own_day = prices.bars.last_live_day().map(date_of);
-        let newest_day = own_day.or_else(|| newest_days(&prices.source));
+        let newest = prices.bars.last_live_day().map_or(NaiveDate::MIN, date_of);
         sources.push(Source {
             candidate: SourceCandidate { source: &prices.source, observed_at },
-            bars: raw_bars(usable, levels.splits, newest_day.unwrap_or(NaiveDate::MIN)),
+            bars: raw_bars(usable, feeds.of_source(&prices.source), newest),
         });
     }
     let used = history.prices.iter().zip(&sources).filter(|(_, source)| !source.bars.is_empty());

@@ -1,10 +1,12 @@
-//! Conversion of split-adjusted bars to raw bars, with integer arithmetic (R10, R30).
+//! Conversion of split-adjusted bars to raw bars, with integer arithmetic (R10, R30, R35).
 
 use chrono::NaiveDate;
+use rust_decimal::Decimal;
 
 use crate::bars::{Bars, MISSING};
 use crate::day::date_of;
-use crate::metrics::prices::adjustment::{Ratio, Splits, whole_terms};
+use crate::metrics::merge::feed_adjustments::ListedSplits;
+use crate::metrics::prices::adjustment::{Ratio, whole_terms};
 
 /// Maximum number of decimal places of a price after its conversion to raw.
 const PLACES: u32 = 10;
@@ -12,7 +14,7 @@ const PLACES: u32 = 10;
 /// Converts split-adjusted bars to raw bars. A bar is left out if its close overflows or rounds to 0.
 ///
 /// The basis day of a bar is the day up to which the feed adjusted it. A basis day of 0 means `newest`.
-pub(crate) fn raw_bars(bars: Bars, splits: &Splits, newest: NaiveDate) -> Bars {
+pub(crate) fn raw_bars(bars: Bars, splits: &ListedSplits, newest: NaiveDate) -> Bars {
     if bars.versions.iter().all(|version| version.basis_day.is_none()) {
         return bars;
     }
@@ -47,9 +49,9 @@ pub(crate) fn raw_bars(bars: Bars, splits: &Splits, newest: NaiveDate) -> Bars {
 struct BasisRun {
     start: usize,
     end: usize,
-    /// Ratio that converts prices to raw prices. It includes splits and price-only actions.
+    /// Ratio that converts prices to raw prices.
     prices: Ratio,
-    /// Ratio that multiplies a volume by `to` / `from` to give the raw volume. It includes splits only.
+    /// Ratio that multiplies a volume by `to` / `from` to give the raw volume.
     shares: Ratio,
 }
 
@@ -65,8 +67,25 @@ impl BasisRun {
     }
 }
 
+/// Raw close of one bar. The meaning of `newest` is that of [`raw_bars`].
+pub(super) fn raw_close(bars: &Bars, index: usize, listed: &ListedSplits, newest: NaiveDate) -> Decimal {
+    let (day, basis) = (date_of(bars.day[index]), basis_of(bars, index, newest));
+    let ratio = listed.splits.price_ratio_between(day, basis).inverse();
+    ratio.apply(Decimal::new(bars.close[index], bars.scale))
+}
+
+/// Day up to which the feed adjusted a bar; for a raw bar, its own day.
+fn basis_of(bars: &Bars, index: usize, newest: NaiveDate) -> NaiveDate {
+    match bars.version_of(index).basis_day {
+        None => date_of(bars.day[index]),
+        Some(0) => newest,
+        Some(basis) => date_of(basis),
+    }
+}
+
 /// Divides bars into runs with the same conversion. A new run begins at a split, and at a bar of another version.
-fn runs(bars: &Bars, splits: &Splits, newest: NaiveDate) -> Vec<BasisRun> {
+fn runs(bars: &Bars, listed: &ListedSplits, newest: NaiveDate) -> Vec<BasisRun> {
+    let ListedSplits { splits, of_volumes } = listed;
     let mut runs: Vec<BasisRun> = Vec::new();
     for index in 0..bars.len() {
         let day = date_of(bars.day[index]);
@@ -78,16 +97,12 @@ fn runs(bars: &Bars, splits: &Splits, newest: NaiveDate) -> Vec<BasisRun> {
         match runs.last_mut().filter(|_| continues) {
             Some(run) => run.end = index + 1,
             None => {
-                let basis = match bars.version_of(index).basis_day {
-                    None => day,
-                    Some(0) => newest,
-                    Some(basis) => date_of(basis),
-                };
+                let basis = basis_of(bars, index, newest);
                 runs.push(BasisRun {
                     start: index,
                     end: index + 1,
                     prices: splits.price_ratio_between(day, basis).inverse(),
-                    shares: splits.share_ratio_between(day, basis).inverse(),
+                    shares: of_volumes.price_ratio_between(day, basis).inverse(),
                 });
             }
         }
@@ -121,12 +136,15 @@ fn multiply(value: i64, multiplier: Option<&RatioMultiplier>) -> i64 {
 
 #[cfg(test)]
 mod tests {
-    use rust_decimal::Decimal;
-
     use super::*;
     use crate::bars::{Bar, BarVersion};
     use crate::day::day_number;
-    use crate::metrics::prices::adjustment::SplitEvent;
+    use crate::metrics::prices::adjustment::{SplitEvent, Splits};
+
+    fn listed(splits: Vec<SplitEvent>) -> ListedSplits {
+        let splits = Splits::new(splits);
+        ListedSplits { of_volumes: splits.clone(), splits }
+    }
 
     fn check(split: (i64, i64), basis: Option<&str>, close: i64, scale: u32, expected: &str) {
         let day = |text: &str| text.parse::<NaiveDate>().unwrap();
@@ -148,7 +166,7 @@ mod tests {
         };
         bars.push(bar, 0);
         let ratio = Ratio { from: split.0.into(), to: split.1.into() };
-        let splits = Splits::new(vec![SplitEvent::of_shares(day("2024-03-01"), ratio)]);
+        let splits = listed(vec![SplitEvent::of_shares(day("2024-03-01"), ratio)]);
         let raw = raw_bars(bars, &splits, day("2024-06-28"));
         let found = Decimal::new(raw.close[0], raw.scale).normalize();
         assert_eq!(
@@ -194,7 +212,7 @@ mod tests {
         let split = |(month, (from, to)): (u32, &(Decimal, Decimal))| {
             SplitEvent::of_shares(day(month), Ratio { from: *from, to: *to })
         };
-        let raw = raw_bars(bars, &Splits::new((2..).zip(splits).map(split).collect()), day(12));
+        let raw = raw_bars(bars, &listed((2..).zip(splits).map(split).collect()), day(12));
         raw.close.first().copied()
     }
 

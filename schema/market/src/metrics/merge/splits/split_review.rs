@@ -35,16 +35,16 @@ use std::collections::BTreeSet;
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use super::as_of::AsOfView;
-use super::decisions::DecisionIndex;
-use super::sources::PreferredWinners;
 use super::split_type::{has_moved_with, has_share_count_moved};
-use super::splits::{MergedSplit, MergedSplits};
-use super::winner::{MergeRecord, ObservationStatus, QuarantinedRow};
+use super::{MergedSplit, MergedSplits};
 use crate::event::ShareBasis;
 use crate::history::History;
 use crate::metrics::arithmetic::quotient;
 use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::merge::as_of::AsOfView;
+use crate::metrics::merge::decisions::DecisionIndex;
+use crate::metrics::merge::sources::PreferredWinners;
+use crate::metrics::merge::winner::{MergeRecord, ObservationStatus, QuarantinedRow};
 use crate::metrics::prices::adjustment::{Ratio, SplitEvent};
 use crate::metrics::prices::series::PriceSeries;
 use crate::metrics::prices::split_consistency::{E, detectable_factor, is_denied};
@@ -53,7 +53,7 @@ use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
 
 /// Maximum number of calendar days between two reports of the same split.
-const REPEATED_WITHIN: i64 = 7;
+pub(crate) const REPEATED_WITHIN: i64 = 7;
 
 /// Facts other than prices that may confirm a split.
 pub(crate) struct SplitEvidence<'a> {

@@ -17,11 +17,11 @@
 
 use rust_decimal::Decimal;
 
-use super::as_of::AsOfView;
-use super::splits::{MergedSplit, is_known};
+use super::{MergedSplit, is_known};
 use crate::event::Action;
 use crate::history::History;
 use crate::metrics::arithmetic::{quotient, within_factor};
+use crate::metrics::merge::as_of::AsOfView;
 use crate::metrics::prices::adjustment::{Ratio, lowest_terms};
 use crate::metrics::rules::SpinOffRules;
 use crate::row::SplitType;
@@ -88,6 +88,11 @@ fn source_of<'a>(splits: &[MergedSplit], history: &'a History, place: usize) -> 
 enum DeclaredType {
     Shares,
     PriceOnly(SplitType),
+}
+
+/// True if the vendor's type of a split says that the action changes only prices.
+pub(crate) fn is_declared_price_only(word: Option<&str>) -> bool {
+    matches!(declared_type(word), Some(DeclaredType::PriceOnly(_)))
 }
 
 fn declared_type(word: Option<&str>) -> Option<DeclaredType> {
