@@ -38,7 +38,7 @@ const DAYS_AHEAD: i64 = 400;
 pub(crate) struct MergedDividends<'a> {
     /// Payments that the figures use, sorted by ex-date.
     pub payments: Vec<Payment<'a>>,
-    /// Regular payments that are quarantined as outliers, sorted by ex-date. The figures assume that something was paid
+    /// Regular payments with a quarantined amount, sorted by ex-date. The figures assume that something was paid
     /// on the ex-date, but they do not use the amount (R28).
     pub unproven: Vec<Payment<'a>>,
     /// Ex-date and kind of doubt of used payments with a large, unconfirmed amount. At most a part of each amount is
