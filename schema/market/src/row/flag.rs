@@ -13,6 +13,9 @@ text_enum! {
         AmountBasisSuspect = "amount_basis_suspect",
         /// The newest regular amount is quarantined until the next amount confirms or refutes it (R28).
         AmountHeld = "amount_held",
+        /// The payments of a year with a changed frequency or payment date do not cover twelve months. The annual total is
+        /// their sum, converted to twelve months (R34).
+        AnnualTotalScaled = "annual_total_scaled",
         /// A regular amount is below both the previous and the next amount. Growth and streak are computed as if the
         /// amount were the smaller of the previous and the next amount (R34).
         AmountDip = "amount_dip",

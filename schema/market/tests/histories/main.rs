@@ -18,6 +18,7 @@ mod readings;
 mod reckoned;
 mod renamed;
 mod rows;
+mod second_set;
 mod served;
 mod shapes;
 mod tables;

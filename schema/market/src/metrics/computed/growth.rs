@@ -45,6 +45,7 @@ pub(crate) fn growth(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &
     flags.set_if(Flag::BoundaryShift, !totals.shifted.is_empty());
     let first_used = streak.started.map_or(running, |started| started - 1).min(running - 1 - LONGEST_SPAN);
     flags.set_if(Flag::PaymentGap, totals.gaps.iter().any(|year| *year >= first_used));
+    flags.set_if(Flag::AnnualTotalScaled, totals.scaled.iter().any(|year| *year >= first_used));
     let sustained: Vec<RegularDividend> = inputs.schedule.sustained_amounts().collect();
     GrowthMetrics {
         growth: [1, 3, 5, LONGEST_SPAN].map(|span| totals.growth(running - 1, span).ok()),

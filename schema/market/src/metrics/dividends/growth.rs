@@ -67,6 +67,8 @@ pub struct AnnualTotals {
     pub shifted: Vec<i32>,
     /// Dividend years with a missing payment in the schedule.
     pub gaps: Vec<i32>,
+    /// Dividend years whose sum is converted to twelve months.
+    pub scaled: Vec<i32>,
 }
 
 impl AnnualTotals {
@@ -105,6 +107,7 @@ impl AnnualTotals {
                 && let Some(rate) = quotient(total.amount * Decimal::from(YEAR), Decimal::from(coverage))
             {
                 (total.amount, total.coverage) = (rate, Some(YEAR));
+                totals.scaled.push(*year);
             }
         }
         totals.gaps.dedup();

@@ -176,7 +176,7 @@ rules! {
         return_least: Decimal = 0.8, 0..=1, "times";
         /// An amount can contain a special part only if the payer returns to about the previous annual rate. Maximum
         /// ratio of the annual rate after the payment to the annual rate before it.
-        return_most: Decimal = 1.5, 1..=10, "times";
+        return_most: Decimal = 1.7, 1..=10, "times";
         /// An amount is a dip if it is below this multiple of both neighbouring amounts. Growth and streak replace a
         /// dip with the smaller neighbouring amount. 0: no amount is a dip.
         dip_share: Decimal = 0.98, 0..=1, "times";

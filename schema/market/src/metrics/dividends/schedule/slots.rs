@@ -9,6 +9,9 @@
 //!
 //! The first slot of a dividend year is a choice. The best choice gives the most ex-dates a dividend year that equals
 //! their calendar year. If several choices are equally good, the ex-dates of the newest two years decide.
+//!
+//! A payer may move its payment for good, for example from February to November. Then most payments of two years are
+//! outside their calendar year, and numbering starts anew at the first of them.
 
 use chrono::Datelike;
 use rust_decimal::Decimal;
@@ -38,17 +41,36 @@ pub(crate) fn assign_years(
 ) {
     for run in readings.chunk_by_mut(|a, b| a.per_year == b.per_year) {
         if let Some(per_year) = run[0].per_year {
-            let years = RunYears::new(run, per_year);
-            years.report_missing(run, missing, rules);
-            for (reading, slot) in run.iter_mut().zip(&years.slots) {
-                reading.year = years.year_of(*slot).unwrap_or(reading.year);
-            }
+            assign_run(run, per_year, missing, changed, rules);
         }
     }
     for pair in readings.windows(2).filter(|pair| pair[0].per_year != pair[1].per_year) {
         if pair.iter().all(|reading| reading.per_year.is_some()) {
             changed.extend([pair[0].year, pair[1].year]);
         }
+    }
+}
+
+/// Assigns the rows of a run with one frequency to dividend years. Numbers the slots anew where the payer moved its
+/// payments.
+fn assign_run(
+    run: &mut [&mut Reading],
+    per_year: i32,
+    missing: &mut Vec<MissingSlot>,
+    changed: &mut Vec<i32>,
+    rules: &ScheduleRules,
+) {
+    let years = RunYears::new(run, per_year);
+    if let Some(moved) = years.first_moved(run) {
+        let (before, after) = run.split_at_mut(moved);
+        assign_run(before, per_year, missing, changed, rules);
+        assign_run(after, per_year, missing, changed, rules);
+        changed.extend([before[moved - 1].year, after[0].year]);
+        return;
+    }
+    years.report_missing(run, missing, rules);
+    for (reading, slot) in run.iter_mut().zip(&years.slots) {
+        reading.year = years.year_of(*slot).unwrap_or(reading.year);
     }
 }
 
@@ -91,6 +113,19 @@ impl RunYears {
         i32::try_from(year).ok()
     }
 
+    /// Index of the first row after which the payer moved its payments: of the payments of two years, more than 1.5 years'
+    /// worth are outside their calendar year. `None` if no two years are so.
+    fn first_moved(&self, run: &[&mut Reading]) -> Option<usize> {
+        let is_outside = |index: usize| self.year_of(self.slots[index]) != Some(run[index].ex_date.year());
+        let outside: Vec<bool> = (0..run.len()).map(is_outside).collect();
+        let per_year = usize::try_from(self.per_year).ok()?;
+        let count = |years: &[bool]| years.iter().filter(|is_outside| **is_outside).count();
+        let from = outside.windows(2 * per_year).position(|years| 2 * count(years) > 3 * per_year)?;
+        let first = from + outside[from..].iter().position(|is_outside| *is_outside)?;
+        // If the oldest rows are outside, the payer moved its payments at the first row inside.
+        if first > 0 { Some(first) } else { outside.iter().position(|is_outside| !is_outside) }
+    }
+
     fn report_missing(&self, run: &[&mut Reading], missing: &mut Vec<MissingSlot>, rules: &ScheduleRules) {
         let Ok(per_year) = i32::try_from(self.per_year) else { return };
         if per_year < NOTICED_FROM {
@@ -104,7 +139,7 @@ impl RunYears {
             let (before, after) = (pair[0].sustained, pair[1].sustained);
             let assumed = (count <= rules.assumed_slots).then(|| before.min(after));
             let goes_on = after >= before.saturating_mul(NO_LOWER);
-            if assumed.is_none() && (2 * count > self.per_year || !goes_on) {
+            if assumed.is_none() && !goes_on {
                 continue;
             }
             let between = slots[0] + 1..slots[1];
