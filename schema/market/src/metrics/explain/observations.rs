@@ -64,8 +64,19 @@ pub(crate) fn of_dividends(
     through: NaiveDate,
     counts: fn(DividendClass) -> bool,
 ) -> Vec<ExplainedObservation> {
+    of_payments(computed, after, through, |payment| counts(payment.class))
+}
+
+/// Observations of the payments with `after` < ex-date <= `through` that `counts` accepts, and of the splits since the
+/// first of them.
+pub(crate) fn of_payments(
+    computed: &ComputedMetrics<'_>,
+    after: NaiveDate,
+    through: NaiveDate,
+    counts: impl Fn(&Payment<'_>) -> bool,
+) -> Vec<ExplainedObservation> {
     let payments = computed.inputs.payments().iter();
-    let counted = payments.filter(|p| after < p.ex_date && p.ex_date <= through && counts(p.class));
+    let counted = payments.filter(|p| after < p.ex_date && p.ex_date <= through && counts(p));
     let mut used: Vec<ExplainedObservation> = counted.map(|payment| of_payment(computed, payment)).collect();
     if let Some(first) = used.first().and_then(|payment| payment.date) {
         used.extend(of_splits(computed, first));

@@ -178,6 +178,7 @@ fn row_of_day(payments: &[Payment<'_>], day: &[usize]) -> ScheduleRow {
         amount: day.iter().map(|position| payments[*position].adjusted).sum(),
         tag: payments[day[0]].observation.record.frequency,
         doubt: None,
+        payment_date: payments[day[0]].observation.record.payment_date,
     }
 }
 

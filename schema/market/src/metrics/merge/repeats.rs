@@ -52,6 +52,7 @@ fn candidate<'a>(payment: &Payment<'a>, validation: &ValidationContext<'_>) -> R
             amount: payment.adjusted,
             tag: record.frequency,
             doubt: None,
+            payment_date: record.payment_date,
         },
         id: payment.observation.id.as_deref().map(|id| (payment.observation.source.as_str(), id)),
         implied: record.record_date.map(ex_date_from_record_date),

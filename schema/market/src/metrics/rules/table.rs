@@ -185,6 +185,9 @@ rules! {
         steady_share: Decimal = 80, 0..=100, "percent";
         /// Maximum number of consecutive missing payments for which growth and streak assume an amount.
         assumed_slots: i64 = 1, 0..=2, "slots";
+        /// Dates with whose calendar years the dividend years agree. 1: payment dates, if at least half of the payments
+        /// have one, as in published lists. 0: ex-dates.
+        year_of: i64 = 1, 0..=1, "1 or 0";
     }
     /// Parameters of increase streaks.
     streak: StreakRules, "R14" {

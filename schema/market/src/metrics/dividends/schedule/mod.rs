@@ -73,6 +73,7 @@ impl Schedule {
         let start = self.readings.len();
         let face = |(row, per_year): (&ScheduleRow, Option<i32>)| Reading {
             ex_date: row.ex_date,
+            payment_date: row.payment_date,
             amount: row.amount,
             regular: row.amount,
             sustained: row.amount,

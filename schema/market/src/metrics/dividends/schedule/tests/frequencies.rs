@@ -141,6 +141,7 @@ fn gaps_overrule_tags_from_four_gaps_on() {
         amount: dec!(1),
         tag: Some(tag),
         doubt: None,
+        payment_date: None,
     };
     let frequency = |days: &[&str], tag: Frequency| {
         let rows: Vec<ScheduleRow> = days.iter().map(|day| row(day, tag)).collect();
@@ -194,6 +195,7 @@ fn a_tag_decides_where_gaps_do_not() {
             amount: dec!(1),
             tag,
             doubt: None,
+            payment_date: None,
         };
         let rows: Vec<ScheduleRow> = (0..).take(count).map(row).collect();
         local_frequencies(&rows, &Rules::DEFAULT)[0]

@@ -66,6 +66,25 @@ fn the_newest_ex_dates_decide_between_two_first_slots() {
 }
 
 #[test]
+fn payment_dates_decide_the_years_if_half_of_the_rows_have_one() {
+    let years = |paid: usize, year_of: i64| {
+        // Ex-dates in December, payments in January.
+        let mut rows = quarterly("2019-12-20", &[dec!(1); 8]);
+        for row in rows.iter_mut().take(paid) {
+            row.payment_date = Some(row.ex_date + TimeDelta::days(25));
+        }
+        let mut rules = Rules::DEFAULT;
+        rules.schedule.year_of = year_of;
+        let schedule = Schedule::read(&rows, &rules);
+        schedule.readings.iter().map(|reading| reading.year).collect::<Vec<_>>()
+    };
+    let by_payment = [2020, 2020, 2020, 2020, 2021, 2021, 2021, 2021];
+    let by_ex_date = [2019, 2020, 2020, 2020, 2020, 2021, 2021, 2021];
+    assert_eq!([years(8, 1), years(4, 1)], [by_payment; 2]);
+    assert_eq!([years(3, 1), years(8, 0)], [by_ex_date; 2]);
+}
+
+#[test]
 fn numbering_starts_anew_where_payments_move_to_another_year() {
     let years = |text: &str| {
         let schedule = read(&rows(text));
