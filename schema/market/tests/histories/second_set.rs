@@ -247,3 +247,12 @@ fn a_price_a_hundred_times_higher_after_months_is_a_break() {
     let found = on("KSY", "2024-02-07");
     assert!(has(&found, Flag::PriceLevelBreak) && held(&found).is_empty());
 }
+
+/// R1: the settlement times of the exchange's market.
+#[test]
+fn a_german_ex_date_is_one_day_before_the_record_date() {
+    let found = on("EUX", "2025-09-30");
+    let ex_dates: Vec<String> = found.dividends.iter().take(2).map(|row| row.ex_date.to_string()).collect();
+    assert_eq!(ex_dates, ["2024-09-09", "2025-09-08"]);
+    assert!(has(&found, Flag::ExDateDerived) && !has(&found, Flag::ExDateUnexpected));
+}

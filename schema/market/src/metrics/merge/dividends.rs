@@ -26,7 +26,6 @@ use super::winner::{MergeRecord, ObservationStatus, QuarantinedRow, WinningVersi
 use crate::event::Dividend;
 use crate::history::{History, Observation};
 use crate::metrics::dividends::class::DividendClass;
-use crate::metrics::dividends::ex_date::{FIRST_T_PLUS_3, ex_date_from_record_date, ex_date_of};
 use crate::metrics::dividends::schedule::AmountDoubt;
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
@@ -187,7 +186,7 @@ fn payment<'a>(
         }
         (None, Some(record_date)) => {
             flags.set(Flag::ExDateDerived);
-            ex_date_of(
+            validation.settlement.ex_date_of(
                 record_date,
                 record.payment_date,
                 amount,
@@ -210,8 +209,8 @@ fn payment<'a>(
     })
 }
 
-/// True if neither R1 nor R2 derives the vendor's ex-date from the record date. False for record dates before
-/// [`FIRST_T_PLUS_3`], which the rules do not cover.
+/// True if neither R1 nor R2 derives the vendor's ex-date from the record date. False for record dates that the rules do
+/// not cover.
 fn is_unexpected(
     record: &Dividend,
     ex_date: NaiveDate,
@@ -219,10 +218,11 @@ fn is_unexpected(
     amount: Decimal,
     validation: &ValidationContext<'_>,
 ) -> bool {
-    let ordinary = ex_date_from_record_date(record_date);
-    ex_date != ordinary && record_date >= FIRST_T_PLUS_3 && {
+    let settlement = validation.settlement;
+    let ordinary = settlement.ex_date(record_date);
+    ex_date != ordinary && settlement.covers(record_date) && {
         let close = validation.neighbours.close_for(record, ordinary);
-        ex_date != ex_date_of(record_date, record.payment_date, amount, close)
+        ex_date != settlement.ex_date_of(record_date, record.payment_date, amount, close)
     }
 }
 
