@@ -20,7 +20,7 @@ text_enum! {
         /// amount were the smaller of the previous and the next amount (R34).
         AmountDip = "amount_dip",
         /// A payment near the turn of the year is added to the annual total of the year before or after the calendar
-        /// year of its ex-date (R34).
+        /// year of its payment date, or of its ex-date if most payments have no payment date (R34).
         BoundaryShift = "boundary_shift",
         /// Rows of the same payment or split have different amounts or ratios. The amount or ratio of the newest row is
         /// used (R29).

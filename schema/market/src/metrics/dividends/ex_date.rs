@@ -21,7 +21,6 @@ use rust_decimal::Decimal;
 use crate::day::{next_day, previous_day};
 use crate::event::Security;
 use crate::metrics::calendar::is_session;
-use crate::reference::{Country, Exchange};
 
 // Last record dates of each settlement time (exchange tables of 2017, SEC T+1 rule, the exchanges' notices).
 const LAST_T_PLUS_3: NaiveDate = NaiveDate::from_ymd_opt(2017, 9, 6).expect("a calendar date");
@@ -60,8 +59,14 @@ impl Settlement {
     /// prices. A security without a reference record is in the United States.
     pub fn of_security(security: Option<&Security>) -> Self {
         let Some(security) = security else { return Self::UnitedStates };
-        let exchange = security.exchange.as_deref().and_then(Exchange::find).map(|exchange| exchange.mic);
-        if let Some(mic) = exchange {
+        // The name of an unknown exchange or country is stored in the vendor's words.
+        let is_code = |length: usize| {
+            move |text: &&str| {
+                text.len() == length
+                    && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit())
+            }
+        };
+        if let Some(mic) = security.exchange.as_deref().filter(is_code(4)) {
             return match mic {
                 _ if UNITED_STATES.contains(&mic) => Self::UnitedStates,
                 _ if CANADA.contains(&mic) => Self::Canada,
@@ -69,7 +74,7 @@ impl Settlement {
                 _ => Self::TwoDays,
             };
         }
-        let country = security.country.as_deref().and_then(Country::find).map(|country| country.code);
+        let country = security.country.as_deref().filter(is_code(2));
         match country.unwrap_or(&security.currency) {
             "US" | "USD" => Self::UnitedStates,
             "CA" | "CAD" => Self::Canada,
@@ -204,7 +209,7 @@ mod tests {
         };
         use Settlement::{Canada, India, TwoDays, UnitedStates};
         assert_eq!(market(Some("XNYS"), Some("DE"), "EUR"), UnitedStates);
-        assert_eq!(market(Some("Toronto"), Some("US"), "USD"), Canada);
+        assert_eq!(market(Some("XTSE"), Some("US"), "USD"), Canada);
         assert_eq!(market(Some("XETR"), Some("US"), "USD"), TwoDays);
         assert_eq!(market(Some("somewhere"), Some("IN"), "USD"), India);
         assert_eq!(

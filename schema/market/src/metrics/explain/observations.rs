@@ -41,7 +41,12 @@ fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> String
     let Some(reading) = computed.inputs.reading(payment) else { return String::new() };
     let regular = number(Some(reading.regular));
     match reading.kind {
-        AmountReading::Regular if reading.year != reading.ex_date.year() => {
+        AmountReading::Regular
+            if reading.year == reading.calendar_year && reading.year != reading.ex_date.year() =>
+        {
+            format!("R14: counts in {}, the year of its payment date", reading.year)
+        }
+        AmountReading::Regular if reading.year != reading.calendar_year => {
             format!("R34: counts in {}, because it fills a slot of that year", reading.year)
         }
         AmountReading::Regular => String::new(),

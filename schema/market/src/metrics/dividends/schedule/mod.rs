@@ -80,6 +80,7 @@ impl Schedule {
             kind: AmountReading::Regular,
             per_year,
             year: row.ex_date.year(),
+            calendar_year: row.ex_date.year(),
         };
         self.readings.extend(rows.iter().zip(segment_frequencies(rows, rules)).map(face));
         let readings = &mut self.readings[start..];

@@ -58,6 +58,9 @@ pub struct Reading {
     pub per_year: Option<i32>,
     /// Dividend year to which the row belongs.
     pub year: i32,
+    /// Calendar year of the row, with which the dividend year should agree: that of the payment date if payment dates
+    /// decide, else that of the ex-date.
+    pub calendar_year: i32,
 }
 
 impl Reading {

@@ -71,8 +71,11 @@ fn assign_run(
         return;
     }
     years.report_missing(run, missing, rules);
-    for (reading, slot) in run.iter_mut().zip(&years.slots) {
-        reading.year = years.year_of(*slot).unwrap_or(reading.year);
+    for (index, reading) in run.iter_mut().enumerate() {
+        reading.year = years.year_of(years.slots[index]).unwrap_or(reading.year);
+        // A row without a payment date agrees with its dividend year.
+        let calendar_year = years.calendar_years[index].and_then(|year| i32::try_from(year).ok());
+        reading.calendar_year = calendar_year.unwrap_or(reading.year);
     }
 }
 
