@@ -40,7 +40,9 @@ use crate::row::Flags;
 
 /// A shorter decimal than the product of amount and ratio is used only if at most one of this number of intervals as
 /// wide as the vendor's rounding contains such a decimal by chance.
-const INTERVALS: i64 = 10;
+const INTERVALS: i64 = 100;
+/// Minimum number of decimal places of a rounded amount. An amount with fewer places is taken as exact.
+const LEAST_PLACES: u32 = 5;
 
 /// Splits by which a feed adjusted its rows.
 #[derive(Debug, Clone, Default)]
@@ -244,7 +246,7 @@ fn newest_days(history: &History) -> BTreeMap<&str, NaiveDate> {
 fn raw_amount(adjusted: Decimal, ratio: Ratio) -> Decimal {
     let product = ratio.apply(adjusted);
     let places = adjusted.normalize().scale();
-    if ratio.is_one() || places >= Decimal::MAX_SCALE {
+    if ratio.is_one() || !(LEAST_PLACES..Decimal::MAX_SCALE).contains(&places) {
         return product;
     }
     let half_unit = ratio.apply(Decimal::new(5, places + 1));

@@ -25,6 +25,8 @@ fn a_rounded_amount_returns_to_the_declared_one() {
     // The amounts are exact. A shorter decimal near the product is a coincidence.
     check("0.1175", (1, 28), "3.29");
     check("0.47", (1, 7), "3.29");
+    check("0.2356", (4, 9), "0.5301");
+    check("0.23556", (4, 9), "0.53");
     check("0.5", (1, 7), "3.5");
     check("0.425", (10, 1), "0.0425");
     check("0.065640", (1, 2), "0.13128");
