@@ -249,11 +249,16 @@ async fn a_corrected_close_and_a_corrected_report_leave_the_others() -> Result<(
     assert_eq!(replaced(&summary), [r#"desk replaces 1 price rows of test in ["COLA"]"#]);
     expected.insert("2024-06-12".to_owned(), "50.01".to_owned());
     assert_eq!(closes().await?, expected);
+    let one = |kind: &str| {
+        json!({ "kind": kind, "source": "test", "by": "desk", "rows": 1, "securities": 1,
+                "first": [{ "symbol": "COLA", "rows": 1 }] })
+    };
+    assert_eq!(covered(&world).await?, json!([one("price")]));
     // The first source brings another session. The correction stays.
     load(&world, "test", "prices.csv", "symbol,date,close\nCOLA,2024-06-17,50.5\n").await?;
     assert_eq!(closes().await?, expected);
     // A record of company figures with one figure keeps the others of its company.
-    let report = "symbol,as_of,eps_ttm\nCOLA,2024-06-01,2.6\n";
+    let report = "symbol,as_of,eps_ttm\nCOLA,2024-06-01,2.6\nCOLA,2024-03-31,2.4\n";
     load(&world, "desk", "fundamentals.csv", report).await?;
     let after = world.json("/v1/stocks/COLA/fundamentals").await?["data"].clone();
     assert_eq!(after["eps_ttm"].to_string().replace('"', ""), "2.6");

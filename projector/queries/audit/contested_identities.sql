@@ -3,7 +3,7 @@ select i.identity
 from identities i
 where i.symbol in (
   select s.canonical from symbols s join records r using (symbol)
-  where r.kind in ('dividend', 'split', 'fundamentals')
+  where r.kind in ('dividend', 'split')
   group by s.canonical, r.kind having count(distinct r.source) > 1
   union
   select s.canonical from symbols s join bars b using (symbol)

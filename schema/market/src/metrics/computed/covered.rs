@@ -1,5 +1,6 @@
 //! Covered rows: valid rows that no figure uses, because a row of another source is used instead (R32). The other row is
-//! newer, or the source policy ranks its source first, or it is a manual record.
+//! newer, or the source policy ranks its source first, or it is a manual record. Only dividends, splits and prices are
+//! covered. Records of other kinds complete each other.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +14,7 @@ use crate::metrics::merge::ObservationStatus;
 /// Covered rows of a security.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct CoveredRows {
-    /// Covered dividends, splits and company figures, in the order of kind, date and source.
+    /// Covered dividends and splits, in the order of kind, date and source.
     pub rows: Vec<CoveredRow>,
     /// Number of covered prices, by covered source and used source. Each session counts as one price.
     pub prices: BTreeMap<(String, String), u64>,
@@ -24,7 +25,7 @@ pub struct CoveredRows {
 pub struct CoveredRow {
     /// Kind of the row.
     pub kind: Kind,
-    /// Ex-date of a dividend or split, or date of company figures. For a dividend without an ex-date, its record date.
+    /// Ex-date of a dividend or split. For a dividend without an ex-date, its record date.
     pub date: Option<NaiveDate>,
     /// Source of the covered row.
     pub source: String,
@@ -59,10 +60,6 @@ pub(crate) fn covered_rows(computed: &ComputedMetrics<'_>) -> CoveredRows {
     }
     for (index, by) in covered(&merged.splits.statuses) {
         rows.push(row(Kind::Split, Some(history.splits[index].record.ex_date), &history.splits, index, by));
-    }
-    for (index, by) in merged.fundamentals.iter().flat_map(|merged| &merged.covered) {
-        let date = history.fundamentals[*index].record.as_of;
-        rows.push(row(Kind::Fundamentals, Some(date), &history.fundamentals, *index, *by));
     }
     rows.sort();
     CoveredRows { rows, prices: covered_prices(computed) }

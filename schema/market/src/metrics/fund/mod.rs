@@ -164,6 +164,7 @@ fn positions(etf_symbol: &str, snapshot: &Observation<HoldingSnapshot>) -> Vec<H
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::history::{PolicyRule, SourcePolicy};
 
     fn holding(name: &str, weight: Decimal, sector: Option<&str>) -> Holding {
         let record = serde_json::json!({ "name": name, "weight": weight, "sector": sector });
@@ -224,6 +225,15 @@ mod tests {
         etf: Vec<Observation<Etf>>,
         holdings: Vec<Observation<HoldingSnapshot>>,
     ) -> Option<FundRows> {
+        found_with(kind, etf, holdings, &SourcePolicy::default())
+    }
+
+    fn found_with(
+        kind: &str,
+        etf: Vec<Observation<Etf>>,
+        holdings: Vec<Observation<HoldingSnapshot>>,
+        policy: &SourcePolicy,
+    ) -> Option<FundRows> {
         use crate::bars::{Bar, BarVersion, Bars, MISSING};
         use crate::day::day_number;
         let mut bars = Bars { scale: 2, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
@@ -249,20 +259,15 @@ mod tests {
                 closes_only: Vec::new(),
             }],
         };
-        let (policy, as_of) = (crate::history::SourcePolicy::default(), "2024-06-28".parse().unwrap());
-        let market = DerivationContext {
-            as_of,
-            newest: as_of,
-            benchmark: None,
-            policy: &policy,
-            rules: &Rules::DEFAULT,
-        };
+        let as_of = "2024-06-28".parse().unwrap();
+        let market =
+            DerivationContext { as_of, newest: as_of, benchmark: None, policy, rules: &Rules::DEFAULT };
         let DerivedRows { stock, metrics, .. } = derive(&history, &market);
         fund(&history, &market, &stock, &metrics)
     }
 
     #[test]
-    fn a_funds_figures_are_the_newest_of_the_believed_source() {
+    fn a_funds_figures_are_the_newest_ones_of_all_sources() {
         let check = |rows: Vec<Observation<Etf>>, expected: (Option<Decimal>, Option<&str>)| {
             for rows in [rows.clone(), rows.into_iter().rev().collect()] {
                 let row = found("etf", rows, Vec::new()).unwrap().etf;
@@ -276,7 +281,7 @@ mod tests {
         check(vec![old.clone()], (Some(dec!(0.1)), Some("Old")));
         // Missing fields of the newest record come from an earlier record of its source.
         check(vec![old.clone(), new.clone()], (Some(dec!(0.2)), Some("Old")));
-        // Missing fields also come from an earlier record of another source.
+        // Missing fields also come from another source: from its record of the date, or an earlier one.
         check(
             vec![old.clone(), etf("b 0 +1", "2024-06-28", Some("0.2"), None)],
             (Some(dec!(0.2)), Some("Old")),
@@ -289,7 +294,7 @@ mod tests {
         );
         check(
             vec![new.clone(), etf("b 0 +1", "2024-06-28", Some("0.3"), Some("B"))],
-            (Some(dec!(0.2)), None),
+            (Some(dec!(0.2)), Some("B")),
         );
         check(
             vec![new.clone(), etf("a 1 +1", "2024-06-28", Some("0.4"), Some("A"))],
@@ -316,6 +321,27 @@ mod tests {
         );
         assert_eq!(found("stock", Vec::new(), Vec::new()), None);
         assert_eq!(found("etf", Vec::new(), Vec::new()).unwrap().etf.holdings_count, None);
+    }
+
+    #[test]
+    fn a_rank_chooses_the_figures_of_one_source() {
+        let rule = PolicyRule { kind: Kind::Etf, source: "a".into(), from: None, to: None, rank: 1 };
+        let policy = SourcePolicy { rules: vec![rule] };
+        let rows = vec![
+            etf("a 0 +1", "2024-06-28", Some("0.2"), None),
+            etf("b 0 +2", "2024-06-28", Some("0.3"), Some("B")),
+            etf("b 0 +2", "2024-03-29", Some("0.3"), Some("B")),
+        ];
+        let row = found_with("etf", rows.clone(), Vec::new(), &policy).unwrap().etf;
+        assert_eq!((row.expense_ratio.map(|ratio| ratio.0), row.issuer), (Some(dec!(0.2)), None));
+        // A newer record of a source without a rank is the base. The rank decides between records of one date.
+        let newest = etf("b 0 +2", "2024-06-28", None, Some("B"));
+        let rows = vec![newest, etf("a 0 +1", "2024-03-29", Some("0.2"), None), rows[2].clone()];
+        let row = found_with("etf", rows, Vec::new(), &policy).unwrap().etf;
+        assert_eq!(
+            (row.expense_ratio.map(|ratio| ratio.0), row.issuer.as_deref()),
+            (Some(dec!(0.2)), Some("B"))
+        );
     }
 
     #[test]

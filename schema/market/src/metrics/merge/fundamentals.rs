@@ -1,10 +1,12 @@
 //! Merge of company figures: from all observations to the figures on one date (R32).
 //!
-//! The newest record up to the as-of date is the base. If several sources have a record of one date, the preferred one
-//! is used: that of the smallest rank in the source policy, or else the newest one. A figure that is missing in the base
-//! is taken from the newest earlier record that has it. Such a figure refers to the share count on the date of the
-//! earlier record. Earlier records of other sources are not used if a rank chose the base, or if they have another
-//! currency.
+//! The newest record up to the as-of date is the base. If several sources have a record of that date, the preferred one
+//! is the base: that of the smallest rank in the source policy, or else the newest one. A figure that is missing in the
+//! base is taken from the next record that has it: first from other sources' records of the date, then from earlier
+//! records. Such a figure refers to the share count on the date of its record.
+//!
+//! If a rank chose the base, only records of its source are used. Records of other sources are not used either if their
+//! figures are in another currency.
 //!
 //! A manual record is never the base. If it is not older than the base, its figures replace the figures of the base.
 
@@ -32,8 +34,6 @@ pub(crate) struct MergedFundamentals {
     /// Indexes of the observations from which the figures come, in order of precedence. If a manual record is used, it
     /// is first.
     pub used: Vec<usize>,
-    /// Indexes of unused vendors' observations, each with the index of the used observation of its date.
-    pub covered: Vec<(usize, usize)>,
 }
 
 /// Company figures valid on `as_of`; `None` if no record is dated on or before `as_of`.
@@ -52,42 +52,32 @@ pub(crate) fn merge_fundamentals(
     let is_manual = |index: &usize| observations[*index].source == MANUAL;
     let mut vendors: Vec<usize> = live.iter().copied().filter(|index| !is_manual(index)).collect();
     vendors.sort_by_key(order);
-    let first = vendors.first().copied();
-    let mut covered = Vec::new();
-    let mut chain: Vec<usize> = Vec::new();
-    for index in vendors {
-        let day = |index: usize| observations[index].record.as_of;
-        match chain.last() {
-            Some(used) if day(*used) == day(index) => covered.push((index, *used)),
-            _ if first.is_none_or(|first| may_fill(observations, first, index, policy)) => chain.push(index),
-            _ => {}
-        }
-    }
-    let since = first.map_or(NaiveDate::MIN, |first| observations[first].record.as_of);
+    let first = vendors.first().map(|first| &observations[*first]);
+    let since = first.map_or(NaiveDate::MIN, |first| first.record.as_of);
+    let is_ranked = first
+        .is_some_and(|first| Standing::new(policy, Kind::Fundamentals, &first.source, since).is_ranked());
     let manual =
         live.iter().copied().filter(|index| is_manual(index) && observations[*index].record.as_of >= since);
     let manual = manual.max_by_key(|index| observations[*index].record.as_of);
-    let used: Vec<usize> = manual.into_iter().chain(chain).collect();
-    let (head, rest) = used.split_first()?;
-    let mut merged = dated(&observations[*head].record);
-    rest.iter().for_each(|index| fill(&mut merged, &observations[*index].record));
-    merged.used = used;
-    merged.covered = covered;
+    let mut records = manual.into_iter().chain(vendors);
+    let head = records.next()?;
+    let mut merged = dated(&observations[head].record);
+    merged.used.push(head);
+    for index in records {
+        let record = &observations[index].record;
+        let is_of_base = first.is_some_and(|first| first.source == observations[index].source);
+        if is_of_base || (!is_ranked && is_in_one_currency(&merged.figures, record)) {
+            fill(&mut merged, record);
+            merged.used.push(index);
+        }
+    }
     Some(merged)
 }
 
-/// True if missing figures of the record `base` may come from the record `earlier`.
-fn may_fill(
-    observations: &[Observation<Fundamentals>],
-    base: usize,
-    earlier: usize,
-    policy: &SourcePolicy,
-) -> bool {
-    let [base, earlier] = [base, earlier].map(|index| &observations[index]);
-    let is_ranked = || Standing::new(policy, Kind::Fundamentals, &base.source, base.record.as_of).is_ranked();
-    let currencies = || base.record.reported_currency.as_ref().zip(earlier.record.reported_currency.as_ref());
-    base.source == earlier.source
-        || (!is_ranked() && currencies().is_none_or(|(base, earlier)| base == earlier))
+/// True if the figures of two records are in one currency, or if the currency of one of them is unknown.
+fn is_in_one_currency(a: &Fundamentals, b: &Fundamentals) -> bool {
+    let currencies = a.reported_currency.as_ref().zip(b.reported_currency.as_ref());
+    currencies.is_none_or(|(a, b)| a == b)
 }
 
 /// Indexes of the current records, at most one for each source and date. Withdrawn records are left out.
@@ -131,7 +121,6 @@ fn dated(record: &Fundamentals) -> MergedFundamentals {
         ffo_as_of: as_of,
         float_as_of: as_of,
         used: Vec::new(),
-        covered: Vec::new(),
     }
 }
 
@@ -279,13 +268,19 @@ mod tests {
         let corrected = row("c - 0 +3 2023-12-31", &[("book_value_per_share", "21")]);
         check(&[a.clone(), older.clone(), corrected.clone()], &[], "3 2024-03-31 21 2023-12-31");
         let found = merged(&[a.clone(), older.clone(), corrected], &[]).unwrap();
-        assert_eq!((found.used, found.covered), (vec![0, 2], vec![(1, 2)]));
+        assert_eq!(found.used, [0, 2, 1]);
+        // A correction of one figure keeps the other figures of its date.
+        let whole = row("a - 0 +1 2024-03-31", &[("eps_ttm", "3"), ("book_value_per_share", "22")]);
+        check(&[whole, b.clone(), older.clone()], &[], "4 2024-03-31 22 2024-03-31");
         // Figures in another currency do not fill a record of another source.
         let euros = |words: &str| row(words, &[("book_value_per_share", "20"), ("reported_currency", "EUR")]);
         let dollars = row("a - 0 +1 2024-03-31", &[("eps_ttm", "3"), ("reported_currency", "USD")]);
         check(&[dollars.clone(), euros("b - 0 +2 2023-12-31")], &[], "3 2024-03-31 - 2024-03-31");
         check(&[dollars, euros("a - 0 +2 2023-12-31")], &[], "3 2024-03-31 20 2023-12-31");
         check(&[a.clone(), euros("b - 0 +2 2023-12-31")], &[], "3 2024-03-31 20 2023-12-31");
+        let beta = row("c - 0 +1 2023-09-30", &[("beta", "1.1"), ("reported_currency", "USD")]);
+        let found = merged(&[a.clone(), euros("b - 0 +2 2023-12-31"), beta], &[]).unwrap();
+        assert_eq!((found.used, found.figures.beta), (vec![0, 1], None));
         // The newest report of all sources is used, even if the policy prefers another source.
         check(&[a, row("b - 0 +0 2024-04-30", &[("eps_ttm", "5")])], &[], "5 2024-04-30 - 2024-03-31");
     }

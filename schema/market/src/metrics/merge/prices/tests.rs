@@ -158,6 +158,30 @@ fn withdrawn_bars_and_those_of_tomorrow_are_none() {
 }
 
 #[test]
+fn a_newer_bar_of_another_day_moves_no_bar() {
+    // The second version of `a` is newer than the correction by `b`, the first is older.
+    let version = |second: i64| BarVersion { observed_at: second, ..BarVersion::UNKNOWN };
+    let mut daily = Bars { scale: 0, versions: vec![version(1), version(3)], ..Bars::default() };
+    for (day, close, version) in [("2024-06-26", 40, 0), ("2024-06-27", 41, 0), ("2024-06-28", 42, 1)] {
+        daily.push(bar(day, close), version);
+    }
+    let mut correction = Bars { scale: 0, versions: vec![version(2)], ..Bars::default() };
+    for day in ["2024-06-27", "2024-06-28"] {
+        correction.push(bar(day, 43), 0);
+    }
+    let of = |source: &str, bars: Bars| SourceBars {
+        source: source.into(),
+        bars: bars.into(),
+        closes_only: Vec::new(),
+    };
+    let prices = [of("a", daily), of("b", correction)];
+    for prices in [prices.to_vec(), prices.iter().rev().cloned().collect()] {
+        let found = derived(&history(prices), &[]);
+        assert_eq!(closes(&found), ["2024-06-26 40", "2024-06-27 43", "2024-06-28 42"]);
+    }
+}
+
+#[test]
 fn each_day_has_the_bar_of_the_believed_source_that_has_one() {
     let seen = |mut prices: SourceBars, second: i64| {
         Arc::make_mut(&mut prices.bars).versions[0].observed_at = second * 1_000_000;
@@ -183,7 +207,7 @@ fn each_day_has_the_bar_of_the_believed_source_that_has_one() {
             assert_eq!(closes(&found), expected, "{rules:?}");
         }
     };
-    // Without a rule, the source with the newest observations is used. The other source fills in the missing days.
+    // Without a rule, the newest bar of a day is used. The other source fills in the missing days.
     check(
         [&a, &b],
         &[],
