@@ -93,9 +93,9 @@ async fn a_watch_follows_no_link() -> Result<()> {
     let app = TestApp::start().await?;
     let secret = app.folder().join("secret");
     fs::write(&secret, format!("{SECRET}\n"))?;
-    // In each round, one of these is a link: the folder of processed files, the folder of refused files, or the lock
-    // file.
-    for name in ["done", "refused", ".ingest-watch.lock"] {
+    // In each round, one of these is a link: the folder of processed files, the folder of refused files, the lock file,
+    // or the list of moved files.
+    for name in ["done", "refused", ".ingest-watch.lock", ".ingest-watch.moved"] {
         let incoming = folder(&app, &format!("in-{name}"))?;
         symlink(
             if name.starts_with('.') { secret.clone() } else { folder(&app, "elsewhere")? },
