@@ -1,4 +1,4 @@
-//! Choice of the records of a fund: fund details and snapshots of holdings.
+//! Choice of the records of a fund: fund details and snapshots of holdings (R32).
 //!
 //! Fund details come from the newest record up to the as-of date. If several sources have a record of that date, the
 //! preferred one is used: that of the smallest rank in the source policy, or else the newest one. Missing fields are
