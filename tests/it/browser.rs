@@ -8,7 +8,7 @@ mod pages;
 mod phone;
 mod reference;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use harness::{Browser, BrowserOptions};
 
 use crate::api_world::World;
@@ -32,6 +32,16 @@ impl Stage {
 
     pub(crate) async fn open(&self, path: &str) -> Result<()> {
         self.browser.open(&format!("{}{path}", self.world.api.base_url)).await
+    }
+
+    /// Opens the landing page when its example is ready: pages are served before, without an example.
+    pub(crate) async fn open_with_example(&self) -> Result<()> {
+        harness::eventually(std::time::Duration::from_secs(300), async || {
+            self.open("/").await?;
+            ensure!(self.browser.has(".example .answer").await?, "no example yet");
+            Ok(())
+        })
+        .await
     }
 
     pub(crate) async fn path(&self) -> Result<String> {

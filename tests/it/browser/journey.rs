@@ -16,13 +16,7 @@ const WHO: &str = "person@example.com";
 async fn a_person_sees_what_the_service_is_and_lands_on_the_next_step() -> Result<()> {
     let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
     let browser = &stage.browser;
-    // The landing page is served even before its example is ready, so the test repeats the request.
-    harness::eventually(Duration::from_secs(120), async || {
-        stage.open("/").await?;
-        ensure!(browser.has(".example .answer").await?, "no example yet");
-        Ok(())
-    })
-    .await?;
+    stage.open_with_example().await?;
     let page = browser.text("main").await?;
     for said in
         ["Dividends, exact to the last digit", "What it serves", "A live answer", "Plans", "1,000,000"]
@@ -60,6 +54,7 @@ async fn a_person_copies_a_call_that_works_and_watches_it_appear() -> Result<()>
     }
     let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
     let browser = &stage.browser;
+    stage.open_with_example().await?;
     stage.sign_up(WHO).await?;
     let secret = stage.create_key("laptop").await?;
     let curl = browser.text("#call").await?;
