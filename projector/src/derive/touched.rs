@@ -33,8 +33,8 @@ use crate::write::read_tables;
 const DIRTY: &str = include_str!("../../queries/dirty.sql");
 const CLEAR_DIRTY: &str = include_str!("../../queries/dirty_clear.sql");
 const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
-/// Selects `true` if the generation was never derived. Every derived security has a row in `digests`, even if the
-/// security has no rows in other tables.
+/// Selects `true` if no security of the generation has rows. Every security with a row in any table has a row in
+/// `digests`.
 const UNTOUCHED: &str = "select not exists (select from digests) as untouched";
 
 /// Derivation state of one generation, kept in memory between batches. A new deriver loads this state from the tables.
@@ -240,8 +240,6 @@ impl Deriver {
             (before, BTreeSet::new())
         };
         touched.extend(symbols.iter().flat_map(|symbol| directory.owners(symbol)).cloned());
-        // A symbol that lost all its facts may have the digests of a security that was not listed.
-        touched.extend(symbols.iter().filter(|symbol| directory.owners(symbol).is_empty()).cloned());
         let moved = touched.contains(benchmark);
         if first || everything || moved {
             let month_ends = self.load_month_ends(transaction, &directory, benchmark).await?;

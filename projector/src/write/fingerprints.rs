@@ -27,7 +27,7 @@ pub struct PublishedFingerprints {
     /// rows that must be deleted.
     pub is_new: bool,
     /// Digests of the security's rows and journaled values, in the order of `digest_index`. Empty if the security was
-    /// never written.
+    /// never written, or if another process wrote it without any row.
     pub tables: Vec<i64>,
     /// Digest of the published prices, by calendar year.
     pub years: BTreeMap<i32, i64>,
@@ -103,9 +103,14 @@ impl PublishedFingerprints {
     /// `false` if the security was last written without any row, because it was not listed. Otherwise `true`, also if
     /// the security was never written.
     pub fn is_listed(&self) -> bool {
-        let nothing = digest([b""]);
-        self.tables.is_empty() || self.tables.iter().any(|of_table| *of_table != nothing)
+        self.tables.is_empty() || have_rows(&self.tables)
     }
+}
+
+/// `true` if a security with these digests has a row in any table.
+pub(crate) fn have_rows(digests: &[i64]) -> bool {
+    let nothing = digest([b""]);
+    digests.iter().any(|of_table| *of_table != nothing)
 }
 
 /// Loads the fingerprints of some securities. A security without published rows gets fingerprints without digests.

@@ -17,7 +17,7 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::error::DeriveError;
 use crate::write::encoded_security::{EncodedSecurity, NOTHING};
-use crate::write::fingerprints::PublishedFingerprints;
+use crate::write::fingerprints::{PublishedFingerprints, have_rows};
 use crate::write::journal::Journal;
 use crate::write::prepared_statements::PreparedStatements;
 use crate::write::renamed_symbols::RenamedSymbols;
@@ -145,6 +145,7 @@ async fn replace_rows(
     Ok(())
 }
 
+/// Replaces the stored digests of some securities. A security without any row has none.
 async fn replace_digests(
     statements: &PreparedStatements<'_>,
     securities: &[SecurityUpdate<'_>],
@@ -160,7 +161,7 @@ async fn replace_digests(
     if !owners.is_empty() {
         statements.execute(DELETE_DIGESTS, &[&owners]).await?;
     }
-    let rows = news.iter().map(|(_, symbol, digests)| {
+    let rows = news.iter().filter(|(_, _, digests)| have_rows(digests)).map(|(_, symbol, digests)| {
         let mut row = BytesMut::new();
         encode_values(&[Type::TEXT, Type::INT8_ARRAY], &[symbol, digests], &mut row)?;
         Ok(row.freeze())
