@@ -75,6 +75,7 @@ mod random_histories;
 mod records;
 mod reference_projection;
 mod reject_repair;
+mod repeated_bars;
 mod replay;
 mod replica;
 mod reproduced_answers;

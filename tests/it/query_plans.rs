@@ -49,7 +49,7 @@ insert into facts.run_changes select 'r' || n, n, 'excluded', '', now(), 'o' fro
 insert into facts.records select symbol, 'dividend', 'v', '' from stocks;
 insert into facts.bars select symbol, 'v', year, null, 0, '', '', '', '', '', '' from stocks, generate_series(2005, 2024) year;
 insert into facts.superseded_records select symbol, 'dividend', 'v', '' from stocks;
-insert into facts.superseded_bars select symbol, 'v', year, '' from stocks, generate_series(2020, 2024) year;
+insert into facts.superseded_bars select symbol, 'v', year, 1, '' from stocks, generate_series(2020, 2024) year;
 insert into facts.symbol_links select n, 'S' || n from generate_series(1, 3000) n union select n, 'T' || n from generate_series(1, 3000) n;
 insert into version_inputs (fact_set, method_version, program_version, benchmark, policy, rules, journal) values ('facts', '1', '1', 'SPY', '{}', '{}', 'j');
 insert into versions select 1000 + n, 1, n, false, date '2024-06-14', (select max(id) from version_inputs), timestamptz '2020-01-01' + n * interval '1 minute'
@@ -156,7 +156,7 @@ const HOT: [HotQuery; 37] = [
             "records_pkey",
             "bars_pkey",
             "superseded_records_by_symbol",
-            "superseded_bars_by_symbol",
+            "superseded_bars_pkey",
             "symbol_links_by_symbol",
             "symbol_links_pkey",
             "frames_by_run",

@@ -30,7 +30,7 @@ async fn the_api_cannot_write_facts_or_read_tables() -> Result<()> {
         "update control.versions set sequence = 0",
         "delete from control.version_inputs",
         "delete from facts.superseded_records",
-        "insert into facts.superseded_bars values ('A', 's', 2024, '')",
+        "insert into facts.superseded_bars values ('A', 's', 2024, 1, '')",
         "delete from facts.symbol_links",
         "delete from control.fact_sets",
         "insert into control.source_policy values ('price', 'x', null, null, 1)",

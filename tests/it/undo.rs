@@ -28,7 +28,7 @@ const TABLES: [&str; 16] = [
 ];
 
 /// Writes feed files (pairs of name and text) to a new folder and loads the folder. Returns the run id.
-async fn load(app: &TestApp, name: &str, files: &[(&str, String)]) -> Result<String> {
+pub(crate) async fn load(app: &TestApp, name: &str, files: &[(&str, String)]) -> Result<String> {
     load_from(app, "test", name, files).await
 }
 
@@ -52,7 +52,7 @@ async fn load_folder(app: &TestApp, source: &str, name: &str) -> Result<Value> {
     loaded.json()
 }
 
-async fn undo(app: &TestApp, run: &str, more: &[&str]) -> Result<Value> {
+pub(crate) async fn undo(app: &TestApp, run: &str, more: &[&str]) -> Result<Value> {
     app.ingest(&[&["undo", run, "--json"], more].concat()).await?.success()?.json()
 }
 

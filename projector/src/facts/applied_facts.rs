@@ -1,6 +1,7 @@
 //! Rows of the fact tables that a batch wrote. They are used to update the fact cache.
 
 use codec::bars::PackedBars;
+use market::bars::SupersededBars;
 use market::event::Kind;
 
 /// Primary key of a row of table `records`.
@@ -49,6 +50,13 @@ pub struct AppliedBars {
     pub changes: bool,
     /// Day number of the newest bar that is not retracted; `None` if all bars are retracted. Day 1 is 0001-01-01.
     pub last_day: Option<i32>,
-    /// Packed bars that the merge replaced. They are inserted into table `superseded_bars`.
-    pub superseded: Vec<Vec<u8>>,
+    /// Bars that do not count any more. They are added to table `superseded_bars`.
+    pub superseded: SupersededBars,
+}
+
+/// Splits the keys of rows into three parallel arrays: symbols, sources and years.
+pub(super) fn key_columns<'a>(
+    keys: impl IntoIterator<Item = &'a BarsKey>,
+) -> (Vec<&'a str>, Vec<&'a str>, Vec<i32>) {
+    keys.into_iter().map(|(symbol, source, year)| (symbol.as_str(), source.as_str(), *year)).collect()
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use bytes::Bytes;
 use codec::bars::{PackedBars, PackedBarsError};
-use market::bars::{Bars, BarsError};
+use market::bars::{Bars, BarsError, SupersededBars};
 use rayon::prelude::*;
 use store::view::{BatchId, BatchOwners, RunStates, View};
 use tokio_postgres::Transaction;
@@ -13,10 +13,9 @@ use tokio_postgres::Transaction;
 use crate::error::ApplyError;
 use crate::facts::applied_facts::{AppliedBars, BarsKey};
 use crate::facts::stored_years::{
-    MergedYears, YEARS_PER_BATCH, encode_year, key_columns, load_existing, store_spellings, write_years,
+    MergedYears, YEARS_PER_BATCH, encode_year, load_existing, store_spellings, write_years,
 };
-
-const TAKE_SUPERSEDED: &str = include_str!("../../queries/superseded_bars_take.sql");
+use crate::facts::superseded_years::take_superseded;
 
 /// Divides years of bars by the states of the runs. `years` has the new bars of each year. Returns the symbols of the
 /// rows in table `bars` that changed.
@@ -43,22 +42,16 @@ async fn divide_chunk(
 ) -> Result<Vec<String>, ApplyError> {
     let keys: Vec<BarsKey> = years.iter().map(|(key, _)| key.clone()).collect();
     let mut stored = load_existing(transaction, &keys).await?;
-    let mut superseded: HashMap<BarsKey, Vec<Bars>> = HashMap::new();
-    let (symbols, sources, numbers) = key_columns(&keys);
-    for row in transaction.query(TAKE_SUPERSEDED, &[&symbols, &sources, &numbers]).await? {
-        let key: BarsKey = (row.try_get("symbol")?, row.try_get("source")?, row.try_get("year")?);
-        let bars = PackedBars::from_bytes(row.try_get("packed")?).and_then(|packed| packed.unpack());
-        let bars = bars.map_err(|source| ApplyError::Bars { symbol: key.0.clone(), source })?;
-        superseded.entry(key).or_default().push(bars);
-    }
+    let mut superseded = take_superseded(transaction, &keys).await?;
     let (mut work, mut batches) = (Vec::with_capacity(years.len()), BTreeSet::new());
     for (key, parts) in &mut years {
         let stored = stored.remove(key);
         let failed = |source| ApplyError::Bars { symbol: key.0.clone(), source };
-        if let Some(stored) = &stored {
-            parts.insert(0, stored.unpack().map_err(failed)?);
-        }
-        parts.extend(superseded.remove(key).unwrap_or_default());
+        let counted =
+            stored.as_ref().map(PackedBars::unpack).transpose().map_err(failed)?.unwrap_or_default();
+        let others = superseded.remove(key).unwrap_or_default();
+        parts.extend(SupersededBars::complete(&others, &counted).map_err(|error| failed(error.into()))?);
+        parts.insert(0, counted);
         batches.extend(parts.iter().flat_map(|bars| &bars.versions).map(|version| version.frame));
         work.push((std::mem::take(key), std::mem::take(parts), stored));
     }
@@ -100,13 +93,12 @@ fn divide_year(
     let mut others = others.collect::<Result<Vec<Bars>, _>>().map_err(cannot)?;
     let (bars, superseded) = Bars::merge_keeping_superseded(visible).map_err(cannot)?;
     others.extend(superseded);
+    let superseded = SupersededBars::of_merge(others, &bars).map_err(cannot)?;
     let mut packed = match bars.is_empty() {
         true => PackedBars::default(),
         false => PackedBars::pack(&bars).map_err(failed)?,
     };
     packed.shrink_to_fit();
-    let pack = |bars: &Bars| PackedBars::pack(bars).and_then(|packed| packed.to_bytes());
-    let superseded = others.iter().map(pack).collect::<Result<_, _>>().map_err(failed)?;
     let (last_day, digest) = (bars.last_live_day(), packed.digest());
     let changes = stored.as_ref().map_or(!bars.is_empty(), |stored| *stored != packed);
     Ok(AppliedBars { key, replaces: stored.is_some(), changes, last_day, digest, packed, superseded })

@@ -118,7 +118,7 @@ impl FactCache {
 #[cfg(test)]
 mod tests {
     use codec::bars::PackedBars;
-    use market::bars::Bars;
+    use market::bars::{Bars, SupersededBars};
     use market::event::Kind;
     use proptest::prelude::*;
 
@@ -183,7 +183,7 @@ mod tests {
             replaces: true,
             changes: true,
             last_day: None,
-            superseded: Vec::new(),
+            superseded: SupersededBars::default(),
         };
         let mut facts = SymbolFacts::default();
         for year in 2000..2004 {
@@ -220,7 +220,7 @@ mod tests {
                         let columns = PackedColumns::All(Box::new(packed.clone()));
                         assert!(facts.put_year("feed", year, digest, columns));
                         let key = (symbol.to_owned(), "feed".to_owned(), year);
-                        let written = AppliedBars { key, digest, packed, replaces: false, changes: true, last_day: None, superseded: Vec::new() };
+                        let written = AppliedBars { key, digest, packed, replaces: false, changes: true, last_day: None, superseded: SupersededBars::default() };
                         cache.update_years(vec![written]);
                     }
                 }

@@ -10,3 +10,4 @@ pub mod prices;
 pub mod records;
 mod stored_records;
 mod stored_years;
+mod superseded_years;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use codec::bars::{PackedBars, PackedBarsError};
 use event_log::record_batch::{BatchId, Body, RecordBatch};
-use market::bars::Bars;
+use market::bars::{Bars, BarsError, SupersededBars};
 use rayon::prelude::*;
 use store::symbol_facts::{PackedColumns, PackedYears, SymbolFacts};
 use store::view::RunStates;
@@ -162,16 +162,15 @@ fn merge_year(
         // Put the stored bars first. Most new bars have later days, and parts in the order of days are merged faster.
         parts.insert(0, stored.unpack().map_err(failed)?);
     }
-    let merged = Bars::merge_keeping_superseded(parts).map_err(|error| failed(error.into()));
-    let (bars, superseded) = merged?;
+    let cannot = |error: BarsError| failed(error.into());
+    let (bars, replaced) = Bars::merge_keeping_superseded(parts).map_err(cannot)?;
+    let superseded = SupersededBars::of_merge(replaced, &bars).map_err(cannot)?;
     let mut packed = PackedBars::pack(&bars).map_err(failed)?;
     let changes = stored != Some(&packed);
     if !changes && superseded.is_empty() {
         return Ok(None);
     }
     packed.shrink_to_fit();
-    let pack = |bars: &Bars| PackedBars::pack(bars).and_then(|packed| packed.to_bytes());
-    let superseded = superseded.iter().map(pack).collect::<Result<_, _>>().map_err(failed)?;
     let (last_day, digest) = (bars.last_live_day(), packed.digest());
     Ok(Some(AppliedBars { key, replaces: stored.is_some(), changes, last_day, digest, packed, superseded }))
 }

@@ -1,19 +1,20 @@
-//! Reads and writes of rows of tables `bars` and `superseded_bars`.
+//! Reads and writes of rows of table `bars`.
 
 use std::collections::HashMap;
 
 use bytes::{Bytes, BytesMut};
 use codec::bars::PackedBars;
 use market::symbol::Symbol;
-use store::copy::{CopyRow, copy_encoded, copy_into, encode_values};
+use store::copy::{CopyRow, copy_encoded, encode_values};
 use store::db::DbError;
 use store::facts::read_packed_bars;
 use store::symbol_links::SymbolLinks;
-use store::years::{BarsRow, SupersededBarsRow};
+use store::years::BarsRow;
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
-use crate::facts::applied_facts::{AppliedBars, BarsKey};
+use crate::facts::applied_facts::{AppliedBars, BarsKey, key_columns};
+use crate::facts::superseded_years::add_superseded;
 
 const EXISTING: &str = include_str!("../../queries/bars_existing.sql");
 const DELETE: &str = include_str!("../../queries/bars_delete.sql");
@@ -54,13 +55,6 @@ pub(super) async fn load_existing(
     Ok(existing)
 }
 
-/// Splits the keys of rows into three parallel arrays: symbols, sources and years.
-pub(super) fn key_columns<'a>(
-    keys: impl IntoIterator<Item = &'a BarsKey>,
-) -> (Vec<&'a str>, Vec<&'a str>, Vec<i32>) {
-    keys.into_iter().map(|(symbol, source, year)| (symbol.as_str(), source.as_str(), *year)).collect()
-}
-
 /// Replaces the rows of the merged years. The lock on the fact set's row excludes other writers.
 pub(super) async fn write_years(
     transaction: &Transaction<'_>,
@@ -75,15 +69,7 @@ pub(super) async fn write_years(
     if !merged.rows.is_empty() {
         copy_encoded(transaction, BarsRow::STATEMENT, merged.rows.iter().cloned().map(Ok)).await?;
     }
-    let superseded =
-        merged.years.iter().flat_map(|AppliedBars { key: (symbol, source, year), superseded, .. }| {
-            superseded.iter().map(|packed| SupersededBarsRow { symbol, source, year: *year, packed })
-        });
-    let superseded: Vec<SupersededBarsRow<'_>> = superseded.collect();
-    if !superseded.is_empty() {
-        copy_into(transaction, &superseded).await?;
-    }
-    Ok(())
+    add_superseded(transaction, &merged.years).await
 }
 
 /// Stores links between the spellings of a symbol, for example `BAC.A` and `BAC.PRA`. Only the symbols of new rows of

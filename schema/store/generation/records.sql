@@ -48,11 +48,13 @@ create table superseded_bars (
   symbol text collate "C" not null,
   source text collate "C" not null,
   year integer not null,
-  packed bytea not null
+  part integer not null,
+  packed bytea not null,
+  primary key (symbol, source, year, part)
 );
-create index superseded_bars_by_symbol on superseded_bars (symbol);
 comment on table superseded_bars is 'bars that were replaced by another version of their day, or that belong only to held or excluded runs';
-comment on column superseded_bars.packed is 'the columns of bars, in one value';
+comment on column superseded_bars.part is 'number of the row among those of the year; only the last row gets more bars';
+comment on column superseded_bars.packed is 'the columns of bars, in one value; a bar that repeats another bar has no values';
 
 -- Links between symbols that may name the same security: symbols of one security record, and spellings of one symbol.
 -- The facts of linked symbols decide which security owns each symbol.

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use chrono::NaiveDate;
-use codec::bars::{PackedBars, PackedBarsError};
+use codec::bars::{PackedBars, PackedBarsError, unpack_superseded};
 use codec::records::{self, PackedRecordsError, RawObservation, RecordSet};
-use market::bars::Bars;
+use market::bars::{Bars, SupersededBars};
 use market::event::{Kind, Security};
 use market::history::{DividendFeeds, History, Observation, SourcePolicy};
 use market::identity::{Identity, SecurityDirectory};
@@ -241,11 +241,11 @@ impl FactHistory {
     /// Adds bars of a row.
     ///
     /// # Errors
-    /// The bars cannot be packed.
+    /// The prices do not fit a common scale.
     pub fn add_bars(&mut self, key: BarsKey, bars: Bars) -> Result<(), FactsError> {
-        let packed = Bars::merge_all(vec![bars]).map_err(Into::into).and_then(|bars| PackedBars::pack(&bars));
-        let packed = packed.map_err(damaged_bars(&key.0))?;
-        self.bars.entry(key).or_default().superseded.push(packed);
+        let bars = Bars::merge_all(vec![bars]).map_err(|error| damaged_bars(&key.0)(error.into()))?;
+        let originals = vec![None; bars.len()];
+        self.bars.entry(key).or_default().superseded.push(SupersededBars { bars, originals });
         Ok(())
     }
 
@@ -304,7 +304,7 @@ impl FactHistory {
             (row.try_get("symbol")?, row.try_get("source")?, row.try_get("year")?);
         let packed: &[u8] = row.try_get("packed")?;
         if part != "bars" {
-            let bars = PackedBars::from_bytes(packed).map_err(damaged_bars(&symbol))?;
+            let bars = unpack_superseded(packed).map_err(damaged_bars(&symbol))?;
             self.bars.entry((symbol, source, year)).or_default().superseded.push(bars);
             return Ok(());
         }
@@ -331,9 +331,7 @@ impl FactHistory {
             }
         }
         for ((symbol, ..), year) in &self.bars {
-            for packed in year.parts() {
-                batches.extend(codec::bars::batches(&packed.versions).map_err(damaged_bars(symbol))?);
-            }
+            batches.extend(year.batches().map_err(damaged_bars(symbol))?);
         }
         Ok(batches)
     }
@@ -366,7 +364,7 @@ struct StoredRecords {
 #[derive(Debug, Default)]
 struct StoredYear {
     current: Option<(i64, PackedBars)>,
-    superseded: Vec<PackedBars>,
+    superseded: Vec<SupersededBars>,
 }
 
 fn damaged_bars(symbol: &str) -> impl Fn(PackedBarsError) -> FactsError {
@@ -401,29 +399,29 @@ impl StoredRecords {
 }
 
 impl StoredYear {
-    fn parts(&self) -> impl Iterator<Item = &PackedBars> {
-        self.current.iter().map(|(_, packed)| packed).chain(&self.superseded)
+    /// Ids of the record batches of all bars.
+    fn batches(&self) -> Result<Vec<BatchId>, PackedBarsError> {
+        let mut batches = match &self.current {
+            Some((_, packed)) => codec::bars::batches(&packed.versions)?,
+            None => Vec::new(),
+        };
+        let superseded = self.superseded.iter().flat_map(|part| &part.bars.versions);
+        batches.extend(superseded.map(|version| version.frame));
+        Ok(batches)
     }
 
     /// Digest and bars of the year, from the known bars only. A bar is known if `known` returns true for its record
     /// batch. Returns `None` if no bar is known.
     fn at(&self, known: impl Fn(&BatchId) -> bool) -> Result<Option<(i64, PackedBars)>, PackedBarsError> {
-        let (mut is_complete, mut parts) = (self.superseded.is_empty(), Vec::new());
-        for packed in self.parts() {
-            let batches = codec::bars::batches(&packed.versions)?;
-            is_complete &= batches.iter().all(&known);
-            if batches.iter().any(&known) {
-                parts.push(packed);
-            }
-        }
-        if is_complete {
+        if self.superseded.is_empty() && self.batches()?.iter().all(&known) {
             return Ok(self.current.clone());
         }
-        let unpack = |packed: &&PackedBars| {
-            let bars = packed.unpack()?;
-            Ok(bars.filter(|index| known(&bars.version_of(index).frame)))
-        };
-        let bars = Bars::merge_all(parts.iter().map(unpack).collect::<Result<_, PackedBarsError>>()?)?;
+        let current = self.current.as_ref().map(|(_, packed)| packed.unpack()).transpose()?;
+        let current = current.unwrap_or_default();
+        let mut parts = SupersededBars::complete(&self.superseded, &current)?;
+        parts.push(current);
+        let parts = parts.iter().map(|bars| bars.filter(|index| known(&bars.version_of(index).frame)));
+        let bars = Bars::merge_all(parts.filter(|bars| !bars.is_empty()).collect())?;
         if bars.is_empty() {
             return Ok(None);
         }
@@ -435,6 +433,7 @@ impl StoredYear {
 #[cfg(test)]
 mod tests {
     use chrono::NaiveDate;
+    use codec::bars::pack_superseded;
     use codec::records::{EncodedRecord, RawObservation};
     use market::bars::{Bar, BarVersion, MISSING};
     use market::event::Split;
@@ -508,10 +507,12 @@ mod tests {
                 splits.superseded.extend(superseded.iter().map(|set| set.pack().expect("packs")));
                 let before = stored.current.take().map(|(_, packed)| packed.unpack().expect("unpacks"));
                 added_bars.splice(0..0, before);
-                let (merged, superseded) = Bars::merge_keeping_superseded(added_bars).expect("merges");
+                let (merged, replaced) = Bars::merge_keeping_superseded(added_bars).expect("merges");
                 let packed = PackedBars::pack(&merged).expect("packs");
                 stored.current = (!merged.is_empty()).then(|| (packed.digest(), packed));
-                stored.superseded.extend(superseded.iter().map(|bars| PackedBars::pack(bars).expect("packs")));
+                let replaced = SupersededBars::of_merge(replaced, &merged).expect("packs");
+                let bytes = pack_superseded(&replaced).expect("packs");
+                stored.superseded.push(unpack_superseded(&bytes).expect("unpacks"));
             }
             splits.current = Some(records.pack().expect("packs"));
             let key = (SYMBOL.to_owned(), Kind::Split, String::new());

@@ -55,6 +55,8 @@ copy_row! {
         source: &'a str,
         /// Calendar year of the bars.
         year: i32,
+        /// Number of the row among those of its symbol, source and year.
+        part: i32,
         /// Superseded bars, with all their columns in one byte string.
         packed: &'a [u8],
     }

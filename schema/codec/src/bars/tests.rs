@@ -1,4 +1,4 @@
-use market::bars::{Bar, BarColumn, BarVersion, Bars, BarsError, MISSING, VersionDictionary};
+use market::bars::{Bar, BarColumn, BarVersion, Bars, BarsError, MISSING, SupersededBars, VersionDictionary};
 use proptest::prelude::*;
 
 use super::sessions::FORMAT_VERSION;
@@ -58,6 +58,32 @@ proptest! {
         prop_assert_eq!((&closes.day, &closes.close, &closes.version), (&bars.day, &bars.close, &bars.version));
         prop_assert_eq!((closes.scale, &closes.versions), (bars.scale, &bars.versions));
         prop_assert!([&closes.open, &closes.high, &closes.low, &closes.volume].iter().all(|c| **c == absent));
+    }
+
+    #[test]
+    fn superseded_bars_come_back(bars in any_bars(), seed in any::<u64>()) {
+        let versions = bars.versions.len().max(1) as u64;
+        let original = |index: u64| (!(seed.wrapping_mul(index + 7)).is_multiple_of(3)).then(|| ((seed ^ index) % versions) as u16);
+        let originals = (0..bars.len() as u64).map(original).collect();
+        let superseded = SupersededBars { bars, originals };
+        let bytes = pack_superseded(&superseded).unwrap();
+        prop_assert_eq!(unpack_superseded(&bytes).unwrap(), superseded);
+        for end in 0..bytes.len() {
+            // Without the versions, the bytes are those of plain bars.
+            let cut = unpack_superseded(&bytes[..end]);
+            prop_assert!(cut.is_err() || cut.unwrap().originals.iter().all(Option::is_none));
+        }
+    }
+
+    #[test]
+    fn damaged_superseded_bars_are_an_error_and_never_a_panic(
+        bars in any_bars(), at in any::<prop::sample::Index>(), byte in any::<u8>(),
+    ) {
+        let originals = vec![None; bars.len()];
+        let mut bytes = pack_superseded(&SupersededBars { bars, originals }).unwrap();
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
+        let _ = unpack_superseded(&bytes);
     }
 
     #[test]

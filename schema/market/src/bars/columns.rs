@@ -31,6 +31,17 @@ pub struct Bar {
     pub trade_count: i64,
 }
 
+impl Bar {
+    /// The bar with prices x 10^`places`.
+    pub(super) fn scaled_up(mut self, places: u32) -> Result<Self, BarsError> {
+        let Self { open, high, low, close, vwap, .. } = &mut self;
+        for price in [open, high, low, close, vwap] {
+            scale_up(std::slice::from_mut(price), places)?;
+        }
+        Ok(self)
+    }
+}
+
 /// Price bars of one symbol as columns of equal length. Prices are integers: price x 10^`scale`. An absent value is
 /// [`MISSING`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -8,4 +8,6 @@ pub enum BarsError {
     TooManyVersions,
     #[error("a price does not fit the scale of its neighbours")]
     ScaleOverflow,
+    #[error("a bar repeats a bar that does not exist")]
+    NoOriginal,
 }

@@ -7,6 +7,7 @@ mod error;
 #[cfg(test)]
 mod examples;
 mod merge;
+mod superseded;
 #[cfg(test)]
 mod tests;
 mod version;
@@ -15,4 +16,5 @@ mod years;
 pub use column::{BarColumn, MISSING};
 pub use columns::{Bar, Bars};
 pub use error::BarsError;
+pub use superseded::SupersededBars;
 pub use version::{BarVersion, VersionDictionary};

@@ -8,7 +8,7 @@ use crate::event::Action;
 use crate::observation::VersionRank;
 
 /// Version of a bar: vendor's revision, observation time and provenance.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct BarVersion {
     /// Vendor's revision number. A higher revision wins.
     pub revision: i64,
