@@ -96,3 +96,24 @@ async fn a_record_that_changes_its_symbol_is_known_under_both_whatever_came_firs
     assert_eq!(app.sql_value::<String>("select as_of::text from read_g1.version").await?, "2024-06-28");
     Ok(())
 }
+
+/// A vendor that renames a symbol sends all its records again, with the same ids.
+#[tokio::test]
+async fn all_records_of_a_symbol_move_together() -> Result<()> {
+    let app = TestApp::start().await?;
+    let prices = "symbol,date,close\nAAA,2024-06-27,10\nBBB,2024-06-27,20\n";
+    app.feed("prices.csv", prices).today(TODAY).apply().await?;
+    for (symbol, day) in [("AAA", 20), ("BBB", 21)] {
+        let rows = (1..=3).map(|number| {
+            format!(
+                r#"{{"kind":"dividend","id":"d-{number}","symbol":"{symbol}","ex_date":"2024-0{number}-05","amount":"0.5{number}","observed_at":"2024-06-{day}T00:00:00Z"}}"#
+            ) + "\n"
+        });
+        app.feed(&format!("{symbol}.ndjson"), rows.collect::<String>()).today(TODAY).apply().await?;
+    }
+    let served = "select string_agg(symbol || ' ' || trim_scale(amount), ' ' order by ex_date)
+        from read_g1.dividends where status <> 'cancelled'";
+    assert_eq!(app.sql_value::<String>(served).await?, "BBB 0.51 BBB 0.52 BBB 0.53");
+    ReferenceProjection::check(&app, 1).await?;
+    Ok(())
+}

@@ -66,7 +66,10 @@ pub(super) async fn take_moved_records(
         }
     }
     for key in found.moved.values().flatten() {
-        found.rows.insert(key.clone(), by_row.remove(key).unwrap_or_default());
+        // Several moved records may share a row.
+        if !found.rows.contains_key(key) {
+            found.rows.insert(key.clone(), by_row.remove(key).unwrap_or_default());
+        }
     }
     Ok(found)
 }
