@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use async_nats::jetstream::stream::Stream;
 use event_log::record_batch::{BatchId, Body, RecordBatch};
+use market::event::Kind;
 use store::records::id_digest;
 use tokio_postgres::Transaction;
 
@@ -79,6 +80,18 @@ impl TouchedRows {
         }
         self.feed_years.extend(feed_years(batch));
         Ok(())
+    }
+
+    /// Rows of table `records` of a symbol.
+    pub(crate) fn records_of(&self, symbol: &str) -> impl Iterator<Item = &RecordsKey> {
+        let first = RecordsKey { symbol: symbol.to_owned(), kind: Kind::Security, source: String::new() };
+        self.records.range(first..).take_while(move |key| key.symbol == symbol)
+    }
+
+    /// Rows of table `bars` of a symbol.
+    pub(crate) fn years_of(&self, symbol: &str) -> impl Iterator<Item = &BarsKey> {
+        let first = (symbol.to_owned(), String::new(), i32::MIN);
+        self.years.range(first..).take_while(move |(of, ..)| of == symbol)
     }
 
     /// Symbols of the rows. Records without a symbol (for example trading sessions) are left out.

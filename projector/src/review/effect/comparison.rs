@@ -16,8 +16,7 @@ use super::market_inputs::MarketInputs;
 use super::replacement::Replacements;
 use super::result::{FlagChanges, FoundEffect, QuarantineChange};
 use super::security_figures::{COMPARED, ComparedRows, SecurityFigures, compare_figures};
-use super::side::SideRows;
-use crate::apply::touched_rows::TouchedRows;
+use super::side::TouchedViews;
 use crate::generation::Generation;
 use crate::progress::ProgressReport;
 use crate::review::diff::{DiffAccumulator, DifferenceSink, TableDiff, compare_bars};
@@ -30,8 +29,7 @@ const CHUNK_SECURITIES: usize = 100;
 pub(super) struct EffectComparison<'a> {
     pub(super) generation: &'a Generation,
     pub(super) policy: &'a SourcePolicy,
-    pub(super) touched: &'a TouchedRows,
-    pub(super) rows: [SideRows; 2],
+    pub(super) views: TouchedViews<'a>,
     pub(super) markets: [MarketInputs; 2],
 }
 
@@ -90,7 +88,8 @@ impl EffectComparison<'_> {
         let identity = |side: usize, symbol: &Symbol| sides[side].directory.identities.get(symbol);
         let mut touched: BTreeSet<Symbol> =
             all.into_iter().filter(|symbol| identity(0, symbol) != identity(1, symbol)).cloned().collect();
-        let mut changed: BTreeSet<String> = self.touched.symbols().into_iter().map(str::to_owned).collect();
+        let mut changed: BTreeSet<String> =
+            self.views.touched.symbols().into_iter().map(str::to_owned).collect();
         let differing = differing_sources(&sides[0].dividend_feeds, &sides[1].dividend_feeds);
         if !differing.is_empty() {
             for row in transaction.query(SYMBOLS, &[&differing]).await? {
@@ -113,12 +112,12 @@ impl EffectComparison<'_> {
             .iter()
             .flat_map(|side| symbols.iter().filter_map(|symbol| side.directory.identities.get(symbol)));
         let wanted = symbols_of_identities(identities);
-        let facts = fetch_facts(transaction, &wanted).await?;
+        let (facts, rows) = (fetch_facts(transaction, &wanted).await?, self.views.of_symbols(&wanted).await?);
         tokio::task::block_in_place(|| {
             let input = |side: usize| {
                 let market = &self.markets[side];
                 let context = market.context(self.policy, &self.generation.rules);
-                DerivationInputs { market, context, facts: self.rows[side].apply(&facts) }
+                DerivationInputs { market, context, facts: rows[side].apply(&facts) }
             };
             let (before, after) = (input(0), input(1));
             let derive = |symbol: &'s Symbol| {

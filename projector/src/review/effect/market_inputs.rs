@@ -1,5 +1,5 @@
-//! Inputs that the derivations of all securities share, such as the market date. They are loaded for one side of a
-//! comparison: without the run, or with it.
+//! Inputs that the derivations of all securities share, such as the market date. They are loaded for both sides of
+//! a comparison: without the run, and with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,12 +17,13 @@ use store::history::{build_history, fetch_facts, symbols_of_identities};
 use store::past_facts::{BarsKey, RecordsKey};
 use tokio_postgres::Transaction;
 
-use super::side::SideRows;
-use crate::apply::touched_rows::TouchedRows;
+use super::side::TouchedViews;
 use crate::generation::Generation;
 
 const RECORDS: &str = "select symbol, source, packed from records where kind = $1";
 const YEARS: &str = "select distinct year from bars";
+/// Maximum number of touched years of bars in memory.
+const ROWS_PER_CHUNK: usize = 1_000;
 const LAST_DAYS: &str = include_str!("../../../queries/effect/last_days_of_year.sql");
 
 /// Inputs that the derivations of all securities share, on one side of the comparison.
@@ -35,43 +36,39 @@ pub(super) struct MarketInputs {
 }
 
 impl MarketInputs {
-    /// Loads the inputs of one side.
+    /// Loads the inputs of both sides.
     pub(super) async fn load(
         transaction: &Transaction<'_>,
         generation: &Generation,
         policy: &SourcePolicy,
-        touched: &TouchedRows,
-        side: &SideRows,
-    ) -> anyhow::Result<Self> {
-        let mut securities = Vec::new();
-        for ((_, _, source), packed) in load_records(transaction, Kind::Security, side).await? {
-            securities.extend(records::read(&source, &packed)?);
-        }
+        views: &TouchedViews<'_>,
+    ) -> anyhow::Result<[Self; 2]> {
+        let securities = load_records(transaction, Kind::Security, views).await?;
         // A symbol without facts on this side has no rows there, so its security counts as not listed.
         let mut known = load_known_symbols(transaction).await?;
-        known.extend(touched.symbols().into_iter().filter_map(|symbol| symbol.parse::<Symbol>().ok()));
-        let mut inputs = Self {
-            as_of: load_market_date(transaction, generation, side).await?,
-            directory: SecurityDirectory::resolve(&securities, &known, policy),
-            dividend_feeds: load_feeds(transaction, touched, side).await?,
-            benchmark: None,
+        known.extend(views.touched.symbols().into_iter().filter_map(|symbol| symbol.parse::<Symbol>().ok()));
+        let side = |as_of, dividend_feeds, securities: BTreeMap<RecordsKey, Vec<u8>>| {
+            let mut read = Vec::new();
+            for ((_, _, source), packed) in &securities {
+                read.extend(records::read(source, packed)?);
+            }
+            let directory = SecurityDirectory::resolve(&read, &known, policy);
+            anyhow::Ok(Self { as_of, directory, dividend_feeds, benchmark: None })
         };
-        inputs.benchmark = inputs.load_benchmark(transaction, generation, policy, side).await?;
+        let [before, after] = securities;
+        let dates = load_market_dates(transaction, generation, views).await?;
+        let [feeds_before, feeds_after] = load_feeds(transaction, views).await?;
+        let mut inputs = [side(dates[0], feeds_before, before)?, side(dates[1], feeds_after, after)?];
+        for (number, side) in inputs.iter_mut().enumerate() {
+            let Some(identity) = side.directory.identities.get(&generation.benchmark) else { continue };
+            let Some(as_of) = side.as_of else { continue };
+            let symbols = symbols_of_identities([identity]);
+            let rows = &views.of_symbols(&symbols).await?[number];
+            let facts = rows.apply(&fetch_facts(transaction, &symbols).await?);
+            let history = build_history(identity, &facts, &side.dividend_feeds, |_, _| false)?;
+            side.benchmark = Some(metrics::benchmark(&history, as_of, policy, &generation.rules));
+        }
         Ok(inputs)
-    }
-
-    async fn load_benchmark(
-        &self,
-        transaction: &Transaction<'_>,
-        generation: &Generation,
-        policy: &SourcePolicy,
-        side: &SideRows,
-    ) -> anyhow::Result<Option<MonthlyReturns>> {
-        let benchmark = self.directory.identities.get(&generation.benchmark);
-        let (Some(identity), Some(as_of)) = (benchmark, self.as_of) else { return Ok(None) };
-        let facts = side.apply(&fetch_facts(transaction, &symbols_of_identities([identity])).await?);
-        let history = build_history(identity, &facts, &self.dividend_feeds, |_, _| false)?;
-        Ok(Some(metrics::benchmark(&history, as_of, policy, &generation.rules)))
     }
 
     /// Input of the derivation functions in crate `market`; `None` if no session is known.
@@ -85,85 +82,112 @@ impl MarketInputs {
     }
 }
 
-/// Loads the packed records of a kind on one side.
+/// Loads the packed records of a kind on both sides.
 async fn load_records(
     transaction: &Transaction<'_>,
     kind: Kind,
-    side: &SideRows,
-) -> anyhow::Result<BTreeMap<RecordsKey, Vec<u8>>> {
-    let mut found = BTreeMap::new();
+    views: &TouchedViews<'_>,
+) -> anyhow::Result<[BTreeMap<RecordsKey, Vec<u8>>; 2]> {
+    let touched = views.of_kind(kind).await?;
+    let mut current = BTreeMap::new();
     for row in transaction.query(RECORDS, &[&kind]).await? {
-        let key = (row.try_get("symbol")?, kind, row.try_get("source")?);
-        if !side.rows.records.contains_key(&key) {
-            found.insert(key, row.try_get("packed")?);
-        }
+        current.insert((row.try_get("symbol")?, kind, row.try_get("source")?), row.try_get("packed")?);
     }
-    for (key, packed) in side.rows.records.iter().filter(|((_, of, _), _)| *of == kind) {
-        if let Some(packed) = packed {
-            found.insert(key.clone(), packed.clone());
+    Ok(touched.map(|side| {
+        let mut found = current.clone();
+        for (key, packed) in side.rows.records {
+            match packed {
+                Some(packed) => drop(found.insert(key, packed)),
+                None => drop(found.remove(&key)),
+            }
         }
-    }
-    Ok(found)
+        found
+    }))
 }
 
-/// Years in which each source has dividends on one side. Only the years of the touched rows may differ from the current
-/// ones.
+/// Years in which each source has dividends on both sides. Only the years of the touched rows may differ from the
+/// current ones.
 async fn load_feeds(
     transaction: &Transaction<'_>,
-    touched: &TouchedRows,
-    side: &SideRows,
-) -> anyhow::Result<DividendFeeds> {
-    let feeds = load_dividend_feeds(transaction).await?;
-    if touched.feed_years.is_empty() {
-        return Ok(feeds);
+    views: &TouchedViews<'_>,
+) -> anyhow::Result<[DividendFeeds; 2]> {
+    let (feeds, feed_years) = (load_dividend_feeds(transaction).await?, &views.touched.feed_years);
+    if feed_years.is_empty() {
+        return Ok([feeds.clone(), feeds]);
     }
-    let mut present = BTreeSet::new();
-    let sources: BTreeSet<&str> = touched.feed_years.iter().map(|(source, _)| source.as_str()).collect();
-    for ((.., source), packed) in load_records(transaction, Kind::Dividend, side).await? {
-        if sources.contains(source.as_str()) {
-            let rows = records::read::<Dividend>(&source, &packed)?;
-            let put = rows.iter().filter(|row| row.action == Action::Put);
-            present.extend(put.filter_map(|row| Some((source.clone(), row.record.date()?.year()))));
+    let sources: BTreeSet<&str> = feed_years.iter().map(|(source, _)| source.as_str()).collect();
+    let side = |dividends: BTreeMap<RecordsKey, Vec<u8>>| {
+        let mut present = BTreeSet::new();
+        for ((.., source), packed) in &dividends {
+            if sources.contains(source.as_str()) {
+                let rows = records::read::<Dividend>(source, packed)?;
+                let put = rows.iter().filter(|row| row.action == Action::Put);
+                present.extend(put.filter_map(|row| Some((source.clone(), row.record.date()?.year()))));
+            }
         }
-    }
-    let untouched = feeds.pairs().map(|(source, year)| (source.to_owned(), year));
-    let untouched = untouched.filter(|year| !touched.feed_years.contains(year));
-    Ok(untouched.chain(touched.feed_years.iter().filter(|year| present.contains(*year)).cloned()).collect())
+        let untouched = feeds.pairs().map(|(source, year)| (source.to_owned(), year));
+        let untouched = untouched.filter(|year| !feed_years.contains(year));
+        anyhow::Ok(
+            untouched.chain(feed_years.iter().filter(|year| present.contains(*year)).cloned()).collect(),
+        )
+    };
+    let [before, after] = load_records(transaction, Kind::Dividend, views).await?;
+    Ok([side(before)?, side(after)?])
 }
 
-/// Market date of one side; `None` if no session is known.
-async fn load_market_date(
+/// Market dates of both sides; `None` if no session is known.
+async fn load_market_dates(
     transaction: &Transaction<'_>,
     generation: &Generation,
-    side: &SideRows,
-) -> anyhow::Result<Option<NaiveDate>> {
+    views: &TouchedViews<'_>,
+) -> anyhow::Result<[Option<NaiveDate>; 2]> {
     if generation.as_of.is_some() {
-        return Ok(generation.as_of);
+        return Ok([generation.as_of; 2]);
     }
-    let mut newest = None;
-    for ((_, _, source), packed) in load_records(transaction, Kind::Session, side).await? {
-        newest = newest.max(newest_session(&records::read(&source, &packed)?));
+    let mut newest = [None; 2];
+    for (newest, side) in newest.iter_mut().zip(load_records(transaction, Kind::Session, views).await?) {
+        for ((.., source), packed) in side {
+            *newest = (*newest).max(newest_session(&records::read(&source, &packed)?));
+        }
     }
-    let mut years: BTreeSet<i32> = side.rows.years.keys().map(|(.., year)| *year).collect();
+    let mut years: BTreeSet<i32> = views.touched.years.iter().map(|(.., year)| *year).collect();
     for row in transaction.query(YEARS, &[]).await? {
         years.insert(row.try_get("year")?);
     }
+    let mut last = [None; 2];
     for year in years.into_iter().rev() {
-        let mut last_day = None;
-        for row in transaction.query(LAST_DAYS, &[&year]).await? {
-            let key: BarsKey = (row.try_get("symbol")?, row.try_get("source")?, year);
-            if !side.rows.years.contains_key(&key) {
-                last_day = last_day.max(row.try_get("last_day")?);
-            }
+        let of_year = load_last_days(transaction, year, views).await?;
+        for (last, of_year) in last.iter_mut().zip(of_year) {
+            *last = last.or(of_year);
         }
-        for ((.., of), bars) in &side.rows.years {
-            if let Some((_, packed)) = bars.as_ref().filter(|_| *of == year) {
-                last_day = last_day.max(packed.unpack()?.last_live_day());
-            }
-        }
-        if last_day.is_some() {
-            return Ok(newest.max(last_day.map(date_of)));
+        if last.iter().all(Option::is_some) {
+            break;
         }
     }
-    Ok(newest)
+    Ok([0, 1].map(|side: usize| newest[side].max(last[side].map(date_of))))
+}
+
+/// Day numbers of the newest bars of a year on both sides.
+async fn load_last_days(
+    transaction: &Transaction<'_>,
+    year: i32,
+    views: &TouchedViews<'_>,
+) -> anyhow::Result<[Option<i32>; 2]> {
+    let touched: Vec<BarsKey> = views.touched.years.iter().filter(|(.., of)| *of == year).cloned().collect();
+    let mut last_days = [None; 2];
+    for row in transaction.query(LAST_DAYS, &[&year]).await? {
+        let key: BarsKey = (row.try_get("symbol")?, row.try_get("source")?, year);
+        if touched.binary_search(&key).is_err() {
+            let last_day = row.try_get("last_day")?;
+            last_days = last_days.map(|last: Option<i32>| last.max(last_day));
+        }
+    }
+    for keys in touched.chunks(ROWS_PER_CHUNK) {
+        for (last, side) in last_days.iter_mut().zip(views.load(&[], keys).await?) {
+            for (_, packed) in side.rows.years.values().flatten() {
+                *last = (*last).max(packed.unpack()?.last_live_day());
+            }
+        }
+    }
+    Ok(last_days)
 }

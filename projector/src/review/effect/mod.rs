@@ -35,7 +35,7 @@ use comparison::EffectComparison;
 use market_inputs::MarketInputs;
 use position::{RunPosition, wait_until_served};
 use result::FoundEffect;
-use side::SideRows;
+use side::TouchedViews;
 
 pub use replacement::SourceReplacement;
 pub use result::{FlagChange, QuarantineChange, RunEffect};
@@ -76,13 +76,10 @@ pub async fn measure_effect(
         EffectTarget::Run(run) => ComparedRun::load(&transaction, &generation, args, run).await?,
         EffectTarget::Candidate(path) => ComparedRun::load_candidate(&transaction, &generation, path).await?,
     };
-    let ComparedRun { mut effect, touched, candidate, views: [without, with] } = compared;
-    let views = [&without, &with];
-    let rows = SideRows::load(&transaction, &generation.fact_set, &touched, &candidate, views).await?;
-    let market = async |side| MarketInputs::load(&transaction, &generation, &policy, &touched, side).await;
-    let markets = [market(&rows[0]).await?, market(&rows[1]).await?];
-    let comparison =
-        EffectComparison { generation: &generation, policy: &policy, touched: &touched, rows, markets };
+    let ComparedRun { mut effect, touched, candidate, views } = compared;
+    let views = TouchedViews::new(&transaction, &generation.fact_set, &touched, &candidate, views)?;
+    let markets = MarketInputs::load(&transaction, &generation, &policy, &views).await?;
+    let comparison = EffectComparison { generation: &generation, policy: &policy, views, markets };
     effect.found = comparison.compare(&transaction, keep, files).await?;
     if let Some(page) = page {
         html::write_page(page, &effect)?;

@@ -1,59 +1,124 @@
 //! Facts of one side of a comparison: the current facts, in which the rows that a run touched have their content of a
 //! view.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use codec::records::RawObservation;
 use event_log::record_batch::{Body, RecordBatch};
+use market::bars::Bars;
 use market::event::Kind;
 use store::history::FactsBySymbol;
-use store::past_facts::{FactHistory, ViewRows};
+use store::past_facts::{BarsKey, FactHistory, RecordsKey, ViewRows};
 use store::symbol_facts::{PackedColumns, SymbolFacts};
-use store::view::View;
+use store::view::{BatchId, View};
 use tokio_postgres::Transaction;
 
 use crate::apply::touched_rows::TouchedRows;
+use crate::facts::applied_facts;
 
-/// Content of the touched rows in the view of one side.
+/// Rows that a run touched, in the views of both sides. They are loaded in parts, because a run may touch the whole
+/// market.
+pub(super) struct TouchedViews<'a> {
+    transaction: &'a Transaction<'a>,
+    fact_set: &'a str,
+    pub(super) touched: &'a TouchedRows,
+    candidate: CandidateRows,
+    views: [View; 2],
+}
+
+/// Rows of record batches that the log does not contain. They belong to a run that is visible.
+#[derive(Default)]
+struct CandidateRows {
+    /// Id and run of each batch.
+    batches: Vec<(BatchId, String)>,
+    records: BTreeMap<RecordsKey, Vec<RawObservation>>,
+    bars: BTreeMap<BarsKey, Vec<Bars>>,
+}
+
+/// Content of some touched rows in the view of one side.
 pub(super) struct SideRows {
     pub(super) rows: ViewRows,
-    symbols: BTreeSet<String>,
+}
+
+impl<'a> TouchedViews<'a> {
+    pub(super) fn new(
+        transaction: &'a Transaction<'a>,
+        fact_set: &'a str,
+        touched: &'a TouchedRows,
+        candidate: &[RecordBatch],
+        views: [View; 2],
+    ) -> anyhow::Result<Self> {
+        let mut rows = CandidateRows::default();
+        candidate.iter().try_for_each(|batch| rows.add(batch))?;
+        Ok(Self { transaction, fact_set, touched, candidate: rows, views })
+    }
+
+    /// Loads the touched rows of some symbols.
+    pub(super) async fn of_symbols(&self, symbols: &[&str]) -> anyhow::Result<[SideRows; 2]> {
+        let (mut records, mut years) = (Vec::new(), Vec::new());
+        for symbol in symbols {
+            records.extend(self.touched.records_of(symbol).map(stored_key));
+            years.extend(self.touched.years_of(symbol).cloned());
+        }
+        self.load(&records, &years).await
+    }
+
+    /// Loads the touched records of a kind, with the key of each row.
+    pub(super) async fn of_kind(&self, kind: Kind) -> anyhow::Result<[SideRows; 2]> {
+        let of_kind = self.touched.records.iter().filter(|key| key.kind == kind);
+        self.load(&of_kind.map(stored_key).collect::<Vec<_>>(), &[]).await
+    }
+
+    /// Loads some touched rows.
+    pub(super) async fn load(
+        &self,
+        records: &[RecordsKey],
+        years: &[BarsKey],
+    ) -> anyhow::Result<[SideRows; 2]> {
+        let mut history = FactHistory::load_rows(self.transaction, self.fact_set, records, years).await?;
+        let CandidateRows { batches, records: added, bars } = &self.candidate;
+        batches.iter().for_each(|(batch, run)| history.add_batch(*batch, run));
+        for (key, observations) in records.iter().filter_map(|key| added.get_key_value(key)) {
+            history.add_records(key.clone(), observations.clone())?;
+        }
+        for (key, parts) in years.iter().filter_map(|key| bars.get_key_value(key)) {
+            parts.iter().try_for_each(|bars| history.add_bars(key.clone(), bars.clone()))?;
+        }
+        let [before, after] = &self.views;
+        Ok([SideRows { rows: history.rows_at(before)? }, SideRows { rows: history.rows_at(after)? }])
+    }
+}
+
+fn stored_key(key: &applied_facts::RecordsKey) -> RecordsKey {
+    (key.symbol.clone(), key.kind, key.source.clone())
+}
+
+impl CandidateRows {
+    fn add(&mut self, batch: &RecordBatch) -> anyhow::Result<()> {
+        let kind = batch.body.kind();
+        self.batches.push((batch.id.0, batch.run.clone()));
+        if let Body::Prices(series) = &batch.body {
+            for series in series {
+                for (year, bars) in series.bars.by_year() {
+                    let key = (series.symbol.to_string(), batch.source.clone(), year);
+                    self.bars.entry(key).or_default().push(bars);
+                }
+            }
+        }
+        for (symbol, raw) in batch.body.observations(batch.id)? {
+            self.records.entry((symbol, kind, batch.source.clone())).or_default().push(raw);
+        }
+        Ok(())
+    }
 }
 
 impl SideRows {
-    /// Loads the touched rows in two views. The batches of `candidate` are added to the log as a run that is visible.
-    pub(super) async fn load(
-        transaction: &Transaction<'_>,
-        fact_set: &str,
-        touched: &TouchedRows,
-        candidate: &[RecordBatch],
-        views: [&View; 2],
-    ) -> anyhow::Result<[Self; 2]> {
-        let key = |key: &crate::facts::applied_facts::RecordsKey| {
-            (key.symbol.clone(), key.kind, key.source.clone())
-        };
-        let records: Vec<_> = touched.records.iter().map(key).collect();
-        let years: Vec<_> = touched.years.iter().cloned().collect();
-        let mut history = FactHistory::load_rows(transaction, fact_set, &records, &years).await?;
-        candidate.iter().try_for_each(|batch| add_batch(&mut history, batch))?;
-        let side = |view| {
-            let symbols = touched.symbols().into_iter().map(str::to_owned).collect();
-            anyhow::Ok(Self { rows: history.rows_at(view)?, symbols })
-        };
-        let [before, after] = views;
-        Ok([side(before)?, side(after)?])
-    }
-
     /// Replaces the touched rows in the current facts.
     pub(super) fn apply(&self, facts: &FactsBySymbol) -> FactsBySymbol {
         let mut changed = FactsBySymbol::new();
         for (symbol, facts) in facts {
-            let facts = match self.symbols.contains(symbol) {
-                true => Arc::new(self.apply_to_symbol(symbol, facts)),
-                false => Arc::clone(facts),
-            };
-            changed.insert(symbol.clone(), facts);
+            changed.insert(symbol.clone(), Arc::new(self.apply_to_symbol(symbol, facts)));
         }
         changed
     }
@@ -94,25 +159,4 @@ impl SideRows {
         }
         changed
     }
-}
-
-/// Adds a batch that the log does not contain.
-fn add_batch(history: &mut FactHistory, batch: &RecordBatch) -> anyhow::Result<()> {
-    let kind = batch.body.kind();
-    history.add_batch(batch.id.0, &batch.run);
-    if let Body::Prices(series) = &batch.body {
-        for series in series {
-            for (year, bars) in series.bars.by_year() {
-                history.add_bars((series.symbol.to_string(), batch.source.clone(), year), bars)?;
-            }
-        }
-    }
-    let mut rows: BTreeMap<String, Vec<RawObservation>> = BTreeMap::new();
-    for (symbol, raw) in batch.body.observations(batch.id)? {
-        rows.entry(symbol).or_default().push(raw);
-    }
-    for (symbol, observations) in rows {
-        history.add_records((symbol, kind, batch.source.clone()), observations)?;
-    }
-    Ok(())
 }
