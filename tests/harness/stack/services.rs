@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 
@@ -21,6 +22,8 @@ use crate::servers::Servers;
 /// Options of `ingest generate` for the demo market. The market has a realistic size, and is ready within a minute.
 const DEMO: [&str; 7] = ["--symbols", "300", "--years", "30", "--seed", "7", "--familiar-tickers"];
 
+/// Maximum time for which a start waits for the effect of the user's feeds.
+const EFFECT_WAIT: Duration = Duration::from_secs(60);
 /// Exit code of `ingest load` if it refused some files or rows, but loaded others.
 const SOME_REFUSED: i32 = 1;
 /// Exit code of `ingest load` if it loaded no row.
@@ -102,8 +105,8 @@ impl<'a> Services<'a> {
         ));
     }
 
-    /// Prints how the user's own feeds changed the served data, as `projector audit --since` reports it. Prints nothing
-    /// if this start loaded no feeds of the user.
+    /// Prints how the user's own feeds changed the served data, as `projector audit --since` reports it, or the command
+    /// if that takes longer than a minute. Prints nothing if this start loaded no feeds of the user.
     pub(super) async fn report_effect(&self, plan: &LoadPlan) -> Result<()> {
         let LoadPlan::Feeds { .. } = plan else { return Ok(()) };
         let log = fs::read_to_string(self.folder.log("load"))?;
@@ -112,8 +115,12 @@ impl<'a> Services<'a> {
         };
         let mut command = self.command(Program::Projector);
         command.args(["audit", "--since", run, "--limit", "5"]);
-        let effect = output(command).await?.success()?;
-        self.progress.say(format_args!("{}", effect.stdout.trim_end()));
+        match tokio::time::timeout(EFFECT_WAIT, output(command)).await {
+            Ok(effect) => self.progress.say(format_args!("{}", effect?.success()?.stdout.trim_end())),
+            Err(_) => self
+                .progress
+                .say(format_args!("`projector audit --since {run}` shows what the feeds changed")),
+        }
         Ok(())
     }
 

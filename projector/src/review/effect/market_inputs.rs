@@ -154,14 +154,14 @@ async fn load_market_dates(
     for row in transaction.query(YEARS, &[]).await? {
         years.insert(row.try_get("year")?);
     }
-    let mut last = [None; 2];
+    let (has_prices, mut last) = (views.have_prices().await?, [None; 2]);
     for year in years.into_iter().rev() {
+        if [0, 1].iter().all(|side| last[*side].is_some() || !has_prices[*side]) {
+            break;
+        }
         let of_year = load_last_days(transaction, year, views).await?;
         for (last, of_year) in last.iter_mut().zip(of_year) {
             *last = last.or(of_year);
-        }
-        if last.iter().all(Option::is_some) {
-            break;
         }
     }
     Ok([0, 1].map(|side: usize| newest[side].max(last[side].map(date_of))))

@@ -11,11 +11,13 @@ use market::event::Kind;
 use store::history::FactsBySymbol;
 use store::past_facts::{BarsKey, FactHistory, RecordsKey, ViewRows};
 use store::symbol_facts::{PackedColumns, SymbolFacts};
-use store::view::{BatchId, View};
+use store::view::{BatchId, BatchOwners, RunStates, View};
 use tokio_postgres::Transaction;
 
 use crate::apply::touched_rows::TouchedRows;
 use crate::facts::applied_facts;
+
+const PRICE_BATCHES: &str = "select frame from frames where kind = 'price'";
 
 /// Rows that a run touched, in the views of both sides. They are loaded in parts, because a run may touch the whole
 /// market.
@@ -68,6 +70,18 @@ impl<'a> TouchedViews<'a> {
     pub(super) async fn of_kind(&self, kind: Kind) -> anyhow::Result<[SideRows; 2]> {
         let of_kind = self.touched.records.iter().filter(|key| key.kind == kind);
         self.load(&of_kind.map(stored_key).collect::<Vec<_>>(), &[]).await
+    }
+
+    /// True for each side on which some prices are visible.
+    pub(super) async fn have_prices(&self) -> anyhow::Result<[bool; 2]> {
+        let rows = self.transaction.query(PRICE_BATCHES, &[]).await?;
+        let batches = rows.iter().map(|row| row.try_get(0)).collect::<Result<Vec<&[u8]>, _>>()?;
+        let owners = BatchOwners::load(self.transaction, &batches).await?;
+        let states = RunStates::load(self.transaction).await?;
+        let has_prices =
+            |view: &View| owners.places().any(|(batch, _)| owners.is_visible(batch, &states, view));
+        let [before, after] = self.views.each_ref().map(has_prices);
+        Ok([before, after || !self.candidate.bars.is_empty()])
     }
 
     /// Loads some touched rows.
