@@ -55,13 +55,13 @@ fn an_unusual_number_of_payments_is_flagged_of_whole_years() {
     let mut skipped = two_years();
     skipped.rows.remove(5);
     assert!(unusual(&skipped));
-    assert!(unusual(&two_years().pay("2024-05-17", "0.5")));
+    assert!(unusual(&two_years().pay("2024-06-03", "0.5")));
     // A new payer may have fewer payments than usual.
     let young = Life::new("young", "2024-06-28").every(91, "2023-12-28", &[("0.5", 3)]);
     assert!(!unusual(&young));
     // More payments than usual are flagged even for a new payer.
     let listed = |life: &Life| derived(&said(life, &json!({ "ipo_date": "2023-07-03" })));
-    let five = year_from("2023-07-06").pay("2024-05-17", "0.5");
+    let five = year_from("2023-07-06").pay("2024-06-03", "0.5");
     assert!(has(&listed(&five), Flag::TtmPaymentCountUnusual));
     assert!(!has(&listed(&year_from("2023-07-06")), Flag::TtmPaymentCountUnusual));
     // A payer that stopped has the status lapsed and needs no flag.

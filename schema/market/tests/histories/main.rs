@@ -22,6 +22,7 @@ mod readings;
 mod reckoned;
 mod renamed;
 mod rows;
+mod second_set;
 mod served;
 mod shapes;
 mod tables;

@@ -1,5 +1,8 @@
 //! Income metrics: dividend status, trailing and forward dividends, yields. Amounts of two currencies are
 //! never added (R4).
+//!
+//! A payer may be active only because of rows with a quarantined amount (R6, R30): all its newest amounts are
+//! quarantined. Its trailing and forward dividends and its yields are then unknown, not 0.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -40,15 +43,16 @@ pub(crate) struct IncomeMetrics {
 /// Computes the income metrics. Sets flags for unusual values.
 pub(crate) fn income(inputs: &MetricInputs<'_>, flags: &mut Flags) -> IncomeMetrics {
     let as_of = inputs.as_of;
-    let status = payer_status(inputs);
+    let status = payer_status(inputs, inputs.ex_dates.last().copied());
     let trailing_rates = trailing_rates(&inputs.rates, as_of);
     let mixed = mixes_currencies(inputs);
     let mismatch = !inputs.rates.is_empty() && (mixed || inputs.dividend_currency != inputs.currency);
-    let known = status != DividendState::Unknown;
+    let is_held = status == DividendState::Active && is_active_by_held_rows(inputs);
+    let known = status != DividendState::Unknown && !is_held;
     let dps_ttm = (known && !mixed).then(|| sum(trailing_rates));
     let dps_ttm_total =
         if known { total_paid(inputs.payments(), as_of, &inputs.dividend_currency) } else { None };
-    let forward = if inputs.is_fund() || !inputs.is_listed {
+    let forward = if inputs.is_fund() || !inputs.is_listed || is_held {
         ForwardDividend::NONE
     } else {
         forward_dividend(&inputs.rates, inputs.payments_per_year(), status, as_of, inputs.rules)
@@ -81,10 +85,16 @@ pub(crate) fn income(inputs: &MetricInputs<'_>, flags: &mut Flags) -> IncomeMetr
     income
 }
 
-fn payer_status(inputs: &MetricInputs<'_>) -> DividendState {
+/// True if the payer is active only because of regular rows with a quarantined amount.
+fn is_active_by_held_rows(inputs: &MetricInputs<'_>) -> bool {
+    let proven = inputs.rates.last().map(|rate| rate.ex_date);
+    !inputs.merged.dividends.unproven.is_empty() && payer_status(inputs, proven) != DividendState::Active
+}
+
+fn payer_status(inputs: &MetricInputs<'_>, last_ex_date: Option<NaiveDate>) -> DividendState {
     let facts = StatusInput {
         as_of: inputs.as_of,
-        last_ex_date: inputs.ex_dates.last().copied(),
+        last_ex_date,
         last_declared: last_declared(inputs),
         payments_per_year: inputs.payments_per_year(),
         suspended_on: inputs.security().and_then(|security| security.dividend_suspended_on),

@@ -200,6 +200,7 @@ fn schedule(merged: &Merged<'_>, currency: &str, rules: &Rules) -> Schedule {
                 amount: payment.adjusted,
                 tag: payment.observation.record.frequency,
                 doubt: merged.dividends.doubt(payment.ex_date),
+                payment_date: payment.observation.record.payment_date,
             }),
         }
     }

@@ -5,11 +5,12 @@ use rust_decimal::Decimal;
 
 use super::entry::Unit::{Amounts, Percent, Unrounded};
 use super::entry::{ExplainedMetric, ExplainedObservation, entry, number};
-use super::observations::{of_dividends, of_fundamentals, of_payment, of_security};
+use super::observations::{of_dividends, of_fundamentals, of_payment, of_payments, of_security};
 use crate::dated_text::{DatedText, Terms, Undated, dated_text, undated};
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::growth::NoGrowthReason;
+use crate::metrics::merge::Payment;
 
 pub(crate) fn explain_development(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     [
@@ -34,8 +35,18 @@ fn bare_year(year: i32) -> Terms {
 
 /// Observations of the regular payments in the years `first` to `last`, and of the splits since the first payment.
 fn of_years(computed: &ComputedMetrics<'_>, first: i32, last: i32) -> Vec<ExplainedObservation> {
-    let day_before = |year: i32| NaiveDate::from_ymd_opt(year - 1, 12, 31).unwrap_or(NaiveDate::MIN);
-    of_dividends(computed, day_before(first), day_before(last + 1), DividendClass::is_regular)
+    // A payment may count in the year before or after the year of its ex-date.
+    let (after, through) = (day_before(first - 1), day_before(last + 2));
+    let is_counted = |payment: &Payment<'_>| {
+        let year = computed.inputs.reading(payment).map_or(payment.ex_date.year(), |reading| reading.year);
+        payment.class.is_regular() && (first..=last).contains(&year)
+    };
+    of_payments(computed, after, through, is_counted)
+}
+
+/// Last day of the year before.
+fn day_before(year: i32) -> NaiveDate {
+    NaiveDate::from_ymd_opt(year - 1, 12, 31).unwrap_or(NaiveDate::MIN)
 }
 
 fn explain_growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
@@ -62,8 +73,7 @@ fn explain_growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         entry(&format!("growth_{span}y"), "R13", Percent, formula, payments)
     };
     let mut entries: Vec<ExplainedMetric> = [(0, 1), (1, 3), (2, 5), (3, 10)].map(span_of).into();
-    let totals =
-        dated_text!["regular amounts by year of the ex-date, adjusted for splits", peculiar_years(computed)];
+    let totals = dated_text!["regular amounts by dividend year, adjusted for splits", peculiar_years(computed)];
     let first = computed.growth.totals.first_year().unwrap_or(last);
     entries.push(entry("annual_totals", "R13", Amounts, totals, of_years(computed, first, last + 1)));
     entries

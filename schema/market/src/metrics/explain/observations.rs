@@ -48,7 +48,13 @@ fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> DatedT
     let Some(reading) = computed.inputs.reading(payment) else { return DatedText::default() };
     let regular = number(Some(reading.regular));
     match reading.kind {
-        AmountReading::Regular if reading.year != reading.ex_date.year() => {
+        AmountReading::Regular
+            if reading.year == reading.calendar_year && reading.year != reading.ex_date.year() =>
+        {
+            let year = Terms::of_year(reading.year, reading.year);
+            dated_text!["R14: counts in ", year, ", the year of its payment date"]
+        }
+        AmountReading::Regular if reading.year != reading.calendar_year => {
             let year = Terms::of_year(reading.year, reading.year);
             dated_text!["R34: counts in ", year, ", because it fills a slot of that year"]
         }
@@ -79,8 +85,19 @@ pub(crate) fn of_dividends(
     through: NaiveDate,
     counts: fn(DividendClass) -> bool,
 ) -> Vec<ExplainedObservation> {
+    of_payments(computed, after, through, |payment| counts(payment.class))
+}
+
+/// Observations of the payments with `after` < ex-date <= `through` that `counts` accepts, and of the splits since the
+/// first of them.
+pub(crate) fn of_payments(
+    computed: &ComputedMetrics<'_>,
+    after: NaiveDate,
+    through: NaiveDate,
+    counts: impl Fn(&Payment<'_>) -> bool,
+) -> Vec<ExplainedObservation> {
     let payments = computed.inputs.payments().iter();
-    let counted = payments.filter(|p| after < p.ex_date && p.ex_date <= through && counts(p.class));
+    let counted = payments.filter(|p| after < p.ex_date && p.ex_date <= through && counts(p));
     let mut used: Vec<ExplainedObservation> = counted.map(|payment| of_payment(computed, payment)).collect();
     if let Some(first) = used.first().and_then(|payment| payment.date) {
         used.extend(of_splits(computed, first));

@@ -26,7 +26,6 @@ use super::winner::{MergeRecord, ObservationStatus, QuarantinedRow, WinningVersi
 use crate::event::Dividend;
 use crate::history::{History, Observation};
 use crate::metrics::dividends::class::DividendClass;
-use crate::metrics::dividends::ex_date::{FIRST_T_PLUS_3, ex_date_from_record_date, ex_date_of};
 use crate::metrics::dividends::schedule::AmountDoubt;
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
@@ -38,7 +37,7 @@ const DAYS_AHEAD: i64 = 400;
 pub(crate) struct MergedDividends<'a> {
     /// Payments that the figures use, sorted by ex-date.
     pub payments: Vec<Payment<'a>>,
-    /// Regular payments that are quarantined as outliers, sorted by ex-date. The figures assume that something was paid
+    /// Regular payments with a quarantined amount, sorted by ex-date. The figures assume that something was paid
     /// on the ex-date, but they do not use the amount (R28).
     pub unproven: Vec<Payment<'a>>,
     /// Ex-date and kind of doubt of used payments with a large, unconfirmed amount. At most a part of each amount is
@@ -190,7 +189,7 @@ fn payment<'a>(
         }
         (None, Some(record_date)) => {
             flags.set(Flag::ExDateDerived);
-            ex_date_of(
+            validation.settlement.ex_date_of(
                 record_date,
                 record.payment_date,
                 amount,
@@ -213,8 +212,8 @@ fn payment<'a>(
     })
 }
 
-/// True if neither R1 nor R2 derives the vendor's ex-date from the record date. False for record dates before
-/// [`FIRST_T_PLUS_3`], which the rules do not cover.
+/// True if neither R1 nor R2 derives the vendor's ex-date from the record date. False for record dates that the rules do
+/// not cover.
 fn is_unexpected(
     record: &Dividend,
     ex_date: NaiveDate,
@@ -222,10 +221,11 @@ fn is_unexpected(
     amount: Decimal,
     validation: &ValidationContext<'_>,
 ) -> bool {
-    let ordinary = ex_date_from_record_date(record_date);
-    ex_date != ordinary && record_date >= FIRST_T_PLUS_3 && {
+    let settlement = validation.settlement;
+    let ordinary = settlement.ex_date(record_date);
+    ex_date != ordinary && settlement.covers(record_date) && {
         let close = validation.neighbours.close_for(record, ordinary);
-        ex_date != ex_date_of(record_date, record.payment_date, amount, close)
+        ex_date != settlement.ex_date_of(record_date, record.payment_date, amount, close)
     }
 }
 

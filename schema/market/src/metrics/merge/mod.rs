@@ -56,6 +56,7 @@ use super::prices::series::PriceSeries;
 use crate::event::{Dividend, FormerSymbol};
 use crate::history::{History, Observation};
 use crate::metrics::context::DerivationContext;
+use crate::metrics::dividends::ex_date::Settlement;
 use crate::row::{Flag, Flags};
 use crate::symbol::Symbol;
 
@@ -156,6 +157,7 @@ fn merge_visible<'a>(
         splits: &split_table,
         feeds: &feeds,
         known,
+        settlement: Settlement::of_security(history.security.as_ref().map(|security| &security.record)),
         decided: &decided,
         neighbours: PriceContext { series, currency: currency(history) },
         implied_factors: &implied_factors,

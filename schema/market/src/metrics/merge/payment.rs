@@ -11,6 +11,7 @@ use crate::event::{Dividend, DividendType};
 use crate::metrics::arithmetic::{quotient, remove_division_error};
 use crate::metrics::calendar::add_sessions;
 use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::prices::series::PriceSeries;
 use crate::metrics::rules::{OutlierRules, Rules};
@@ -61,6 +62,8 @@ pub(crate) struct ValidationContext<'a> {
     /// Adjustments of the feeds' own rows.
     pub feeds: &'a FeedAdjustments<'a>,
     pub known: AsOfView,
+    /// Settlement times of the security's market.
+    pub settlement: Settlement,
     /// Review decisions about rows of the security.
     pub decided: &'a DecisionIndex<'a>,
     /// Prices of the security, from which the closes before and after an ex-date are taken.

@@ -16,8 +16,8 @@
 //! ex-date is wholly special (R2). R34.2 has an exception to this. Amounts of payers without slots (R34) are not
 //! divided.
 //!
-//! A decision may release a quarantined row. A quarantined outlier still counts as a payment on its ex-date. The
-//! security has the flag `amount_held` if its newest regular amount is a quarantined outlier.
+//! A decision may release a quarantined row. A quarantined regular row still counts as a payment on its ex-date, for
+//! either reason. The security has the flag `amount_held` if its newest regular amount is quarantined.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ const CAPITAL_DIVISOR: Decimal = Decimal::from_parts(4, 0, 0, false, 0);
 /// Regular payments with amounts that contradict the neighbouring amounts.
 #[derive(Debug, Default)]
 pub(crate) struct Outliers<'a> {
-    /// Payments that are quarantined as outliers. Each still counts as a payment on its ex-date.
+    /// Regular payments that are quarantined. Each still counts as a payment on its ex-date.
     pub unproven: Vec<Payment<'a>>,
     /// Large amounts that no later payment confirms, as pairs of the ex-date and the kind of doubt.
     pub doubted: Vec<(NaiveDate, AmountDoubt)>,
@@ -81,10 +81,10 @@ pub(crate) fn quarantine_outliers<'a>(
             }
             _ => None,
         };
-        if unit_error.is_some() {
-            found.unproven.push(*payment);
-        }
         if let Some((reason, message)) = exceeds_price(payment, validation).or(unit_error) {
+            if payment.class.is_regular() {
+                found.unproven.push(*payment);
+            }
             statuses[payment.index] = ObservationStatus::Quarantined(reason);
             quarantined.push(QuarantinedRow { index: payment.index, reason, message });
             return false;
@@ -178,6 +178,7 @@ fn row_of_day(payments: &[Payment<'_>], day: &[usize]) -> ScheduleRow {
         amount: day.iter().map(|position| payments[*position].adjusted).sum(),
         tag: payments[day[0]].observation.record.frequency,
         doubt: None,
+        payment_date: payments[day[0]].observation.record.payment_date,
     }
 }
 

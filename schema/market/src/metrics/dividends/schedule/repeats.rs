@@ -1,6 +1,7 @@
 //! Near duplicates (repeats): two rows of one payment whose ex-dates are a few days apart (R34.1).
 //!
-//! If the payer's schedule has slots, the two rows must fill one slot. Irregular payers, and payers with 13 or more
+//! If the payer's schedule has slots, the two rows must fill one slot, and be at most a quarter of a payment period
+//! apart. A supplement of a monthly payer, a fortnight after the regular payment, is therefore a payment. Irregular payers, and payers with 13 or more
 //! payments a year (more than monthly), have no slots. Their rows are one payment only if the amounts are equal and the
 //! payer's median gap is at least twice `schedule.duplicate_days` (default 20). Weekly payers have shorter gaps, so by
 //! default they have no repeats.
@@ -9,10 +10,13 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::extras::shares_slot;
-use super::frequency::local_frequencies;
+use super::frequency::{PeriodThousandths, local_frequencies};
 use super::reading::ScheduleRow;
 use crate::metrics::calendar::is_session;
 use crate::metrics::rules::Rules;
+
+/// Maximum distance of two rows of one payment, in thousandths of a payment period.
+const QUARTER_PERIOD: i64 = 250;
 
 /// Payment that may be a near duplicate: the only regular row of its ex-date.
 #[derive(Debug, Clone, Copy)]
@@ -56,8 +60,8 @@ pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> V
         let days = (rows[second].ex_date - rows[first].ex_date).num_days();
         let is_confirmed = || match frequencies[first].or(frequencies[second]) {
             Some(per_year) => {
-                2 * days * i64::from(per_year) <= 365
-                    && shares_slot(dates, per_year, &rules.schedule, || false)
+                PeriodThousandths::in_days(days, per_year).0 <= QUARTER_PERIOD
+                    && shares_slot(dates, per_year, &rules.schedule)
             }
             None => {
                 let (a, b) = (rows[first].amount, rows[second].amount);

@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 
 use crate::event::{Action, Dividend, Split};
 use crate::metrics::dividends::class::DividendClass;
-use crate::metrics::dividends::ex_date::ex_date_from_record_date;
+use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::dividends::schedule::ScheduleRow;
 use crate::metrics::merge::same_day_payments::{SameDayPayments, natural_key};
 use crate::metrics::merge::validation::{RowFault, dividend_fault, dividend_key_fault, split_fault};
@@ -29,7 +29,8 @@ pub(crate) trait MergeRecord {
     fn compare_natural(&self, other: &Self) -> Ordering;
     /// Rank by dates. Of rows with the same id and revision, the row with the highest rank is used.
     fn preference(&self) -> u32;
-    /// Ex-date of the record, derived from the record date if it is missing. `None` if the record has neither date.
+    /// Ex-date of the record, derived from the record date if it is missing, with the settlement times of the United
+    /// States. `None` if the record has neither date.
     fn date(&self) -> Option<NaiveDate>;
     /// Fault of a row with this record; `None` if the row is valid. A retraction only needs to identify a record.
     fn fault(&self, action: Action, has_id: bool) -> Option<RowFault>;
@@ -58,14 +59,14 @@ impl MergeRecord for Dividend {
 
     fn preference(&self) -> u32 {
         // An ex-date that agrees with the record date is more important than the number of dates.
-        let derived = self.record_date.map(ex_date_from_record_date);
+        let derived = self.record_date.map(|date| Settlement::UnitedStates.ex_date(date));
         let agrees = derived.is_some() && derived == self.ex_date;
         let dates = [self.ex_date, self.record_date, self.payment_date, self.declaration_date];
         dates.iter().flatten().fold(8 * u32::from(agrees), |sum, _| sum + 1)
     }
 
     fn date(&self) -> Option<NaiveDate> {
-        self.ex_date.or_else(|| self.record_date.map(ex_date_from_record_date))
+        self.ex_date.or_else(|| self.record_date.map(|date| Settlement::UnitedStates.ex_date(date)))
     }
 
     fn fault(&self, action: Action, has_id: bool) -> Option<RowFault> {
@@ -114,7 +115,8 @@ impl MergeRecord for Dividend {
 
     fn schedule_row(&self) -> Option<ScheduleRow> {
         let ex_date = self.date().filter(|_| self.r#type.class(self.frequency).is_regular())?;
-        Some(ScheduleRow { ex_date, amount: self.amount, tag: self.frequency, doubt: None })
+        let (tag, payment_date) = (self.frequency, self.payment_date);
+        Some(ScheduleRow { ex_date, amount: self.amount, tag, doubt: None, payment_date })
     }
 }
 
