@@ -67,6 +67,7 @@ mod planted_faults;
 mod poison_messages;
 mod policies;
 mod portfolio_income;
+mod price_currency;
 mod process_kills;
 mod pull;
 mod quarantine;

@@ -1,4 +1,4 @@
-//! Evidence of dividends in a price file: dividend columns, and changes of the ratio `adjusted close / close`.
+//! Evidence in a price file: dividend columns, changes of the ratio `adjusted close / close`, and the unit of the prices.
 //!
 //! The ratio is constant between ex-dates. Consecutive rows with the same ratio form a run. The step from one run to
 //! the next gives an ex-date and an adjustment factor (R38, R40).
@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 
 use chrono::{Datelike, NaiveDate};
 use market::event::{DividendEvidence, ShareBasis};
+use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
@@ -38,6 +39,8 @@ struct SymbolEvidence {
     /// Runs of rows with the same ratio, in file order.
     runs: Vec<RatioRun>,
     basis: Option<ShareBasis>,
+    /// Currency or minor unit of the prices, if the load or the file names one.
+    price_unit: Option<String>,
     rows: u32,
     /// True if the dates are neither in ascending nor in descending order.
     unordered: bool,
@@ -82,6 +85,13 @@ impl PriceEvidence {
         evidence.basis = Some(basis);
         evidence.rows += 1;
         evidence.add_row(date, bounds);
+    }
+
+    /// Records the currency of a symbol's prices. Prices are in US dollars by default, so dollars need no record.
+    pub(crate) fn add_price_currency(&mut self, symbol: &Symbol, currency: &Currency) {
+        if *currency != Currency::dollar() {
+            self.entry_for(symbol, 1).price_unit = Some(currency.unit().to_owned());
+        }
     }
 
     fn entry_for(&mut self, symbol: &Symbol, line: u64) -> &mut SymbolEvidence {
@@ -137,6 +147,7 @@ impl SymbolEvidence {
             previous: None,
             factor: None,
             basis: None,
+            price_unit: None,
         };
         let mut records = Vec::new();
         if let Some((first, last)) = self.dividend_years {
@@ -145,6 +156,9 @@ impl SymbolEvidence {
                 dividends_to: NaiveDate::from_ymd_opt(last, 12, 31),
                 ..record.clone()
             });
+        }
+        if self.price_unit.is_some() {
+            records.push(DividendEvidence { price_unit: self.price_unit.take(), ..record.clone() });
         }
         if self.is_descending() == Some(true) {
             self.runs.reverse();

@@ -256,3 +256,37 @@ fn a_german_ex_date_is_one_day_before_the_record_date() {
     assert_eq!(ex_dates, ["2024-09-09", "2025-09-08"]);
     assert!(has(&found, Flag::ExDateDerived) && !has(&found, Flag::ExDateUnexpected));
 }
+
+/// R39: the dividend currency is that of most rows, and the row in the currency of the prices gives its rate.
+#[test]
+fn a_translated_row_does_not_turn_the_dividend_currency() {
+    let found = on("EQX", "2025-06-30");
+    let metrics = &found.metrics;
+    assert_eq!((metrics.currency.as_str(), metrics.price_currency.as_str()), ("USD", "NOK"));
+    assert_eq!((metrics.ttm_payment_count, metrics.payments_per_year), (4, Some(4)));
+    assert_eq!(
+        [metrics.dps_ttm, metrics.dps_ttm_total, metrics.dps_forward].map(text),
+        ["1.44", "1.44", "1.48"]
+    );
+    // 3.7443 NOK x 4 on 256 NOK. Three payments have no row in NOK.
+    assert_eq!([metrics.yield_forward, metrics.dividend_yield].map(text), ["5.8505", "5.8505"]);
+    assert_eq!(metrics.yield_ttm, None);
+    assert!(has(&found, Flag::PaymentTranslated) && has(&found, Flag::CurrencyMismatch));
+    let newest = found.dividends.iter().rfind(|row| row.id.is_some()).expect("a payment");
+    assert_eq!((newest.amount.to_string().as_str(), newest.currency.as_str()), ("3.7443", "NOK"));
+    assert_eq!(text(newest.change_percent), "0");
+    // The day before, no payment has a rate.
+    let before = on("EQX", "2025-05-14");
+    assert_eq!((text(before.metrics.dps_forward), before.metrics.dividend_yield), ("1.48".to_owned(), None));
+}
+
+/// R45: of two rows of one day, the price shows that one contains the other.
+#[test]
+fn a_total_and_a_part_of_it_are_one_payment() {
+    let found = on("VWX", "2025-12-17");
+    assert_eq!([found.metrics.dps_ttm, found.metrics.dps_ttm_total].map(text), ["2.737", "9.157"]);
+    let factor = found.dividends.iter().find_map(|row| row.price_factor).expect("a factor");
+    assert_eq!((factor.0 * rust_decimal::Decimal::from(37)).round_dp(3).to_string(), "29.143");
+    assert_eq!(readings(&found), ["2025-12-17 combined 6.42"]);
+    assert!(has(&found, Flag::DuplicateCollapsed) && has(&found, Flag::InferredSpecial));
+}

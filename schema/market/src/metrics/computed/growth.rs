@@ -24,6 +24,8 @@ pub(crate) struct GrowthMetrics {
     /// Dividend growth over 1, 3, 5 and 10 years, percent a year; `None` if it cannot be computed.
     pub growth: [Option<Decimal>; 4],
     pub streak: Streak,
+    /// Years with a spin-off, each with the yearly rate after it, with which the next year is compared (R14).
+    pub rates_after: Vec<(i32, Decimal)>,
     pub at_risk: bool,
     pub payment_years: i32,
     pub changes: RateChanges,
@@ -54,6 +56,7 @@ pub(crate) fn growth(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &
     GrowthMetrics {
         growth: [1, 3, 5, LONGEST_SPAN].map(|span| totals.growth(running - 1, span).ok()),
         streak,
+        rates_after,
         at_risk: is_at_risk(income.forward.amount, &totals, running - 1, &inputs.rules.streak),
         payment_years: payment_years(&totals, &unproven_years(inputs), running),
         changes: rate_changes(&sustained, per_year, inputs.as_of, inputs.rules),

@@ -20,7 +20,9 @@ use rust_decimal::Decimal;
 
 use crate::day::{next_day, previous_day};
 use crate::event::Security;
+use crate::history::History;
 use crate::metrics::calendar::is_session;
+use crate::metrics::currency::price_currency;
 
 // Last record dates of each settlement time (exchange tables of 2017, SEC T+1 rule, the exchanges' notices).
 const LAST_T_PLUS_3: NaiveDate = NaiveDate::from_ymd_opt(2017, 9, 6).expect("a calendar date");
@@ -38,7 +40,7 @@ const FIRST_T_PLUS_2_OF_EUROPE: NaiveDate = NaiveDate::from_ymd_opt(2014, 10, 8)
 /// Exchanges with the settlement times of the United States, of Canada and of India, by market identifier code.
 const UNITED_STATES: [&str; 12] =
     ["XNYS", "XNAS", "ARCX", "XASE", "BATS", "IEXG", "XCHI", "XPHL", "XBOS", "OTCM", "OTCQ", "OTCB"];
-const CANADA: [&str; 3] = ["XTSE", "XTSX", "NEOE"];
+const CANADA: [&str; 4] = ["XTSE", "XTSX", "XCNQ", "NEOE"];
 const INDIA: [&str; 2] = ["XNSE", "XBOM"];
 
 /// Settlement times of a market.
@@ -55,10 +57,17 @@ pub enum Settlement {
 }
 
 impl Settlement {
+    /// Settlement times of the market of a history's security.
+    pub(crate) fn of_history(history: &History) -> Self {
+        match &history.security {
+            Some(security) => Self::of_security(&security.record),
+            None => Self::of_country_or_currency(price_currency(history)),
+        }
+    }
+
     /// Settlement times of a security's market: that of its exchange, else of its country, else of the currency of its
-    /// prices. A security without a reference record is in the United States.
-    pub fn of_security(security: Option<&Security>) -> Self {
-        let Some(security) = security else { return Self::UnitedStates };
+    /// prices.
+    pub fn of_security(security: &Security) -> Self {
         // The name of an unknown exchange or country is stored in the vendor's words.
         let is_code = |length: usize| {
             move |text: &&str| {
@@ -75,7 +84,11 @@ impl Settlement {
             };
         }
         let country = security.country.as_deref().filter(is_code(2));
-        match country.unwrap_or(&security.currency) {
+        Self::of_country_or_currency(country.unwrap_or(&security.currency))
+    }
+
+    fn of_country_or_currency(code: &str) -> Self {
+        match code {
             "US" | "USD" => Self::UnitedStates,
             "CA" | "CAD" => Self::Canada,
             "IN" | "INR" => Self::India,
@@ -205,7 +218,7 @@ mod tests {
                 "symbol": "TEST", "name": "Test", "type": "stock", "currency": currency, "status": "active",
                 "exchange": exchange, "country": country,
             });
-            Settlement::of_security(Some(&serde_json::from_value(record).unwrap()))
+            Settlement::of_security(&serde_json::from_value(record).unwrap())
         };
         use Settlement::{Canada, India, TwoDays, UnitedStates};
         assert_eq!(market(Some("XNYS"), Some("DE"), "EUR"), UnitedStates);
@@ -218,7 +231,6 @@ mod tests {
         );
         let currencies = ["USD", "CAD", "INR", "EUR"].map(|currency| market(None, None, currency));
         assert_eq!(currencies, [UnitedStates, Canada, India, TwoDays]);
-        assert_eq!(Settlement::of_security(None), UnitedStates);
     }
 
     #[test]

@@ -20,13 +20,19 @@ use crate::row::AmountReading;
 /// schedule interprets the payment. For example, one part of the amount is regular, and the rest is a special dividend.
 pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> ExplainedObservation {
     let record = &payment.observation.record;
-    let notes = [unadjusted_text(payment), reading_text(computed, payment)];
-    let [adjusted, reading] = notes;
-    let notes = match (adjusted.is_empty(), reading.is_empty()) {
-        (true, _) => reading,
-        (false, true) => adjusted,
-        (false, false) => dated_text![adjusted, "; ", reading],
+    let notes = [
+        unadjusted_text(payment),
+        derived_text(payment),
+        declared_text(computed, payment),
+        parts_text(computed, payment),
+        reading_text(computed, payment),
+    ];
+    let joined = |text: DatedText, note: DatedText| match (text.is_empty(), note.is_empty()) {
+        (true, _) => note,
+        (false, true) => text,
+        (false, false) => dated_text![text, "; ", note],
     };
+    let notes = notes.into_iter().fold(DatedText::default(), joined);
     ExplainedObservation {
         amount: Some(arithmetic::amount(payment.amount)),
         currency: Some(record.currency.to_string()),
@@ -41,6 +47,51 @@ fn unadjusted_text(payment: &Payment<'_>) -> DatedText {
         return DatedText::default();
     }
     dated_text!["R10: the feed gave ", undated(given.normalize()), ", adjusted for the splits in its list"]
+}
+
+/// Note on an ex-date that is derived from the record date, or that differs from the derived one (R1). Empty for other
+/// ex-dates.
+fn derived_text(payment: &Payment<'_>) -> DatedText {
+    let record = &payment.observation.record;
+    match (record.ex_date, payment.expected, record.record_date) {
+        (None, _, Some(record_date)) => {
+            dated_text![
+                "R1: the ex-date follows from the record date ",
+                record_date,
+                " by the settlement time of the market"
+            ]
+        }
+        (Some(_), Some(expected), Some(record_date)) => dated_text![
+            "R1: the record date ",
+            record_date,
+            " and the settlement time of the market give the ex-date ",
+            expected
+        ],
+        _ => DatedText::default(),
+    }
+}
+
+/// Note on a payment that has another row in the dividend currency (R39). Empty for other payments.
+fn declared_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> DatedText {
+    let Some(declared) = payment.declared else { return DatedText::default() };
+    let currency = undated(&computed.inputs.dividend_currency);
+    dated_text!["R39: ", number(Some(declared)), " ", currency, " in the currency of most payments"]
+}
+
+/// Note on a payment that contains other rows of its ex-date (R45). Empty for other payments.
+fn parts_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> DatedText {
+    if payment.special_part.is_zero() {
+        return DatedText::default();
+    }
+    let special = number(Some(payment.special_part));
+    let regular = number(Some(computed.inputs.own_regular_part(payment)));
+    dated_text![
+        "R45: contains the other rows of its ex-date; ",
+        regular,
+        " is regular, ",
+        special,
+        " is special"
+    ]
 }
 
 /// Note of the payment schedule (R34) on an unusual payment, for example a special dividend. Empty for other payments.
@@ -332,6 +383,9 @@ fn status_text<T>(status: &ObservationStatus, rows: &[Observation<T>]) -> (&'sta
             "translation",
             dated_text!["it repeats a payment that counts in the currency of the prices: ", named(*of)],
         ),
+        ObservationStatus::PartOf(of) => {
+            ("part", dated_text!["R45: the amount of another row of its ex-date contains it: ", named(*of)])
+        }
         ObservationStatus::Covered(by) => {
             ("covered", dated_text![covered_text(&rows[*by].source), ", ", named(*by)])
         }

@@ -6,6 +6,7 @@
 //! Invariant: the result depends only on the set of observations, never on their order.
 
 mod as_of;
+mod contained_payments;
 mod decisions;
 mod dividends;
 mod feed_adjustments;
@@ -56,6 +57,7 @@ use super::prices::series::PriceSeries;
 use crate::event::{Dividend, FormerSymbol};
 use crate::history::{History, Observation};
 use crate::metrics::context::DerivationContext;
+use crate::metrics::currency::price_currency;
 use crate::metrics::dividends::ex_date::Settlement;
 use crate::row::{Flag, Flags};
 use crate::symbol::Symbol;
@@ -108,8 +110,10 @@ fn merge_visible<'a>(
     let symbols = |symbol: &Symbol| symbol_position(history, symbol);
     let decided = DecisionIndex::new(&history.decisions);
     let same_day_payments = SameDayPayments::collect(&history.dividends);
+    let settlement = Settlement::of_history(history);
     let choice = SourceChoice {
         policy,
+        settlement,
         rules: context.rules,
         symbols: &symbols,
         same_day_payments: &same_day_payments,
@@ -120,16 +124,16 @@ fn merge_visible<'a>(
     let mut splits = merge_splits(history, &of_splits, &mut flags);
     let winners = preferred_winners(&history.dividends, &choice);
     let rules = &context.rules.spin_off;
-    let all_stock_dividends = stock_dividends(history, &winners, None);
+    let all_stock_dividends = stock_dividends(history, &winners, settlement, None);
     let feeds = FeedAdjustments::collect(history, &splits.splits, &all_stock_dividends, &symbols, rules);
     classify(&mut splits.splits, history, &known, rules);
-    let declared = stock_dividends(history, &winners, Some(&known));
+    let declared = stock_dividends(history, &winners, settlement, Some(&known));
     let table = |splits: &MergedSplits| table_of_known(&history.splits, &splits.splits, &declared, &known);
     let paid = |after, through| {
         let amount = |row: &Observation<Dividend>, date| {
-            (row.record.currency == currency(history)).then(|| feeds.raw_amount(row, date))
+            (row.record.currency == price_currency(history)).then(|| feeds.raw_amount(row, date))
         };
-        paid_between(history, &winners, &amount, after, through)
+        paid_between(history, &winners, settlement, &amount, after, through)
     };
     let merge_prices = |splits: &Splits, excluded: &ExcludedBars| {
         let levels = LevelCheck { rules: &context.rules.level, splits, paid: &paid };
@@ -157,9 +161,9 @@ fn merge_visible<'a>(
         splits: &split_table,
         feeds: &feeds,
         known,
-        settlement: Settlement::of_security(history.security.as_ref().map(|security| &security.record)),
+        settlement,
         decided: &decided,
-        neighbours: PriceContext { series, currency: currency(history) },
+        neighbours: PriceContext { series, currency: price_currency(history) },
         implied_factors: &implied_factors,
         rules: context.rules,
     };
@@ -167,11 +171,6 @@ fn merge_visible<'a>(
     decided.apply_confirmations(&mut dividends.quarantined, &history.dividends, dividend_row);
     let fundamentals = merge_fundamentals(&history.fundamentals, policy, as_of);
     Merged { splits, split_table, prices, dividends, fundamentals, implied_factors, flags }
-}
-
-/// Currency of the prices. US dollars if no feed has reported the details of the security yet.
-pub(crate) fn currency(history: &History) -> &str {
-    history.security.as_ref().map_or("USD", |security| &security.record.currency)
 }
 
 /// Position of a symbol in the list of the security's symbols, which starts with the earliest symbol. `None` for a

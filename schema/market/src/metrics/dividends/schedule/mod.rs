@@ -16,7 +16,7 @@
 //! these payers are regular. Their dividend years are calendar years. For payers with slots, these rules apply:
 //! 1. Extra row: if two rows fill one slot, one of them is special (`extras`).
 //! 2. Combined row: a row far above both neighbours contains a regular and a special payment. The larger neighbour's
-//!    amount is the regular part. The rest is special (`parts`).
+//!    amount is the regular part; of an annual payer, the mean of both. The rest is special (`parts`).
 //! 3. Dip: a row is below both neighbours. The smaller neighbour's amount is the sustained amount (`parts`).
 //! 4. Dividend year: n consecutive slots (`slots`).
 //! 5. One missing slot: dividend growth and streaks assume a payment of the smaller neighbour's amount.

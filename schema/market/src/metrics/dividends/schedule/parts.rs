@@ -122,8 +122,8 @@ impl AnnualRates<'_, '_> {
                 self.declared_rate(row).is_some_and(|rate| rate >= times(previous.max(next), combined_factor))
             };
             if (index..end).all(is_high) {
-                let (own, regular) = (self.readings[index].amount, self.payment_at_rate(previous.max(next)));
-                return Some((AmountReading::Combined, regular.min(own)));
+                let regular = self.payment_at_rate(self.usual_rate(previous, next));
+                return Some((AmountReading::Combined, regular.min(self.readings[index].amount)));
             }
         }
         let next = following;
@@ -141,8 +141,18 @@ impl AnnualRates<'_, '_> {
         let previous = self.sustained_rate(index - 1).unwrap_or(own);
         let next =
             self.declared_rate(index + 1).filter(|next| *next < own.saturating_mul(Decimal::from(per_year)));
-        let larger = next.map_or(previous, |next| previous.max(next));
-        (AmountReading::Combined, self.payment_at_rate(larger).min(own))
+        let usual = next.map_or(previous, |next| self.usual_rate(previous, next));
+        (AmountReading::Combined, self.payment_at_rate(usual).min(own))
+    }
+
+    /// Annual rate of the regular part of a combined row, between the rates of its neighbours. It is the larger of them.
+    /// For an annual payer, it is their mean: the larger rate would make the whole next year equal, and a raise in each
+    /// of the two years would look like one raise.
+    fn usual_rate(&self, previous: Decimal, next: Decimal) -> Decimal {
+        if self.per_year > 1 || next <= previous {
+            return previous.max(next);
+        }
+        previous.saturating_add(next) / Decimal::TWO
     }
 
     /// Amount of one payment for an annual rate.

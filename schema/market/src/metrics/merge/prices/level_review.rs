@@ -166,12 +166,12 @@ fn is_confirmed(
     feeds: &FeedAdjustments<'_>,
 ) -> bool {
     let close = Decimal::new(prices.bars.close[index], prices.bars.scale);
-    let unit = Decimal::new(1, minor_places(history));
     let others = history.prices.iter().enumerate().filter(|(place, _)| *place != prices.source_of(index));
     let mut of_day = others.filter_map(|(_, SourceBars { source, bars, .. })| {
         let bar = bars.day.binary_search(&prices.bars.day[index]).ok()?;
         let newest = date_of(bars.last_live_day()?);
         let is_live = !bars.version_of(bar).retracted && bars.close[bar] > 0;
+        let unit = Decimal::new(1, minor_places(history, source));
         is_live.then(|| raw_close(bars, bar, feeds.of_source(source), newest) * unit)
     });
     of_day.any(|other| levels.is_near(close, other))
