@@ -20,6 +20,7 @@ mod bounded_messages;
 mod browser;
 mod change_feed;
 mod change_stream;
+mod conflicting_prices;
 mod dashboard;
 mod documented_commands;
 mod durability;

@@ -355,6 +355,7 @@ impl RowAccumulator {
             // The spellings are cleared with every price batch. Their number is therefore limited for files with
             // millions of symbols.
             self.spellings.clear();
+            self.remove_conflicts();
             let days = self.prices.day_range();
             days.into_iter()
                 .flatten()
@@ -376,6 +377,14 @@ impl RowAccumulator {
             let (batch, symbols) =
                 (std::mem::replace(&mut self.prices, empty), std::mem::take(&mut self.symbols));
             self.send(RowChunk::Prices(batch, symbols));
+        }
+    }
+
+    /// Removes the rows with another close of a day than the day's first row.
+    fn remove_conflicts(&mut self) {
+        for conflict in self.prices.remove_conflicts(&self.symbols) {
+            self.stats.conflicting_prices.add(conflict.clone());
+            self.evidence.add_conflict(conflict);
         }
     }
 

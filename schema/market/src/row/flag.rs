@@ -23,7 +23,7 @@ text_enum! {
         /// year of its payment date, or of its ex-date if most payments have no payment date (R34).
         BoundaryShift = "boundary_shift",
         /// Rows of the same payment or split have different amounts or ratios. The amount or ratio of the newest row is
-        /// used (R29).
+        /// used. Or a price file has two closes of one day; the first close is used (R29).
         ConflictingDuplicate = "conflicting_duplicate",
         /// Dividends and prices are in different currencies, so that yields are null (R4).
         CurrencyMismatch = "currency_mismatch",

@@ -12,6 +12,7 @@ use crate::metrics::context::DerivationContext;
 use crate::metrics::currency::price_currency;
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::completeness::DividendCompleteness;
+use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::dividends::frequency::{FrequencyEstimate, TaggedDate, estimate_frequency};
 use crate::metrics::dividends::schedule::{Reading, Schedule, ScheduleRow};
 use crate::metrics::dividends::yields::RegularDividend;
@@ -37,6 +38,8 @@ pub(crate) struct MetricInputs<'a> {
     pub policy: &'a SourcePolicy,
     pub rules: &'a Rules,
     pub known: AsOfView,
+    /// Market of the security, for its business days.
+    pub market: Settlement,
     pub merged: Merged<'a>,
     /// ISO 4217 currency of the prices.
     pub currency: String,
@@ -93,6 +96,7 @@ impl<'a> MetricInputs<'a> {
             policy: context.policy,
             rules: context.rules,
             known: AsOfView::new(context),
+            market: Settlement::of_history(history),
             security_type: security.map_or(SecurityType::Stock, |security| security.r#type),
             is_listed: security.is_none_or(|security| is_listed(security, as_of)),
             price,

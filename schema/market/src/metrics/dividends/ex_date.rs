@@ -134,7 +134,8 @@ impl Settlement {
         matches!(self, Self::UnitedStates | Self::Canada)
     }
 
-    fn is_business_day(self, day: NaiveDate) -> bool {
+    /// True if the market is probably open on the day: a session of the NYSE in the United States, a weekday elsewhere.
+    pub(crate) fn is_business_day(self, day: NaiveDate) -> bool {
         match self {
             Self::UnitedStates => is_session(day),
             _ => day.weekday().number_from_monday() < 6,
@@ -149,7 +150,11 @@ impl Settlement {
     }
 
     fn business_day_after(self, day: NaiveDate) -> NaiveDate {
-        let mut day = next_day(day);
+        self.business_day_on_or_after(next_day(day))
+    }
+
+    /// First business day on or after `day`.
+    pub(crate) fn business_day_on_or_after(self, mut day: NaiveDate) -> NaiveDate {
         while !self.is_business_day(day) && day < NaiveDate::MAX {
             day = next_day(day);
         }

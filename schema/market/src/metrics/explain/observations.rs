@@ -12,6 +12,7 @@ use crate::history::Observation;
 use crate::metrics::arithmetic;
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::merge::conflicting_closes;
 use crate::metrics::merge::{ImpliedFactor, ObservationStatus, Payment};
 use crate::metrics::source_preference::{DEFAULT_CHOICE, MANUAL, Standing};
 use crate::row::AmountReading;
@@ -261,6 +262,13 @@ pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation
         unused.push(observation(Kind::Split, row, Some(row.record.ex_date), outcome, reason));
     }
     unused.extend(computed.inputs.completeness.missing.iter().map(|implied| of_missing(computed, implied)));
+    unused.extend(conflicting_closes(history, computed.inputs.as_of).map(|(date, row)| {
+        let reason = "R29: its file has another close of the day before it, which is used; a map selects rows with [rows] only";
+        ExplainedObservation {
+            amount: row.record.conflict_close.map(arithmetic::amount),
+            ..observation(Kind::Price, row, Some(date), "conflicting_duplicate", reason.into())
+        }
+    }));
     let key = |row: &ExplainedObservation| {
         (row.kind.clone(), row.date, row.source.clone(), row.id.clone(), row.revision, row.line)
     };

@@ -54,7 +54,8 @@ pub use winner::{ObservationStatus, QuarantinedRow, dividend_preference, split_p
 
 use super::prices::adjustment::Splits;
 use super::prices::series::PriceSeries;
-use crate::event::{Dividend, FormerSymbol};
+use crate::day::day_number;
+use crate::event::{Action, Dividend, DividendEvidence, FormerSymbol};
 use crate::history::{History, Observation};
 use crate::metrics::context::DerivationContext;
 use crate::metrics::currency::price_currency;
@@ -104,7 +105,7 @@ fn merge_visible<'a>(
     context: &DerivationContext<'_>,
     hidden: &HiddenRecords,
 ) -> Merged<'a> {
-    let (policy, known) = (context.policy, AsOfView::new(context));
+    let (policy, known, currency) = (context.policy, AsOfView::new(context), price_currency(history));
     let as_of = known.as_of;
     let mut flags = Flags::default();
     let symbols = |symbol: &Symbol| symbol_position(history, symbol);
@@ -131,7 +132,7 @@ fn merge_visible<'a>(
     let table = |splits: &MergedSplits| table_of_known(&history.splits, &splits.splits, &declared, &known);
     let paid = |after, through| {
         let amount = |row: &Observation<Dividend>, date| {
-            (row.record.currency == price_currency(history)).then(|| feeds.raw_amount(row, date))
+            (row.record.currency == currency).then(|| feeds.raw_amount(row, date))
         };
         paid_between(history, &winners, settlement, &amount, after, through)
     };
@@ -155,6 +156,7 @@ fn merge_visible<'a>(
     let merge_without = |excluded: &ExcludedBars| merge_prices(&split_table, excluded);
     let has_break = review_levels(&mut prices, history, as_of, &levels, &feeds, &decided, &merge_without);
     flags.set_if(Flag::PriceLevelBreak, has_break);
+    flags.set_if(Flag::ConflictingDuplicate, conflicting_closes(history, as_of).next().is_some());
     let series = PriceSeries::new(&prices.bars, &split_table);
     let implied_factors = ImpliedFactors::collect(&history.evidence, &feeds, as_of);
     let validation = ValidationContext {
@@ -163,7 +165,7 @@ fn merge_visible<'a>(
         known,
         settlement,
         decided: &decided,
-        neighbours: PriceContext { series, currency: price_currency(history) },
+        neighbours: PriceContext { series, currency },
         implied_factors: &implied_factors,
         rules: context.rules,
     };
@@ -171,6 +173,24 @@ fn merge_visible<'a>(
     decided.apply_confirmations(&mut dividends.quarantined, &history.dividends, dividend_row);
     let fundamentals = merge_fundamentals(&history.fundamentals, policy, as_of);
     Merged { splits, split_table, prices, dividends, fundamentals, implied_factors, flags }
+}
+
+/// Conflicting closes up to `as_of` (R29): a file has two closes of one day that differ, and the first one is the bar of the
+/// day. A later bar of the source for the day resolves the conflict.
+pub(crate) fn conflicting_closes(
+    history: &History,
+    as_of: NaiveDate,
+) -> impl Iterator<Item = (NaiveDate, &Observation<DividendEvidence>)> {
+    let dated = history.evidence.iter().filter_map(|row| Some((row.record.conflict_date?, row)));
+    let put = dated.filter(move |(date, row)| *date <= as_of && row.action == Action::Put);
+    put.filter(|(date, row)| {
+        let prices = history.prices.iter().find(|prices| row.source == prices.source);
+        let bar = prices.and_then(|prices| {
+            let index = prices.bars.day.binary_search(&day_number(*date)).ok()?;
+            Some(prices.bars.version_of(index))
+        });
+        bar.is_some_and(|bar| bar.observation_time() <= row.observed_at)
+    })
 }
 
 /// Position of a symbol in the list of the security's symbols, which starts with the earliest symbol. `None` for a

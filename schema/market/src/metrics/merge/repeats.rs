@@ -55,6 +55,7 @@ fn candidate<'a>(payment: &Payment<'a>, validation: &ValidationContext<'_>) -> R
         },
         id: payment.observation.id.as_deref().map(|id| (payment.observation.source.as_str(), id)),
         implied: record.record_date.map(|date| validation.settlement.ex_date(date)),
+        is_business_day: validation.settlement.is_business_day(payment.ex_date),
         is_in_price: record.currency == validation.neighbours.currency
             && validation.adjusted_closes_contain(payment.amount, payment.ex_date),
     }

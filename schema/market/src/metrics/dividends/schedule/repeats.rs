@@ -12,7 +12,6 @@ use rust_decimal::Decimal;
 use super::extras::shares_slot;
 use super::frequency::{PeriodThousandths, local_frequencies};
 use super::reading::ScheduleRow;
-use crate::metrics::calendar::is_session;
 use crate::metrics::rules::Rules;
 
 /// Maximum distance of two rows of one payment, in thousandths of a payment period.
@@ -27,6 +26,8 @@ pub(crate) struct RepeatedPayment<'a> {
     pub id: Option<(&'a str, &'a str)>,
     /// Ex-date computed from the row's record date (R1); `None` without a record date.
     pub implied: Option<NaiveDate>,
+    /// True if the security's market is open on the ex-date.
+    pub is_business_day: bool,
     /// True if a feed's adjusted closes show the payment on this ex-date (R40).
     pub is_in_price: bool,
 }
@@ -106,12 +107,11 @@ fn median_gap(rows: &[ScheduleRow]) -> i64 {
     gaps.get(gaps.len() / 2).copied().unwrap_or_default()
 }
 
-/// True if the first row is more reliable. Criteria in order: the ex-date is a session, adjusted closes change on it,
+/// True if the first row is more reliable. Criteria in order: the ex-date is a business day, adjusted closes change on it,
 /// the record date implies it.
 fn is_better(first: &RepeatedPayment<'_>, second: &RepeatedPayment<'_>) -> bool {
     let quality = |payment: &RepeatedPayment<'_>| {
-        let ex_date = payment.row.ex_date;
-        (is_session(ex_date), payment.is_in_price, payment.implied == Some(ex_date))
+        (payment.is_business_day, payment.is_in_price, payment.implied == Some(payment.row.ex_date))
     };
     quality(first) > quality(second)
 }

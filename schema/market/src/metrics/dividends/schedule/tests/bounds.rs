@@ -19,8 +19,13 @@ fn repeats(days: i64, amount: Decimal, change: impl Fn(&mut [RepeatedPayment<'_>
 }
 
 fn repeats_among(rows: &[ScheduleRow], change: impl Fn(&mut [RepeatedPayment<'_>])) -> Vec<(usize, usize)> {
-    let payment =
-        |row: &ScheduleRow| RepeatedPayment { row: *row, id: None, implied: None, is_in_price: false };
+    let payment = |row: &ScheduleRow| RepeatedPayment {
+        row: *row,
+        id: None,
+        implied: None,
+        is_business_day: crate::metrics::calendar::is_session(row.ex_date),
+        is_in_price: false,
+    };
     let mut payments: Vec<RepeatedPayment<'_>> = rows.iter().map(payment).collect();
     change(&mut payments);
     find_repeats(&payments, &Rules::DEFAULT).iter().map(|pair| (pair.dropped, pair.kept)).collect()
