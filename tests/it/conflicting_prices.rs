@@ -42,7 +42,7 @@ async fn the_first_of_two_closes_is_used_and_flagged() -> Result<()> {
     let explained = app.projector(&["explain", "DUX"]).await?.success()?.stdout;
     assert!(explained.contains("R29: its file has another close of the day before it"), "{explained}");
     // A later row of the source for the day resolves the conflict.
-    app.feed("corrected.csv", CORRECTED).source("x").apply().await?;
+    app.feed("prices-corrected.csv", CORRECTED).source("x").apply().await?;
     assert_eq!(closes().await?, ["203.5", "204.5"]);
     assert!(!has_flag().await?);
     Ok(())

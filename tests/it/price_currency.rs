@@ -13,11 +13,17 @@ const MAP: &str =
 const SECURITIES: &str = "symbol,name,type,currency\nSAMP,Sample plc,stock,GBX\n";
 const SESSIONS: &str = "date\n2024-05-09\n";
 
-async fn quote(app: &TestApp, symbol: &str) -> Result<Value> {
+/// Price, price currency, dividend currency and trailing yield of a security.
+async fn figures(app: &TestApp, symbol: &str) -> Result<[Value; 4]> {
     let (api, key) = (app.api_serve().await?, app.key("professional").await?);
-    let reply = api.get(&format!("/v1/quotes/{symbol}?decimals=string"), Some(&key)).await?;
-    let quote = reply.json()?["data"].clone();
-    Ok(if quote.is_array() { quote[0].clone() } else { quote })
+    let mut answers = Vec::new();
+    for path in ["quote", "metrics"] {
+        let path = format!("/v1/stocks/{symbol}/{path}?decimals=string");
+        answers.push(api.get(&path, Some(&key)).await?.json()?["data"].clone());
+    }
+    let [quote, metrics] = [&answers[0], &answers[1]];
+    Ok([&quote["price"], &metrics["price_currency"], &metrics["currency"], &metrics["yield_ttm"]]
+        .map(Clone::clone))
 }
 
 #[tokio::test]
@@ -30,11 +36,8 @@ async fn a_currency_on_the_command_line_is_that_of_prices_and_dividends() -> Res
     let summary = app.ingest(&load).await?.success()?;
     assert!(!summary.stdout.contains("currency assumed"), "{}", summary.stdout);
     app.feed("sessions.csv", SESSIONS).source("x").apply().await?;
-    let quote = quote(&app, "LNW").await?;
-    assert_eq!([&quote["price"], &quote["currency"]], [&json!("2.62"), &json!("GBP")], "{quote}");
-    assert_eq!(quote["dividend_currency"], json!("GBP"));
     // 0.0525 + 0.05 GBP on 2.62 GBP.
-    assert_eq!(quote["yield_ttm"], json!("3.9122"), "{quote}");
+    assert_eq!(figures(&app, "LNW").await?, ["2.62", "GBP", "GBP", "3.9122"].map(|text| json!(text)));
     // A later load without the option knows the currency.
     let again = app.ingest(&["load", file, "--source", "y", "--dry-run"]).await?.success()?;
     assert!(!again.stdout.contains("currency assumed for the prices"), "{}", again.stdout);
@@ -51,7 +54,7 @@ async fn prices_that_a_map_converts_are_not_converted_again() -> Result<()> {
     std::fs::write(&map, MAP)?;
     app.ingest(&["load", &prices, "--source", "x", "--map", &map]).await?.success()?;
     app.feed("sessions.csv", SESSIONS).source("x").apply().await?;
-    let quote = quote(&app, "SAMP").await?;
-    assert_eq!([&quote["price"], &quote["currency"]], [&json!("2.62"), &json!("GBP")], "{quote}");
+    let found = figures(&app, "SAMP").await?;
+    assert_eq!([&found[0], &found[1]], [&json!("2.62"), &json!("GBP")], "{found:?}");
     Ok(())
 }

@@ -125,7 +125,7 @@ fn choose_sources<T: MergeRecord + EventRecord>(
         OverlayRecord::new(observation, ranges.standing(observation), choice.settlement)
     };
     let records: Vec<OverlayRecord<'_, T>> = valid.iter().map(record).collect();
-    let overlay = Overlay::new(&records, choice);
+    let overlay = Overlay::new(&records, choice.same_day_payments, choice.settlement, choice.rules);
     let mut selection = Selection::default();
     for (winner, cover) in valid.iter().zip(overlay.covers()) {
         match cover.map(|cover| valid[cover].index) {

@@ -18,11 +18,12 @@ use std::collections::BTreeSet;
 
 use chrono::NaiveDate;
 
-use super::SourceChoice;
 use super::reach::{LARGEST_DISTANCE, PaymentPeriods};
 use crate::history::Observation;
 use crate::metrics::dividends::ex_date::Settlement;
+use crate::metrics::merge::same_day_payments::SameDayPayments;
 use crate::metrics::merge::winner::MergeRecord;
+use crate::metrics::rules::Rules;
 use crate::metrics::source_preference::{SourceCandidate, Standing};
 
 /// Valid record of a vendor, with the standing of its source.
@@ -72,7 +73,9 @@ impl<'a, T: MergeRecord> OverlayRecord<'a, T> {
 /// Records of all sources, laid over each other.
 pub(super) struct Overlay<'r, 'a, T> {
     records: &'r [OverlayRecord<'a, T>],
-    choice: &'r SourceChoice<'r>,
+    same_day_payments: &'r SameDayPayments<'r>,
+    settlement: Settlement,
+    rules: &'r Rules,
     /// Dates and indexes of the records, sorted.
     by_date: Vec<(NaiveDate, usize)>,
     covers: Vec<Option<usize>>,
@@ -81,12 +84,17 @@ pub(super) struct Overlay<'r, 'a, T> {
 
 impl<'r, 'a, T: MergeRecord> Overlay<'r, 'a, T> {
     /// Finds the record that covers each record. The order of `records` decides between equally near records.
-    pub(super) fn new(records: &'r [OverlayRecord<'a, T>], choice: &'r SourceChoice<'r>) -> Self {
+    pub(super) fn new(
+        records: &'r [OverlayRecord<'a, T>],
+        same_day_payments: &'r SameDayPayments<'r>,
+        settlement: Settlement,
+        rules: &'r Rules,
+    ) -> Self {
         let mut by_date: Vec<(NaiveDate, usize)> =
             records.iter().zip(0..).map(|(record, index)| (record.date, index)).collect();
         by_date.sort_unstable();
         let (covers, periods) = (vec![None; records.len()], OnceCell::new());
-        let mut overlay = Self { records, choice, by_date, covers, periods };
+        let mut overlay = Self { records, same_day_payments, settlement, rules, by_date, covers, periods };
         overlay.cover_same_payments();
         overlay.cover_neighbours();
         overlay
@@ -162,13 +170,13 @@ impl<'r, 'a, T: MergeRecord> Overlay<'r, 'a, T> {
 
     fn is_same_payment(&self, a: &OverlayRecord<'_, T>, b: &OverlayRecord<'_, T>) -> bool {
         let [a, b] = [a, b].map(|record| &record.observation.record);
-        a.compare_natural(b).is_eq() && !a.is_distinct_payment(b, self.choice.same_day_payments)
+        a.compare_natural(b).is_eq() && !a.is_distinct_payment(b, self.same_day_payments)
     }
 
     fn is_within_reach(&self, newer: &OverlayRecord<'a, T>, older: &OverlayRecord<'a, T>) -> bool {
         let periods = self.periods.get_or_init(|| {
             let rows = self.records.iter().map(|record| record.observation);
-            PaymentPeriods::read(rows, self.choice.settlement, self.choice.rules)
+            PaymentPeriods::read(rows, self.settlement, self.rules)
         });
         let [newer, older] = [newer, older].map(|record| (record.source(), record.date));
         periods.is_within_reach::<T>(older, newer)
