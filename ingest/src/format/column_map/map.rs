@@ -122,7 +122,7 @@ impl ColumnMap {
     }
 
     /// Currency of all prices after their conversion; `None` if the map has no constant currency.
-    pub(in crate::format) fn price_currency(&self) -> Option<Currency> {
+    pub(crate) fn price_currency(&self) -> Option<Currency> {
         let (_, text) = self.constants.iter().find(|(name, _)| *name == CURRENCY)?;
         Currency::parse(text).map(|currency| Currency { minor: None, ..currency })
     }

@@ -275,6 +275,8 @@ fn a_translated_row_does_not_turn_the_dividend_currency() {
     let newest = found.dividends.iter().rfind(|row| row.id.is_some()).expect("a payment");
     assert_eq!((newest.amount.to_string().as_str(), newest.currency.as_str()), ("3.7443", "NOK"));
     assert_eq!(text(newest.change_percent), "0");
+    let last = found.stock.dividends.0.last.as_ref().expect("a payment");
+    assert_eq!(last.amount.to_string(), "0.37");
     // The day before, no payment has a rate.
     let before = on("EQX", "2025-05-14");
     assert_eq!((text(before.metrics.dps_forward), before.metrics.dividend_yield), ("1.48".to_owned(), None));

@@ -65,6 +65,14 @@ impl Payment<'_> {
         }
     }
 
+    /// Amount per share on the ex-date, in the dividend currency if the payment is known in it.
+    pub(crate) fn amount_on_ex_date(&self) -> Decimal {
+        let declared = self.declared.and_then(|declared| {
+            quotient(declared.checked_mul(self.amount)?, self.adjusted).map(remove_division_error)
+        });
+        declared.unwrap_or(self.amount)
+    }
+
     /// Amount that the payment schedule reads: [`Self::amount_in`] without the known special part.
     pub(crate) fn scheduled(&self, dividend_currency: &str) -> Option<Decimal> {
         let amount = self.amount_in(dividend_currency)?;
