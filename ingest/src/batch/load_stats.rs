@@ -8,6 +8,7 @@ use crate::batch::coverage::LoadCoverage;
 use crate::batch::retractions::Retractions;
 use crate::batch::reviewed_rows::ReviewedRows;
 use crate::batch::security_currencies::{AssumedDollars, MissingCurrencyCounts, SecurityCurrencies};
+use crate::price::conflicting_prices::ConflictingPrices;
 
 /// Maximum number of rejects in the summary.
 const MAX_EXAMPLES: usize = 10;
@@ -31,6 +32,8 @@ pub struct LoadStats {
     pub(crate) currencies: SecurityCurrencies,
     /// Accepted rows for the review at the end of the load. The review checks these rows against the domain rules.
     pub(crate) reviewed: ReviewedRows,
+    /// Prices of one day that differ.
+    pub(crate) conflicting_prices: ConflictingPrices,
     /// Retractions among the accepted rows.
     pub(crate) retractions: Retractions,
 }
@@ -61,6 +64,7 @@ impl LoadStats {
         self.missing_currencies.merge(&other.missing_currencies);
         self.securities_without_currency.merge(&other.securities_without_currency);
         self.currencies.merge(&other.currencies);
+        self.conflicting_prices.merge(&other.conflicting_prices);
         self.reviewed.merge(std::mem::take(&mut other.reviewed));
         self.coverage.merge(&other.coverage);
         self.retractions.merge(&other.retractions);

@@ -1,4 +1,5 @@
-//! Evidence of dividends in a price file: dividend columns, and changes of the ratio `adjusted close / close`.
+//! Evidence in a price file: dividend columns, changes of the ratio `adjusted close / close`, the unit of the prices, and
+//! conflicting closes of one day.
 //!
 //! The ratio is constant between ex-dates. Consecutive rows with the same ratio form a run. The step from one run to
 //! the next gives an ex-date and an adjustment factor (R38, R40).
@@ -7,8 +8,11 @@ use std::collections::BTreeMap;
 
 use chrono::{Datelike, NaiveDate};
 use market::event::{DividendEvidence, ShareBasis};
+use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
+
+use crate::price::conflicting_prices::ConflictingPrice;
 
 /// Relative tolerance of the ratio of a row, in addition to rounding. It covers closes that were stored as
 /// single-precision floats.
@@ -27,6 +31,7 @@ const MIN_ROWS_PER_RUN: u32 = 3;
 #[derive(Debug, Default)]
 pub(crate) struct PriceEvidence {
     symbols: BTreeMap<Symbol, SymbolEvidence>,
+    conflicts: Vec<ConflictingPrice>,
 }
 
 #[derive(Debug, Default)]
@@ -38,6 +43,8 @@ struct SymbolEvidence {
     /// Runs of rows with the same ratio, in file order.
     runs: Vec<RatioRun>,
     basis: Option<ShareBasis>,
+    /// Currency or minor unit of the prices, if the load or the file names one.
+    price_unit: Option<String>,
     rows: u32,
     /// True if the dates are neither in ascending nor in descending order.
     unordered: bool,
@@ -84,19 +91,37 @@ impl PriceEvidence {
         evidence.add_row(date, bounds);
     }
 
+    /// Records the currency of a symbol's prices. Prices are in US dollars by default, so dollars need no record.
+    pub(crate) fn add_price_currency(&mut self, symbol: &Symbol, currency: &Currency) {
+        if *currency != Currency::dollar() {
+            self.entry_for(symbol, 1).price_unit = Some(currency.unit().to_owned());
+        }
+    }
+
+    /// Records a close that differs from the first close of its day.
+    pub(crate) fn add_conflict(&mut self, conflict: ConflictingPrice) {
+        self.conflicts.push(conflict);
+    }
+
     fn entry_for(&mut self, symbol: &Symbol, line: u64) -> &mut SymbolEvidence {
         let first = || SymbolEvidence { line, ..SymbolEvidence::default() };
         self.symbols.entry(symbol.clone()).or_insert_with(first)
     }
 
-    /// Evidence records of the whole file, in symbol order. Each comes with the source line of the symbol's first row
-    /// with evidence.
+    /// Evidence records of the whole file, in symbol order, then its conflicting closes. Each comes with a source line: of
+    /// the conflicting row, or of the symbol's first row with evidence.
     pub(crate) fn into_records(self) -> Vec<(u64, DividendEvidence)> {
         let mut records = Vec::new();
         for (symbol, evidence) in self.symbols {
             let line = evidence.line;
             records.extend(evidence.into_records(&symbol).into_iter().map(|record| (line, record)));
         }
+        records.extend(self.conflicts.into_iter().map(|conflict| {
+            let (date, close) = (Some(conflict.date), Some(conflict.other));
+            let record =
+                DividendEvidence { conflict_date: date, conflict_close: close, ..empty(conflict.symbol) };
+            (conflict.other_line, record)
+        }));
         records
     }
 }
@@ -129,15 +154,7 @@ impl SymbolEvidence {
     }
 
     fn into_records(mut self, symbol: &Symbol) -> Vec<DividendEvidence> {
-        let record = DividendEvidence {
-            symbol: symbol.clone(),
-            dividends_from: None,
-            dividends_to: None,
-            ex_date: None,
-            previous: None,
-            factor: None,
-            basis: None,
-        };
+        let record = empty(symbol.clone());
         let mut records = Vec::new();
         if let Some((first, last)) = self.dividend_years {
             records.push(DividendEvidence {
@@ -145,6 +162,9 @@ impl SymbolEvidence {
                 dividends_to: NaiveDate::from_ymd_opt(last, 12, 31),
                 ..record.clone()
             });
+        }
+        if self.price_unit.is_some() {
+            records.push(DividendEvidence { price_unit: self.price_unit.take(), ..record.clone() });
         }
         if self.is_descending() == Some(true) {
             self.runs.reverse();
@@ -169,6 +189,22 @@ impl SymbolEvidence {
             }
         }
         records
+    }
+}
+
+/// Record without a value.
+fn empty(symbol: Symbol) -> DividendEvidence {
+    DividendEvidence {
+        symbol,
+        dividends_from: None,
+        dividends_to: None,
+        ex_date: None,
+        previous: None,
+        factor: None,
+        basis: None,
+        price_unit: None,
+        conflict_date: None,
+        conflict_close: None,
     }
 }
 

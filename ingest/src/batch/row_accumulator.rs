@@ -67,6 +67,10 @@ pub(crate) struct RowAccumulator {
     today: NaiveDate,
     newest_day: i32,
     zone: Option<ExchangeZone>,
+    /// Currency of dividends without a currency; `None` for that of their security.
+    dividend_currency: Option<Currency>,
+    /// Currency and unit of the prices; `None` for that of their security.
+    price_currency: Option<Currency>,
     chunk_sender: SyncSender<RowChunk>,
     /// Receiver of emptied price batches, which the encoder returns for reuse.
     used_batches: Receiver<PriceBatch>,
@@ -142,6 +146,8 @@ impl RowAccumulator {
             today,
             newest_day: day_number(latest_session_date(today)),
             zone: None,
+            dividend_currency: None,
+            price_currency: None,
             chunk_sender,
             used_batches,
             stats: LoadStats::default(),
@@ -172,6 +178,11 @@ impl RowAccumulator {
     /// Time zone of the exchange; `None` if the file does not give dates as UTC times.
     pub(crate) fn zone(&self) -> Option<ExchangeZone> {
         self.zone
+    }
+
+    /// Sets the currency of dividends without one, and the currency of the prices.
+    pub(crate) fn set_currency(&mut self, of_dividends: Option<Currency>, of_prices: Option<Currency>) {
+        (self.dividend_currency, self.price_currency) = (of_dividends, of_prices);
     }
 
     /// Observation time that a row gets if the file has none.
@@ -206,6 +217,9 @@ impl RowAccumulator {
     /// Adds a dividend with the type that the vendor gives. The detection of two different payments on one day uses
     /// this type.
     pub(crate) fn add_typed_dividend(&mut self, mut row: EventRow<Dividend>, type_text: &str, bytes: usize) {
+        if let Some(currency) = &self.dividend_currency {
+            currency.assign(&mut row.record);
+        }
         if row.record.currency.is_empty() {
             self.stats.missing_currencies.add_dividends(&row.record.symbol, 1);
         }
@@ -341,6 +355,7 @@ impl RowAccumulator {
             // The spellings are cleared with every price batch. Their number is therefore limited for files with
             // millions of symbols.
             self.spellings.clear();
+            self.remove_conflicts();
             let days = self.prices.day_range();
             days.into_iter()
                 .flatten()
@@ -348,7 +363,13 @@ impl RowAccumulator {
             let put = self.prices.priced_symbols();
             for (id, symbol) in (0..).zip(&self.symbols) {
                 match put.as_ref().is_none_or(|put| put.contains(&id)) {
-                    true => self.stats.coverage.add_priced_symbol(symbol),
+                    true => {
+                        self.stats.coverage.add_priced_symbol(symbol);
+                        if let Some(currency) = &self.price_currency {
+                            self.evidence.add_price_currency(symbol, currency);
+                            self.stats.currencies.add_price_currency(symbol, currency);
+                        }
+                    }
                     false => self.stats.coverage.add_symbol(symbol),
                 }
             }
@@ -356,6 +377,14 @@ impl RowAccumulator {
             let (batch, symbols) =
                 (std::mem::replace(&mut self.prices, empty), std::mem::take(&mut self.symbols));
             self.send(RowChunk::Prices(batch, symbols));
+        }
+    }
+
+    /// Removes the rows with another close of a day than the day's first row.
+    fn remove_conflicts(&mut self) {
+        for conflict in self.prices.remove_conflicts(&self.symbols) {
+            self.stats.conflicting_prices.add(conflict.clone());
+            self.evidence.add_conflict(conflict);
         }
     }
 

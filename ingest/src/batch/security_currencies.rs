@@ -1,6 +1,6 @@
 //! Currencies of securities, and numbers of rows without a currency, for the summary of a load. The derivation later
-//! gives a dividend without a currency the currency of its security (R39). Prices never have a currency: theirs is that
-//! of the security record, or US dollars without such a record.
+//! gives a dividend without a currency the currency of its security (R39). The currency of prices is that of the security
+//! record, else the one that a load names for them (R4), else US dollars.
 
 use std::collections::BTreeMap;
 use std::fmt::{Display, Formatter};
@@ -21,12 +21,12 @@ const MAX_SYMBOLS: usize = 200_000;
 const MAX_NAMED: usize = 10;
 
 /// Currency and unit of the prices of each symbol, for example British pounds and pence. Both come from the newest
-/// security record of the symbol.
+/// security record of the symbol, or from a load of its prices.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct SecurityCurrencies(BTreeMap<Symbol, (DateTime<Utc>, Currency)>);
 
 impl SecurityCurrencies {
-    /// Reads the security records of all sources from the log.
+    /// Reads the security records of all sources, and the currencies named for prices, from the log.
     pub(crate) async fn read(log: &Log) -> Result<Self, LogError> {
         let mut known = Self::default();
         let each = |batch: event_log::record_batch::RecordBatch| {
@@ -35,6 +35,19 @@ impl SecurityCurrencies {
             }
         };
         log.each_batch(Kind::Security, each).await?;
+        let mut priced = Vec::new();
+        let each = |batch: event_log::record_batch::RecordBatch| {
+            if let Body::Evidence(rows) = &batch.body {
+                let units = rows
+                    .iter()
+                    .filter_map(|row| Some((&row.record.symbol, row.record.price_unit.as_deref()?)));
+                priced.extend(units.map(|(symbol, unit)| (symbol.clone(), unit.to_owned())));
+            }
+        };
+        log.each_batch(Kind::Evidence, each).await?;
+        for (symbol, unit) in priced {
+            Currency::parse(&unit).iter().for_each(|currency| known.add_price_currency(&symbol, currency));
+        }
         Ok(known)
     }
 
@@ -46,6 +59,11 @@ impl SecurityCurrencies {
                 self.add_record(symbol, row.observed_at, currency.clone());
             }
         }
+    }
+
+    /// Adds the currency that a load names for a symbol's prices. A security record is preferred.
+    pub(crate) fn add_price_currency(&mut self, symbol: &Symbol, currency: &Currency) {
+        self.add_record(symbol, DateTime::<Utc>::MIN_UTC, currency.clone());
     }
 
     /// Adds the currencies of another file. If both files have a record of a symbol, the newer record is used.

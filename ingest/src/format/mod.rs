@@ -123,6 +123,12 @@ impl FileFormat {
         let Self { layout, encoding, symbol, date } = self;
         let (encoding, date, symbol) = (*encoding, *date, symbol.as_ref());
         let file = VendorFile { source: reader, encoding, symbol, date, options };
+        let of_prices = match layout {
+            // A map converts its prices to the major unit.
+            FileLayout::Mapped { map, .. } if map.price_currency().is_some() => map.price_currency(),
+            _ => options.currency.clone(),
+        };
+        rows.set_currency(options.currency.clone(), of_prices);
         match layout {
             FileLayout::Canonical(kind) => canonical::read(*kind, file, rows),
             FileLayout::Vendor(vendor) => (vendor.read)(file, rows),

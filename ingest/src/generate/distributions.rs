@@ -121,7 +121,12 @@ pub(super) fn write_dividends(
         let pay = match payment.kind {
             // The ex-date of a large distribution follows its payment date (R2).
             DividendType::Liquidation => payment.position - 1,
-            _ => sessions.on_or_after(sessions.day(record) + Days::new(12 + plan.index % 14)),
+            _ => {
+                let pay = sessions.on_or_after(sessions.day(record) + Days::new(12 + plan.index % 14));
+                // A payment is in the year of its ex-date, so that all payments of a payer count in the same year.
+                let year_end = sessions.on_or_before(ymd(sessions.day(payment.position).year(), 12, 31));
+                pay.min(year_end).max(record)
+            }
         };
         let ahead = payment.position > sessions.last;
         let announced = plan.shape.frequency() != Some(Frequency::Irregular);

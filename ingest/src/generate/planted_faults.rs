@@ -180,7 +180,9 @@ impl Planting<'_> {
         let mut position = payment.position;
         match kind {
             FaultKind::NearDuplicate => {
-                position += self.random.between(3, 6) as usize;
+                // Two rows of one payment are at most a quarter of the payment period apart.
+                let later = if is_monthly { (2, 4) } else { (3, 6) };
+                position += self.random.between(later.0, later.1) as usize;
                 self.rows.rows.push(SyntheticDistribution { position, ..payment });
             }
             FaultKind::UntypedSpecial => {
@@ -203,10 +205,10 @@ impl Planting<'_> {
             _ => {
                 let day = market.sessions.day(position);
                 let year_end = if month(&payment) == 1 { day.year() - 1 } else { day.year() };
-                let end = super::regular_ex_dates::ymd(year_end, 12, 30);
+                let end = super::regular_ex_dates::ymd(year_end, 12, 26);
                 position = match month(&payment) {
                     1 => market.sessions.on_or_before(end),
-                    _ => market.sessions.on_or_after(end + Days::new(3)),
+                    _ => market.sessions.on_or_after(end + Days::new(7)),
                 };
                 self.rows.rows[index].position = position;
             }

@@ -53,7 +53,7 @@ pub struct LoadArgs {
     /// Pattern for the symbol in the name of a single-symbol file: 'div_{symbol}.csv'
     #[arg(long, value_parser = SymbolPattern::parse, value_name = "PATTERN", conflicts_with = "symbol")]
     pub symbol_from: Option<SymbolPattern>,
-    /// Currency of the amounts in vendor files that name no currency: an ISO 4217 code, or a minor unit such as GBX;
+    /// Currency of the prices and amounts in files that name no currency: an ISO 4217 code, or a minor unit such as GBX;
     /// default: the currency of the security
     #[arg(long, value_parser = parse_currency)]
     pub currency: Option<Currency>,

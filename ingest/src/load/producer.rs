@@ -153,6 +153,15 @@ impl Producer {
             };
             stats.rounded += encoder.rounded;
             stats.reviewed = encoder.reviewed;
+            if stats.conflicting_prices.count > 0 {
+                let found = unpack::read_text(&input.file, |reader| {
+                    stats.conflicting_prices.find_column(reader);
+                    Ok(())
+                });
+                if let Err(error) = found {
+                    return ProducerEvent::Failed(error.to_string());
+                }
+            }
             match read.map_err(FeedReadError::from).and_then(|read| read) {
                 _ if self.is_stopped() => ProducerEvent::Failed("stopped".to_owned()),
                 Ok(content) if content == input.content => {

@@ -16,6 +16,7 @@ use crate::batch::security_currencies::AssumedDollars;
 use crate::load::effect::LoadEffect;
 use crate::load::file_list::FileList;
 use crate::load::file_report::{FileReport, FileStatus};
+use crate::price::conflicting_prices::ConflictingPrices;
 use crate::source::file_label::{MAX_LISTED, join_names};
 
 /// Prints a command's result: one JSON object for scripts, otherwise text.
@@ -84,6 +85,9 @@ pub struct LoadSummary {
     /// Security rows without a currency. The service takes their prices as US dollars. Absent without such rows.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub assumed_security_currencies: Option<AssumedDollars>,
+    /// Rows with another close of a day than the day's first row; absent without such rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conflicting_prices: Option<ConflictingPrices>,
     /// Review of the accepted rows by the domain rules: rows that would be quarantined, and doubtful rows. The review
     /// uses only the files of this load.
     pub review: RowReview,
@@ -122,6 +126,7 @@ impl LoadSummary {
         self.rejects = stats.rejects.iter().map(|(reason, rows)| ((*reason).to_owned(), *rows)).collect();
         (self.rows_total, self.rejects_total) = (stats.accepted_count(), stats.rejected_count());
         self.rounded = stats.rounded;
+        self.conflicting_prices = stats.conflicting_prices.clone().non_empty();
         self.assumed_currencies = stats.missing_currencies.count();
         self.examples.clone_from(&stats.examples);
     }
@@ -320,6 +325,9 @@ impl Display for LoadSummary {
         if let Some(assumed) = &self.assumed_security_currencies {
             let rows = counted(assumed.count, "security row");
             writeln!(text, "currency assumed for {rows} without one: USD ({assumed})")?;
+        }
+        if let Some(conflicts) = &self.conflicting_prices {
+            conflicts.fmt(text)?;
         }
         self.review.fmt(text)?;
         match (loaded < files, self.rejects_total) {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use market::event::Kind;
+use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
@@ -118,6 +119,12 @@ impl ColumnMap {
             CanonicalColumnType::Text => Cow::Borrowed(cell),
         };
         Ok(Some(value))
+    }
+
+    /// Currency of all prices after their conversion; `None` if the map has no constant currency.
+    pub(crate) fn price_currency(&self) -> Option<Currency> {
+        let (_, text) = self.constants.iter().find(|(name, _)| *name == CURRENCY)?;
+        Currency::parse(text).map(|currency| Currency { minor: None, ..currency })
     }
 
     /// Splits a cell such as `12.5p` into its number and the currency of its unit. The currency is `None` for a cell

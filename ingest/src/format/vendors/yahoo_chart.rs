@@ -78,6 +78,7 @@ fn read_result(
     let symbol = symbol.or(own.as_ref()).ok_or_else(|| refused("names no symbol: add --symbol SYMBOL"))?;
     let currency = text_of("currency").and_then(|text| Currency::parse(&text));
     let currency = currency.or_else(|| options.currency.clone());
+    rows.set_currency(currency.clone(), currency.clone());
     let options = ReaderOptions { currency, ..options.clone() };
     let mut reader = AdjustedRowReader::new(true, ShareBasis::SplitAdjusted, &options);
     let has_dividends = result.get("events").is_some_and(|events| events.get("dividends").is_some());

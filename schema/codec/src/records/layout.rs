@@ -56,7 +56,9 @@ layouts! {
     FormerSymbol { symbol, from, to }
     MarketSession { date, note }
     Decision { symbol, verdict, row, reason, note }
-    DividendEvidence { symbol, dividends_from, dividends_to, ex_date, previous, factor, basis }
+    DividendEvidence {
+        symbol, dividends_from, dividends_to, ex_date, previous, factor, basis, price_unit, conflict_date, conflict_close,
+    }
     DecidedRow { kind, source, row_id, date, value }
 }
 

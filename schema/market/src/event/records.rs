@@ -188,8 +188,9 @@ record! {
 }
 
 record! {
-    /// Evidence about a security's dividends from a price file (R38, R40). A record has either the years of a dividend
-    /// column, or one ex-date derived from adjusted closes.
+    /// Evidence from a price file about a security's dividends (R38, R40), the unit of its prices (R4) and conflicting
+    /// closes (R29). A record has the years of a dividend column, one ex-date derived from adjusted closes, the unit, or
+    /// one conflicting close.
     pub struct DividendEvidence {
         required {
             /// Ticker of the security whose prices the file contains.
@@ -210,6 +211,12 @@ record! {
             /// Share basis of the closes. If the closes are raw, `factor` also includes the effect of splits on
             /// `ex_date`.
             basis: ShareBasis,
+            /// Currency or minor unit of the prices, if the load or the file names one, for example `GBX`.
+            price_unit: String,
+            /// Day on which the file has several closes that differ. The first close is the bar of the day.
+            conflict_date: NaiveDate,
+            /// Later close of the file on `conflict_date`, in the unit of the file.
+            conflict_close: Decimal,
         }
     }
 }

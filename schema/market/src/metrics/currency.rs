@@ -4,11 +4,15 @@
 //! divided by 100. The case of `GBp` matters, since `GBP` is pounds. All other codes are ISO 4217 in upper case. A
 //! dividend without a currency has the currency and unit of its security's prices (R39). Source: quoting practice of
 //! exchanges and vendors in London, Johannesburg and Tel Aviv.
+//!
+//! The currency of a security's prices is that of its reference record. Without a reference record, it is the one that a
+//! load names for the prices, and then the US dollar. A load that names a unit of the same currency decides the unit of
+//! the prices of its source: prices in pounds are not divided by 100, although the reference record says pence.
 
 use rust_decimal::Decimal;
 
 use crate::decimal::{MAX_FRACTION_DIGITS, round};
-use crate::event::{Dividend, MINOR_UNIT_PLACES, Security};
+use crate::event::{Action, Dividend, MINOR_UNIT_PLACES, Security};
 use crate::history::History;
 
 /// Currency of a feed's amounts, and the unit of these amounts (major or minor, such as pounds or pence).
@@ -26,16 +30,25 @@ impl Currency {
         Self { code: "USD".to_owned(), minor: None }
     }
 
-    /// Currency and unit of a security's prices. For a security without a reference record (a provisional security), US
-    /// dollars are assumed.
+    /// Currency and unit of the prices of a security with this reference record. For a security without one (a
+    /// provisional security), US dollars are assumed.
     pub fn of_prices(security: Option<&Security>) -> Self {
         let Some(security) = security else { return Self::dollar() };
         let unit = security.quote_unit.as_deref().and_then(Self::parse);
         unit.unwrap_or_else(|| Self { code: security.currency.clone(), minor: None })
     }
 
-    /// Sets the price currency on a dividend without a currency, and converts its amounts to the major unit.
-    fn assign(&self, dividend: &mut Dividend) {
+    /// Currency and unit of the prices of a history's security, as its reference record or else a load names them.
+    fn of_history(history: &History) -> Self {
+        let named = || named_unit(history, |_| true).and_then(Self::parse);
+        match &history.security {
+            Some(security) => Self::of_prices(Some(&security.record)),
+            None => named().unwrap_or_else(Self::dollar),
+        }
+    }
+
+    /// Sets the currency on a dividend without a currency, and converts its amounts to the major unit.
+    pub fn assign(&self, dividend: &mut Dividend) {
         if dividend.currency.is_empty() {
             dividend.currency = self.code.as_str().into();
             dividend.amount = self.to_major(dividend.amount);
@@ -46,6 +59,16 @@ impl Currency {
     /// Code of the unit of the amounts: the minor unit, or else the currency code.
     pub fn unit(&self) -> &str {
         self.minor.unwrap_or(&self.code)
+    }
+
+    /// Code of the major unit of a unit as in [`Self::unit`].
+    fn major_code(unit: &str) -> &str {
+        match unit {
+            "GBX" => "GBP",
+            "ZAC" => "ZAR",
+            "ILA" => "ILS",
+            code => code,
+        }
     }
 
     /// Parses a currency code; `None` if the text does not consist of three letters.
@@ -75,10 +98,35 @@ impl Currency {
     }
 }
 
+/// ISO 4217 currency of a history's prices.
+pub(crate) fn price_currency(history: &History) -> &str {
+    match &history.security {
+        Some(security) => &security.record.currency,
+        None => named_unit(history, |_| true).map_or("USD", Currency::major_code),
+    }
+}
+
+/// True if the prices of a source are in a minor unit of the currency of the history's prices.
+pub(crate) fn is_minor(history: &History, source: &str) -> bool {
+    let currency = price_currency(history);
+    let named = named_unit(history, |other| other == source);
+    match named.filter(|unit| Currency::major_code(unit) == currency) {
+        Some(unit) => unit != currency,
+        None => history.security.as_ref().is_some_and(|security| security.record.quote_unit.is_some()),
+    }
+}
+
+/// Unit that the newest load of the sources that `counts` accepts names for the prices.
+fn named_unit(history: &History, counts: impl Fn(&str) -> bool) -> Option<&str> {
+    let named = history.evidence.iter().filter(|row| row.action == Action::Put && counts(&row.source));
+    let newest = named.filter(|row| row.record.price_unit.is_some()).max_by_key(|row| row.version(0));
+    newest.and_then(|row| row.record.price_unit.as_deref())
+}
+
 /// Gives each dividend without a currency the currency of the security's prices (R39). If the prices are in a minor
 /// unit, the amounts of these dividends are converted to the major unit.
 pub fn assign_currency(history: &mut History) {
-    let currency = Currency::of_prices(history.security.as_ref().map(|security| &security.record));
+    let currency = Currency::of_history(history);
     history.dividends.iter_mut().for_each(|dividend| currency.assign(&mut dividend.record));
 }
 

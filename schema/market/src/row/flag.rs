@@ -13,14 +13,17 @@ text_enum! {
         AmountBasisSuspect = "amount_basis_suspect",
         /// The newest regular amount is quarantined until the next amount confirms or refutes it (R28).
         AmountHeld = "amount_held",
+        /// The payments of a year with a changed frequency or payment date do not cover twelve months. The annual total is
+        /// their sum, converted to twelve months (R34).
+        AnnualTotalScaled = "annual_total_scaled",
         /// A regular amount is below both the previous and the next amount. Growth and streak are computed as if the
         /// amount were the smaller of the previous and the next amount (R34).
         AmountDip = "amount_dip",
         /// A payment near the turn of the year is added to the annual total of the year before or after the calendar
-        /// year of its ex-date (R34).
+        /// year of its payment date, or of its ex-date if most payments have no payment date (R34).
         BoundaryShift = "boundary_shift",
         /// Rows of the same payment or split have different amounts or ratios. The amount or ratio of the newest row is
-        /// used (R29).
+        /// used. Or a price file has two closes of one day; the first close is used (R29).
         ConflictingDuplicate = "conflicting_duplicate",
         /// Dividends and prices are in different currencies, so that yields are null (R4).
         CurrencyMismatch = "currency_mismatch",

@@ -8,7 +8,7 @@ use market::identity::resolve::resolve;
 use market::metrics::Rules;
 use market::metrics::calendar::new_york_date;
 use market::metrics::dividends::chowder::chowder_number;
-use market::metrics::dividends::ex_date::{ex_date_from_record_date, ex_date_of};
+use market::metrics::dividends::ex_date::Settlement;
 use market::metrics::dividends::safety::{HIGH_YIELD_MINIMUM, HighYieldScreenInput, is_suspect};
 use market::metrics::sector::{SectorMember, sector_row, top_payers};
 use market::row::DividendState;
@@ -21,7 +21,9 @@ use super::inputs::{Inputs, date, decimal, security_type, text};
 pub(crate) fn value(key: &str, inputs: &Inputs) -> Option<Value> {
     let table = |name: &str| inputs.profile.get(name).and_then(Value::as_array);
     if let Some(dates) = table("record_dates").filter(|_| key == "derived_ex_dates") {
-        return Some(dates.iter().filter_map(date).map(|day| json!(ex_date_from_record_date(day))).collect());
+        return Some(
+            dates.iter().filter_map(date).map(|day| json!(Settlement::UnitedStates.ex_date(day))).collect(),
+        );
     }
     if let Some(rows) = table("distributions").filter(|_| key == "derived_ex_dates") {
         return Some(rows.iter().map(|row| json!(distribution(row))).collect());
@@ -58,7 +60,12 @@ fn utc(instant: &Value) -> DateTime<Utc> {
 fn distribution(row: &Value) -> Option<NaiveDate> {
     let price = decimal(&row["price"]);
     let paid = date(&row["pay_date"]).or_else(|| date(&row["payment_date"]));
-    Some(ex_date_of(date(&row["record_date"])?, paid, decimal(&row["amount"])?, price))
+    Some(Settlement::UnitedStates.ex_date_of(
+        date(&row["record_date"])?,
+        paid,
+        decimal(&row["amount"])?,
+        price,
+    ))
 }
 
 fn chowder_row(row: &Value) -> Value {

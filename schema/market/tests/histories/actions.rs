@@ -187,3 +187,21 @@ fn past_yields_are_of_the_price_that_was_paid_then() {
     let high = |life: Tables<'_>| text(life.on("2023-12-29").metrics.yield_5y_high);
     assert_eq!([high(life), high(spun)], ["4", "4"]);
 }
+
+#[test]
+fn a_streak_continues_from_the_rate_after_a_spin_off() {
+    let life = Tables {
+        splits: "2022-07-01,1000,1281",
+        dividends:
+            "2020-03-02,0.5 2020-06-01,0.5 2020-09-01,0.5 2020-12-01,0.5 2021-03-01,0.55 2021-06-01,0.55 2021-09-01,0.55
+            2021-12-01,0.55 2022-03-01,0.6 2022-06-01,0.6 2022-09-01,0.3 2022-12-01,0.3 2023-03-01,0.32 2023-06-01,0.32
+            2023-09-01,0.32 2023-12-01,0.32",
+        prices: "2022-06-30,128.1 2022-07-01,100",
+        ..Tables::default()
+    };
+    let found = life.on("2024-02-01");
+    assert_eq!(types(&found), ["2022-07-01 spin_off"]);
+    // 2023 (1.28) is an increase over the rate after the spin-off (1.20), though not over the total of 2022 (1.80).
+    assert_eq!(found.metrics.increase_streak_years, 2);
+    assert!(has(&found, Flag::SpinOffReview));
+}

@@ -141,3 +141,68 @@ fn a_passed_ex_date_counts_whatever_its_declaration_date_says() {
         Some(lives::date("2024-04-02"));
     assert_eq!(derived(&suspended).metrics.dividend_status, DividendState::Suspended);
 }
+
+#[test]
+fn most_rows_of_two_years_decide_the_dividend_currency() {
+    let currency = |rows: &[&str]| derived(&security("NOK", None, "256", rows)).metrics.currency;
+    let [first, second, third] = ["2024-01-15 1 USD", "2024-03-15 1 USD", "2024-05-15 1 USD"];
+    assert_eq!(currency(&[first, second, third]), "USD");
+    assert_eq!(currency(&[first, second, "2024-05-15 10 NOK"]), "USD");
+    assert_eq!(currency(&[first, "2024-03-15 10 NOK", "2024-05-15 10 NOK"]), "NOK");
+    // As many rows: the currency of the prices, then that of the newest row.
+    assert_eq!(currency(&[first, "2024-03-15 10 NOK"]), "NOK");
+    assert_eq!(currency(&[first, "2024-03-15 1 EUR"]), "EUR");
+    assert_eq!(currency(&["2024-01-15 1 EUR", second]), "USD");
+    // Rows of more than two years before the newest one have no effect.
+    let old = "2022-05-15 10 NOK";
+    assert_eq!(currency(&["2022-04-15 10 NOK", "2022-05-14 10 NOK", old, first, third]), "USD");
+    assert_eq!(currency(&["2022-05-16 10 NOK", "2022-06-15 10 NOK", third]), "NOK");
+}
+
+#[test]
+fn a_payer_that_changes_its_currency_stays_active() {
+    let rows = ["2023-03-15", "2023-06-15", "2023-09-15"].map(|day| format!("{day} 1 NOK"));
+    let new = ["2023-12-15", "2024-03-15", "2024-06-14"].map(|day| format!("{day} 0.1 USD"));
+    let rows: Vec<&str> = rows.iter().chain(&new).map(String::as_str).collect();
+    let found = derived(&security("NOK", None, "256", &rows));
+    assert_eq!(found.metrics.dividend_status, DividendState::Active);
+    assert_eq!((found.metrics.dps_ttm, found.metrics.dividend_yield), (None, None));
+    assert!(has(&found, Flag::CurrencyMismatch));
+}
+
+#[test]
+fn rows_in_both_currencies_give_the_yields() {
+    let quarters = ["2023-08-14", "2023-11-14", "2024-02-14", "2024-05-14"];
+    let paid = |both: usize| -> Vec<String> {
+        let declared = quarters.iter().map(|day| format!("{day} 0.40 USD"));
+        let priced = quarters.iter().rev().take(both).map(|day| format!("{day} 4 NOK"));
+        // A fifth row in dollars keeps dollars the dividend currency.
+        ["2023-05-15 0.40 USD".to_owned()].into_iter().chain(declared).chain(priced).collect()
+    };
+    let yields = |both: usize| {
+        let rows = paid(both);
+        let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+        let found = derived(&security("NOK", None, "160", &rows));
+        let metrics = &found.metrics;
+        assert_eq!([metrics.dps_ttm, metrics.dps_forward].map(text), ["1.6", "1.6"], "{both}");
+        (
+            [metrics.yield_ttm, metrics.yield_forward, metrics.dividend_yield].map(text),
+            has(&found, Flag::CurrencyMismatch),
+        )
+    };
+    let strings = |words: [&str; 3]| words.map(str::to_owned);
+    assert_eq!(yields(4), (strings(["10", "10", "10"]), false));
+    assert_eq!(yields(3), (strings(["-", "10", "10"]), true));
+    assert_eq!(yields(0), (strings(["-", "-", "-"]), true));
+    let rows = paid(4);
+    let rows: Vec<&str> = rows.iter().map(String::as_str).collect();
+    let told = explained(&security("NOK", None, "160", &rows));
+    let formula = |name: &str| {
+        let metric = told.metrics.iter().find(|metric| metric.metric == name).expect("a metric");
+        metric.formula.to_string()
+    };
+    assert_eq!(
+        formula("dividend_yield"),
+        "forward dividend 1.6 x 10 NOK per USD / close 160 of 2024-06-27 x 100; R39: the payments have rows in both currencies = 10 %"
+    );
+}

@@ -141,10 +141,15 @@ fn another_source_takes_the_day_of_a_held_bar() {
 }
 
 #[test]
-fn moves_over_a_gap_are_not_judged() {
-    let sparse = priced("2018-12-31,188 2020-12-31,18 2022-12-30,182");
-    let found = sparse.on("2022-12-30");
-    assert!(held(&found).is_empty() && !has(&found, Flag::PriceLevelBreak));
+fn moves_over_a_gap_are_flagged_and_not_held() {
+    for (prices, expected) in [
+        ("2018-12-31,188 2020-12-31,18 2022-12-30,182", true),
+        ("2018-12-31,188 2020-12-31,63 2022-12-30,182", false),
+    ] {
+        let found = priced(prices).on("2022-12-30");
+        assert!(held(&found).is_empty());
+        assert_eq!(has(&found, Flag::PriceLevelBreak), expected, "{prices}");
+    }
 }
 
 #[test]

@@ -18,12 +18,15 @@ mod lives;
 #[path = "../../../../tests/harness/older_dates.rs"]
 #[expect(unreachable_pub, reason = "the harness of the tests exports the function")]
 mod older_dates;
+mod parts_of_day;
 mod readings;
 mod reckoned;
 mod renamed;
 mod rows;
+mod second_set;
 mod served;
 mod shapes;
 mod tables;
 mod told;
+mod units;
 mod windows;

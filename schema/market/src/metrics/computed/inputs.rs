@@ -1,21 +1,22 @@
 //! Common inputs of all metrics: merged events, latest price, regular dividends and payment frequency.
 
-use std::collections::BTreeSet;
-
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use crate::event::{DividendType, ListingStatus, Security, SecurityType};
 use crate::history::{History, SourcePolicy};
+use crate::metrics::arithmetic::quotient;
 use crate::metrics::computed::ex_dates::{ExDateEvents, ex_days};
 use crate::metrics::computed::price_jumps::flag_jumps;
 use crate::metrics::context::DerivationContext;
+use crate::metrics::currency::price_currency;
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::completeness::DividendCompleteness;
+use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::dividends::frequency::{FrequencyEstimate, TaggedDate, estimate_frequency};
 use crate::metrics::dividends::schedule::{Reading, Schedule, ScheduleRow};
 use crate::metrics::dividends::yields::RegularDividend;
-use crate::metrics::merge::{AsOfView, Merged, Payment, currency, merge};
+use crate::metrics::merge::{AsOfView, Merged, Payment, merge};
 use crate::metrics::prices::series::PriceSeries;
 use crate::metrics::rules::Rules;
 use crate::row::{AmountReading, Flag, Flags};
@@ -37,10 +38,13 @@ pub(crate) struct MetricInputs<'a> {
     pub policy: &'a SourcePolicy,
     pub rules: &'a Rules,
     pub known: AsOfView,
+    /// Market of the security, for its business days.
+    pub market: Settlement,
     pub merged: Merged<'a>,
     /// ISO 4217 currency of the prices.
     pub currency: String,
-    /// ISO 4217 currency of the newest regular dividend, or of the prices if no regular dividend is known.
+    /// ISO 4217 currency of most regular dividends of the last two years, or of the prices if no regular dividend is
+    /// known (R39).
     pub dividend_currency: String,
     pub security_type: SecurityType,
     pub is_listed: bool,
@@ -64,15 +68,15 @@ impl<'a> MetricInputs<'a> {
         let mut merged = merge(history, context);
         flags.add(std::mem::take(&mut merged.flags));
         let security = history.security.as_ref().map(|security| &security.record);
-        let currency = currency(history).to_owned();
-        let dividend_currency = dividend_currency(&merged.dividends.payments, &currency);
+        let currency = price_currency(history).to_owned();
+        let dividend_currency = merged.dividends.currency.to_owned();
         let schedule = schedule(&merged, &dividend_currency, context.rules);
         apply_readings(&mut merged.dividends.payments, &schedule, &dividend_currency, flags);
         let payments = &merged.dividends.payments;
         let series = PriceSeries::new(&merged.prices.bars, &merged.split_table);
         let ex_days = ex_days(payments, &series, as_of, &currency, flags);
         flag_jumps(&series, &ex_days, &merged.prices.large_moves, flags);
-        let tagged_dates = tagged_dates(payments, &merged.dividends.unproven, &dividend_currency);
+        let tagged_dates = tagged_dates(payments, &merged.dividends.unproven);
         let rhythm = estimate_frequency(&tagged_dates, context.rules);
         let mut ex_dates: Vec<NaiveDate> = tagged_dates.iter().map(|date| date.ex_date).collect();
         ex_dates.dedup();
@@ -92,6 +96,7 @@ impl<'a> MetricInputs<'a> {
             policy: context.policy,
             rules: context.rules,
             known: AsOfView::new(context),
+            market: Settlement::of_history(history),
             security_type: security.map_or(SecurityType::Stock, |security| security.r#type),
             is_listed: security.is_none_or(|security| is_listed(security, as_of)),
             price,
@@ -123,9 +128,22 @@ impl<'a> MetricInputs<'a> {
         payment.reading.map(|index| &self.schedule.readings[index])
     }
 
-    /// Regular part of a payment, adjusted for splits up to the as-of date.
+    /// Regular part of a payment, adjusted for splits up to the as-of date. It is in the dividend currency, or in
+    /// the currency of the payment if the payment is not known in the dividend currency.
     pub(crate) fn regular_part(&self, payment: &Payment<'_>) -> Decimal {
-        self.reading(payment).map_or(payment.adjusted, |reading| reading.regular_part(payment.adjusted))
+        match payment.scheduled(&self.dividend_currency) {
+            Some(amount) => self.reading(payment).map_or(amount, |reading| reading.regular_part(amount)),
+            None => payment.adjusted - payment.special_part,
+        }
+    }
+
+    /// Regular part of a payment as in [`Self::regular_part`], but always in the currency of the payment.
+    pub(crate) fn own_regular_part(&self, payment: &Payment<'_>) -> Decimal {
+        let part = self.regular_part(payment);
+        match payment.declared {
+            Some(declared) => quotient(part.saturating_mul(payment.adjusted), declared).unwrap_or(part),
+            None => part,
+        }
     }
 
     /// Reference data; `None` for a provisional security.
@@ -166,40 +184,28 @@ fn is_listed(security: &Security, as_of: NaiveDate) -> bool {
     security.status == ListingStatus::Active || security.delisted_on.is_some_and(|last| as_of <= last)
 }
 
-/// Currency of the newest regular payment. Without a regular payment, it is the currency of the prices. If the newest
-/// ex-date has regular payments in several currencies, the currency of the prices is preferred.
-fn dividend_currency(payments: &[Payment<'_>], price_currency: &str) -> String {
-    let regular = |payment: &&Payment<'_>| payment.class.is_regular();
-    let Some(newest) = payments.iter().rev().find(regular) else { return price_currency.to_owned() };
-    let same_day =
-        payments.iter().rev().filter(regular).take_while(|payment| payment.ex_date == newest.ex_date);
-    let currencies: BTreeSet<&str> =
-        same_day.map(|payment| payment.observation.record.currency.as_str()).collect();
-    if currencies.contains(price_currency) {
-        return price_currency.to_owned();
-    }
-    currencies.first().map_or_else(|| price_currency.to_owned(), |currency| (*currency).to_owned())
-}
-
+/// Regular payments whose amount in the currency `currency` is known.
 fn regular<'p, 'a>(payments: &'p [Payment<'a>], currency: &'p str) -> impl Iterator<Item = &'p Payment<'a>> {
     payments.iter().filter(move |payment| is_regular_in(payment, currency))
 }
 
 fn is_regular_in(payment: &Payment<'_>, currency: &str) -> bool {
-    payment.class.is_regular() && payment.observation.record.currency == currency
+    payment.class.is_regular() && payment.amount_in(currency).is_some()
 }
 
 /// Payment schedule of the regular payments in the currency `currency`.
 fn schedule(merged: &Merged<'_>, currency: &str, rules: &Rules) -> Schedule {
     let mut rows: Vec<ScheduleRow> = Vec::with_capacity(merged.dividends.payments.len());
     for payment in regular(&merged.dividends.payments, currency) {
+        let amount = payment.scheduled(currency).unwrap_or_default();
         match rows.last_mut().filter(|row| row.ex_date == payment.ex_date) {
-            Some(row) => row.amount += payment.adjusted,
+            Some(row) => row.amount += amount,
             None => rows.push(ScheduleRow {
                 ex_date: payment.ex_date,
-                amount: payment.adjusted,
+                amount,
                 tag: payment.observation.record.frequency,
                 doubt: merged.dividends.doubt(payment.ex_date),
+                payment_date: payment.observation.record.payment_date,
             }),
         }
     }
@@ -224,13 +230,12 @@ fn apply_readings(payments: &mut [Payment<'_>], schedule: &Schedule, currency: &
     }
 }
 
-fn tagged_dates(payments: &[Payment<'_>], unproven: &[Payment<'_>], currency: &str) -> Vec<TaggedDate> {
-    let tagged = |payment: &Payment<'_>| TaggedDate {
-        ex_date: payment.ex_date,
-        tag: payment.observation.record.frequency,
-    };
-    let mut dates: Vec<TaggedDate> =
-        regular(payments, currency).chain(regular(unproven, currency)).map(tagged).collect();
+/// Ex-dates of the regular payments, in any currency.
+fn tagged_dates(payments: &[Payment<'_>], unproven: &[Payment<'_>]) -> Vec<TaggedDate> {
+    let regular = payments.iter().chain(unproven).filter(|payment| payment.class.is_regular());
+    let tagged = regular
+        .map(|payment| TaggedDate { ex_date: payment.ex_date, tag: payment.observation.record.frequency });
+    let mut dates: Vec<TaggedDate> = tagged.collect();
     dates.sort_by_key(|date| date.ex_date);
     dates
 }

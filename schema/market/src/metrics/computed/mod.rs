@@ -25,7 +25,8 @@ use upcoming::{UpcomingPayments, upcoming};
 
 use super::computed::ex_dates::ex_days;
 use super::context::DerivationContext;
-use super::merge::{Merged, currency, merge};
+use super::currency::price_currency;
+use super::merge::{Merged, merge};
 use super::prices::adjustment::AdjustmentFactor;
 use super::prices::risk::{MonthlyReturns, month_ends};
 use super::prices::series::PriceSeries;
@@ -89,8 +90,13 @@ pub(crate) fn compute<'a>(history: &'a History, context: &DerivationContext<'a>)
 pub(crate) fn benchmark_returns(history: &History, context: &DerivationContext<'_>) -> MonthlyReturns {
     let merged = merge(history, context);
     let series = PriceSeries::new(&merged.prices.bars, &merged.split_table);
-    let days =
-        ex_days(&merged.dividends.payments, &series, context.as_of, currency(history), &mut Flags::default());
+    let days = ex_days(
+        &merged.dividends.payments,
+        &series,
+        context.as_of,
+        price_currency(history),
+        &mut Flags::default(),
+    );
     let factors: Vec<AdjustmentFactor> = days.iter().map(AdjustmentFactor::from).collect();
     month_ends(&series, &factors, context.as_of)
 }

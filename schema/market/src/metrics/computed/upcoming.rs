@@ -6,7 +6,6 @@ use rust_decimal::Decimal;
 use super::income::IncomeMetrics;
 use super::inputs::MetricInputs;
 use crate::metrics::arithmetic::quotient;
-use crate::metrics::calendar::session_on_or_after;
 use crate::metrics::dividends::projection::{ExpectedExDate, project_ex_dates};
 use crate::metrics::dividends::yields::{ForwardDividend, has_unequal_halves};
 use crate::metrics::merge::Payment;
@@ -47,7 +46,7 @@ pub(crate) fn upcoming(
     let Some(per_year) = inputs.payments_per_year().filter(|_| active) else {
         return UpcomingPayments { declared, projections: Vec::new() };
     };
-    let expected = project_ex_dates(&inputs.ex_dates, per_year, inputs.as_of);
+    let expected = project_ex_dates(&inputs.ex_dates, per_year, inputs.as_of, inputs.market);
     let is_past = expected.first().is_some_and(|date| date.ex_date < inputs.as_of);
     flags.set_if(Flag::Overdue, declared.is_none() && is_past);
     let due = expected.into_iter().filter(|date| date.ex_date >= inputs.as_of);
@@ -96,5 +95,5 @@ fn payment_date(inputs: &MetricInputs<'_>, date: ExpectedExDate) -> Option<Naive
     };
     let same = regular.clone().filter(|payment| payment.ex_date == date.repeats).find_map(lag);
     let lag = same.or_else(|| regular.clone().find_map(lag))?;
-    date.ex_date.checked_add_signed(lag).map(session_on_or_after)
+    date.ex_date.checked_add_signed(lag).map(|day| inputs.market.business_day_on_or_after(day))
 }

@@ -58,10 +58,12 @@ pub enum NoGrowthReason {
 pub struct AnnualTotals {
     /// One total per year, ascending, without gaps.
     pub years: Vec<DividendYearTotal>,
-    /// Years with a payment whose ex-date is in the previous or next calendar year.
+    /// Years with a payment that belongs to the previous or next calendar year ([`Reading::calendar_year`]).
     pub shifted: Vec<i32>,
     /// Dividend years with a missing payment in the schedule.
     pub gaps: Vec<i32>,
+    /// Dividend years whose sum is converted to twelve months.
+    pub scaled: Vec<i32>,
 }
 
 impl AnnualTotals {
@@ -100,6 +102,7 @@ impl AnnualTotals {
                 && let Some(rate) = quotient(total.amount * Decimal::from(YEAR), Decimal::from(coverage))
             {
                 (total.amount, total.coverage) = (rate, Some(YEAR));
+                totals.scaled.push(*year);
             }
         }
         totals.gaps.dedup();
@@ -109,7 +112,7 @@ impl AnnualTotals {
     }
 
     fn add(&mut self, first: i32, reading: &Reading) {
-        if reading.year != reading.ex_date.year() {
+        if reading.year != reading.calendar_year {
             self.shifted.push(reading.year);
         }
         let Some(total) = self.year_mut(first, reading.year) else { return };

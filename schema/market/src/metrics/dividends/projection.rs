@@ -1,8 +1,8 @@
 //! Expected ex-dates of the next 366 days, projected from past payments (R19).
 //!
 //! Dates are projected for active payers of known frequency. The n newest ex-dates repeat after 12 months, where n is
-//! the number of payments a year. If the repeated day is not a session, the next session is projected. Weekly, biweekly
-//! and four-weekly payments repeat after 7, 14 and 28 days. If fewer than n ex-dates are known, the last ex-date
+//! the number of payments a year. If the market is closed on the repeated day, the next business day is projected. Weekly,
+//! biweekly and four-weekly payments repeat after 7, 14 and 28 days. If fewer than n ex-dates are known, the last ex-date
 //! repeats after each payment period.
 //!
 //! All ex-dates of 366 days are projected, so that a year's income can be added up. A projected date before the as-of
@@ -12,7 +12,7 @@
 
 use chrono::{Days, Months, NaiveDate};
 
-use crate::metrics::calendar::session_on_or_after;
+use super::ex_date::Settlement;
 
 /// Length of the projected period, days.
 const HORIZON: u64 = 366;
@@ -34,6 +34,7 @@ pub fn project_ex_dates(
     ex_dates: &[NaiveDate],
     payments_per_year: i32,
     as_of: NaiveDate,
+    market: Settlement,
 ) -> Vec<ExpectedExDate> {
     let (Some(last), Ok(payments @ 1..)) = (ex_dates.last().copied(), u32::try_from(payments_per_year))
     else {
@@ -42,11 +43,13 @@ pub fn project_ex_dates(
     let horizon = as_of.checked_add_days(Days::new(HORIZON)).unwrap_or(NaiveDate::MAX);
     let year = ex_dates.len().checked_sub(payments as usize).map(|start| &ex_dates[start..]);
     let mut expected = match (step(payments), year) {
-        (Some(days), year) => project_periods(year.unwrap_or(&[last]), horizon, |periods| {
+        (Some(days), year) => project_periods(year.unwrap_or(&[last]), horizon, market, |periods| {
             last.checked_add_days(Days::new(u64::from(days * periods)))
         }),
-        (None, Some(year)) => project_slots(year, last, horizon),
-        (None, None) => project_periods(&[last], horizon, |periods| period_after(last, payments, periods)),
+        (None, Some(year)) => project_slots(year, last, horizon, market),
+        (None, None) => {
+            project_periods(&[last], horizon, market, |periods| period_after(last, payments, periods))
+        }
     };
     expected.sort_unstable_by_key(|date| date.ex_date);
     expected.dedup_by_key(|date| date.ex_date);
@@ -77,9 +80,10 @@ fn period_after(day: NaiveDate, payments_per_year: u32, periods: u32) -> Option<
 fn project_periods(
     slots: &[NaiveDate],
     until: NaiveDate,
+    market: Settlement,
     after: impl Fn(u32) -> Option<NaiveDate>,
 ) -> Vec<ExpectedExDate> {
-    let days = (1..).map_while(|periods| after(periods).map(session_on_or_after));
+    let days = (1..).map_while(|periods| after(periods).map(|day| market.business_day_on_or_after(day)));
     let repeated = slots.iter().copied().cycle();
     days.zip(repeated)
         .map(|(ex_date, repeats)| ExpectedExDate { ex_date, repeats })
@@ -88,9 +92,14 @@ fn project_periods(
 }
 
 /// Projects each of the n newest ex-dates (`slots`) to the same day of later years. `last` is the newest ex-date.
-fn project_slots(slots: &[NaiveDate], last: NaiveDate, until: NaiveDate) -> Vec<ExpectedExDate> {
+fn project_slots(
+    slots: &[NaiveDate],
+    last: NaiveDate,
+    until: NaiveDate,
+    market: Settlement,
+) -> Vec<ExpectedExDate> {
     let later = |slot: NaiveDate, years: u32| {
-        slot.checked_add_months(Months::new(12 * years)).map(session_on_or_after)
+        slot.checked_add_months(Months::new(12 * years)).map(|day| market.business_day_on_or_after(day))
     };
     // If an ex-date plus one year is not after `last`, the payer has already repeated this ex-date. It is then not
     // projected.
@@ -111,7 +120,8 @@ mod tests {
     }
 
     fn check(ex_dates: &[&str], payments: i32, as_of: &str, wanted: &[&str]) {
-        let found = project_ex_dates(&dates(ex_dates), payments, as_of.parse().unwrap());
+        let found =
+            project_ex_dates(&dates(ex_dates), payments, as_of.parse().unwrap(), Settlement::UnitedStates);
         let found: Vec<NaiveDate> = found.iter().map(|date| date.ex_date).collect();
         assert_eq!(found, dates(wanted), "{ex_dates:?}");
     }
@@ -122,7 +132,8 @@ mod tests {
         check(&quarterly, 4, "2024-11-15", &["2024-12-09", "2025-03-07", "2025-06-06", "2025-09-05"]);
         check(&["2024-03-15"], 1, "2025-03-10", &["2025-03-17"]);
         check(&[], 4, "2024-04-01", &[]);
-        let found = project_ex_dates(&dates(&quarterly), 4, "2024-11-15".parse().unwrap());
+        let found =
+            project_ex_dates(&dates(&quarterly), 4, "2024-11-15".parse().unwrap(), Settlement::UnitedStates);
         assert_eq!(found.iter().map(|date| date.repeats).collect::<Vec<_>>(), dates(&quarterly));
     }
 
@@ -150,7 +161,12 @@ mod tests {
     #[test]
     fn a_young_payer_goes_on_by_periods() {
         check(&["2024-03-15"], 4, "2024-04-01", &["2024-06-17", "2024-09-16", "2024-12-16", "2025-03-17"]);
-        let twice_a_month = project_ex_dates(&dates(&["2024-03-14"]), 24, "2024-03-14".parse().unwrap());
+        let twice_a_month = project_ex_dates(
+            &dates(&["2024-03-14"]),
+            24,
+            "2024-03-14".parse().unwrap(),
+            Settlement::UnitedStates,
+        );
         assert_eq!(twice_a_month.len(), 24);
     }
 
@@ -159,7 +175,7 @@ mod tests {
         let first = "2024-06-06".parse::<NaiveDate>().unwrap();
         // 364 days are 52 weeks, 26 fortnights and 13 times four weeks.
         for (payments, next) in [(52, "2024-06-13"), (26, "2024-06-20"), (13, "2024-07-05")] {
-            let found = project_ex_dates(&[first], payments, first);
+            let found = project_ex_dates(&[first], payments, first, Settlement::UnitedStates);
             assert_eq!(i32::try_from(found.len()), Ok(payments));
             assert_eq!(found[0].ex_date, next.parse::<NaiveDate>().unwrap());
             assert_eq!(found[found.len() - 1].ex_date, "2025-06-05".parse::<NaiveDate>().unwrap());
@@ -173,7 +189,12 @@ mod tests {
         // A payer with three payments a year pays every four months. With 24 payments a year, it pays every 365 / 24
         // days.
         check(&["2024-03-13"], 3, "2024-03-13", &["2024-07-15", "2024-11-13", "2025-03-13"]);
-        let found = project_ex_dates(&dates(&["2024-03-14"]), 24, "2024-03-14".parse().unwrap());
+        let found = project_ex_dates(
+            &dates(&["2024-03-14"]),
+            24,
+            "2024-03-14".parse().unwrap(),
+            Settlement::UnitedStates,
+        );
         assert_eq!(
             [0, 1, 11].map(|place: usize| found[place].ex_date),
             ["2024-04-01", "2024-04-15", "2024-09-12"].map(|day| day.parse::<NaiveDate>().unwrap())
@@ -186,8 +207,17 @@ mod tests {
     fn weekly_slots_repeat_in_turn() {
         let first: NaiveDate = "2024-06-06".parse().unwrap();
         let year: Vec<NaiveDate> = (0..26).map(|number| first + Days::new(14 * number)).collect();
-        let found = project_ex_dates(&year, 26, year[25]);
+        let found = project_ex_dates(&year, 26, year[25], Settlement::UnitedStates);
         assert_eq!((found[0].repeats, found[25].repeats), (year[0], year[25]));
         assert_eq!(found[1].repeats, year[1]);
+    }
+
+    #[test]
+    fn a_holiday_of_the_united_states_is_a_business_day_elsewhere() {
+        let on = |market: Settlement| {
+            let found = project_ex_dates(&dates(&["2023-07-04"]), 1, "2023-08-01".parse().unwrap(), market);
+            found[0].ex_date.to_string()
+        };
+        assert_eq!([Settlement::UnitedStates, Settlement::TwoDays].map(on), ["2024-07-05", "2024-07-04"]);
     }
 }

@@ -11,7 +11,8 @@
 //! - Partial first year: the first year with data has fewer payments than the second. The second year is not compared
 //!   with the first. Growth has the same rule (R13).
 //! - Spin-off year: a year with payments and a spin-off, but without an increase. It neither extends nor ends the
-//!   streak. Any year with a spin-off in the streak sets the flag `spin_off_review`.
+//!   streak. Any year with a spin-off in the streak sets the flag `spin_off_review`. The next year is compared with the
+//!   yearly rate after the spin-off, if this is below the total of the spin-off year.
 //! - Flat year: a year with a total equal to the year before. By default, it ends the streak. The parameter
 //!   `streak.tolerated_flat_years` (default 0) tolerates this number of flat years in a row. Tolerated years neither
 //!   extend nor end the streak.
@@ -78,13 +79,19 @@ pub struct StreakInput<'a> {
     pub listed: Option<i32>,
     /// Years with a spin-off.
     pub spin_offs: &'a [i32],
+    /// Year of a spin-off, and yearly rate of the last payment of this year after the spin-off.
+    pub rates_after: &'a [(i32, Decimal)],
 }
 
 /// Computes the increase streak.
 pub fn increase_streak(totals: &AnnualTotals, input: &StreakInput<'_>, rules: &StreakRules) -> Streak {
-    let StreakInput { running, seed, listed, spin_offs } = *input;
+    let StreakInput { running, seed, listed, spin_offs, rates_after } = *input;
+    let base = |year: i32| {
+        let rates = rates_after.iter().filter(|(of, _)| *of == year).map(|(_, rate)| *rate);
+        rates.chain([totals.amount(year)]).min().unwrap_or_default()
+    };
     let compared = |year: i32, differs: fn(Decimal, Decimal, &StreakRules) -> bool| {
-        totals.is_base(year - 1) && differs(totals.amount(year), totals.amount(year - 1), rules)
+        totals.is_base(year - 1) && differs(totals.amount(year), base(year - 1), rules)
     };
     let paid = |year: i32| totals.amount(year) > Decimal::ZERO;
     let last_complete = running - 1;

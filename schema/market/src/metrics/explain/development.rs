@@ -5,11 +5,12 @@ use rust_decimal::Decimal;
 
 use super::entry::Unit::{Amounts, Percent, Unrounded};
 use super::entry::{ExplainedMetric, ExplainedObservation, entry, number};
-use super::observations::{of_dividends, of_fundamentals, of_payment, of_security};
+use super::observations::{of_dividends, of_fundamentals, of_payment, of_payments, of_security};
 use crate::dated_text::{DatedText, Terms, Undated, dated_text, undated};
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::growth::NoGrowthReason;
+use crate::metrics::merge::Payment;
 
 pub(crate) fn explain_development(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     [
@@ -34,8 +35,18 @@ fn bare_year(year: i32) -> Terms {
 
 /// Observations of the regular payments in the years `first` to `last`, and of the splits since the first payment.
 fn of_years(computed: &ComputedMetrics<'_>, first: i32, last: i32) -> Vec<ExplainedObservation> {
-    let day_before = |year: i32| NaiveDate::from_ymd_opt(year - 1, 12, 31).unwrap_or(NaiveDate::MIN);
-    of_dividends(computed, day_before(first), day_before(last + 1), DividendClass::is_regular)
+    // A payment may count in the year before or after the year of its ex-date.
+    let (after, through) = (day_before(first - 1), day_before(last + 2));
+    let is_counted = |payment: &Payment<'_>| {
+        let year = computed.inputs.reading(payment).map_or(payment.ex_date.year(), |reading| reading.year);
+        payment.class.is_regular() && (first..=last).contains(&year)
+    };
+    of_payments(computed, after, through, is_counted)
+}
+
+/// Last day of the year before.
+fn day_before(year: i32) -> NaiveDate {
+    NaiveDate::from_ymd_opt(year - 1, 12, 31).unwrap_or(NaiveDate::MIN)
 }
 
 fn explain_growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
@@ -63,7 +74,7 @@ fn explain_growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     };
     let mut entries: Vec<ExplainedMetric> = [(0, 1), (1, 3), (2, 5), (3, 10)].map(span_of).into();
     let totals =
-        dated_text!["regular amounts by year of the ex-date, adjusted for splits", peculiar_years(computed)];
+        dated_text!["regular amounts by dividend year, adjusted for splits", peculiar_years(computed)];
     let first = computed.growth.totals.first_year().unwrap_or(last);
     entries.push(entry("annual_totals", "R13", Amounts, totals, of_years(computed, first, last + 1)));
     entries
@@ -100,12 +111,21 @@ fn peculiar_years(computed: &ComputedMetrics<'_>) -> DatedText {
         .into_iter()
         .filter(|year| *year < running && !totals.is_complete(*year, running) && !totals.is_unknown(*year))
         .collect();
+    let mut changed = computed.inputs.schedule.changed.clone();
+    changed.retain(|year| *year <= running);
+    changed.sort_unstable();
+    changed.dedup();
     let mut text = DatedText::default();
     for (reason, years) in [
         ("; incomplete, because payments before the first row may be missing: ", &partial),
         ("; with a payment that has its ex-date in the year before or after: ", &totals.shifted),
         ("; with an assumed amount for a missing payment: ", &assumed),
         ("; unknown, because several payments are missing: ", &unknown),
+        (
+            "; around a change of the frequency or of the month, each payment is for the time since the one before: ",
+            &changed,
+        ),
+        ("; of these, converted to twelve months: ", &totals.scaled),
     ] {
         if !years.is_empty() {
             let years = years.iter().map(|year| (*year, year.to_string()));
@@ -133,7 +153,8 @@ fn explain_streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         undated(flat),
         ": ",
         Terms::years(", ", years),
-        seed
+        seed,
+        rates_after_spin_offs(computed, first)
     ];
     let risk = match computed.income.forward.amount {
         None => "false: the security has no forward dividend".into(),
@@ -196,6 +217,23 @@ fn explain_streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         entry("is_dividend_king", "R15", Unrounded, king, observations.clone()),
         entry("tier", "R15", Unrounded, tier, observations),
     ]
+}
+
+/// Text on the years of a streak that are compared with the rate after a spin-off, not with a total (R14). `first` is the
+/// first year of the comparison.
+fn rates_after_spin_offs(computed: &ComputedMetrics<'_>, first: i32) -> DatedText {
+    let mut text = DatedText::default();
+    for (year, rate) in computed.growth.rates_after.iter().filter(|(year, _)| *year >= first) {
+        let is_used = computed.growth.totals.total(*year).is_some_and(|total| *rate < total.amount);
+        if is_used && *year < computed.inputs.as_of.year() {
+            let next = Terms::of_year(
+                *year,
+                format!("{} is compared with the yearly rate after the spin-off of {year}", year + 1),
+            );
+            text = dated_text![text, "; R14: ", next, ", ", number(Some(*rate))];
+        }
+    }
+    text
 }
 
 /// Formats a large amount in millions or billions, for example `3 bn`.

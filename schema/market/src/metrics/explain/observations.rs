@@ -12,6 +12,7 @@ use crate::history::Observation;
 use crate::metrics::arithmetic;
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::merge::conflicting_closes;
 use crate::metrics::merge::{ImpliedFactor, ObservationStatus, Payment};
 use crate::metrics::source_preference::{DEFAULT_CHOICE, MANUAL, Standing};
 use crate::row::AmountReading;
@@ -20,13 +21,19 @@ use crate::row::AmountReading;
 /// schedule interprets the payment. For example, one part of the amount is regular, and the rest is a special dividend.
 pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> ExplainedObservation {
     let record = &payment.observation.record;
-    let notes = [unadjusted_text(payment), reading_text(computed, payment)];
-    let [adjusted, reading] = notes;
-    let notes = match (adjusted.is_empty(), reading.is_empty()) {
-        (true, _) => reading,
-        (false, true) => adjusted,
-        (false, false) => dated_text![adjusted, "; ", reading],
+    let notes = [
+        unadjusted_text(payment),
+        derived_text(payment),
+        declared_text(computed, payment),
+        parts_text(computed, payment),
+        reading_text(computed, payment),
+    ];
+    let joined = |text: DatedText, note: DatedText| match (text.is_empty(), note.is_empty()) {
+        (true, _) => note,
+        (false, true) => text,
+        (false, false) => dated_text![text, "; ", note],
     };
+    let notes = notes.into_iter().fold(DatedText::default(), joined);
     ExplainedObservation {
         amount: Some(arithmetic::amount(payment.amount)),
         currency: Some(record.currency.to_string()),
@@ -43,12 +50,63 @@ fn unadjusted_text(payment: &Payment<'_>) -> DatedText {
     dated_text!["R10: the feed gave ", undated(given.normalize()), ", adjusted for the splits in its list"]
 }
 
+/// Note on an ex-date that is derived from the record date, or that differs from the derived one (R1). Empty for other
+/// ex-dates.
+fn derived_text(payment: &Payment<'_>) -> DatedText {
+    let record = &payment.observation.record;
+    match (record.ex_date, payment.expected, record.record_date) {
+        (None, _, Some(record_date)) => {
+            dated_text![
+                "R1: the ex-date follows from the record date ",
+                record_date,
+                " by the settlement time of the market"
+            ]
+        }
+        (Some(_), Some(expected), Some(record_date)) => dated_text![
+            "R1: the record date ",
+            record_date,
+            " and the settlement time of the market give the ex-date ",
+            expected
+        ],
+        _ => DatedText::default(),
+    }
+}
+
+/// Note on a payment that has another row in the dividend currency (R39). Empty for other payments.
+fn declared_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> DatedText {
+    let Some(declared) = payment.declared else { return DatedText::default() };
+    let currency = undated(&computed.inputs.dividend_currency);
+    dated_text!["R39: ", number(Some(declared)), " ", currency, " in the currency of most payments"]
+}
+
+/// Note on a payment that contains other rows of its ex-date (R45). Empty for other payments.
+fn parts_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> DatedText {
+    if payment.special_part.is_zero() {
+        return DatedText::default();
+    }
+    let special = number(Some(payment.special_part));
+    let regular = number(Some(computed.inputs.own_regular_part(payment)));
+    dated_text![
+        "R45: contains the other rows of its ex-date; ",
+        regular,
+        " is regular, ",
+        special,
+        " is special"
+    ]
+}
+
 /// Note of the payment schedule (R34) on an unusual payment, for example a special dividend. Empty for other payments.
 fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> DatedText {
     let Some(reading) = computed.inputs.reading(payment) else { return DatedText::default() };
     let regular = number(Some(reading.regular));
     match reading.kind {
-        AmountReading::Regular if reading.year != reading.ex_date.year() => {
+        AmountReading::Regular
+            if reading.year == reading.calendar_year && reading.year != reading.ex_date.year() =>
+        {
+            let year = Terms::of_year(reading.year, reading.year);
+            dated_text!["R14: counts in ", year, ", the year of its payment date"]
+        }
+        AmountReading::Regular if reading.year != reading.calendar_year => {
             let year = Terms::of_year(reading.year, reading.year);
             dated_text!["R34: counts in ", year, ", because it fills a slot of that year"]
         }
@@ -79,8 +137,19 @@ pub(crate) fn of_dividends(
     through: NaiveDate,
     counts: fn(DividendClass) -> bool,
 ) -> Vec<ExplainedObservation> {
+    of_payments(computed, after, through, |payment| counts(payment.class))
+}
+
+/// Observations of the payments with `after` < ex-date <= `through` that `counts` accepts, and of the splits since the
+/// first of them.
+pub(crate) fn of_payments(
+    computed: &ComputedMetrics<'_>,
+    after: NaiveDate,
+    through: NaiveDate,
+    counts: impl Fn(&Payment<'_>) -> bool,
+) -> Vec<ExplainedObservation> {
     let payments = computed.inputs.payments().iter();
-    let counted = payments.filter(|p| after < p.ex_date && p.ex_date <= through && counts(p.class));
+    let counted = payments.filter(|p| after < p.ex_date && p.ex_date <= through && counts(p));
     let mut used: Vec<ExplainedObservation> = counted.map(|payment| of_payment(computed, payment)).collect();
     if let Some(first) = used.first().and_then(|payment| payment.date) {
         used.extend(of_splits(computed, first));
@@ -193,6 +262,13 @@ pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation
         unused.push(observation(Kind::Split, row, Some(row.record.ex_date), outcome, reason));
     }
     unused.extend(computed.inputs.completeness.missing.iter().map(|implied| of_missing(computed, implied)));
+    unused.extend(conflicting_closes(history, computed.inputs.as_of).map(|(date, row)| {
+        let reason = "R29: its file has another close of the day before it, which is used; a map selects rows with [rows] only";
+        ExplainedObservation {
+            amount: row.record.conflict_close.map(arithmetic::amount),
+            ..observation(Kind::Price, row, Some(date), "conflicting_duplicate", reason.into())
+        }
+    }));
     let key = |row: &ExplainedObservation| {
         (row.kind.clone(), row.date, row.source.clone(), row.id.clone(), row.revision, row.line)
     };
@@ -315,6 +391,9 @@ fn status_text<T>(status: &ObservationStatus, rows: &[Observation<T>]) -> (&'sta
             "translation",
             dated_text!["it repeats a payment that counts in the currency of the prices: ", named(*of)],
         ),
+        ObservationStatus::PartOf(of) => {
+            ("part", dated_text!["R45: the amount of another row of its ex-date contains it: ", named(*of)])
+        }
         ObservationStatus::Covered(by) => {
             ("covered", dated_text![covered_text(&rows[*by].source), ", ", named(*by)])
         }

@@ -26,7 +26,11 @@ fn trailing(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         let payments = computed.inputs.payments().iter();
         let counted = payments.filter(|p| after < p.ex_date && p.ex_date <= through && counts(p.class));
         let regular = counts(DividendClass::Regular) && !counts(DividendClass::Special);
-        let part = |p: &Payment<'_>| if regular { computed.inputs.regular_part(p) } else { p.adjusted };
+        let currency = &computed.inputs.dividend_currency;
+        let part = |p: &Payment<'_>| match regular {
+            true => computed.inputs.regular_part(p),
+            false => p.amount_in(currency).unwrap_or(p.adjusted),
+        };
         let terms = counted.map(|p| (p.ex_date, format!("{} ({})", number(Some(part(p))), p.ex_date)));
         let terms: Vec<_> = terms.collect();
         let none = if terms.is_empty() { "0" } else { "" };
@@ -163,7 +167,8 @@ fn yields(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let income = &computed.income;
     let (after, through) = window(computed);
     let price = price_text(computed);
-    let (ttm, forward) = ("dividends of 12 months", "forward dividend");
+    let (ttm, forward) = (TTM, FORWARD);
+    let forward_dps = income.forward.amount;
     let total = "regular and special dividends of 12 months";
     let basis = match income.yield_basis {
         Some(YieldBasis::Forward) => "forward, since the security has a forward dividend",
@@ -180,9 +185,27 @@ fn yields(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         entry("price_date", "R21", Unrounded, price, of_price(computed)),
         entry("dividend_yield", "R9", Percent, headline(computed), rate),
         entry("yield_basis", "R9", Unrounded, basis, latest.clone()),
-        entry("yield_ttm", "R7", Percent, over_price(computed, ttm, income.dps_ttm), regular),
-        entry("yield_ttm_total", "R7", Percent, over_price(computed, total, income.dps_ttm_total), all),
-        entry("yield_forward", "R8", Percent, over_price(computed, forward, income.forward.amount), latest),
+        entry(
+            "yield_ttm",
+            "R7",
+            Percent,
+            over_price(computed, ttm, income.dps_ttm, income.yield_ttm),
+            regular,
+        ),
+        entry(
+            "yield_ttm_total",
+            "R7",
+            Percent,
+            over_price(computed, total, income.dps_ttm_total, income.yield_ttm_total),
+            all,
+        ),
+        entry(
+            "yield_forward",
+            "R8",
+            Percent,
+            over_price(computed, forward, forward_dps, income.yield_forward),
+            latest,
+        ),
     ];
     let five_years = of_dividends(computed, months_before(through, 72), through, DividendClass::is_regular);
     for (metric, what) in [("yield_5y_avg", "mean"), ("yield_5y_high", "highest"), ("yield_5y_low", "lowest")]
@@ -213,12 +236,25 @@ fn price_text(computed: &ComputedMetrics<'_>) -> DatedText {
     dated_text!["raw close ", close, ", adjusted for the splits up to ", computed.inputs.as_of]
 }
 
-/// Formula of a dividend yield as text: `amount` / latest close x 100. `dividend` is the name of the amount in the
-/// text, for example `forward dividend`.
-fn over_price(computed: &ComputedMetrics<'_>, dividend: &'static str, amount: Option<Decimal>) -> DatedText {
-    if computed.income.mismatch {
-        let (paid, priced) = (&computed.inputs.dividend_currency, &computed.inputs.currency);
+/// Names of dividends in formulas of yields.
+const TTM: &str = "dividends of 12 months";
+const FORWARD: &str = "forward dividend";
+
+/// Formula of the dividend yield `served` as text: `amount` / latest close x 100. `dividend` is the name of the amount in
+/// the text, for example `forward dividend`.
+fn over_price(
+    computed: &ComputedMetrics<'_>,
+    dividend: &'static str,
+    amount: Option<Decimal>,
+    served: Option<Decimal>,
+) -> DatedText {
+    let (paid, priced) = (&computed.inputs.dividend_currency, &computed.inputs.currency);
+    let is_foreign = paid != priced && !computed.inputs.rates.is_empty();
+    if computed.income.mixed || (is_foreign && served.is_none()) {
         return dated_text!["null: dividends in ", undated(paid), ", prices in ", undated(priced)];
+    }
+    if is_foreign {
+        return converted(computed, dividend, amount);
     }
     match (amount, computed.inputs.price) {
         (None, _) => dated_text!["null: no ", dividend],
@@ -231,16 +267,47 @@ fn over_price(computed: &ComputedMetrics<'_>, dividend: &'static str, amount: Op
     }
 }
 
+/// Formula of the yield of dividends in another currency than the prices. Payments with rows in both currencies give the
+/// rate (R39).
+fn converted(computed: &ComputedMetrics<'_>, dividend: &'static str, amount: Option<Decimal>) -> DatedText {
+    let (paid, priced) = (&computed.inputs.dividend_currency, &computed.inputs.currency);
+    let close = match computed.inputs.price {
+        Some(price) => {
+            let close = format!("close {} of {}", number(Some(price.close)), price.date);
+            dated_text![Terms::of_day(price.date, close)]
+        }
+        None => "close".into(),
+    };
+    let rate = match computed.income.forward_rate {
+        Some(rate) if dividend == FORWARD => {
+            let rate = rate.round_sf(10).unwrap_or(rate).normalize();
+            dated_text![" x ", undated(rate), " ", undated(priced), " per ", undated(paid)]
+        }
+        _ => dated_text![" ", undated(paid), ", paid in ", undated(priced), " too"],
+    };
+    dated_text![
+        dividend,
+        " ",
+        number(amount),
+        rate,
+        " / ",
+        close,
+        " x 100; R39: the payments have rows in both currencies"
+    ]
+}
+
 /// Formula of the headline yield, as text.
 fn headline(computed: &ComputedMetrics<'_>) -> DatedText {
     let income = &computed.income;
     match (income.status, income.forward.amount) {
         (DividendState::Unknown, _) => "null: the dividends are unknown".into(),
-        (DividendState::Active, Some(_)) => over_price(computed, "forward dividend", income.forward.amount),
-        (DividendState::Active, None) => over_price(computed, "dividends of 12 months", income.dps_ttm),
+        (DividendState::Active, Some(_)) => {
+            over_price(computed, FORWARD, income.forward.amount, income.yield_forward)
+        }
+        (DividendState::Active, None) => over_price(computed, TTM, income.dps_ttm, income.yield_ttm),
         (status, _) => match income.dividend_yield {
             Some(_) => dated_text!["the payer is ", status.as_str(), ", so the yield"],
-            None => over_price(computed, "dividends of 12 months", income.dps_ttm),
+            None => over_price(computed, TTM, income.dps_ttm, income.yield_ttm),
         },
     }
 }

@@ -6,7 +6,8 @@
 //!    manual record replaces the vendors' records of the same payment.
 //! 3. Convert each adjusted amount to the raw amount, and derive missing ex-dates.
 //! 4. Merge rows that are one payment, for example under different ids. Drop rows that repeat a payment in another
-//!    currency. Quarantine rows that prices or other payments contradict.
+//!    currency, and rows whose amount another row of the day contains. Quarantine rows that prices or other payments
+//!    contradict.
 //!
 //! A dividend is not used if its declaration date and its ex-date are both after the as-of date.
 
@@ -15,18 +16,20 @@ use rust_decimal::Decimal;
 use std::cmp::Ordering;
 
 use super::as_of::AsOfView;
+use super::contained_payments::drop_contained;
 use super::payment::{Payment, ValidationContext};
 use super::quarantine::{Outliers, quarantine_outliers};
 use super::repeats::merge_repeats;
 use super::same_day_payments::SameDayPayments;
 use super::sources::PreferredWinners;
-use super::translation::drop_translations;
+use super::translation::{dividend_currency, drop_translations};
 use super::validation::RowFault;
 use super::winner::{MergeRecord, ObservationStatus, QuarantinedRow, WinningVersion, version_time};
 use crate::event::Dividend;
 use crate::history::{History, Observation};
+use crate::metrics::currency::price_currency;
 use crate::metrics::dividends::class::DividendClass;
-use crate::metrics::dividends::ex_date::{FIRST_T_PLUS_3, ex_date_from_record_date, ex_date_of};
+use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::dividends::schedule::AmountDoubt;
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
@@ -38,7 +41,9 @@ const DAYS_AHEAD: i64 = 400;
 pub(crate) struct MergedDividends<'a> {
     /// Payments that the figures use, sorted by ex-date.
     pub payments: Vec<Payment<'a>>,
-    /// Regular payments that are quarantined as outliers, sorted by ex-date. The figures assume that something was paid
+    /// ISO 4217 currency of most regular rows of the last two years.
+    pub currency: &'a str,
+    /// Regular payments with a quarantined amount, sorted by ex-date. The figures assume that something was paid
     /// on the ex-date, but they do not use the amount (R28).
     pub unproven: Vec<Payment<'a>>,
     /// Ex-date and kind of doubt of used payments with a large, unconfirmed amount. At most a part of each amount is
@@ -63,14 +68,15 @@ impl MergedDividends<'_> {
 pub(crate) fn stock_dividends(
     history: &History,
     winners: &PreferredWinners,
+    settlement: Settlement,
     known: Option<&AsOfView>,
 ) -> Vec<(NaiveDate, Decimal)> {
     let live = winners.winners.iter().filter(|winner| !winner.cancelled);
     let dividends = live.map(|winner| &history.dividends[winner.index].record);
     dividends
         .filter(|dividend| dividend.r#type.class(dividend.frequency) == DividendClass::Stock)
-        .filter(|dividend| known.is_none_or(|known| is_declared(dividend, known)))
-        .filter_map(|dividend| dividend.date().map(|date| (date, dividend.amount)))
+        .filter(|dividend| known.is_none_or(|known| is_declared(dividend, settlement, known)))
+        .filter_map(|dividend| dividend.date(settlement).map(|date| (date, dividend.amount)))
         .collect()
 }
 
@@ -79,6 +85,7 @@ pub(crate) fn stock_dividends(
 pub(crate) fn paid_between(
     history: &History,
     winners: &PreferredWinners,
+    settlement: Settlement,
     amount: &dyn Fn(&Observation<Dividend>, NaiveDate) -> Option<Decimal>,
     after: NaiveDate,
     through: NaiveDate,
@@ -86,7 +93,7 @@ pub(crate) fn paid_between(
     let live = winners.winners.iter().filter(|winner| !winner.cancelled);
     let paid = live.map(|winner| &history.dividends[winner.index]).filter_map(|observation| {
         let record = &observation.record;
-        let date = record.date().filter(|date| after < *date && *date <= through)?;
+        let date = record.date(settlement).filter(|date| after < *date && *date <= through)?;
         let is_paid = record.r#type.class(record.frequency) != DividendClass::Stock;
         if is_paid { amount(observation, date) } else { None }
     });
@@ -107,7 +114,7 @@ pub(crate) fn merge_dividends<'a>(
     let (mut payments, mut cancelled) = (Vec::with_capacity(winners.len()), Vec::new());
     for winner in &winners {
         let Some(payment) = payment(history, winner, validation, flags) else { continue };
-        if !is_declared(&payment.observation.record, &validation.known) {
+        if !is_declared(&payment.observation.record, validation.settlement, &validation.known) {
             statuses[winner.index] = ObservationStatus::NotYetKnown;
         } else if let Some((reason, message)) = intrinsic_fault(&payment, winner, validation) {
             statuses[winner.index] = ObservationStatus::Quarantined(reason);
@@ -123,19 +130,23 @@ pub(crate) fn merge_dividends<'a>(
     }
     payments.sort_by(compare_events);
     cancelled.sort_by(compare_events);
-    let mut payments = one_per_payment(payments, same_day_payments, &mut statuses, flags);
-    drop_translations(&mut payments, validation.neighbours.currency, &mut statuses, flags);
+    let mut payments =
+        one_per_payment(payments, same_day_payments, validation.settlement, &mut statuses, flags);
+    let price_currency = price_currency(history);
+    let currency = dividend_currency(&payments, price_currency);
+    drop_translations(&mut payments, price_currency, currency, &mut statuses, flags);
+    drop_contained(&mut payments, validation, &mut statuses, flags);
     let is_late = |payment: &Payment<'_>| payment.observation.record.declaration_date > Some(payment.ex_date);
     flags.set_if(Flag::DeclaredAfterEx, payments.iter().any(is_late));
     merge_repeats(&mut payments, &mut statuses, validation, flags);
     let Outliers { unproven, doubted } =
-        quarantine_outliers(&mut payments, validation, &mut statuses, &mut quarantined, flags);
+        quarantine_outliers(&mut payments, currency, validation, &mut statuses, &mut quarantined, flags);
     // A price factor (R11) exists only for an amount below the price. Rows with a larger or equal amount are
     // quarantined, and the flag shows that their factor is missing. The rows of other sources replace a hidden row.
     let exceeds_price = |row: &QuarantinedRow| row.reason == QuarantineReason::AmountExceedsPrice;
     flags.set_if(Flag::FactorSkipped, quarantined[quarantined_before..].iter().any(exceeds_price));
     quarantined.sort_by_key(|row| row.index);
-    MergedDividends { payments, unproven, doubted, cancelled, statuses, quarantined, ranked }
+    MergedDividends { payments, currency, unproven, doubted, cancelled, statuses, quarantined, ranked }
 }
 
 /// Fault that needs no other payment: a decision confirmed the row as wrong, or the ex-date is too far in the future.
@@ -165,8 +176,8 @@ fn too_far_ahead(payment: &Payment<'_>, as_of: NaiveDate) -> Option<RowFault> {
 }
 
 /// True if the dividend is visible on the as-of date, by its declaration date or ex-date.
-fn is_declared(dividend: &Dividend, known: &AsOfView) -> bool {
-    dividend.date().is_some_and(|date| known.is_visible(dividend.declaration_date, date))
+fn is_declared(dividend: &Dividend, settlement: Settlement, known: &AsOfView) -> bool {
+    dividend.date(settlement).is_some_and(|date| known.is_visible(dividend.declaration_date, date))
 }
 
 fn payment<'a>(
@@ -177,20 +188,19 @@ fn payment<'a>(
 ) -> Option<Payment<'a>> {
     let observation = &history.dividends[winner.index];
     let record = &observation.record;
-    let ordinary = record.date()?;
+    let ordinary = record.date(validation.settlement)?;
     let amount = validation.feeds.raw_amount(observation, ordinary);
+    let mut expected = None;
     let ex_date = match (record.ex_date, record.record_date) {
         (Some(ex_date), record_date) => {
-            if record_date
-                .is_some_and(|record_date| is_unexpected(record, ex_date, record_date, amount, validation))
-            {
-                flags.set(Flag::ExDateUnexpected);
-            }
+            expected = record_date
+                .and_then(|record_date| expected_ex_date(record, ex_date, record_date, amount, validation));
+            flags.set_if(Flag::ExDateUnexpected, expected.is_some());
             ex_date
         }
         (None, Some(record_date)) => {
             flags.set(Flag::ExDateDerived);
-            ex_date_of(
+            validation.settlement.ex_date_of(
                 record_date,
                 record.payment_date,
                 amount,
@@ -206,27 +216,33 @@ fn payment<'a>(
         named: &history.dividends[winner.named],
         ordinal: winner.ordinal,
         ex_date,
+        expected,
         amount,
         adjusted,
+        declared: None,
+        special_part: Decimal::ZERO,
         class: record.r#type.class(record.frequency),
         reading: None,
     })
 }
 
-/// True if neither R1 nor R2 derives the vendor's ex-date from the record date. False for record dates before
-/// [`FIRST_T_PLUS_3`], which the rules do not cover.
-fn is_unexpected(
+/// Ex-date that R1 derives from the record date. `None` if R1 or R2 derives the vendor's ex-date, and for record dates that
+/// the rules do not cover.
+fn expected_ex_date(
     record: &Dividend,
     ex_date: NaiveDate,
     record_date: NaiveDate,
     amount: Decimal,
     validation: &ValidationContext<'_>,
-) -> bool {
-    let ordinary = ex_date_from_record_date(record_date);
-    ex_date != ordinary && record_date >= FIRST_T_PLUS_3 && {
-        let close = validation.neighbours.close_for(record, ordinary);
-        ex_date != ex_date_of(record_date, record.payment_date, amount, close)
+) -> Option<NaiveDate> {
+    let settlement = validation.settlement;
+    let ordinary = settlement.ex_date(record_date);
+    if ex_date == ordinary || !settlement.covers(record_date) {
+        return None;
     }
+    let close = validation.neighbours.close_for(record, ordinary);
+    let large = settlement.ex_date_of(record_date, record.payment_date, amount, close);
+    (ex_date != large).then_some(ordinary)
 }
 
 /// Orders payments by ex-date, type and currency, then by version time. Of the rows of one payment, the newest is last.
@@ -243,6 +259,7 @@ fn compare_events(a: &Payment<'_>, b: &Payment<'_>) -> Ordering {
 fn one_per_payment<'a>(
     payments: Vec<Payment<'a>>,
     same_day_payments: &SameDayPayments<'_>,
+    settlement: Settlement,
     statuses: &mut [ObservationStatus],
     flags: &mut Flags,
 ) -> Vec<Payment<'a>> {
@@ -260,7 +277,7 @@ fn one_per_payment<'a>(
         // change that order. The amounts give an order that repeated rows do not change.
         day.sort_by_key(|versions| versions[0].amount);
         for versions in &day {
-            let best = best_of(versions);
+            let best = best_of(versions, settlement);
             flags.set_if(Flag::ConflictingDuplicate, versions.iter().any(|row| row.amount != best.amount));
             for dropped in versions.iter().filter(|row| row.index != best.index) {
                 flags.set(Flag::DuplicateCollapsed);
@@ -295,9 +312,10 @@ fn payments_of_day<'a>(
 
 /// Row that is used for a payment. Only rows with the amount of `versions[0]` are considered. Of these, rows with an id
 /// are preferred, then the row with the most complete dates.
-fn best_of<'a>(versions: &[Payment<'a>]) -> Payment<'a> {
+fn best_of<'a>(versions: &[Payment<'a>], settlement: Settlement) -> Payment<'a> {
     let latest = versions[0];
-    let quality = |row: &&Payment<'_>| (row.observation.id.is_some(), row.observation.record.preference());
+    let quality =
+        |row: &&Payment<'_>| (row.observation.id.is_some(), row.observation.record.preference(settlement));
     let of_amount = versions.iter().rev().filter(|row| row.amount == latest.amount);
     of_amount.max_by_key(quality).copied().unwrap_or(latest)
 }

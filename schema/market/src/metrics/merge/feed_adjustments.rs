@@ -34,6 +34,7 @@ use crate::day::date_of;
 use crate::event::{Action, Dividend, ShareBasis};
 use crate::history::{History, Observation};
 use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
 use crate::metrics::rules::SpinOffRules;
 use crate::row::Flags;
@@ -77,8 +78,9 @@ impl<'a> FeedAdjustments<'a> {
         if !has_adjusted_rows(history) {
             return Self::default();
         }
-        let stock = stock_dividends_by_source(history, symbols);
-        let splits = splits_by_source(history, symbols);
+        let settlement = Settlement::of_history(history);
+        let stock = stock_dividends_by_source(history, symbols, settlement);
+        let splits = splits_by_source(history, symbols, settlement);
         let mut merged = merged.to_vec();
         classify(&mut merged, history, &AsOfView::UNLIMITED, rules);
         let sources: Vec<&str> = splits.keys().chain(stock.keys()).copied().collect();
@@ -103,7 +105,7 @@ impl<'a> FeedAdjustments<'a> {
         Self {
             listed: listed.collect(),
             unlisted: ListedSplits::new(history, &merged, stock_dividends),
-            newest_days: newest_days(history),
+            newest_days: newest_days(history, settlement),
         }
     }
 
@@ -169,6 +171,7 @@ fn has_adjusted_rows(history: &History) -> bool {
 fn splits_by_source<'a>(
     history: &'a History,
     symbols: SymbolOrder<'_>,
+    settlement: Settlement,
 ) -> BTreeMap<&'a str, Vec<MergedSplit>> {
     let observations = &history.splits;
     let by_source = |own: &[WinningVersion]| {
@@ -176,7 +179,7 @@ fn splits_by_source<'a>(
         let live = one_per_date(observations, own, &mut statuses, &mut Flags::default());
         live.into_iter().map(|winner| merged_split(observations, winner)).collect()
     };
-    winners_by_source(observations, symbols)
+    winners_by_source(observations, symbols, settlement)
         .into_iter()
         .map(|(source, own)| (source, by_source(&own)))
         .collect()
@@ -186,11 +189,12 @@ fn splits_by_source<'a>(
 fn stock_dividends_by_source<'a>(
     history: &'a History,
     symbols: SymbolOrder<'_>,
+    settlement: Settlement,
 ) -> BTreeMap<&'a str, Vec<(NaiveDate, Decimal)>> {
     let observations = &history.dividends;
     let of_record = |record: &Dividend| {
         let is_stock = record.r#type.class(record.frequency) == DividendClass::Stock;
-        record.date().filter(|_| is_stock).map(|date| (date, record.amount))
+        record.date(settlement).filter(|_| is_stock).map(|date| (date, record.amount))
     };
     if observations.iter().all(|row| of_record(&row.record).is_none()) {
         return BTreeMap::new();
@@ -198,7 +202,7 @@ fn stock_dividends_by_source<'a>(
     let stock = |own: Vec<WinningVersion>| -> Vec<(NaiveDate, Decimal)> {
         own.iter().filter_map(|winner| of_record(&observations[winner.index].record)).collect()
     };
-    let by_source = winners_by_source(observations, symbols).into_iter();
+    let by_source = winners_by_source(observations, symbols, settlement).into_iter();
     by_source.map(|(source, own)| (source, stock(own))).filter(|(_, stock)| !stock.is_empty()).collect()
 }
 
@@ -206,10 +210,12 @@ fn stock_dividends_by_source<'a>(
 fn winners_by_source<'a, T: MergeRecord>(
     observations: &'a [Observation<T>],
     symbols: SymbolOrder<'_>,
+    settlement: Settlement,
 ) -> BTreeMap<&'a str, Vec<WinningVersion>> {
     let mut statuses = vec![ObservationStatus::Used; observations.len()];
+    let same_day_payments = SameDayPayments::default();
     let winners =
-        pick_winners(observations, symbols, &SameDayPayments::default(), &mut statuses, &mut Vec::new());
+        pick_winners(observations, symbols, settlement, &same_day_payments, &mut statuses, &mut Vec::new());
     let mut by_source: BTreeMap<&str, Vec<WinningVersion>> = BTreeMap::new();
     for winner in winners.into_iter().filter(|winner| !winner.cancelled) {
         by_source.entry(&observations[winner.index].source).or_default().push(winner);
@@ -219,10 +225,10 @@ fn winners_by_source<'a, T: MergeRecord>(
 
 /// Newest day of each source's data: its newest bar, or its newest event if it has no bars. An event later than the
 /// newest bar counts if it had passed when the source was read.
-fn newest_days(history: &History) -> BTreeMap<&str, NaiveDate> {
+fn newest_days(history: &History, settlement: Settlement) -> BTreeMap<&str, NaiveDate> {
     let dividends = history.dividends.iter().filter(|row| row.action == Action::Put);
-    let dividends =
-        dividends.filter_map(|row| Some((row.source.as_str(), row.observed_at, row.record.date()?)));
+    let dividends = dividends
+        .filter_map(|row| Some((row.source.as_str(), row.observed_at, row.record.date(settlement)?)));
     let splits = history.splits.iter().filter(|row| row.action == Action::Put);
     let splits = splits.map(|row| (row.source.as_str(), row.observed_at, row.record.ex_date));
     let events: Vec<_> = dividends.chain(splits).collect();

@@ -6,6 +6,7 @@
 //! Invariant: the result depends only on the set of observations, never on their order.
 
 mod as_of;
+mod contained_payments;
 mod decisions;
 mod dividends;
 mod feed_adjustments;
@@ -53,9 +54,12 @@ pub use winner::{ObservationStatus, QuarantinedRow, dividend_preference, split_p
 
 use super::prices::adjustment::Splits;
 use super::prices::series::PriceSeries;
-use crate::event::{Dividend, FormerSymbol};
+use crate::day::day_number;
+use crate::event::{Action, Dividend, DividendEvidence, FormerSymbol};
 use crate::history::{History, Observation};
 use crate::metrics::context::DerivationContext;
+use crate::metrics::currency::price_currency;
+use crate::metrics::dividends::ex_date::Settlement;
 use crate::row::{Flag, Flags};
 use crate::symbol::Symbol;
 
@@ -101,14 +105,16 @@ fn merge_visible<'a>(
     context: &DerivationContext<'_>,
     hidden: &HiddenRecords,
 ) -> Merged<'a> {
-    let (policy, known) = (context.policy, AsOfView::new(context));
+    let (policy, known, currency) = (context.policy, AsOfView::new(context), price_currency(history));
     let as_of = known.as_of;
     let mut flags = Flags::default();
     let symbols = |symbol: &Symbol| symbol_position(history, symbol);
     let decided = DecisionIndex::new(&history.decisions);
     let same_day_payments = SameDayPayments::collect(&history.dividends);
+    let settlement = Settlement::of_history(history);
     let choice = SourceChoice {
         policy,
+        settlement,
         rules: context.rules,
         symbols: &symbols,
         same_day_payments: &same_day_payments,
@@ -119,16 +125,16 @@ fn merge_visible<'a>(
     let mut splits = merge_splits(history, &of_splits, &mut flags);
     let winners = preferred_winners(&history.dividends, &choice);
     let rules = &context.rules.spin_off;
-    let all_stock_dividends = stock_dividends(history, &winners, None);
+    let all_stock_dividends = stock_dividends(history, &winners, settlement, None);
     let feeds = FeedAdjustments::collect(history, &splits.splits, &all_stock_dividends, &symbols, rules);
     classify(&mut splits.splits, history, &known, rules);
-    let declared = stock_dividends(history, &winners, Some(&known));
+    let declared = stock_dividends(history, &winners, settlement, Some(&known));
     let table = |splits: &MergedSplits| table_of_known(&history.splits, &splits.splits, &declared, &known);
     let paid = |after, through| {
         let amount = |row: &Observation<Dividend>, date| {
-            (row.record.currency == currency(history)).then(|| feeds.raw_amount(row, date))
+            (row.record.currency == currency).then(|| feeds.raw_amount(row, date))
         };
-        paid_between(history, &winners, &amount, after, through)
+        paid_between(history, &winners, settlement, &amount, after, through)
     };
     let merge_prices = |splits: &Splits, excluded: &ExcludedBars| {
         let levels = LevelCheck { rules: &context.rules.level, splits, paid: &paid };
@@ -150,14 +156,16 @@ fn merge_visible<'a>(
     let merge_without = |excluded: &ExcludedBars| merge_prices(&split_table, excluded);
     let has_break = review_levels(&mut prices, history, as_of, &levels, &feeds, &decided, &merge_without);
     flags.set_if(Flag::PriceLevelBreak, has_break);
+    flags.set_if(Flag::ConflictingDuplicate, conflicting_closes(history, as_of).next().is_some());
     let series = PriceSeries::new(&prices.bars, &split_table);
     let implied_factors = ImpliedFactors::collect(&history.evidence, &feeds, as_of);
     let validation = ValidationContext {
         splits: &split_table,
         feeds: &feeds,
         known,
+        settlement,
         decided: &decided,
-        neighbours: PriceContext { series, currency: currency(history) },
+        neighbours: PriceContext { series, currency },
         implied_factors: &implied_factors,
         rules: context.rules,
     };
@@ -167,9 +175,22 @@ fn merge_visible<'a>(
     Merged { splits, split_table, prices, dividends, fundamentals, implied_factors, flags }
 }
 
-/// Currency of the prices. US dollars if no feed has reported the details of the security yet.
-pub(crate) fn currency(history: &History) -> &str {
-    history.security.as_ref().map_or("USD", |security| &security.record.currency)
+/// Conflicting closes up to `as_of` (R29): a file has two closes of one day that differ, and the first one is the bar of the
+/// day. A later bar of the source for the day resolves the conflict.
+pub(crate) fn conflicting_closes(
+    history: &History,
+    as_of: NaiveDate,
+) -> impl Iterator<Item = (NaiveDate, &Observation<DividendEvidence>)> {
+    let dated = history.evidence.iter().filter_map(|row| Some((row.record.conflict_date?, row)));
+    let put = dated.filter(move |(date, row)| *date <= as_of && row.action == Action::Put);
+    put.filter(|(date, row)| {
+        let prices = history.prices.iter().find(|prices| row.source == prices.source);
+        let bar = prices.and_then(|prices| {
+            let index = prices.bars.day.binary_search(&day_number(*date)).ok()?;
+            Some(prices.bars.version_of(index))
+        });
+        bar.is_some_and(|bar| bar.observation_time() <= row.observed_at)
+    })
 }
 
 /// Position of a symbol in the list of the security's symbols, which starts with the earliest symbol. `None` for a

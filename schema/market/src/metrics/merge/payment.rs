@@ -11,6 +11,7 @@ use crate::event::{Dividend, DividendType};
 use crate::metrics::arithmetic::{quotient, remove_division_error};
 use crate::metrics::calendar::add_sessions;
 use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::prices::series::PriceSeries;
 use crate::metrics::rules::{OutlierRules, Rules};
@@ -31,10 +32,17 @@ pub(crate) struct Payment<'a> {
     /// index 0.
     pub ordinal: usize,
     pub ex_date: NaiveDate,
+    /// Ex-date that follows from the record date, if the vendor's ex-date differs from it (R1).
+    pub expected: Option<NaiveDate>,
     /// Amount per share on the ex-date, not adjusted for later splits.
     pub amount: Decimal,
     /// Amount per share, adjusted for splits up to the as-of date.
     pub adjusted: Decimal,
+    /// The same payment in the dividend currency: amount per share, adjusted for splits up to the as-of date. `None` if
+    /// the payment is in the dividend currency itself, or is not known in it (R39).
+    pub declared: Option<Decimal>,
+    /// Part of `adjusted` that is special, because another row of the ex-date says so (R45). 0 for most payments.
+    pub special_part: Decimal,
     pub class: DividendClass,
     /// Index of the payment's reading in the payment schedule. `None` before the schedule is built, and for payments
     /// that are not declared as regular or are not in the dividend currency.
@@ -45,6 +53,33 @@ impl Payment<'_> {
     /// Ex-date and declared type of the payment. They are the same in all rows of one payment.
     pub(crate) fn event_key(&self) -> (NaiveDate, DividendType) {
         (self.ex_date, self.observation.record.r#type)
+    }
+
+    /// Amount per share in the dividend currency, adjusted for splits up to the as-of date. `None` if the payment is not
+    /// known in this currency.
+    pub(crate) fn amount_in(&self, dividend_currency: &str) -> Option<Decimal> {
+        if self.observation.record.currency == dividend_currency {
+            Some(self.adjusted)
+        } else {
+            self.declared
+        }
+    }
+
+    /// Amount per share on the ex-date, in the dividend currency if the payment is known in it.
+    pub(crate) fn amount_on_ex_date(&self) -> Decimal {
+        let declared = self.declared.and_then(|declared| {
+            quotient(declared.checked_mul(self.amount)?, self.adjusted).map(remove_division_error)
+        });
+        declared.unwrap_or(self.amount)
+    }
+
+    /// Amount that the payment schedule reads: [`Self::amount_in`] without the known special part.
+    pub(crate) fn scheduled(&self, dividend_currency: &str) -> Option<Decimal> {
+        let amount = self.amount_in(dividend_currency)?;
+        if self.special_part.is_zero() {
+            return Some(amount);
+        }
+        Some(amount - quotient(amount.checked_mul(self.special_part)?, self.adjusted)?)
     }
 
     /// Declaration date of the payment. The ex-date replaces an unknown date, and a date after the ex-date.
@@ -61,6 +96,8 @@ pub(crate) struct ValidationContext<'a> {
     /// Adjustments of the feeds' own rows.
     pub feeds: &'a FeedAdjustments<'a>,
     pub known: AsOfView,
+    /// Settlement times of the security's market.
+    pub settlement: Settlement,
     /// Review decisions about rows of the security.
     pub decided: &'a DecisionIndex<'a>,
     /// Prices of the security, from which the closes before and after an ex-date are taken.

@@ -16,8 +16,8 @@
 //! ex-date is wholly special (R2). R34.2 has an exception to this. Amounts of payers without slots (R34) are not
 //! divided.
 //!
-//! A decision may release a quarantined row. A quarantined outlier still counts as a payment on its ex-date. The
-//! security has the flag `amount_held` if its newest regular amount is a quarantined outlier.
+//! A decision may release a quarantined row. A quarantined regular row still counts as a payment on its ex-date, for
+//! either reason. The security has the flag `amount_held` if its newest regular amount is quarantined.
 
 use std::collections::BTreeMap;
 
@@ -39,7 +39,7 @@ const CAPITAL_DIVISOR: Decimal = Decimal::from_parts(4, 0, 0, false, 0);
 /// Regular payments with amounts that contradict the neighbouring amounts.
 #[derive(Debug, Default)]
 pub(crate) struct Outliers<'a> {
-    /// Payments that are quarantined as outliers. Each still counts as a payment on its ex-date.
+    /// Regular payments that are quarantined. Each still counts as a payment on its ex-date.
     pub unproven: Vec<Payment<'a>>,
     /// Large amounts that no later payment confirms, as pairs of the ex-date and the kind of doubt.
     pub doubted: Vec<(NaiveDate, AmountDoubt)>,
@@ -58,12 +58,13 @@ enum OutlierKind {
 /// by ex-date.
 pub(crate) fn quarantine_outliers<'a>(
     payments: &mut Vec<Payment<'a>>,
+    dividend_currency: &str,
     validation: &ValidationContext<'_>,
     statuses: &mut [ObservationStatus],
     quarantined: &mut Vec<QuarantinedRow>,
     flags: &mut Flags,
 ) -> Outliers<'a> {
-    let outliers = outliers(payments, validation, flags);
+    let outliers = outliers(payments, dividend_currency, validation, flags);
     let newest =
         payments.iter().rev().find(|payment| payment.class.is_regular()).map(|newest| newest.ex_date);
     let released = |payment: &Payment<'_>| validation.decided.releases(payment.observation);
@@ -81,10 +82,10 @@ pub(crate) fn quarantine_outliers<'a>(
             }
             _ => None,
         };
-        if unit_error.is_some() {
-            found.unproven.push(*payment);
-        }
         if let Some((reason, message)) = exceeds_price(payment, validation).or(unit_error) {
+            if payment.class.is_regular() {
+                found.unproven.push(*payment);
+            }
             statuses[payment.index] = ObservationStatus::Quarantined(reason);
             quarantined.push(QuarantinedRow { index: payment.index, reason, message });
             return false;
@@ -127,35 +128,36 @@ fn outlier_fault(payment: &Payment<'_>, level: Decimal, per_year: Option<i32>) -
 /// Outliers among the regular payments, by index in `payments`.
 fn outliers(
     payments: &[Payment<'_>],
+    dividend_currency: &str,
     validation: &ValidationContext<'_>,
     flags: &mut Flags,
 ) -> BTreeMap<usize, OutlierKind> {
     let mut by_currency: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     for (position, payment) in payments.iter().enumerate().filter(|(_, payment)| payment.class.is_regular()) {
-        let currency = payment.observation.record.currency.as_str();
-        by_currency.entry(currency).or_default().push(position);
+        let is_known = payment.amount_in(dividend_currency).is_some();
+        let own = payment.observation.record.currency.as_str();
+        by_currency.entry(if is_known { dividend_currency } else { own }).or_default().push(position);
     }
     let mut outliers = BTreeMap::new();
     for (currency, positions) in by_currency {
         let days: Vec<&[usize]> =
             positions.chunk_by(|a, b| payments[*a].ex_date == payments[*b].ex_date).collect();
-        let rows: Vec<ScheduleRow> = days.iter().map(|day| row_of_day(payments, day)).collect();
+        let rows: Vec<ScheduleRow> = days.iter().map(|day| row_of_day(payments, day, currency)).collect();
         let frequencies = local_frequencies(&rows, validation.rules);
         let rates = annual_rates(&rows, &frequencies);
         for Outlier { position: day, level, is_unit_error } in find_outliers(&rates, validation.rules) {
             let declared = days[day].iter().map(|position| payments[*position].amount).sum();
-            let is_in_price = currency == validation.neighbours.currency
+            let is_priced =
+                payments[days[day][0]].observation.record.currency == validation.neighbours.currency;
+            let is_in_price = is_priced
                 && (validation.neighbours.has_visible_fall(
                     declared,
                     rows[day].ex_date,
                     &validation.rules.outlier,
                 ) || validation.adjusted_closes_contain(declared, rows[day].ex_date));
             flags.set_if(Flag::SpecialByPrice, is_in_price);
-            let close = if currency == validation.neighbours.currency {
-                validation.neighbours.series.close_before(rows[day].ex_date)
-            } else {
-                None
-            };
+            let close =
+                if is_priced { validation.neighbours.series.close_before(rows[day].ex_date) } else { None };
             let kind = || match is_unit_error && !is_in_price {
                 true => OutlierKind::UnitError { level, per_year: frequencies[day] },
                 false => OutlierKind::Doubted(doubt(declared, close)),
@@ -172,12 +174,14 @@ fn doubt(amount: Decimal, close: Option<Decimal>) -> AmountDoubt {
     if is_capital { AmountDoubt::Capital } else { AmountDoubt::Unconfirmed }
 }
 
-fn row_of_day(payments: &[Payment<'_>], day: &[usize]) -> ScheduleRow {
+fn row_of_day(payments: &[Payment<'_>], day: &[usize], currency: &str) -> ScheduleRow {
+    let scheduled = day.iter().filter_map(|position| payments[*position].scheduled(currency));
     ScheduleRow {
         ex_date: payments[day[0]].ex_date,
-        amount: day.iter().map(|position| payments[*position].adjusted).sum(),
+        amount: scheduled.sum(),
         tag: payments[day[0]].observation.record.frequency,
         doubt: None,
+        payment_date: payments[day[0]].observation.record.payment_date,
     }
 }
 

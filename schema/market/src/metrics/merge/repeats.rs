@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::payment::{Payment, ValidationContext};
 use super::winner::ObservationStatus;
-use crate::metrics::dividends::ex_date::ex_date_from_record_date;
 use crate::metrics::dividends::schedule::{RepeatedPayment, ScheduleRow, find_repeats};
 use crate::row::{Flag, Flags};
 
@@ -52,9 +51,11 @@ fn candidate<'a>(payment: &Payment<'a>, validation: &ValidationContext<'_>) -> R
             amount: payment.adjusted,
             tag: record.frequency,
             doubt: None,
+            payment_date: record.payment_date,
         },
         id: payment.observation.id.as_deref().map(|id| (payment.observation.source.as_str(), id)),
-        implied: record.record_date.map(ex_date_from_record_date),
+        implied: record.record_date.map(|date| validation.settlement.ex_date(date)),
+        is_business_day: validation.settlement.is_business_day(payment.ex_date),
         is_in_price: record.currency == validation.neighbours.currency
             && validation.adjusted_closes_contain(payment.amount, payment.ex_date),
     }

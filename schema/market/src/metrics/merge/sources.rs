@@ -35,6 +35,7 @@ use super::winner::{
 };
 use crate::event::{EventRecord, Kind};
 use crate::history::{Observation, SourcePolicy};
+use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::rules::Rules;
 use crate::metrics::source_preference::{MANUAL, Standing, range_of, range_starts};
 
@@ -55,6 +56,8 @@ pub(crate) struct SourceChoice<'a> {
     pub policy: &'a SourcePolicy,
     pub rules: &'a Rules,
     pub symbols: SymbolOrder<'a>,
+    /// Settlement times of the security's market.
+    pub settlement: Settlement,
     pub same_day_payments: &'a SameDayPayments<'a>,
     /// Records that are quarantined, and therefore not valid.
     pub hidden: &'a HiddenRows,
@@ -68,9 +71,15 @@ pub(crate) fn preferred_winners<T: MergeRecord + EventRecord>(
 ) -> PreferredWinners {
     let mut statuses = vec![ObservationStatus::Used; observations.len()];
     let mut quarantined = Vec::new();
-    let same_day_payments = choice.same_day_payments;
-    let mut winners =
-        pick_winners(observations, choice.symbols, same_day_payments, &mut statuses, &mut quarantined);
+    let (settlement, same_day_payments) = (choice.settlement, choice.same_day_payments);
+    let mut winners = pick_winners(
+        observations,
+        choice.symbols,
+        settlement,
+        same_day_payments,
+        &mut statuses,
+        &mut quarantined,
+    );
     let hidden = |winner: &WinningVersion| choice.hidden.get(&winner.index);
     for row in winners.iter().filter_map(hidden) {
         statuses[row.index] = ObservationStatus::Quarantined(row.reason);
@@ -102,7 +111,7 @@ fn choose_sources<T: MergeRecord + EventRecord>(
 ) -> Selection {
     let (mut valid, withdrawn): (Vec<WinningVersion>, Vec<WinningVersion>) =
         winners.into_iter().partition(|winner| !winner.cancelled);
-    let ranges = RankedRanges::new(observations, &valid, choice.policy);
+    let ranges = RankedRanges::new(observations, &valid, choice);
     let outranking = |winner: &WinningVersion| ranges.outranking(&observations[winner.index]);
     valid.retain(|winner| {
         let outranking = outranking(winner);
@@ -113,10 +122,10 @@ fn choose_sources<T: MergeRecord + EventRecord>(
     });
     let record = |winner: &WinningVersion| {
         let observation = &observations[winner.index];
-        OverlayRecord::new(observation, ranges.standing(observation))
+        OverlayRecord::new(observation, ranges.standing(observation), choice.settlement)
     };
     let records: Vec<OverlayRecord<'_, T>> = valid.iter().map(record).collect();
-    let overlay = Overlay::new(&records, choice.same_day_payments, choice.rules);
+    let overlay = Overlay::new(&records, choice.same_day_payments, choice.settlement, choice.rules);
     let mut selection = Selection::default();
     for (winner, cover) in valid.iter().zip(overlay.covers()) {
         match cover.map(|cover| valid[cover].index) {
@@ -143,6 +152,7 @@ fn choose_sources<T: MergeRecord + EventRecord>(
 /// Date ranges of the source policy, with the smallest rank that has a valid record in each range.
 struct RankedRanges<'a> {
     policy: &'a SourcePolicy,
+    settlement: Settlement,
     kind: Kind,
     starts: Vec<NaiveDate>,
     /// For each range with valid records, the smallest standing and the indexes of its records.
@@ -155,11 +165,12 @@ impl<'a> RankedRanges<'a> {
     fn new<T: MergeRecord + EventRecord>(
         observations: &[Observation<T>],
         valid: &[WinningVersion],
-        policy: &'a SourcePolicy,
+        choice: &SourceChoice<'a>,
     ) -> Self {
+        let SourceChoice { policy, settlement, .. } = *choice;
         let (smallest, contested) = (BTreeMap::new(), BTreeSet::new());
-        let mut ranges =
-            Self { policy, kind: T::KIND, starts: range_starts(policy, T::KIND), smallest, contested };
+        let (kind, starts) = (T::KIND, range_starts(policy, T::KIND));
+        let mut ranges = Self { policy, settlement, kind, starts, smallest, contested };
         // Without a rule, no source outranks another.
         let ranked = if policy.rules.iter().any(|rule| rule.kind == T::KIND) { valid } else { &[] };
         for winner in ranked {
@@ -179,7 +190,7 @@ impl<'a> RankedRanges<'a> {
     }
 
     fn range<T: MergeRecord>(&self, observation: &Observation<T>) -> usize {
-        range_of(&self.starts, observation.record.date().unwrap_or_default())
+        range_of(&self.starts, observation.record.date(self.settlement).unwrap_or_default())
     }
 
     fn standing<T: MergeRecord>(&self, observation: &Observation<T>) -> Standing {

@@ -19,6 +19,7 @@ use super::sources::{PreferredWinners, SourceChoice, preferred_winners};
 use super::winner::{MergeRecord, ObservationStatus, QuarantinedRow, WinningVersion, version_time};
 use crate::event::Split;
 use crate::history::{History, Observation};
+use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
 use crate::row::{Flag, Flags, SplitType};
 
@@ -118,7 +119,7 @@ pub(crate) fn one_per_date(
         let best = same_day
             .iter()
             .filter(|winner| !differs(winner))
-            .max_by_key(|winner| record(winner).preference());
+            .max_by_key(|winner| record(winner).preference(Settlement::UnitedStates));
         let best = *best.unwrap_or(latest);
         same_day
             .iter()

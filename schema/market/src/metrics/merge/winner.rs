@@ -38,6 +38,7 @@ use smallvec::{SmallVec, smallvec};
 use super::same_day_payments::SameDayPayments;
 use crate::event::Action;
 use crate::history::Observation;
+use crate::metrics::dividends::ex_date::Settlement;
 use crate::observation::VersionRank;
 use crate::row::QuarantineReason;
 use crate::symbol::Symbol;
@@ -67,6 +68,8 @@ pub enum ObservationStatus {
     OtherSource(usize),
     /// A manual record replaced the row. The value is the index of the manual record in the history.
     Overridden(usize),
+    /// Part of another payment of the same ex-date (R45); the value is the index of this payment's row.
+    PartOf(usize),
     /// Quarantined; the value is the reason.
     Quarantined(QuarantineReason),
     /// The record was not known yet on the as-of date: it was declared later.
@@ -114,6 +117,7 @@ pub(crate) type SymbolOrder<'a> = &'a dyn Fn(&Symbol) -> Option<usize>;
 pub(crate) fn pick_winners<T: MergeRecord>(
     observations: &[Observation<T>],
     symbols: SymbolOrder<'_>,
+    settlement: Settlement,
     same_day_payments: &SameDayPayments<'_>,
     statuses: &mut [ObservationStatus],
     quarantined: &mut Vec<QuarantinedRow>,
@@ -138,9 +142,11 @@ pub(crate) fn pick_winners<T: MergeRecord>(
     if observations.iter().all(|observation| observation.id.is_none()) {
         // A sort by date reads each row once. The rows are then almost in the order of their keys, so the next sort
         // compares few rows.
-        order.sort_by_cached_key(|index| at(*index).record.date());
+        order.sort_by_cached_key(|index| at(*index).record.date(settlement));
     }
-    order.sort_unstable_by(|a, b| compare_keys(*a, *b).then_with(|| version(at(*a)).cmp(&version(at(*b)))));
+    order.sort_unstable_by(|a, b| {
+        compare_keys(*a, *b).then_with(|| version(at(*a), settlement).cmp(&version(at(*b), settlement)))
+    });
     let withdrawals = withdrawals(observations, &order);
     let mut winners = Vec::new();
     let keys = order.chunk_by(|a, b| compare_keys(*a, *b).is_eq());
@@ -249,11 +255,11 @@ fn compare_in_source<T: MergeRecord>(a: &Observation<T>, b: &Observation<T>) -> 
 }
 
 /// Rank of an observation among the versions of its record (R29).
-fn version<T: MergeRecord>(observation: &Observation<T>) -> VersionRank<'_> {
+fn version<T: MergeRecord>(observation: &Observation<T>, settlement: Settlement) -> VersionRank<'_> {
     observation.version(match (&observation.id, observation.action) {
         (None, _) => 0,
         (Some(_), Action::Retract) => u32::MAX,
-        (Some(_), Action::Put) => observation.record.preference(),
+        (Some(_), Action::Put) => observation.record.preference(settlement),
     })
 }
 

@@ -15,7 +15,6 @@ use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::computed::ex_dates::ExDateEvents;
 use crate::metrics::computed::upcoming::ProjectedPayment;
 use crate::metrics::dividends::class::DividendClass;
-use crate::metrics::dividends::schedule::Reading;
 use crate::metrics::merge::Payment;
 use crate::metrics::prices::adjustment::Ratio;
 use crate::row::{AmountReading, AmountStatus, DividendRow, DividendStatus, Fingerprint};
@@ -140,6 +139,8 @@ impl Fingerprint for DividendRecord<'_> {
         } = self;
         if let Some(payment) = named {
             hash_dividend_id(payment, state);
+            // The change from the previous payment is that of the amounts in the dividend currency.
+            payment.declared.iter().for_each(|declared| declared.hash_into(state));
         }
         ex_date.hash_into(state);
         [payment_date, record_date, declaration_date].iter().for_each(|day| day.hash_into(state));
@@ -159,13 +160,15 @@ fn records<'m>(computed: &'m ComputedMetrics<'_>) -> impl Iterator<Item = Divide
     let merged = &computed.inputs.merged.dividends;
     let mut previous: Option<RegularPart<'m>> = None;
     let live = merged.payments.iter().map(move |payment| {
-        let reading = computed.inputs.reading(payment);
         let regular = RegularPart {
-            currency: &payment.observation.record.currency,
-            adjusted: reading.map_or(payment.adjusted, |reading| reading.regular_part(payment.adjusted)),
+            currency: match payment.declared {
+                Some(_) => &computed.inputs.dividend_currency,
+                None => &payment.observation.record.currency,
+            },
+            adjusted: computed.inputs.regular_part(payment),
         };
         let before = if payment.class.is_regular() { previous.replace(regular) } else { None };
-        live(computed, payment, reading, regular, before)
+        live(computed, payment, regular, before)
     });
     let cancelled =
         merged.cancelled.iter().map(|payment| record(computed, payment, DividendStatus::Cancelled));
@@ -185,13 +188,13 @@ struct RegularPart<'m> {
 fn live<'m>(
     computed: &'m ComputedMetrics<'_>,
     payment: &'m Payment<'_>,
-    reading: Option<&Reading>,
     regular: RegularPart<'m>,
     before: Option<RegularPart<'m>>,
 ) -> DividendRecord<'m> {
     let record = record(computed, payment, status(payment, computed.inputs.as_of));
     let ex_day = ex_day(computed, payment);
-    let comparable = payment.class.is_regular() && regular.currency == computed.inputs.currency;
+    let comparable =
+        payment.class.is_regular() && payment.observation.record.currency == computed.inputs.currency;
     let per_year = record.payments_per_year.filter(|_| comparable);
     let close_before = || match ex_day {
         Some(day) => day.close_before,
@@ -199,8 +202,11 @@ fn live<'m>(
     };
     let before = before.filter(|before| before.currency == regular.currency);
     DividendRecord {
-        reading: reading.map(|reading| reading.kind),
-        special: special_part(payment, regular.adjusted),
+        reading: computed.inputs.reading(payment).map(|reading| match reading.kind {
+            AmountReading::Regular if !payment.special_part.is_zero() => AmountReading::Combined,
+            kind => kind,
+        }),
+        special: special_part(computed, payment),
         regular_adjusted: regular.adjusted,
         // All distributions of one ex-date share one price factor.
         price_factor: ex_day
@@ -252,10 +258,10 @@ fn record<'m>(
     }
 }
 
-/// Special part of the payment per share, on the share basis of the ex-date; `None` without a special part. `regular`
-/// is the regular part on the as-of date's share basis.
-fn special_part(payment: &Payment<'_>, regular: Decimal) -> Option<Decimal> {
-    let special = payment.adjusted - regular;
+/// Special part per share of a payment in the schedule, on the share basis of the ex-date; `None` without a special part.
+fn special_part(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> Option<Decimal> {
+    computed.inputs.reading(payment)?;
+    let special = payment.adjusted - computed.inputs.own_regular_part(payment);
     if special.is_zero() {
         return None;
     }

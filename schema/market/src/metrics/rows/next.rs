@@ -22,7 +22,7 @@ pub(crate) fn next_dividend(computed: &ComputedMetrics<'_>) -> Option<NextDivide
         return Some(NextDividend {
             ex_date: payment.ex_date,
             payment_date: payment.observation.record.payment_date,
-            amount: amount(Some(payment.amount)),
+            amount: amount(Some(payment.amount_on_ex_date())),
             status: NextStatus::Declared,
         });
     }

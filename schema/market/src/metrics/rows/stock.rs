@@ -160,7 +160,7 @@ fn dividends(computed: &ComputedMetrics<'_>, quote: &Quote) -> StockDividends {
         last: last.map(|payment| LastDividend {
             ex_date: payment.ex_date,
             payment_date: payment.observation.record.payment_date,
-            amount: arithmetic::amount(payment.amount),
+            amount: arithmetic::amount(payment.amount_on_ex_date()),
             r#type: payment.observation.record.r#type,
         }),
     }

@@ -176,7 +176,7 @@ rules! {
         return_least: Decimal = 0.8, 0..=1, "times";
         /// An amount can contain a special part only if the payer returns to about the previous annual rate. Maximum
         /// ratio of the annual rate after the payment to the annual rate before it.
-        return_most: Decimal = 1.5, 1..=10, "times";
+        return_most: Decimal = 1.7, 1..=10, "times";
         /// An amount is a dip if it is below this multiple of both neighbouring amounts. Growth and streak replace a
         /// dip with the smaller neighbouring amount. 0: no amount is a dip.
         dip_share: Decimal = 0.98, 0..=1, "times";
@@ -185,6 +185,9 @@ rules! {
         steady_share: Decimal = 80, 0..=100, "percent";
         /// Maximum number of consecutive missing payments for which growth and streak assume an amount.
         assumed_slots: i64 = 1, 0..=2, "slots";
+        /// Dates with whose calendar years the dividend years agree. 1: payment dates, if at least half of the payments
+        /// have one, as in published lists. 0: ex-dates.
+        year_of: i64 = 1, 0..=1, "1 or 0";
     }
     /// Parameters of increase streaks.
     streak: StreakRules, "R14" {

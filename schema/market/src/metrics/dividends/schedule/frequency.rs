@@ -4,8 +4,8 @@
 //!   cost.
 //! - Shorter gap (an extra row): it costs less than a longer gap.
 //! - Longer gap (a missing row).
-//! - Uneven halves (an interim and a final dividend): two gaps sum to a year, as in R5. With the frequency semi-annual,
-//!   each has a small cost.
+//! - Uneven halves (an interim and a final dividend): two gaps sum to a year, and so do at least 60 % of the adjacent
+//!   pairs around them, as in R5. With the frequency semi-annual, each has a small cost.
 //! - Irregular gap: any gap fits the frequency irregular. It costs more than uneven halves, but less than a shorter
 //!   gap.
 //! - Change of the frequency: it costs more than two shorter gaps, and more than one longer gap.
@@ -39,6 +39,8 @@ const FREQUENT_DAYS: i64 = 17;
 /// Maximum mean gap of a four-weekly payer, in hundredths of a day. With a larger mean gap, the payer is monthly. The
 /// mean does not include gaps around extra and missing rows.
 const FOUR_WEEKLY_HUNDREDTHS: i64 = 2870;
+/// Number of gaps on each side of a gap, among which pairs that sum to a year are counted.
+const GAPS_AROUND: usize = 3;
 /// Minimum number of gaps of a four-weekly payer. With fewer gaps, the payer is monthly.
 const FOUR_WEEKLY_GAPS: i64 = 6;
 
@@ -134,7 +136,8 @@ fn cheapest_states(rows: &[ScheduleRow], gaps: &[i64], rules: &Rules) -> Vec<Sta
     for (index, gap) in gaps.iter().enumerate() {
         let neighbours = [index.checked_sub(1), Some(index + 1)].into_iter().flatten();
         let halves =
-            neighbours.filter_map(|other| gaps.get(other)).any(|other| year.contains(&(gap + other)));
+            neighbours.filter_map(|other| gaps.get(other)).any(|other| year.contains(&(gap + other)))
+                && has_yearly_pairs(gaps, index, rules);
         let cheapest = (0..STATES.len()).min_by_key(|state| costs[*state]).unwrap_or_default();
         let (mut next, mut from) = ([0; STATES.len()], [0; STATES.len()]);
         for (state, frequency) in STATES.into_iter().enumerate() {
@@ -156,6 +159,17 @@ fn cheapest_states(rows: &[ScheduleRow], gaps: &[i64], rules: &Rules) -> Vec<Sta
     }
     states.reverse();
     states
+}
+
+/// True if at least `frequency.yearly_pairs` percent of the adjacent pairs among the six gaps around `index` sum to a
+/// year.
+fn has_yearly_pairs(gaps: &[i64], index: usize, rules: &Rules) -> bool {
+    let year = rules.frequency.year_least_days..=rules.frequency.year_most_days;
+    let around = &gaps[index.saturating_sub(GAPS_AROUND)..gaps.len().min(index + GAPS_AROUND + 1)];
+    let (yearly, all) = around.windows(2).fold((0, 0), |(yearly, all), pair| {
+        (yearly + i64::from(year.contains(&(pair[0] + pair[1]))), all + 1)
+    });
+    100 * yearly >= rules.frequency.yearly_pairs * all
 }
 
 fn gap_cost(state: State, days: i64, halves: bool, rules: &Rules) -> u32 {
@@ -211,8 +225,9 @@ fn drop_four_weekly(states: &mut [State], gaps: &[i64], rules: &Rules) {
     }
 }
 
-/// Number of payments a year around a row. If the gaps before and after it differ in frequency, the side with the more
-/// similar amounts decides.
+/// Number of payments a year around a row. If the gaps before and after it differ in frequency, the gap before it
+/// decides, because a payment is for the time since the last one. The gap after it decides if only its frequency
+/// continues the annual rate: 10.00 a year, then 2.75 a quarter.
 fn of_row(rows: &[ScheduleRow], gaps: &[State], index: usize) -> Option<i32> {
     let before = index.checked_sub(1).and_then(|gap| gaps.get(gap));
     let (before, after) = match (before, gaps.get(index)) {
@@ -225,13 +240,15 @@ fn of_row(rows: &[ScheduleRow], gaps: &[State], index: usize) -> Option<i32> {
                 .filter(|per_year| *per_year <= 12);
         }
     };
-    let ratio = |other: &ScheduleRow| {
-        let (own, other) = (rows[index].amount, other.amount);
-        own.max(other).checked_div(own.min(other)).unwrap_or(Decimal::MAX)
+    // Two earlier rows are compared, because a single row may have a wrong amount.
+    let earlier = &rows[index.saturating_sub(2)..index];
+    let distance = |per_year: i32| {
+        let own = rows[index].amount.saturating_mul(per_year.into());
+        let ratio = |row: &ScheduleRow| {
+            let other = row.amount.saturating_mul(before.into());
+            own.max(other).checked_div(own.min(other)).unwrap_or(Decimal::MAX)
+        };
+        earlier.iter().map(ratio).min()
     };
-    let nearest = |others: &[ScheduleRow]| others.iter().map(ratio).min();
-    // Two rows on each side are compared, because a single row may have a wrong amount.
-    let rows_before = &rows[index.saturating_sub(2)..index];
-    let rows_after = &rows[index + 1..rows.len().min(index + 3)];
-    Some(if nearest(rows_before) < nearest(rows_after) { before } else { after })
+    Some(if distance(after) < distance(before) { after } else { before })
 }

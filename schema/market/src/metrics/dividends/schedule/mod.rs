@@ -16,13 +16,13 @@
 //! these payers are regular. Their dividend years are calendar years. For payers with slots, these rules apply:
 //! 1. Extra row: if two rows fill one slot, one of them is special (`extras`).
 //! 2. Combined row: a row far above both neighbours contains a regular and a special payment. The larger neighbour's
-//!    amount is the regular part. The rest is special (`parts`).
+//!    amount is the regular part; of an annual payer, the mean of both. The rest is special (`parts`).
 //! 3. Dip: a row is below both neighbours. The smaller neighbour's amount is the sustained amount (`parts`).
 //! 4. Dividend year: n consecutive slots (`slots`).
 //! 5. One missing slot: dividend growth and streaks assume a payment of the smaller neighbour's amount.
-//! 6. Two or more missing slots within half a year: the total of the dividend year is unknown.
-//! 7. Pause: the payer skips more than half a year. No slot counts as missing. Two or more slots are also a pause if
-//!    the amount then falls by more than 2 %.
+//! 6. Two or more missing slots: the totals of their dividend years are unknown. A gap of more than 550 days is a pause
+//!    (R5).
+//! 7. Pause: two or more slots are missing, and the amount then falls by more than 2 %. No slot counts as missing.
 //!
 //! Missing slots are detected only with four or more payments a year.
 //!
@@ -73,12 +73,14 @@ impl Schedule {
         let start = self.readings.len();
         let face = |(row, per_year): (&ScheduleRow, Option<i32>)| Reading {
             ex_date: row.ex_date,
+            payment_date: row.payment_date,
             amount: row.amount,
             regular: row.amount,
             sustained: row.amount,
             kind: AmountReading::Regular,
             per_year,
             year: row.ex_date.year(),
+            calendar_year: row.ex_date.year(),
         };
         self.readings.extend(rows.iter().zip(segment_frequencies(rows, rules)).map(face));
         let readings = &mut self.readings[start..];

@@ -22,6 +22,8 @@ use crate::row::AmountReading;
 const NEAREST: usize = 4;
 /// Minimum number of steps (amount changes from row to row) that show a steady payer.
 const FEWEST_STEPS: u64 = 3;
+/// Maximum number of consecutive combined rows.
+const LONGEST_RUN: usize = 3;
 /// A step is a fall if the rate is below this share of the previous rate. A smaller difference comes from rounding
 /// after a split adjustment.
 const ROUNDING: Decimal = Decimal::from_parts(995, 0, 0, false, 3);
@@ -82,6 +84,14 @@ impl AnnualRates<'_, '_> {
         Some(reading.sustained.saturating_mul(Decimal::from(reading.per_year?)))
     }
 
+    /// Annual rate of the row before `index`. At a change of the frequency, the rate is computed with the number of
+    /// payments on the side that is nearer to `next`, the rate after `index`.
+    fn previous_rate_near(&self, index: usize, next: Decimal) -> Option<Decimal> {
+        let rate = self.sustained_rate(index - 1)?;
+        let as_now = self.readings[index - 1].sustained.saturating_mul(Decimal::from(self.per_year));
+        Some(if (as_now - next).abs() < (rate - next).abs() { as_now } else { rate })
+    }
+
     /// Interprets the row at `index` as combined or as a dip; `None` for any other row. Also returns the amount for
     /// growth and streak.
     fn read(&self, index: usize, combined: &[NaiveDate], rules: &Rules) -> Option<(AmountReading, Decimal)> {
@@ -93,16 +103,30 @@ impl AnnualRates<'_, '_> {
         // Rows are read from oldest to newest, so the previous row already has its final amount.
         let (rate, previous) = (self.declared_rate(index)?, self.sustained_rate(index - 1)?);
         let times = |rate: Decimal, factor: Decimal| rate.saturating_mul(factor);
-        let Some(next) = self.declared_rate(index + 1) else {
+        let Some(following) = self.declared_rate(index + 1) else {
             let had_extra = has_yearly(self.readings[index].ex_date, combined, rules);
             let is_combined =
                 had_extra && index + 1 == self.readings.len() && rate >= times(previous, combined_factor);
             return is_combined.then(|| self.combined_reading(index, self.per_year));
         };
-        let returns = times(previous, return_least) <= next && next <= times(previous, return_most);
-        if returns && rate >= times(previous.max(next), combined_factor) {
-            return Some(self.combined_reading(index, self.per_year));
+        let previous = self.previous_rate_near(index, following).unwrap_or(previous);
+        // A run of combined rows ends with the first row that returns to about the previous rate.
+        let returns =
+            |next: Decimal| times(previous, return_least) <= next && next <= times(previous, return_most);
+        let after = (index + 1..=index + LONGEST_RUN).find_map(|next| {
+            let rate = self.declared_rate(next)?;
+            returns(rate).then_some((next, rate))
+        });
+        if let Some((end, next)) = after {
+            let is_high = |row: usize| {
+                self.declared_rate(row).is_some_and(|rate| rate >= times(previous.max(next), combined_factor))
+            };
+            if (index..end).all(is_high) {
+                let regular = self.payment_at_rate(self.usual_rate(previous, next));
+                return Some((AmountReading::Combined, regular.min(self.readings[index].amount)));
+            }
         }
+        let next = following;
         // A row of an annual payer is never a dip, because no other payment of the same year confirms the usual rate.
         let is_dip = self.per_year > 1
             && rate < times(previous.min(next), dip_share)
@@ -117,8 +141,18 @@ impl AnnualRates<'_, '_> {
         let previous = self.sustained_rate(index - 1).unwrap_or(own);
         let next =
             self.declared_rate(index + 1).filter(|next| *next < own.saturating_mul(Decimal::from(per_year)));
-        let larger = next.map_or(previous, |next| previous.max(next));
-        (AmountReading::Combined, self.payment_at_rate(larger).min(own))
+        let usual = next.map_or(previous, |next| self.usual_rate(previous, next));
+        (AmountReading::Combined, self.payment_at_rate(usual).min(own))
+    }
+
+    /// Annual rate of the regular part of a combined row, between the rates of its neighbours. It is the larger of them.
+    /// For an annual payer, it is their mean: the larger rate would make the whole next year equal, and a raise in each
+    /// of the two years would look like one raise.
+    fn usual_rate(&self, previous: Decimal, next: Decimal) -> Decimal {
+        if self.per_year > 1 || next <= previous {
+            return previous.max(next);
+        }
+        previous.saturating_add(next) / Decimal::TWO
     }
 
     /// Amount of one payment for an annual rate.

@@ -16,6 +16,8 @@ pub struct ScheduleRow {
     pub amount: Decimal,
     /// Frequency that the vendor states for the payment; `None` if the vendor states none.
     pub tag: Option<Frequency>,
+    /// Payment date; `None` if unknown.
+    pub payment_date: Option<NaiveDate>,
     /// Reason to doubt the amount; `None` if the amount is usual or a later row confirms it.
     pub doubt: Option<AmountDoubt>,
 }
@@ -33,7 +35,7 @@ pub enum AmountDoubt {
 
 impl From<RegularDividend> for ScheduleRow {
     fn from(RegularDividend { ex_date, amount }: RegularDividend) -> Self {
-        Self { ex_date, amount, tag: None, doubt: None }
+        Self { ex_date, amount, tag: None, doubt: None, payment_date: None }
     }
 }
 
@@ -50,10 +52,15 @@ pub struct Reading {
     pub sustained: Decimal,
     /// Kind of the row: regular, special, combined (a regular and a special payment) or dip (below both neighbours).
     pub kind: AmountReading,
+    /// Payment date; `None` if unknown.
+    pub payment_date: Option<NaiveDate>,
     /// Number of payments a year around the row. `None` for irregular payers, and for 13 or more payments a year.
     pub per_year: Option<i32>,
     /// Dividend year to which the row belongs.
     pub year: i32,
+    /// Calendar year of the row, with which the dividend year should agree: that of the payment date if payment dates
+    /// decide, else that of the ex-date.
+    pub calendar_year: i32,
 }
 
 impl Reading {

@@ -1,6 +1,7 @@
 //! Near duplicates (repeats): two rows of one payment whose ex-dates are a few days apart (R34.1).
 //!
-//! If the payer's schedule has slots, the two rows must fill one slot. Irregular payers, and payers with 13 or more
+//! If the payer's schedule has slots, the two rows must fill one slot, and be at most a quarter of a payment period
+//! apart. A supplement of a monthly payer, a fortnight after the regular payment, is therefore a payment. Irregular payers, and payers with 13 or more
 //! payments a year (more than monthly), have no slots. Their rows are one payment only if the amounts are equal and the
 //! payer's median gap is at least twice `schedule.duplicate_days` (default 20). Weekly payers have shorter gaps, so by
 //! default they have no repeats.
@@ -9,10 +10,12 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::extras::shares_slot;
-use super::frequency::local_frequencies;
+use super::frequency::{PeriodThousandths, local_frequencies};
 use super::reading::ScheduleRow;
-use crate::metrics::calendar::is_session;
 use crate::metrics::rules::Rules;
+
+/// Maximum distance of two rows of one payment, in thousandths of a payment period.
+const QUARTER_PERIOD: i64 = 250;
 
 /// Payment that may be a near duplicate: the only regular row of its ex-date.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +26,8 @@ pub(crate) struct RepeatedPayment<'a> {
     pub id: Option<(&'a str, &'a str)>,
     /// Ex-date computed from the row's record date (R1); `None` without a record date.
     pub implied: Option<NaiveDate>,
+    /// True if the security's market is open on the ex-date.
+    pub is_business_day: bool,
     /// True if a feed's adjusted closes show the payment on this ex-date (R40).
     pub is_in_price: bool,
 }
@@ -56,8 +61,8 @@ pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> V
         let days = (rows[second].ex_date - rows[first].ex_date).num_days();
         let is_confirmed = || match frequencies[first].or(frequencies[second]) {
             Some(per_year) => {
-                2 * days * i64::from(per_year) <= 365
-                    && shares_slot(dates, per_year, &rules.schedule, || false)
+                PeriodThousandths::in_days(days, per_year).0 <= QUARTER_PERIOD
+                    && shares_slot(dates, per_year, &rules.schedule)
             }
             None => {
                 let (a, b) = (rows[first].amount, rows[second].amount);
@@ -102,12 +107,11 @@ fn median_gap(rows: &[ScheduleRow]) -> i64 {
     gaps.get(gaps.len() / 2).copied().unwrap_or_default()
 }
 
-/// True if the first row is more reliable. Criteria in order: the ex-date is a session, adjusted closes change on it,
+/// True if the first row is more reliable. Criteria in order: the ex-date is a business day, adjusted closes change on it,
 /// the record date implies it.
 fn is_better(first: &RepeatedPayment<'_>, second: &RepeatedPayment<'_>) -> bool {
     let quality = |payment: &RepeatedPayment<'_>| {
-        let ex_date = payment.row.ex_date;
-        (is_session(ex_date), payment.is_in_price, payment.implied == Some(ex_date))
+        (payment.is_business_day, payment.is_in_price, payment.implied == Some(payment.row.ex_date))
     };
     quality(first) > quality(second)
 }

@@ -17,7 +17,13 @@ fn date(text: &str) -> NaiveDate {
 fn rows(text: &str) -> Vec<ScheduleRow> {
     let row = |line: &str| {
         let (day, amount) = line.trim().split_once(' ').unwrap();
-        ScheduleRow { ex_date: date(day), amount: amount.parse().unwrap(), tag: None, doubt: None }
+        ScheduleRow {
+            ex_date: date(day),
+            amount: amount.parse().unwrap(),
+            tag: None,
+            doubt: None,
+            payment_date: None,
+        }
     };
     text.trim().lines().map(row).collect()
 }
@@ -30,13 +36,25 @@ fn every(months: u32, first: &str, amounts: &[Decimal]) -> Vec<ScheduleRow> {
     let day = |n: u32| date(first).checked_add_months(Months::new(months * n)).unwrap();
     (0..)
         .zip(amounts)
-        .map(|(n, amount)| ScheduleRow { ex_date: day(n), amount: *amount, tag: None, doubt: None })
+        .map(|(n, amount)| ScheduleRow {
+            ex_date: day(n),
+            amount: *amount,
+            tag: None,
+            doubt: None,
+            payment_date: None,
+        })
         .collect()
 }
 
 /// Builds rows with an amount of 1. `gaps` are the days between successive rows.
 fn spaced(gaps: &[i64]) -> Vec<ScheduleRow> {
-    let mut rows = vec![ScheduleRow { ex_date: date("2010-01-04"), amount: dec!(1), tag: None, doubt: None }];
+    let mut rows = vec![ScheduleRow {
+        ex_date: date("2010-01-04"),
+        amount: dec!(1),
+        tag: None,
+        doubt: None,
+        payment_date: None,
+    }];
     for gap in gaps {
         let last = rows[rows.len() - 1];
         rows.push(ScheduleRow { ex_date: last.ex_date + TimeDelta::days(*gap), ..last });
@@ -187,7 +205,7 @@ fn a_bond_fund_pays_twice_in_december() {
     }
     let rows: Vec<ScheduleRow> = rows
         .into_iter()
-        .map(|(ex_date, amount)| ScheduleRow { ex_date, amount, tag: None, doubt: None })
+        .map(|(ex_date, amount)| ScheduleRow { ex_date, amount, tag: None, doubt: None, payment_date: None })
         .collect();
     assert!(peculiar(&rows).is_empty(), "{:?}", peculiar(&rows));
     let schedule = read(&rows);
@@ -215,6 +233,7 @@ fn frequent_and_irregular_payers_are_read_at_face_value() {
             amount: Decimal::from(1 + n % 3),
             tag: None,
             doubt: None,
+            payment_date: None,
         };
         (0..count).map(row).collect()
     };
@@ -241,7 +260,7 @@ proptest::proptest! {
                 amount += Decimal::new(raises[(n / per_year) as usize], 4);
             }
             let ex_date = first.checked_add_months(Months::new(12 / per_year * n)).unwrap();
-            ScheduleRow { ex_date, amount, tag: None, doubt: None }
+            ScheduleRow { ex_date, amount, tag: None, doubt: None, payment_date: None }
         }).collect();
         let schedule = read(&rows);
         for (reading, row) in schedule.readings.iter().zip(&rows) {
@@ -261,7 +280,7 @@ proptest::proptest! {
         let mut day = date("1990-02-15");
         let rows: Vec<ScheduleRow> = gaps.iter().zip(&cents).map(|(gap, cents)| {
             day += TimeDelta::days(*gap);
-            ScheduleRow { ex_date: day, amount: Decimal::new(*cents, 2), tag: None, doubt: None }
+            ScheduleRow { ex_date: day, amount: Decimal::new(*cents, 2), tag: None, doubt: None, payment_date: None }
         }).collect();
         let scaled: Vec<ScheduleRow> =
             rows.iter().map(|row| ScheduleRow { amount: row.amount * Decimal::from(factor), ..*row }).collect();

@@ -114,6 +114,29 @@ fn a_spin_off_year_does_not_end_a_streak() {
 }
 
 #[test]
+fn the_year_after_a_spin_off_is_compared_with_the_rate_after_it() {
+    // The spin-off is in 2023. The total of 2023 has payments of the old and of the new rate.
+    let check = |rate: Option<Decimal>, last: Decimal, expected| {
+        let rates_after: Vec<(i32, Decimal)> = rate.map(|rate| (2023, rate)).into_iter().collect();
+        let input = StreakInput {
+            running: 2025,
+            spin_offs: &[2023],
+            rates_after: &rates_after,
+            ..StreakInput::default()
+        };
+        let found =
+            increase_streak(&totals(&[dec!(1), dec!(1.1), dec!(1.2), dec!(0.9), last]), &input, &RULES);
+        assert_eq!(found.years, expected, "{rate:?} {last}");
+    };
+    check(Some(dec!(0.6)), dec!(0.7), 3);
+    check(Some(dec!(0.6)), dec!(0.6), 0);
+    check(None, dec!(0.7), 0);
+    check(None, dec!(1), 3);
+    // A raise late in the year does not make the next year harder.
+    check(Some(dec!(1)), dec!(1), 3);
+}
+
+#[test]
 fn seeds() {
     let rising = totals(&[dec!(1), dec!(2), dec!(3)]);
     let check = |years, through_year, expected: (i32, bool)| {

@@ -10,6 +10,7 @@ use crate::bars::{BarVersion, Bars, MISSING};
 use crate::day::day_number;
 use crate::event::{Kind, MINOR_UNIT_PLACES};
 use crate::history::{History, SourcePolicy};
+use crate::metrics::currency::is_minor;
 use crate::metrics::source_preference::{MANUAL, Standing, range_starts};
 
 /// Source with its usable bars, converted to raw (unadjusted) prices.
@@ -18,10 +19,9 @@ pub(super) struct Source<'a> {
     pub bars: Bars,
 }
 
-/// Number of decimal places to add to prices in a minor unit such as pence (R4). 0 for other prices.
-pub(super) fn minor_places(history: &History) -> u32 {
-    let unit = history.security.as_ref().and_then(|security| security.record.quote_unit.as_ref());
-    unit.map_or(0, |_| MINOR_UNIT_PLACES)
+/// Number of decimal places to add to the prices of a source in a minor unit such as pence (R4). 0 for other prices.
+pub(super) fn minor_places(history: &History, source: &str) -> u32 {
+    if is_minor(history, source) { MINOR_UNIT_PLACES } else { 0 }
 }
 
 /// Bar of a source.

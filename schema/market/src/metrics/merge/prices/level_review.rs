@@ -105,9 +105,15 @@ pub(crate) fn review_levels(
         }
         *prices = merge_without(&excluded);
     };
+    let has_break = has_break || levels.has_distant_break(closes_of(prices));
     prices.quarantined.extend(unconfirmed_bars);
     prices.quarantined.sort_by(|a, b| (a.day, &a.source, a.line).cmp(&(b.day, &b.source, b.line)));
     has_break
+}
+
+fn closes_of(prices: &MergedPrices) -> Closes<'_> {
+    let MergedPrices { bars, large_moves, .. } = prices;
+    Closes { closes: &bars.close, days: &bars.day, scale: bars.scale, large_moves }
 }
 
 /// Returns the newest bar for quarantine if its close is an unconfirmed leap. The second value is true if a leap
@@ -120,9 +126,7 @@ fn review_newest(
     feeds: &FeedAdjustments<'_>,
     decided: &DecisionIndex<'_>,
 ) -> (Option<QuarantinedBar>, bool) {
-    let bars = &prices.bars;
-    let closes =
-        Closes { closes: &bars.close, days: &bars.day, scale: bars.scale, large_moves: &prices.large_moves };
+    let (bars, closes) = (&prices.bars, closes_of(prices));
     let leaps = levels.find_leaps(closes);
     let Some((newest, earlier)) = leaps.split_last() else { return (None, false) };
     let (index, day) = (*newest, bars.day[*newest]);
@@ -162,12 +166,12 @@ fn is_confirmed(
     feeds: &FeedAdjustments<'_>,
 ) -> bool {
     let close = Decimal::new(prices.bars.close[index], prices.bars.scale);
-    let unit = Decimal::new(1, minor_places(history));
     let others = history.prices.iter().enumerate().filter(|(place, _)| *place != prices.source_of(index));
     let mut of_day = others.filter_map(|(_, SourceBars { source, bars, .. })| {
         let bar = bars.day.binary_search(&prices.bars.day[index]).ok()?;
         let newest = date_of(bars.last_live_day()?);
         let is_live = !bars.version_of(bar).retracted && bars.close[bar] > 0;
+        let unit = Decimal::new(1, minor_places(history, source));
         is_live.then(|| raw_close(bars, bar, feeds.of_source(source), newest) * unit)
     });
     of_day.any(|other| levels.is_near(close, other))

@@ -15,7 +15,8 @@
 //!   the enclosed bars agree.
 //! - Wrong unit, newest: the bars after the last leap, which is a unit leap. There are at least two and at most
 //!   `level.unit_run_sessions` of these bars. There are fewer of them than correct bars before the leap.
-//! - Lasting break: every other leap.
+//! - Lasting break: every other leap. A move of the same size between neighbouring bars that are not adjacent is a
+//!   lasting break too, however long the time between them.
 //!
 //! Two bars agree if their closes differ by at most `level.agreement`, after adjustment.
 
@@ -102,15 +103,29 @@ impl LevelCheck<'_> {
         moves.filter(|index| self.is_leap(bars, index - 1, *index)).collect()
     }
 
+    /// True if the close moves by more than `level.factor` between neighbouring bars that are not adjacent.
+    pub(crate) fn has_distant_break(&self, bars: Closes<'_>) -> bool {
+        let mut moves = bars.large_moves.iter().copied();
+        moves.any(|index| !self.are_adjacent(bars, index - 1, index) && self.is_far(bars, index - 1, index))
+    }
+
     /// True if two closes on one share basis differ by at most `level.agreement`.
     pub(crate) fn is_near(&self, a: Decimal, b: Decimal) -> bool {
         within_factor(a, b, Decimal::ONE + self.rules.agreement / Decimal::ONE_HUNDRED)
     }
 
     fn is_leap(&self, bars: Closes<'_>, before: usize, after: usize) -> bool {
-        let is_far = |a: Decimal, b: Decimal| !within_factor(a, b, self.rules.factor);
+        self.are_adjacent(bars, before, after) && self.is_far(bars, before, after)
+    }
+
+    fn are_adjacent(&self, bars: Closes<'_>, before: usize, after: usize) -> bool {
         i64::from(bars.days[after] - bars.days[before]) <= self.rules.adjacent_days
-            && is_far(close(bars, before), close(bars, after))
+    }
+
+    /// True if the closes of two bars differ by more than `level.factor`, before and after adjustment.
+    fn is_far(&self, bars: Closes<'_>, before: usize, after: usize) -> bool {
+        let is_far = |a: Decimal, b: Decimal| !within_factor(a, b, self.rules.factor);
+        is_far(close(bars, before), close(bars, after))
             && self.carried(bars, before, after).is_some_and(|carried| is_far(carried, close(bars, after)))
     }
 
@@ -262,5 +277,32 @@ mod tests {
             })
         };
         assert_eq!((leaps(7), leaps(8)), (vec![1], vec![]));
+    }
+
+    #[test]
+    fn a_move_over_a_pause_is_a_lasting_break() {
+        for (apart, close, expected) in [
+            (7, 301, false),
+            (8, 300, false),
+            (8, 301, true),
+            (3_000, 301, true),
+            (3_000, 34, false),
+            (3_000, 33, true),
+        ] {
+            let days = [FIRST, FIRST + apart, FIRST + apart + 1];
+            let found = check_with(&Splits::default(), 0, |check| {
+                with_moves(&[100, close, close], &days, |closes| check.has_distant_break(closes))
+            });
+            assert_eq!(found, expected, "{apart} {close}");
+        }
+        // A known split explains the move.
+        let ratio = Ratio { from: Decimal::ONE, to: Decimal::from(10) };
+        let split = Splits::new(vec![SplitEvent::of_shares(date_of(FIRST + 30), ratio)]);
+        let found = check_with(&split, 0, |check| {
+            with_moves(&[100, 10, 10], &[FIRST, FIRST + 60, FIRST + 61], |closes| {
+                check.has_distant_break(closes)
+            })
+        });
+        assert!(!found);
     }
 }

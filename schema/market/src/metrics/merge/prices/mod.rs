@@ -51,10 +51,10 @@ pub(crate) fn merge_prices(
     excluded: &ExcludedBars,
 ) -> MergedPrices {
     let last_day = day_number(as_of);
-    let minor_places = minor_places(history);
     if let [only] = history.prices.as_slice()
         && !decided.has_prices()
-        && let Some((bars, large_moves)) = plain_bars(&only.bars, last_day, minor_places, levels)
+        && let Some((bars, large_moves)) =
+            plain_bars(&only.bars, last_day, minor_places(history, &only.source), levels)
     {
         let observed_at = observed_by(&only.bars, last_day);
         return MergedPrices {
@@ -69,6 +69,7 @@ pub(crate) fn merge_prices(
     let mut quarantined = Vec::new();
     let mut sources: Vec<Source<'_>> = Vec::with_capacity(history.prices.len());
     for (place, prices) in history.prices.iter().enumerate() {
+        let minor_places = minor_places(history, &prices.source);
         let usable = usable_bars(prices, last_day, minor_places, decided, &mut quarantined);
         let is_used = |day: i32| !excluded.contains(&(place, day));
         let usable = if excluded.is_empty() { usable } else { usable.filter_days(is_used) };
@@ -100,7 +101,7 @@ pub(crate) fn closes_suffice(history: &History, merged: &MergedPrices, as_of: Na
     let whole = merged.bars.day.iter().rev().take_while(|day| **day > last).count();
     whole >= VOLUME_SESSIONS
         && months_before(as_of, 12).year() > *newest
-        && minor_places(history) == 0
+        && history.prices.iter().all(|prices| minor_places(history, &prices.source) == 0)
         && (merged.is_plain || uses_closes_only_years_unchanged(history, merged))
 }
 

@@ -30,7 +30,9 @@ pub(crate) fn hide_quarantined(
     // The row that is used for the payment of a row.
     let used_row = |index: usize| {
         let duplicate_of = |index: &usize| match statuses[*index] {
-            ObservationStatus::Duplicate(of) | ObservationStatus::Translation(of) => Some(of),
+            ObservationStatus::Duplicate(of)
+            | ObservationStatus::Translation(of)
+            | ObservationStatus::PartOf(of) => Some(of),
             _ => None,
         };
         std::iter::successors(Some(index), duplicate_of).last().unwrap_or(index)

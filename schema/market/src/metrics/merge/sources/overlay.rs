@@ -20,6 +20,7 @@ use chrono::NaiveDate;
 
 use super::reach::{LARGEST_DISTANCE, PaymentPeriods};
 use crate::history::Observation;
+use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::merge::same_day_payments::SameDayPayments;
 use crate::metrics::merge::winner::MergeRecord;
 use crate::metrics::rules::Rules;
@@ -43,8 +44,8 @@ impl<T> Clone for OverlayRecord<'_, T> {
 impl<T> Copy for OverlayRecord<'_, T> {}
 
 impl<'a, T: MergeRecord> OverlayRecord<'a, T> {
-    pub(super) fn new(observation: &'a Observation<T>, standing: Standing) -> Self {
-        Self { observation, standing, date: observation.record.date().unwrap_or_default() }
+    pub(super) fn new(observation: &'a Observation<T>, standing: Standing, settlement: Settlement) -> Self {
+        Self { observation, standing, date: observation.record.date(settlement).unwrap_or_default() }
     }
 
     pub(super) fn source(&self) -> &'a str {
@@ -52,7 +53,7 @@ impl<'a, T: MergeRecord> OverlayRecord<'a, T> {
     }
 
     fn may_cover(&self, older: &Self) -> bool {
-        self.observation.record.may_cover(&older.observation.record)
+        self.observation.record.may_cover(&older.observation.record, self.date == older.date)
     }
 
     /// Sort key, the newest record first.
@@ -73,6 +74,7 @@ impl<'a, T: MergeRecord> OverlayRecord<'a, T> {
 pub(super) struct Overlay<'r, 'a, T> {
     records: &'r [OverlayRecord<'a, T>],
     same_day_payments: &'r SameDayPayments<'r>,
+    settlement: Settlement,
     rules: &'r Rules,
     /// Dates and indexes of the records, sorted.
     by_date: Vec<(NaiveDate, usize)>,
@@ -85,13 +87,14 @@ impl<'r, 'a, T: MergeRecord> Overlay<'r, 'a, T> {
     pub(super) fn new(
         records: &'r [OverlayRecord<'a, T>],
         same_day_payments: &'r SameDayPayments<'r>,
+        settlement: Settlement,
         rules: &'r Rules,
     ) -> Self {
         let mut by_date: Vec<(NaiveDate, usize)> =
             records.iter().zip(0..).map(|(record, index)| (record.date, index)).collect();
         by_date.sort_unstable();
         let (covers, periods) = (vec![None; records.len()], OnceCell::new());
-        let mut overlay = Self { records, same_day_payments, rules, by_date, covers, periods };
+        let mut overlay = Self { records, same_day_payments, settlement, rules, by_date, covers, periods };
         overlay.cover_same_payments();
         overlay.cover_neighbours();
         overlay
@@ -172,7 +175,8 @@ impl<'r, 'a, T: MergeRecord> Overlay<'r, 'a, T> {
 
     fn is_within_reach(&self, newer: &OverlayRecord<'a, T>, older: &OverlayRecord<'a, T>) -> bool {
         let periods = self.periods.get_or_init(|| {
-            PaymentPeriods::read(self.records.iter().map(|record| record.observation), self.rules)
+            let rows = self.records.iter().map(|record| record.observation);
+            PaymentPeriods::read(rows, self.settlement, self.rules)
         });
         let [newer, older] = [newer, older].map(|record| (record.source(), record.date));
         periods.is_within_reach::<T>(older, newer)

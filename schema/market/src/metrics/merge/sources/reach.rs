@@ -15,6 +15,7 @@ use chrono::NaiveDate;
 
 use crate::history::Observation;
 use crate::metrics::calendar::sessions_between;
+use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::dividends::schedule::{ScheduleRow, local_frequencies};
 use crate::metrics::merge::winner::{MergeRecord, Reach};
 use crate::metrics::rules::Rules;
@@ -44,11 +45,12 @@ impl<'a> PaymentPeriods<'a> {
     /// Reads the payment periods from the valid records of each source.
     pub(super) fn read<T: MergeRecord + 'a>(
         rows: impl Iterator<Item = &'a Observation<T>>,
+        settlement: Settlement,
         rules: &Rules,
     ) -> Self {
         let mut by_source: BTreeMap<&str, Vec<ScheduleRow>> = BTreeMap::new();
         for row in rows {
-            if let Some(regular) = row.record.schedule_row() {
+            if let Some(regular) = row.record.schedule_row(settlement) {
                 by_source.entry(&row.source).or_default().push(regular);
             }
         }

@@ -41,6 +41,7 @@ use crate::event::ShareBasis;
 use crate::history::History;
 use crate::metrics::arithmetic::quotient;
 use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::merge::as_of::AsOfView;
 use crate::metrics::merge::decisions::DecisionIndex;
 use crate::metrics::merge::sources::PreferredWinners;
@@ -309,7 +310,7 @@ fn has_amount_moved(split: &MergedSplit, evidence: &SplitEvidence<'_>) -> bool {
     let live = evidence.winners.winners.iter().filter(|winner| !winner.cancelled);
     let rows = live.filter_map(|winner| {
         let record = &evidence.history.dividends[winner.index].record;
-        let date = record.date()?;
+        let date = record.date(Settlement::of_history(evidence.history))?;
         let counts = record.r#type.class(record.frequency) == DividendClass::Regular
             && record.amount_basis == ShareBasis::Raw
             && date <= evidence.known.as_of

@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 
 use crate::event::{Action, Dividend, Split};
 use crate::metrics::dividends::class::DividendClass;
-use crate::metrics::dividends::ex_date::ex_date_from_record_date;
+use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::dividends::schedule::ScheduleRow;
 use crate::metrics::merge::same_day_payments::{SameDayPayments, natural_key};
 use crate::metrics::merge::validation::{RowFault, dividend_fault, dividend_key_fault, split_fault};
@@ -28,9 +28,9 @@ pub(crate) trait MergeRecord {
     /// Orders records by natural key. This is date, type and currency for a dividend, and the ex-date for a split.
     fn compare_natural(&self, other: &Self) -> Ordering;
     /// Rank by dates. Of rows with the same id and revision, the row with the highest rank is used.
-    fn preference(&self) -> u32;
-    /// Ex-date of the record, derived from the record date if it is missing. `None` if the record has neither date.
-    fn date(&self) -> Option<NaiveDate>;
+    fn preference(&self, settlement: Settlement) -> u32;
+    /// Ex-date of the record, derived from the record date if it is missing (R1). `None` if the record has neither date.
+    fn date(&self, settlement: Settlement) -> Option<NaiveDate>;
     /// Fault of a row with this record; `None` if the row is valid. A retraction only needs to identify a record.
     fn fault(&self, action: Action, has_id: bool) -> Option<RowFault>;
     fn symbol(&self) -> &Symbol;
@@ -44,9 +44,10 @@ pub(crate) trait MergeRecord {
     /// in one of the records is not compared either.
     fn contradicts(&self, other: &Self) -> bool;
     /// True if the record may take the place of `older`, a record of another source that is within reach (R32).
-    fn may_cover(&self, older: &Self) -> bool;
+    /// `is_same_day` is true if both have the same ex-date.
+    fn may_cover(&self, older: &Self, is_same_day: bool) -> bool;
     /// Row of the payment schedule. `None` for a record that is not a regular payment.
-    fn schedule_row(&self) -> Option<ScheduleRow>;
+    fn schedule_row(&self, settlement: Settlement) -> Option<ScheduleRow>;
 }
 
 impl MergeRecord for Dividend {
@@ -56,16 +57,16 @@ impl MergeRecord for Dividend {
         natural_key(self).cmp(&natural_key(other))
     }
 
-    fn preference(&self) -> u32 {
+    fn preference(&self, settlement: Settlement) -> u32 {
         // An ex-date that agrees with the record date is more important than the number of dates.
-        let derived = self.record_date.map(ex_date_from_record_date);
+        let derived = self.record_date.map(|date| settlement.ex_date(date));
         let agrees = derived.is_some() && derived == self.ex_date;
         let dates = [self.ex_date, self.record_date, self.payment_date, self.declaration_date];
         dates.iter().flatten().fold(8 * u32::from(agrees), |sum, _| sum + 1)
     }
 
-    fn date(&self) -> Option<NaiveDate> {
-        self.ex_date.or_else(|| self.record_date.map(ex_date_from_record_date))
+    fn date(&self, settlement: Settlement) -> Option<NaiveDate> {
+        self.ex_date.or_else(|| self.record_date.map(|date| settlement.ex_date(date)))
     }
 
     fn fault(&self, action: Action, has_id: bool) -> Option<RowFault> {
@@ -100,21 +101,22 @@ impl MergeRecord for Dividend {
             || differ(&self.declaration_date, &other.declaration_date)
     }
 
-    fn may_cover(&self, older: &Self) -> bool {
+    fn may_cover(&self, older: &Self, is_same_day: bool) -> bool {
         let [own, other] = [self, older].map(|dividend| dividend.r#type.class(dividend.frequency));
         // Sources differ in the type of a payment. One payment must not be both regular and special.
         let is_equal_cash = || {
             [own, other].into_iter().all(DividendClass::in_ttm_total)
-                && self.date() == older.date()
+                && is_same_day
                 && self.currency == older.currency
                 && self.same_content(older)
         };
         own == other || is_equal_cash()
     }
 
-    fn schedule_row(&self) -> Option<ScheduleRow> {
-        let ex_date = self.date().filter(|_| self.r#type.class(self.frequency).is_regular())?;
-        Some(ScheduleRow { ex_date, amount: self.amount, tag: self.frequency, doubt: None })
+    fn schedule_row(&self, settlement: Settlement) -> Option<ScheduleRow> {
+        let ex_date = self.date(settlement).filter(|_| self.r#type.class(self.frequency).is_regular())?;
+        let (tag, payment_date) = (self.frequency, self.payment_date);
+        Some(ScheduleRow { ex_date, amount: self.amount, tag, doubt: None, payment_date })
     }
 }
 
@@ -125,11 +127,11 @@ impl MergeRecord for Split {
         self.ex_date.cmp(&other.ex_date)
     }
 
-    fn preference(&self) -> u32 {
+    fn preference(&self, _: Settlement) -> u32 {
         [self.declaration_date, self.payable_date].iter().flatten().fold(0, |sum, _| sum + 1)
     }
 
-    fn date(&self) -> Option<NaiveDate> {
+    fn date(&self, _: Settlement) -> Option<NaiveDate> {
         Some(self.ex_date)
     }
 
@@ -158,24 +160,25 @@ impl MergeRecord for Split {
             || differ(&self.payable_date, &other.payable_date)
     }
 
-    fn may_cover(&self, _: &Self) -> bool {
+    fn may_cover(&self, _: &Self, _: bool) -> bool {
         true
     }
 
-    fn schedule_row(&self) -> Option<ScheduleRow> {
+    fn schedule_row(&self, _: Settlement) -> Option<ScheduleRow> {
         None
     }
 }
 
-/// Rank of a dividend by its dates. Of rows with the same id and revision, the highest rank is used (R29).
-pub fn dividend_preference(dividend: &Dividend) -> u32 {
-    dividend.preference()
+/// Rank of a dividend by its dates. Of rows with the same id and revision, the highest rank is used (R29). `settlement` is
+/// that of the security's market.
+pub fn dividend_preference(dividend: &Dividend, settlement: Settlement) -> u32 {
+    dividend.preference(settlement)
 }
 
 /// Rank of a split: the number of its dates (declaration date, payable date). If rows have the same id and revision,
 /// the row with the highest rank is used (R29).
 pub fn split_preference(split: &Split) -> u32 {
-    split.preference()
+    split.preference(Settlement::UnitedStates)
 }
 
 /// True if both values are given and differ.

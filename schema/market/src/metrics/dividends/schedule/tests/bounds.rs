@@ -19,8 +19,13 @@ fn repeats(days: i64, amount: Decimal, change: impl Fn(&mut [RepeatedPayment<'_>
 }
 
 fn repeats_among(rows: &[ScheduleRow], change: impl Fn(&mut [RepeatedPayment<'_>])) -> Vec<(usize, usize)> {
-    let payment =
-        |row: &ScheduleRow| RepeatedPayment { row: *row, id: None, implied: None, is_in_price: false };
+    let payment = |row: &ScheduleRow| RepeatedPayment {
+        row: *row,
+        id: None,
+        implied: None,
+        is_business_day: crate::metrics::calendar::is_session(row.ex_date),
+        is_in_price: false,
+    };
     let mut payments: Vec<RepeatedPayment<'_>> = rows.iter().map(payment).collect();
     change(&mut payments);
     find_repeats(&payments, &Rules::DEFAULT).iter().map(|pair| (pair.dropped, pair.kept)).collect()
@@ -45,18 +50,18 @@ fn a_repeat_has_an_equal_or_double_amount_within_days() {
     ] {
         assert_eq!(is_repeat(6, amount), expected, "{amount}");
     }
-    // For a monthly payer, the limit is 15 days (half a month). A row up to 15 days after a payment repeats that
-    // payment. A row 16 days after a payment repeats the next payment.
+    // For a monthly payer, the limit is a week (a quarter of the period). A row a fortnight after a payment is another
+    // payment.
     let monthly = |days: i64| {
         let mut rows = every(1, "2019-02-14", &[dec!(1); 8]);
         rows.insert(4, ScheduleRow { ex_date: rows[3].ex_date + TimeDelta::days(days), ..rows[3] });
         repeats_among(&rows, |_| ())
     };
-    assert_eq!([14, 15, 16].map(monthly), [[(3, 4)], [(3, 4)], [(4, 5)]]);
+    assert_eq!([6, 7, 8, 14].map(monthly), [vec![(3, 4)], vec![(3, 4)], vec![], vec![]]);
     let after = |days: i64, gap: i64| {
         repeats_among(&spaced(&[30, 30, 30, 30, days, gap - days, 30, 30]), |_| ()).len()
     };
-    assert_eq!([after(15, 33), after(16, 33), after(17, 33), after(18, 33)], [1, 0, 0, 1]);
+    assert_eq!([after(7, 33), after(8, 33), after(25, 33), after(26, 33)], [1, 0, 0, 1]);
 }
 
 #[test]
@@ -112,8 +117,8 @@ fn a_combined_row_is_at_least_1_3_times_both_neighbours() {
         peculiar(&quarterly("2019-02-15", &[dec!(1), dec!(1), dec!(1), amount, next, next, next])).len()
     };
     assert_eq!([dec!(1.29), dec!(1.3)].map(|amount| read(amount, dec!(1))), [0, 1]);
-    // The payment after a combined row must be 0.8 to 1.5 times the payment before that row.
-    assert_eq!([dec!(0.79), dec!(0.8), dec!(1.5), dec!(1.51)].map(|next| read(dec!(5), next)), [0, 1, 1, 0]);
+    // The payment after a combined row must be 0.8 to 1.7 times the payment before that row.
+    assert_eq!([dec!(0.79), dec!(0.8), dec!(1.7), dec!(1.71)].map(|next| read(dec!(5), next)), [0, 1, 1, 0]);
 }
 
 #[test]
@@ -129,16 +134,35 @@ fn a_dip_is_below_0_98_of_both_neighbours() {
 }
 
 #[test]
-fn a_newest_row_is_extra_if_its_amount_differs_by_more_than_30_percent() {
-    let read = |amount: Decimal| {
-        let mut rows = quarterly("2019-02-15", &[dec!(1); 5]);
-        let ex_date = rows[4].ex_date + TimeDelta::days(40);
+fn a_newest_row_is_extra_if_it_is_off_schedule() {
+    let read = |months: u32, days: i64, amount: Decimal| {
+        let mut rows = every(months, "2019-02-15", &[dec!(1); 5]);
+        let ex_date = rows[4].ex_date + TimeDelta::days(days);
         rows.push(ScheduleRow { ex_date, amount, ..rows[4] });
+        read(&rows).readings[5].kind == AmountReading::Special
+    };
+    assert_eq!([dec!(0.7), dec!(1), dec!(1.3), dec!(4)].map(|amount| read(3, 40, amount)), [true; 4]);
+    assert_eq!([54, 55].map(|days| read(3, days, dec!(1))), [true, false]);
+    assert_eq!([14, 18, 19].map(|days| read(1, days, dec!(1))), [true, true, false]);
+    // A half-yearly or yearly payer may begin to pay twice as often.
+    assert_eq!([72, 73, 74, 109].map(|days| read(6, days, dec!(1))), [true, true, false, false]);
+    assert_eq!([146, 147].map(|days| read(12, days, dec!(1))), [true, false]);
+}
+
+#[test]
+fn of_two_rows_in_a_slot_the_one_on_schedule_is_regular() {
+    let read = |days: i64, amount: Decimal| {
+        let mut rows = every(1, "2019-02-15", &[dec!(1); 9]);
+        let ex_date = rows[4].ex_date + TimeDelta::days(days);
+        rows.insert(5, ScheduleRow { ex_date, amount, ..rows[4] });
         peculiar(&rows)
     };
-    assert!(read(dec!(1.3)).is_empty() && read(dec!(0.8)).is_empty());
-    assert_eq!(read(dec!(1.31)), ["2020-03-26 special 0"]);
-    assert_eq!(read(dec!(0.7)), ["2020-03-26 special 0"]);
+    // The row is a fortnight after a payment. Its amount has no effect.
+    for amount in [dec!(1), dec!(0.25), dec!(1.3)] {
+        assert_eq!(read(15, amount), ["2019-06-30 special 0"], "{amount}");
+    }
+    // Both rows are on schedule. The row with the unusual amount is extra.
+    assert_eq!(read(5, dec!(1.3)), ["2019-06-20 special 0"]);
 }
 
 #[test]
@@ -273,7 +297,7 @@ fn a_payer_of_yearly_specials_adds_its_capital_to_a_regular_row() {
 }
 
 #[test]
-fn missing_slots_beyond_half_a_year_or_before_a_lower_rate_are_a_pause() {
+fn missing_slots_before_a_lower_rate_or_beyond_550_days_are_a_pause() {
     let missing = |count: usize, after: Decimal| {
         let mut rows = quarterly("2015-02-15", &[dec!(1); 16]);
         rows.drain(8..8 + count);
@@ -285,7 +309,11 @@ fn missing_slots_beyond_half_a_year_or_before_a_lower_rate_are_a_pause() {
     assert_eq!(missing(2, dec!(1)), [None, None]);
     assert_eq!(missing(2, dec!(0.98)), [None, None]);
     assert_eq!(missing(2, dec!(0.979)), []);
-    assert_eq!(missing(3, dec!(1)), []);
+    assert_eq!(missing(3, dec!(1)), [None, None, None]);
+    assert_eq!(missing(4, dec!(1)), [None, None, None, None]);
+    assert_eq!(missing(3, dec!(0.979)), []);
+    // A gap of more than 550 days is a pause.
+    assert_eq!(missing(6, dec!(1)), []);
     // With three or fewer payments a year, a missing payment is not detected.
     let mut halves = every(6, "2012-02-15", &[dec!(1); 12]);
     halves.remove(5);

@@ -70,6 +70,20 @@ fn a_combined_row_has_the_larger_neighbour_as_its_regular_part() {
 }
 
 #[test]
+fn a_combined_row_of_an_annual_payer_has_a_regular_part_between_its_neighbours() {
+    let years = |amounts: &[Decimal]| kinds(&every(12, "2012-03-07", amounts));
+    let one = [dec!(1), dec!(1.1), dec!(1.2), dec!(1.3), dec!(5), dec!(1.5), dec!(1.6), dec!(1.7)];
+    assert_eq!(years(&one), [(4, COMBINED, dec!(1.4))]);
+    // Each row of a run is between the row before it and the row after the run.
+    let run = [dec!(1), dec!(1.1), dec!(1.2), dec!(1.3), dec!(5), dec!(4), dec!(1.7), dec!(1.8), dec!(1.9)];
+    assert_eq!(years(&run), [(4, COMBINED, dec!(1.5)), (5, COMBINED, dec!(1.6))]);
+    // Without a raise, or before a lower amount, the part equals the amount before it.
+    let flat = [dec!(1), dec!(1), dec!(1), dec!(1), dec!(5), dec!(1), dec!(1), dec!(1)];
+    let cut = [dec!(1), dec!(1), dec!(1), dec!(1), dec!(5), dec!(0.9), dec!(0.9), dec!(0.9)];
+    assert_eq!([years(&flat), years(&cut)], [vec![(4, COMBINED, dec!(1))], vec![(4, COMBINED, dec!(1))]]);
+}
+
+#[test]
 fn a_dip_counts_the_smaller_neighbour_at_either_side() {
     let at = |previous: Decimal, own: Decimal, next: Decimal| {
         quarters(&[previous, previous, previous, previous, own, next, next, next, next])

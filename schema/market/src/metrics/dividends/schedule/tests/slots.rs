@@ -30,14 +30,14 @@ fn half_of_a_deviation_is_added_to_the_next_gap() {
 }
 
 #[test]
-fn missing_slots_are_reported_up_to_half_a_year() {
+fn missing_slots_are_reported_up_to_a_pause() {
     let monthly = |months: i64| {
         let mut gaps = vec![30; 24];
         gaps[12] = 30 * months + months / 2;
         missing(&gaps)
     };
     assert_eq!([monthly(2), monthly(3)], [vec![Some(dec!(1))], vec![None; 2]]);
-    assert_eq!([monthly(7), monthly(8)], [vec![None; 6], vec![]]);
+    assert_eq!([monthly(8), monthly(18), monthly(19)], [vec![None; 7], vec![None; 17], vec![]]);
 }
 
 #[test]
@@ -63,6 +63,44 @@ fn the_newest_ex_dates_decide_between_two_first_slots() {
     // of them count in the old year. If the newest are in January, all of them count in the new year.
     assert_eq!(years(true, 4), (2010, 2017));
     assert_eq!(years(false, 4), (2011, 2018));
+}
+
+#[test]
+fn payment_dates_decide_the_years_if_half_of_the_rows_have_one() {
+    let years = |paid: usize, year_of: i64| {
+        // Ex-dates in December, payments in January.
+        let mut rows = quarterly("2019-12-20", &[dec!(1); 8]);
+        for row in rows.iter_mut().take(paid) {
+            row.payment_date = Some(row.ex_date + TimeDelta::days(25));
+        }
+        let mut rules = Rules::DEFAULT;
+        rules.schedule.year_of = year_of;
+        let schedule = Schedule::read(&rows, &rules);
+        schedule.readings.iter().map(|reading| reading.year).collect::<Vec<_>>()
+    };
+    let by_payment = [2020, 2020, 2020, 2020, 2021, 2021, 2021, 2021];
+    let by_ex_date = [2019, 2020, 2020, 2020, 2020, 2021, 2021, 2021];
+    assert_eq!([years(8, 1), years(4, 1)], [by_payment; 2]);
+    assert_eq!([years(3, 1), years(8, 0)], [by_ex_date; 2]);
+}
+
+#[test]
+fn numbering_starts_anew_where_payments_move_to_another_year() {
+    let years = |text: &str| {
+        let schedule = read(&rows(text));
+        let years: Vec<i32> = schedule.readings.iter().map(|reading| reading.year).collect();
+        (years, schedule.changed)
+    };
+    // An annual payer moves from February to November.
+    let moved =
+        "2006-02-03 1\n2007-02-02 1\n2008-02-04 1\n2009-02-02 1\n2010-02-08 1\n2010-11-09 1\n2011-11-08 1";
+    assert_eq!(years(moved), (vec![2006, 2007, 2008, 2009, 2010, 2010, 2011], vec![2010, 2010]));
+    // A single early payment keeps its slot.
+    let early = "2006-02-03 1\n2007-02-02 1\n2008-02-04 1\n2008-12-22 1\n2010-02-08 1\n2011-02-09 1";
+    assert_eq!(years(early), (vec![2006, 2007, 2008, 2009, 2010, 2011], vec![]));
+    // More than three of four half-yearly payments must be outside their calendar year.
+    let half = "2012-01-05 1\n2012-07-05 1\n2013-01-05 1\n2013-07-05 1\n2013-12-30 1\n2014-07-04 1\n2014-12-30 1\n2015-07-04 1";
+    assert_eq!(years(half), (vec![2011, 2012, 2012, 2013, 2013, 2014, 2014, 2015], vec![]));
 }
 
 #[test]

@@ -1,0 +1,171 @@
+//! Conflicting prices of a file: two rows of one symbol and day, whose closes differ by more than 0.5 % (R29). The first row
+//! is the bar of the day. The later ones are evidence, and the summary of the load names them.
+//!
+//! Often, one column tells the rows apart, such as the board of an exchange. Its cells are words, and they differ in all
+//! named conflicts. A map can then select rows by this column.
+
+use std::fmt::{Display, Formatter};
+use std::io::Read;
+
+use chrono::NaiveDate;
+use market::symbol::Symbol;
+use rust_decimal::Decimal;
+use serde::Serialize;
+
+use crate::source::csv_reader::CsvReader;
+
+/// Maximum number of conflicts named in a summary.
+const MAX_NAMED: usize = 10;
+/// Largest difference of two closes that are no conflict, as a share of the first one.
+const TOLERANCE: Decimal = Decimal::from_parts(5, 0, 0, false, 3);
+
+/// True if two closes of one day are a conflict.
+pub(crate) fn are_in_conflict(first: Decimal, later: Decimal) -> bool {
+    (later - first).abs() > first.abs().saturating_mul(TOLERANCE)
+}
+
+/// Two rows of one symbol and day with different closes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ConflictingPrice {
+    pub symbol: Symbol,
+    pub date: NaiveDate,
+    /// Close that is used.
+    pub used: Decimal,
+    pub used_line: u64,
+    pub other: Decimal,
+    pub other_line: u64,
+}
+
+/// Conflicting prices of a file or load.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct ConflictingPrices {
+    /// Number of rows that are not used.
+    pub count: u64,
+    /// First conflicts.
+    pub first: Vec<ConflictingPrice>,
+    /// Column that tells the rows apart, and its cell in the first row that is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub column: Option<(String, String)>,
+}
+
+impl ConflictingPrices {
+    pub(crate) fn add(&mut self, conflict: ConflictingPrice) {
+        self.count += 1;
+        if self.first.len() < MAX_NAMED {
+            self.first.push(conflict);
+        }
+    }
+
+    /// Adds the conflicts of another file.
+    pub(crate) fn merge(&mut self, other: &Self) {
+        self.count += other.count;
+        let room = MAX_NAMED.saturating_sub(self.first.len());
+        self.first.extend(other.first.iter().take(room).cloned());
+        self.column = self.column.take().or_else(|| other.column.clone());
+    }
+
+    /// `None` without a conflict.
+    pub(crate) fn non_empty(self) -> Option<Self> {
+        (self.count > 0).then_some(self)
+    }
+
+    /// Finds the column that tells the rows apart, in the text of the file. A file that is not a table has none.
+    pub(crate) fn find_column(&mut self, text: &mut dyn Read) {
+        self.column = distinguishing_column(&self.first, text);
+    }
+}
+
+fn distinguishing_column(conflicts: &[ConflictingPrice], text: &mut dyn Read) -> Option<(String, String)> {
+    let mut records = CsvReader::new(text).ok()?;
+    let header = fields(&records.next_record().ok()??);
+    let last = conflicts.iter().map(|conflict| conflict.used_line.max(conflict.other_line)).max()?;
+    let is_wanted = |line: u64| {
+        conflicts.iter().any(|conflict| line == conflict.used_line || line == conflict.other_line)
+    };
+    let mut rows: Vec<(u64, Vec<String>)> = Vec::new();
+    while let Ok(Some(record)) = records.next_record() {
+        if is_wanted(record.line) {
+            rows.push((record.line, fields(&record)));
+        }
+        if record.line >= last {
+            break;
+        }
+    }
+    let cell = |line: u64, column: usize| {
+        let row = rows.iter().find(|(of, _)| *of == line);
+        row.and_then(|(_, cells)| cells.get(column)).map(String::as_str)
+    };
+    let is_word =
+        |text: &str| text.chars().any(char::is_alphabetic) && !text.chars().any(|c| c.is_ascii_digit());
+    let tells_apart = |column: &usize| {
+        conflicts.iter().all(|conflict| {
+            let cells = cell(conflict.used_line, *column).zip(cell(conflict.other_line, *column));
+            cells.is_some_and(|(used, other)| used != other && is_word(used) && is_word(other))
+        })
+    };
+    let column = (0..header.len()).find(tells_apart)?;
+    Some((header[column].clone(), cell(conflicts[0].used_line, column)?.to_owned()))
+}
+
+fn fields(record: &crate::source::csv_reader::CsvRecord<'_>) -> Vec<String> {
+    record.fields().map(|field| String::from_utf8_lossy(field).trim().to_owned()).collect()
+}
+
+/// Lines of the summary of a load.
+impl Display for ConflictingPrices {
+    fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
+        let rows = telemetry::counted(self.count, "row");
+        writeln!(
+            text,
+            "other closes of a day than its first row: {rows}, not used (flag conflicting_duplicate)"
+        )?;
+        for ConflictingPrice { symbol, date, used, used_line, other, other_line } in &self.first {
+            writeln!(text, "  {symbol} {date}: {used} in line {used_line}, {other} in line {other_line}")?;
+        }
+        if let Some((column, cell)) = &self.column {
+            writeln!(
+                text,
+                "  the column {column} tells the rows apart: a map selects rows with [rows] only = {{ {column:?} = {cell:?} }}"
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conflict(lines: [u64; 2]) -> ConflictingPrice {
+        ConflictingPrice {
+            symbol: Symbol::parse("ABX").unwrap(),
+            date: "2019-01-01".parse().unwrap(),
+            used: Decimal::new(106, 1),
+            used_line: lines[0],
+            other: Decimal::new(102, 1),
+            other_line: lines[1],
+        }
+    }
+
+    #[test]
+    fn closes_that_differ_by_more_than_half_a_percent_are_in_conflict() {
+        let check = |later: i64| are_in_conflict(Decimal::from(200), Decimal::new(later, 2));
+        assert_eq!([20_100, 20_101].map(check), [false, true]);
+        assert_eq!([19_900, 19_899].map(check), [false, true]);
+    }
+
+    #[test]
+    fn a_column_tells_the_rows_apart_if_its_words_differ_in_all_conflicts() {
+        let column = |lines: &[[u64; 2]], text: &str| {
+            let conflicts: Vec<ConflictingPrice> = lines.iter().map(|lines| conflict(*lines)).collect();
+            distinguishing_column(&conflicts, &mut text.as_bytes())
+        };
+        let boards = "SYMBOL,SERIES,CLOSE,TIMESTAMP\nABX,EQ,10.6,01-JAN-2019\nABX,BE,10.2,01-JAN-2019\n\
+            CDX,EQ,5,01-JAN-2019\nCDX,BE,6,01-JAN-2019\nEFX,EQ,5,01-JAN-2019\nEFX,EQ,6,01-JAN-2019\n";
+        let series = Some(("SERIES".to_owned(), "EQ".to_owned()));
+        assert_eq!(column(&[[2, 3]], boards), series);
+        assert_eq!(column(&[[2, 3], [4, 5]], boards), series);
+        assert_eq!(column(&[[2, 3], [6, 7]], boards), None);
+        assert_eq!(column(&[[2, 3]], "[1, 2]"), None);
+    }
+}
