@@ -77,11 +77,9 @@ fn find(names: &[String], column: &str, wanted: &str) -> Result<Option<usize>, S
         found = positions(&|name| normalize_column_name(name) == normalize_column_name(wanted));
     }
     match found.as_slice() {
-        [first, second, ..] => Err(format!(
-            "has the column {wanted:?} twice: write {column} = {} or {}",
-            first + 1,
-            second + 1
-        )),
+        [first, second, ..] => {
+            Err(format!("has the column {wanted:?} twice: write {column} = {} or {}", first + 1, second + 1))
+        }
         found => Ok(found.first().copied()),
     }
 }

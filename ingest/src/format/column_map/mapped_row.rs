@@ -8,8 +8,8 @@ use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-use super::without_value;
 use super::map::{CURRENCY, ColumnMap, DIRECTION, MONEY, RATIO};
+use super::without_value;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
 use crate::format::split_ratio;
@@ -125,7 +125,8 @@ pub(super) fn accept(
     }
     draft.validate_into(line, bytes, rows)?;
     rows.stats.records += 1;
-    if let (Some(currency), Some(symbol)) = (currency, symbol.and_then(|symbol| Symbol::parse(&symbol).ok())) {
+    if let (Some(currency), Some(symbol)) = (currency, symbol.and_then(|symbol| Symbol::parse(&symbol).ok()))
+    {
         rows.evidence.add_price_currency(&symbol, &currency);
         rows.stats.currencies.add_price_currency(&symbol, &currency);
     }

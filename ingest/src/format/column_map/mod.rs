@@ -32,7 +32,7 @@ mod number_format;
 mod validation;
 
 use column_plan::{ColumnPlan, PlannedRow};
-pub(crate) use date_format::parse_date_format;
+pub(crate) use date_format::date_parser;
 use json_reader::read_json;
 pub use map::ColumnMap;
 pub use map_definition::MapError;
@@ -207,9 +207,8 @@ fn skip_reason(map: &ColumnMap, plan: &ColumnPlan, record: &CsvRecord<'_>) -> Op
             return Some(selection.reason.clone());
         }
     }
-    let absent = plan.common.iter().find(|(name, index)| {
-        text(record, *index).is_ok_and(|cell| map.skips(name, cell))
-    });
+    let absent =
+        plan.common.iter().find(|(name, index)| text(record, *index).is_ok_and(|cell| map.skips(name, cell)));
     absent.map(|(name, _)| without_value(name))
 }
 

@@ -241,8 +241,9 @@ impl<'a> MapValidator<'a> {
         let selection = |(column, words): (&String, &Spanned<OneOrMore>)| {
             let number = column.parse::<usize>().ok().filter(|number| header == 0 && *number > 0);
             if header == 0 && number.is_none() {
-                let message =
-                    format!("rows.only.{column} is a name, but file.header = 0: write its column number, from 1");
+                let message = format!(
+                    "rows.only.{column} is a name, but file.header = 0: write its column number, from 1"
+                );
                 return Err(self.at(words.span(), message));
             }
             let location =

@@ -336,7 +336,7 @@ fn a_map_selects_rows_by_the_words_of_a_column() {
             "kind = \"price\"\n[columns]\nsymbol = \"SYMBOL\"\ndate = \"DATE\"\nclose = \"CLOSE\"\n[rows]\nonly = {only}\n"
         )
     };
-    let text = "SYMBOL,SERIES,BOARD,CLOSE,DATE\nABX,EQ,A,10.6,2019-01-01\nABX,BE,A,10.2,2019-01-01\nABX,GB,B,99,2019-01-01\n";
+    let text = "SYMBOL,SERIES,BOARD,CLOSE,DATE\nABX,EQ,A,10.6,2019-01-01\nBBX,BE,A,10.2,2019-01-01\nCBX,GB,B,99,2019-01-01\n";
     let read = |only: &str| read_with("x.csv", text, &under(&map(only))).len();
     assert_eq!(read("{ SERIES = \"EQ\" }"), 1);
     assert_eq!(read("{ series = [\"EQ\", \"BE\"] }"), 2);
