@@ -132,7 +132,7 @@ async fn conflicting_closes_are_named_with_the_column_that_separates_them() -> R
     let app = TestApp::start().await?;
     let bhavcopy = app.folder().join("bhav.csv");
     let text = "SYMBOL,SERIES,OPEN,HIGH,LOW,CLOSE,TIMESTAMP\nABX,EQ,10.5,10.7,10.3,10.6,01-JAN-2019\n\
-        ABX,BE,10.4,10.4,10.2,10.2,01-JAN-2019\nCDX,EQ,7,7,7,7,01-JAN-2019\nCDX,BE,7,7,7,7.01,01-JAN-2019\n";
+        ABX,BE,10.4,10.4,10.2,10.2,01-JAN-2019\nCDX,EQ,7,7,7,7,01-JAN-2019\nCDX,BE,7,7.1,7,7.01,01-JAN-2019\n";
     std::fs::write(&bhavcopy, text)?;
     let bhavcopy = bhavcopy.display().to_string();
     let proposed = app.ingest(&["map", &bhavcopy]).await?.success()?.stdout;
@@ -149,7 +149,8 @@ async fn conflicting_closes_are_named_with_the_column_that_separates_them() -> R
     let (shown, summary) = load(&proposed, "--dry-run").await?;
     ensure!(shown.contains("ABX 2019-01-01: 10.6 in line 2, 10.2 in line 3"), "{shown}");
     ensure!(summary["conflicting_prices"]["column"] == json!(["SERIES", "EQ"]), "{summary}");
-    let selected = format!("{proposed}\n[rows]\nonly = {{ SERIES = \"EQ\" }}\n");
+    let choice = "only = { \"SERIES\" = \"EQ\" }";
+    let selected = proposed.replace(&format!("# {choice}"), choice);
     let (shown, summary) = load(&selected, "--dry-run").await?;
     ensure!(shown.contains("skipped by the map: 2 rows (SERIES is not EQ)"), "{shown}");
     ensure!(summary["rows_total"] == 2 && summary.get("conflicting_prices").is_none(), "{summary}");
