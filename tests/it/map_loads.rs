@@ -126,3 +126,34 @@ async fn small_files_share_messages_and_are_known_one_by_one() -> Result<()> {
     ReferenceProjection::check(&app, 1).await?;
     Ok(())
 }
+
+#[tokio::test]
+async fn conflicting_closes_are_named_with_the_column_that_separates_them() -> Result<()> {
+    let app = TestApp::start().await?;
+    let bhavcopy = app.folder().join("bhav.csv");
+    let text = "SYMBOL,SERIES,OPEN,HIGH,LOW,CLOSE,TIMESTAMP\nABX,EQ,10.5,10.7,10.3,10.6,01-JAN-2019\n\
+        ABX,BE,10.4,10.4,10.2,10.2,01-JAN-2019\nCDX,EQ,7,7,7,7,01-JAN-2019\nCDX,BE,7,7.1,7,7.01,01-JAN-2019\n";
+    std::fs::write(&bhavcopy, text)?;
+    let bhavcopy = bhavcopy.display().to_string();
+    let proposed = app.ingest(&["map", &bhavcopy]).await?.success()?.stdout;
+    ensure!(proposed.contains("# only = { \"SERIES\" = \"EQ\" }"), "{proposed}");
+    let map = app.folder().join("bhav.toml");
+    let load = async |map_text: &str, more: &str| -> Result<(String, Value)> {
+        std::fs::write(&map, map_text)?;
+        let map = map.display().to_string();
+        let arguments = ["load", &bhavcopy, "--map", &map, "--source", "nse", "--today", "2019-01-02", more];
+        let shown = app.ingest(&arguments).await?.success()?.stdout;
+        let summary = app.ingest(&[&arguments[..], &["--json"]].concat()).await?.success()?.json()?;
+        Ok((shown, summary))
+    };
+    let (shown, summary) = load(&proposed, "--dry-run").await?;
+    ensure!(shown.contains("ABX 2019-01-01: 10.6 in line 2, 10.2 in line 3"), "{shown}");
+    ensure!(summary["conflicting_prices"]["column"] == json!(["SERIES", "EQ"]), "{summary}");
+    let choice = "only = { \"SERIES\" = \"EQ\" }";
+    let selected = proposed.replace(&format!("# {choice}"), choice);
+    let (shown, summary) = load(&selected, "--dry-run").await?;
+    ensure!(shown.contains("skipped by the map: 2 rows (SERIES is not EQ)"), "{shown}");
+    ensure!(summary["rows_total"] == 2 && summary.get("conflicting_prices").is_none(), "{summary}");
+    ensure!(summary["skipped_rows"] == json!({ "SERIES is not EQ": 2 }), "{summary}");
+    Ok(())
+}

@@ -20,6 +20,8 @@ pub struct LoadStats {
     pub records: u64,
     pub rows: BTreeMap<Kind, u64>,
     pub rejects: BTreeMap<&'static str, u64>,
+    /// Number of records that the map skips, by reason.
+    pub skipped: BTreeMap<String, u64>,
     pub rounded: u64,
     pub examples: Vec<Reject>,
     /// Coverage of the accepted rows.
@@ -47,6 +49,11 @@ impl LoadStats {
         }
     }
 
+    /// Counts a record that the map skips.
+    pub(crate) fn count_skipped(&mut self, reason: String) {
+        *self.skipped.entry(reason).or_default() += 1;
+    }
+
     /// Number of rejects.
     pub fn rejected_count(&self) -> u64 {
         self.rejects.values().sum()
@@ -70,6 +77,7 @@ impl LoadStats {
         self.retractions.merge(&other.retractions);
         other.rows.iter().for_each(|(kind, rows)| *self.rows.entry(*kind).or_default() += rows);
         other.rejects.iter().for_each(|(reason, rows)| *self.rejects.entry(reason).or_default() += rows);
+        other.skipped.iter().for_each(|(why, rows)| *self.skipped.entry(why.clone()).or_default() += rows);
         let room = MAX_EXAMPLES.saturating_sub(self.examples.len());
         self.examples.extend(other.examples.iter().take(room).cloned());
     }

@@ -25,14 +25,14 @@ mod raw_json;
 mod split_ratio;
 mod symbol_pattern;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod trading_day;
 mod utc_times;
 mod vendor_row;
 mod vendors;
 mod vocabulary;
 
-pub(crate) use column_map::parse_date_format;
+pub(crate) use column_map::date_parser;
 pub use column_map::{ColumnMap, MapError, MapFile, SHIPPED};
 pub(crate) use error_response::{is_throttle_notice, parse_service_message};
 pub use file_format::{FeedReadError, FileFormat, FormatChoice, ReaderOptions, VendorFormat};

@@ -1,5 +1,5 @@
 //! Typical faults of real feeds, planted in a synthetic market, at most one per security. A test counts how many of
-//! them the rules R34–R38 find.
+//! them the rules find.
 
 use chrono::{Datelike, Days};
 use market::event::Frequency;
@@ -35,11 +35,19 @@ pub(super) enum FaultKind {
     ShareBasis,
     /// The security has no dividend row, but its prices have an adjusted close.
     DividendsMissing,
+    /// A monthly payer pays the same amount again a fortnight later.
+    Supplement,
+    /// The amount of the newest row is a hundred times the payment.
+    HeldNewest,
+    /// A day has a second price row with another close.
+    ConflictingCloses,
+    /// The prices before a gap of some months are five times too high.
+    LevelBreak,
 }
 
 /// Kinds of faults, each with its word in the list of planted faults. The last kind, `ShareBasis`, is for securities
 /// with a split. All other kinds are for securities with neither a split nor a stock dividend.
-const FAULT_KINDS: [(FaultKind, &str); 10] = [
+const FAULT_KINDS: [(FaultKind, &str); 14] = [
     (FaultKind::NearDuplicate, "near_duplicate"),
     (FaultKind::UntypedSpecial, "untyped_special"),
     (FaultKind::CombinedPayment, "combined_payment"),
@@ -49,6 +57,10 @@ const FAULT_KINDS: [(FaultKind, &str); 10] = [
     (FaultKind::SpinOffAsSplit, "spin_off_as_split"),
     (FaultKind::PriceLevel, "price_level"),
     (FaultKind::DividendsMissing, "dividends_missing"),
+    (FaultKind::Supplement, "supplement"),
+    (FaultKind::HeldNewest, "held_newest"),
+    (FaultKind::ConflictingCloses, "conflicting_closes"),
+    (FaultKind::LevelBreak, "level_break"),
     (FaultKind::ShareBasis, "share_basis"),
 ];
 
@@ -80,6 +92,8 @@ const MIN_NEIGHBOURS: usize = 5;
 const STEADY_NEIGHBOURS: usize = 4;
 /// Maximum age of a faulty payment, in complete calendar years. Older payments affect no figure.
 const MAX_AGE_YEARS: i32 = 9;
+/// Number of sessions without a price before a break of the price level.
+const GAP_SESSIONS: usize = 90;
 /// Ratios of spin-offs, as new shares for 1,000 old shares.
 const SPIN_OFFS: [i64; 5] = [1_281, 1_253, 1_087, 1_139, 1_413];
 /// Maximum yield of a security with faulty payments, in hundredths of a percent. With a larger yield, a planted special
@@ -103,7 +117,14 @@ pub(super) fn plant(
         planting.rows.fault = planting.plant_share_basis(changes);
         return planting.rows;
     }
-    let (kind, _) = FAULT_KINDS[planting.random.between(0, FAULT_KINDS.len() as i64 - 2) as usize];
+    let (mut kind, _) = FAULT_KINDS[planting.random.between(0, FAULT_KINDS.len() as i64 - 2) as usize];
+    // Few securities pay monthly, and each of them may get a supplement.
+    let is_monthly = plan.shape.frequency() == Some(Frequency::Monthly);
+    if is_monthly
+        && matches!(kind, FaultKind::BoundaryShift | FaultKind::PriceLevel | FaultKind::SpinOffAsSplit)
+    {
+        kind = FaultKind::Supplement;
+    }
     // If the security is not suitable for the chosen kind, a spin-off fault or a price fault is planted instead.
     let other = [FaultKind::SpinOffAsSplit, FaultKind::PriceLevel][planting.random.between(0, 1) as usize];
     planting.rows.fault = planting.plant(kind).or_else(|| planting.plant(other));
@@ -127,6 +148,25 @@ impl Planting<'_> {
         match kind {
             FaultKind::SpinOffAsSplit => return Some(self.plant_spin_off()),
             FaultKind::PriceLevel => return Some(self.plant_price_level()),
+            FaultKind::ConflictingCloses => {
+                let position = self.pick_session();
+                let bars = BarFault {
+                    from: position,
+                    to: position + 1,
+                    multiply: 107,
+                    divide: 100,
+                    is_repeated: true,
+                    gap: 0,
+                };
+                return Some(PlantedFault { bars, ..self.fault(kind, position) });
+            }
+            FaultKind::LevelBreak => {
+                let position = self.pick_session();
+                let gap = (position - self.plan.start) / 4;
+                let bars =
+                    BarFault { to: position, multiply: 5, gap: gap.min(GAP_SESSIONS), ..BarFault::NONE };
+                return Some(PlantedFault { bars, ..self.fault(kind, position) });
+            }
             _ => {}
         }
         let regular =
@@ -137,6 +177,14 @@ impl Planting<'_> {
             || shape.pays_in != "USD"
         {
             return None;
+        }
+        if kind == FaultKind::HeldNewest {
+            let payments = &mut self.rows.rows;
+            let is_long = payments.len() > MIN_NEIGHBOURS;
+            let newest = payments.last_mut().filter(|_| is_long)?;
+            newest.amount *= 100;
+            let position = newest.position;
+            return Some(self.fault(kind, position));
         }
         if kind == FaultKind::DividendsMissing {
             let is_plain = !self.plan.symbol.contains('.') && !self.rows.rows.is_empty();
@@ -171,6 +219,9 @@ impl Planting<'_> {
 
     fn plant_payment(&mut self, kind: FaultKind) -> Option<PlantedFault> {
         let is_monthly = self.plan.shape.frequency() == Some(Frequency::Monthly);
+        if kind == FaultKind::Supplement && !is_monthly {
+            return None;
+        }
         let market = self.plan.market;
         let month = |payment: &SyntheticDistribution| market.sessions.day(payment.position).month();
         let index = self.pick_payment(|payment| {
@@ -192,6 +243,12 @@ impl Planting<'_> {
                 let special = SyntheticDistribution { position, amount, frequency: None, ..payment };
                 self.rows.price_distributions.push(special);
                 self.rows.rows.push(special);
+            }
+            FaultKind::Supplement => {
+                position += self.random.between(9, 11) as usize;
+                let supplement = SyntheticDistribution { position, ..payment };
+                self.rows.price_distributions.push(supplement);
+                self.rows.rows.push(supplement);
             }
             FaultKind::CombinedPayment => {
                 let amount = payment.amount / 1_000 * self.random.between(15, 75) * 100;
@@ -227,7 +284,7 @@ impl Planting<'_> {
     fn plant_spin_off(&mut self) -> PlantedFault {
         let shares = SPIN_OFFS[self.random.between(0, SPIN_OFFS.len() as i64 - 1) as usize];
         let position = self.pick_session();
-        let bars = BarFault { from: 0, to: position, multiply: shares, divide: 1_000 };
+        let bars = BarFault { to: position, multiply: shares, divide: 1_000, ..BarFault::NONE };
         PlantedFault { bars, spin_off: Some(shares), ..self.fault(FaultKind::SpinOffAsSplit, position) }
     }
 
@@ -240,7 +297,7 @@ impl Planting<'_> {
             3 => (self.random.between(2, 8) as usize, 100, 1),
             _ => (self.random.between(2, 8) as usize, 1, 100),
         };
-        let bars = BarFault { from: position, to: position + sessions, multiply, divide };
+        let bars = BarFault { from: position, to: position + sessions, multiply, divide, ..BarFault::NONE };
         PlantedFault { bars, ..self.fault(FaultKind::PriceLevel, position) }
     }
 

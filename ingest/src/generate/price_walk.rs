@@ -30,11 +30,15 @@ pub(super) struct BarFault {
     pub(super) to: usize,
     pub(super) multiply: i64,
     pub(super) divide: i64,
+    /// True if the changed bar follows the correct bar of the day, in a row of its own.
+    pub(super) is_repeated: bool,
+    /// Number of sessions before `to` without a bar.
+    pub(super) gap: usize,
 }
 
 impl BarFault {
     /// Empty range: no price is changed.
-    pub(super) const NONE: Self = Self { from: 0, to: 0, multiply: 1, divide: 1 };
+    pub(super) const NONE: Self = Self { from: 0, to: 0, multiply: 1, divide: 1, is_repeated: false, gap: 0 };
 
     #[inline]
     fn apply(&self, position: usize, bar: DailyBar) -> DailyBar {
@@ -94,11 +98,18 @@ pub(super) fn write_bars(
         if position + QUARTER > plan.end {
             traded += bar.close * bar.volume;
         }
-        fault.apply(position, bar).write(symbol.as_bytes(), &market.dates[position], out);
+        let (symbol, date) = (symbol.as_bytes(), &market.dates[position]);
+        if fault.is_repeated && position == fault.from {
+            bar.write(symbol, date, out);
+        }
+        if !(fault.to - fault.gap..fault.to).contains(&position) {
+            fault.apply(position, bar).write(symbol, date, out);
+        }
     }
     let sessions = plan.end - plan.start + 1;
     let close = (walk.price / CENT).max(1);
-    WalkEnd { close, daily_value: traded / sessions.min(QUARTER) as i64, bars: sessions as u64 }
+    let bars = sessions + usize::from(fault.is_repeated) - fault.gap;
+    WalkEnd { close, daily_value: traded / sessions.min(QUARTER) as i64, bars: bars as u64 }
 }
 
 fn corporate_actions(

@@ -263,6 +263,10 @@ fn faults_are_listed_and_change_no_other_security() {
         "price_level",
         "share_basis",
         "dividends_missing",
+        "supplement",
+        "held_newest",
+        "conflicting_closes",
+        "level_break",
     ];
     assert_eq!(words(&planted, "kind"), kinds.map(str::to_owned).into());
     let symbols = words(&planted, "symbol");

@@ -1,15 +1,17 @@
 //! Formats of cells: dates, numbers, currency units and tickers.
 
 use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 use chrono::{Datelike, NaiveDate, Weekday};
 
-use crate::format::{parse_date_format, words_of_topic};
+use crate::format::{date_parser, words_of_topic};
 
-/// Parses a cell as a date in `format`. `None` if the cell does not fit the format, or if the year is not from 1900 to
-/// 2099.
-pub(super) fn parse_date(format: &str, cell: &str) -> Option<NaiveDate> {
-    parse_date_format(format, cell).filter(|date| (1900..2100).contains(&date.year()))
+/// Parser of cells as dates in `format`. It returns `None` if the cell does not fit the format, or if the year is not from
+/// 1900 to 2099.
+pub(super) fn cell_date_parser(format: &str) -> impl Fn(&str) -> Option<NaiveDate> {
+    let parse = date_parser(format);
+    move |cell| parse(cell).filter(|date| (1900..2100).contains(&date.year()))
 }
 
 /// Date formats that fit the largest number of cells, the most likely first. Empty if the cells are not dates. A time
@@ -40,9 +42,20 @@ fn is_local_time(time: &str) -> bool {
         && hour.is_some_and(|h| (1..20).contains(&h))
 }
 
+/// Number of cells of which a format must fit at least one. Most columns have no dates, and most formats fit no cell.
+const PROBED_CELLS: usize = 50;
+
 /// Date formats that fit the largest number of cells. Empty if no format fits more than half of the cells.
 fn day_formats(cells: &[&str]) -> Vec<&'static str> {
-    let fits = |format: &str| cells.iter().filter(|cell| parse_date(format, cell).is_some()).count();
+    let fits = |format: &str| {
+        let parse = cell_date_parser(format);
+        let is_date = |cell: &&&str| parse(cell).is_some();
+        if cells.iter().take(PROBED_CELLS).any(|cell| is_date(&cell)) {
+            cells.iter().filter(is_date).count()
+        } else {
+            0
+        }
+    };
     let formats = words_of_topic("date format");
     let counts: Vec<(&str, usize)> = formats.iter().map(|format| (*format, fits(format))).collect();
     let most = counts.iter().map(|(_, count)| *count).max().unwrap_or_default();
@@ -56,7 +69,8 @@ fn day_formats(cells: &[&str]) -> Vec<&'static str> {
 /// also be within five days of the next row's date. A criterion that no format meets is ignored.
 pub(super) fn plausible_formats(formats: &[String], cells: &[&str], daily: bool) -> Vec<String> {
     let dates = |format: &str| -> Vec<NaiveDate> {
-        cells.iter().filter_map(|cell| parse_date(format, cell)).collect()
+        let parse = cell_date_parser(format);
+        cells.iter().filter_map(|cell| parse(cell)).collect()
     };
     let on_weekdays = |format: &&String| {
         !dates(format).iter().any(|date| matches!(date.weekday(), Weekday::Sat | Weekday::Sun))
@@ -110,7 +124,10 @@ pub(super) fn is_number(cell: &str) -> bool {
 /// All known currency units, each with its currency code: `€` with `EUR`. Longer units come first, so that `US$` is
 /// found before `$`.
 fn units() -> impl Iterator<Item = (&'static str, &'static str)> {
-    words_of_topic("currency unit").iter().filter_map(|entry| entry.split_once(' '))
+    static UNITS: LazyLock<Vec<(&str, &str)>> = LazyLock::new(|| {
+        words_of_topic("currency unit").iter().filter_map(|entry| entry.split_once(' ')).collect()
+    });
+    UNITS.iter().copied()
 }
 
 /// Splits a price or amount into the number and the currency unit before or after it.

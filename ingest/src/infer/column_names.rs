@@ -12,6 +12,10 @@ pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<(&'static str, 
         Kind::Split => "split",
         _ => "price",
     };
+    // A number of another size, such as thousands of shares or an amount for ten shares, is no canonical value.
+    if words_of_remark(name).iter().any(|word| is_word_of("scale in a name", word)) {
+        return None;
+    }
     let find = |name: &str| {
         let name = normalize_column_name(name);
         Some((canonical_column_of(rows, &name)?, strength(&name)))
@@ -31,7 +35,7 @@ pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<(&'static str, 
 fn strength(name: &str) -> u8 {
     match name {
         "amount" | "cashamount" | "price" | "kurs" | "date" | "datum" | "stock" | "instrument" | "o"
-        | "h" | "l" | "c" | "v" | "t" => 1,
+        | "h" | "l" | "c" | "v" | "t" | "volumen" | "umsatz" => 1,
         "last" | "zuletzt" | "numerator" | "denominator" => 2,
         _ => 3,
     }
@@ -40,6 +44,11 @@ fn strength(name: &str) -> u8 {
 /// Name without a remark in brackets: `Dividend` for `Dividend ($/sh)`.
 fn without_remark(name: &str) -> String {
     name.split(['(', '[']).next().unwrap_or_default().to_owned()
+}
+
+/// Lower-case words of a name with its remark in brackets.
+fn words_of_remark(name: &str) -> Vec<String> {
+    words_of(&name.replace(['(', ')', '[', ']', '\''], " "))
 }
 
 /// Lower-case words of a name, without a remark in brackets: `pay` and `date` for `payDate`.
@@ -69,8 +78,11 @@ fn has(words: &[&str], known: &[&str]) -> bool {
 }
 
 fn price_column(words: &[&str]) -> Option<(&'static str, u8)> {
-    if has(words, &SYMBOL_WORDS) && words.len() <= 2 {
+    if has(words, &SYMBOL_WORDS) && words.len() <= 2 && !has(words, &["currency"]) {
         return Some(("symbol", 3));
+    }
+    if has(words, &["currency", "ccy", "curr"]) {
+        return Some(("currency", 3));
     }
     if words.iter().any(|word| is_word_of("other price column", word)) {
         return None;
@@ -80,6 +92,10 @@ fn price_column(words: &[&str]) -> Option<(&'static str, u8)> {
             ["trade", "trading", "session", "business", "price", "quote", "market", "as", "of", "close"];
         let plain = words.iter().all(|word| DATE_WORDS.contains(word) || of_session.contains(word));
         return plain.then_some(("date", if words.len() == 1 { 1 } else { 2 }));
+    }
+    // A word that is neither a price nor usual beside one gives the name another meaning: `lastBearMkt`.
+    if words.iter().any(|word| !is_word_of("word of a price column", word)) {
+        return None;
     }
     let columns: [(&[&str], &str); 5] = [
         (&["close", "closing", "closed", "last"], "close"),
@@ -93,7 +109,7 @@ fn price_column(words: &[&str]) -> Option<(&'static str, u8)> {
 
 fn dividend_column(words: &[&str]) -> Option<(&'static str, u8)> {
     let dated = has(words, &DATE_WORDS);
-    if has(words, &SYMBOL_WORDS) && words.len() <= 2 {
+    if has(words, &SYMBOL_WORDS) && words.len() <= 2 && !has(words, &["currency"]) {
         return Some(("symbol", 3));
     }
     if has(words, &["currency", "ccy", "curr"]) && !dated {
@@ -123,16 +139,30 @@ fn dividend_column(words: &[&str]) -> Option<(&'static str, u8)> {
     }
     // `gross` means a gross dividend only if all other words of the name are in this list. `gross profit` is not a
     // dividend.
-    let gross = ["gross", "amount", "cash", "per", "share", "rate", "payment"];
+    let gross = [
+        "gross",
+        "dividend",
+        "dividends",
+        "distribution",
+        "amount",
+        "cash",
+        "per",
+        "share",
+        "rate",
+        "payment",
+    ];
     if has(words, &["payout"]) && words.len() > 1
         || has(words, &["gross"]) && !words.iter().all(|word| gross.contains(word))
     {
         return None;
     }
+    if words.iter().any(|word| !is_word_of("word of a dividend column", word)) {
+        return None;
+    }
     if has(words, &["dividend", "dividends", "distribution", "distributions", "dps", "gross", "dividende"]) {
         return Some(("amount", 3));
     }
-    has(words, &["amount", "cash", "payout", "div"]).then_some(("amount", 1))
+    has(words, &["amount", "cash", "payout", "div", "value", "valor", "betrag"]).then_some(("amount", 1))
 }
 
 fn split_column(words: &[&str]) -> Option<(&'static str, u8)> {
@@ -144,9 +174,12 @@ fn split_column(words: &[&str]) -> Option<(&'static str, u8)> {
         let later =
             has(words, &["pay", "payable", "payment", "record", "announcement", "declaration", "announced"]);
         let ex = has(words, &["ex", "effective", "execution", "split"]);
-        return (!later && (ex || words.len() == 1)).then_some(("ex_date", if ex { 3 } else { 1 }));
+        let other = has(words, &["dividend", "div"]);
+        return (!later && !other && (ex || words.len() == 1)).then_some(("ex_date", if ex { 3 } else { 1 }));
     }
-    if has(words, &["adj", "adjusted", "adjustment", "price", "cumulative", "name", "id"]) {
+    let other =
+        ["adj", "adjusted", "adjustment", "price", "cumulative", "name", "id", "payout", "dividend", "ex"];
+    if has(words, &other) {
         return None;
     }
     let counted =
@@ -160,7 +193,9 @@ fn split_column(words: &[&str]) -> Option<(&'static str, u8)> {
     if has(words, &["type", "direction", "kind", "action"]) {
         return Some(("direction", 1));
     }
-    if has(words, &["ratio", "split", "splits"]) {
+    let of_split =
+        |word: &&str| ["ratio", "split", "splits", "stock", "share", "factor", "last"].contains(word);
+    if has(words, &["ratio", "split", "splits"]) && words.iter().all(of_split) {
         return Some(("ratio", 3));
     }
     has(words, &["factor", "multiplier"]).then_some(("ratio", 1))

@@ -6,7 +6,8 @@ use chrono::NaiveDateTime;
 use market::event::Kind;
 
 use super::cell_formats::plausible_formats;
-use super::proposal::{Proposal, is_unix};
+use super::column_choice::is_unix;
+use super::proposal::Proposal;
 use super::table_profile::{ColumnContent, ColumnProfile, TableProfile};
 use crate::normalize::{UtcTimeInterpretation, from_unix_seconds, interpret_utc_times};
 

@@ -44,13 +44,14 @@ pub(super) fn infer(text: &str) -> Result<TableProfile, String> {
         "is JSON without a list of records: a map needs a list of objects, one for each row".to_owned()
     })?;
     let mut columns: Vec<(String, Vec<String>)> = Vec::new();
-    for record in &list.records {
-        add_members(record, "", MAX_DEPTH, &mut columns);
+    for (row, record) in list.records.iter().enumerate() {
+        add_members(record, "", MAX_DEPTH, row, &mut columns);
     }
     let known: Vec<String> = columns.iter().map(|(name, _)| name.clone()).collect();
     for (name, value) in list.page.into_iter().flatten().filter(|(name, _)| !known.contains(name)) {
-        columns.extend(scalar(value).map(|text| (name.clone(), vec![text])));
+        columns.extend(scalar(value).map(|text| (name.clone(), vec![text; list.records.len()])));
     }
+    columns.iter_mut().for_each(|(_, cells)| cells.resize(list.records.len(), String::new()));
     let columns = columns.into_iter().map(|(name, cells)| ColumnProfile::new(name, cells)).collect();
     // A column map needs no path for a list at the top, or under `results` or `data`: readers look there by default.
     let path = match list.path.as_slice() {
@@ -90,6 +91,7 @@ fn add_members(
     record: &Map<String, Value>,
     prefix: &str,
     depth: usize,
+    row: usize,
     columns: &mut Vec<(String, Vec<String>)>,
 ) {
     for (name, value) in record {
@@ -97,12 +99,16 @@ fn add_members(
         if let Value::Object(inner) = value
             && depth > 0
         {
-            add_members(inner, &format!("{path}."), depth - 1, columns);
+            add_members(inner, &format!("{path}."), depth - 1, row, columns);
         } else if let Some(text) = scalar(value) {
-            match columns.iter_mut().find(|(known, _)| *known == path) {
-                Some((_, cells)) => cells.push(text),
-                None => columns.push((path, vec![text])),
-            }
+            let place = columns.iter().position(|(known, _)| *known == path).unwrap_or_else(|| {
+                columns.push((path, Vec::new()));
+                columns.len() - 1
+            });
+            // The record before may lack the member.
+            let cells = &mut columns[place].1;
+            cells.resize(row, String::new());
+            cells.push(text);
         }
     }
 }

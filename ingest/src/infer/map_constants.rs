@@ -4,7 +4,7 @@ use market::event::Kind;
 
 use super::cell_formats::currency_of;
 use super::map_writer::MapWriter;
-use super::table_evidence::TableEvidence;
+use super::table_evidence::{CENTS, TableEvidence};
 
 impl MapWriter<'_> {
     /// Writes the constants of a map for prices or dividends; other maps have none. `units` are the currency units in
@@ -26,20 +26,35 @@ impl MapWriter<'_> {
         } else {
             self.line("# [constants]\n# basis = \"split_adjusted\"");
         }
-        if units.is_empty() {
-            self.line("# currency = \"GBX\" # for prices in pence: they are converted to pounds");
+        let has_currency = self.evidence.proposal.column("currency").is_some();
+        let sign = TableEvidence::sign_to_strip(units);
+        let in_name = self.evidence.unit_in_name().filter(|unit| *unit != CENTS && units.is_empty());
+        match sign.and_then(currency_of).or(in_name).filter(|_| !has_currency) {
+            Some(unit) => {
+                if !self.evidence.is_adjusted() {
+                    self.line("[constants]");
+                }
+                self.line(format!("currency = \"{unit}\" # check: is it the currency of the prices?"));
+            }
+            None if units.is_empty() && !has_currency => {
+                self.line("# currency = \"GBX\" # for prices in pence: they are converted to pounds");
+            }
+            None => {}
         }
         self.line("\n# For prices in another unit (here: ten-thousandths of a dollar), set an exact factor in quotes:");
         self.line("# [scale]\n# close = \"0.0001\"");
+        if self.evidence.unit_in_name() == Some(CENTS) {
+            self.write_cents(&["open", "high", "low", "close"]);
+        }
     }
 
     fn write_dividend_constants(&mut self, units: &[&'static str]) {
         let sign = TableEvidence::sign_to_strip(units);
         let has_currency = self.evidence.proposal.column("currency").is_some();
         let missing = !has_currency && (units.is_empty() || sign.is_some());
-        let yahoo = self.evidence.profile.columns.iter().any(|column| column.name == "Dividends");
-        let adjusted = yahoo || self.evidence.file_name_says_adjusted();
-        let named = sign.and_then(currency_of).or_else(|| self.evidence.currency_in_name());
+        let adjusted = self.evidence.is_yahoo() || self.evidence.file_name_says_adjusted();
+        let in_name = self.evidence.unit_in_name();
+        let named = sign.and_then(currency_of).or_else(|| in_name.filter(|unit| *unit != CENTS));
         match named.filter(|_| missing) {
             Some(currency) => {
                 self.line(format!(
@@ -58,6 +73,17 @@ impl MapWriter<'_> {
             self.line("amount_basis = \"split_adjusted\" # check: Yahoo adjusts amounts; for amounts as paid, use as_declared");
         } else {
             self.line("# amount_basis = \"split_adjusted\"");
+        }
+        if in_name == Some(CENTS) {
+            self.write_cents(&["amount"]);
+        }
+    }
+
+    /// Writes the scale of columns whose name says that they are in cents.
+    fn write_cents(&mut self, columns: &[&str]) {
+        self.line("\n[scale]");
+        for column in columns.iter().filter(|column| self.evidence.proposal.column(column).is_some()) {
+            self.line(format!("{column} = \"0.01\" # check: the name says cents"));
         }
     }
 }

@@ -6,8 +6,9 @@ use market::event::Kind;
 
 use super::cell_formats::{NumberNotation, currency_of};
 use super::cell_words::{dividend_type, split_direction};
+use super::column_choice::{columns_of, is_percentage};
 use super::date_notation::{DateNotation, infer_date_notation};
-use super::proposal::{Proposal, columns_of, maybe_symbol};
+use super::proposal::{OpenQuestion, Proposal, ticker_columns};
 use super::table_evidence::TableEvidence;
 use super::table_profile::{TableLayout, TableProfile};
 use crate::normalize::{UtcTimeInterpretation, abbreviate};
@@ -21,8 +22,8 @@ pub(super) fn write_toml(profile: &TableProfile, proposal: &Proposal, label: &st
 }
 
 pub(super) struct MapWriter<'a> {
-    profile: &'a TableProfile,
-    proposal: &'a Proposal,
+    pub(super) profile: &'a TableProfile,
+    pub(super) proposal: &'a Proposal,
     pub(super) evidence: TableEvidence<'a>,
     out: String,
 }
@@ -60,7 +61,7 @@ impl MapWriter<'_> {
         self.out.push('\n');
     }
 
-    fn is_price(&self) -> bool {
+    pub(super) fn is_price(&self) -> bool {
         self.proposal.kind == Some(Kind::Price)
     }
 
@@ -114,13 +115,18 @@ impl MapWriter<'_> {
             } else {
                 column.name
             };
-            let mut sample = comment(self.profile.columns[column.index].sample());
+            let mut sample = comment(self.proposal.sample(self.profile, column.index));
             if column.name == "symbol" && column.strength == 1 && wide.is_none() && self.profile.header() > 0
             {
                 sample = format!("{sample} (check: is it the symbol?)");
             }
+            let is_dividend = self.proposal.kind == Some(Kind::Dividend);
+            if column.name == "ex_date" && is_dividend && column.strength == 1 && !self.evidence.is_yahoo() {
+                sample.push_str(" (check: is it the ex-date, and not the day of payment?)");
+            }
             self.line(format!("{name} = {reference}{sample}"));
         }
+        self.write_open_questions();
         for (name, word) in wide.into_iter().flat_map(|wide| &wide.fields) {
             self.line(format!("{name} = {}", quoted(word)));
         }
@@ -138,6 +144,18 @@ impl MapWriter<'_> {
                 self.line(format!("# unused columns: {}", others.join(", ")));
             }
             self.write_other_kinds();
+        }
+    }
+
+    /// Writes the canonical columns with several possible readings as comments, for the user to choose.
+    fn write_open_questions(&mut self) {
+        for OpenQuestion { name, readings, reason } in &self.proposal.open {
+            let choose = if readings.is_empty() { "" } else { ". Choose:" };
+            self.line(format!("# {name} is open: {reason}{choose}"));
+            for (name, index) in readings {
+                let sample = comment(self.proposal.sample(self.profile, *index));
+                self.line(format!("# {name} = {}{sample}", self.column_reference(*index)));
+            }
         }
     }
 
@@ -167,25 +185,49 @@ impl MapWriter<'_> {
             Some(Kind::Split) => [("ex_date", has("ex_date")), ("ratio", ratio)],
             _ => return,
         };
-        for (name, _) in required.into_iter().filter(|(_, is_mapped)| !is_mapped) {
+        let is_open = |name: &str| self.proposal.open.iter().any(|question| question.name == name);
+        let missing = required.into_iter().filter(|(name, is_mapped)| !is_mapped && !is_open(name));
+        let missing: Vec<&str> = missing.map(|(name, _)| name).collect();
+        let percentages = self.profile.columns.iter().filter(|column| is_percentage(column));
+        let percentages: Vec<String> = percentages.map(|column| quoted(&column.name)).collect();
+        if missing.contains(&"amount") && !percentages.is_empty() {
+            let names = percentages.join(", ");
+            self.line(format!("# A percentage, perhaps of the par value, is no amount: {names}"));
+        }
+        for name in missing {
             self.line(format!("# {name} = … # required, but no column is a certain match: name one"));
         }
     }
 
     fn write_symbols(&mut self) {
         if let Some(symbol) = self.proposal.column("symbol") {
-            if self.profile.columns[symbol].sample().ends_with(".US") {
-                self.line(
-                    "\n# The suffix .US is not part of the symbol. Rows with another suffix are rejected.",
-                );
-                self.line("[symbols]\ncell = \"{symbol}.US\"");
+            let cells = &self.profile.columns[symbol].cells;
+            let suffix =
+                [".US", " US"].into_iter().find(|suffix| cells.iter().all(|cell| cell.ends_with(suffix)));
+            if let Some(suffix) = suffix {
+                self.line(format!(
+                    "\n# The suffix {suffix:?} is not part of the symbol. Rows with another suffix are rejected."
+                ));
+                self.line(format!("[symbols]\ncell = \"{{symbol}}{suffix}\""));
             }
             return;
         }
         if self.proposal.wide.is_some() {
             return;
         }
-        if let Some(index) = maybe_symbol(self.profile, &self.proposal.indexes()) {
+        let has_several = self.proposal.has_several_symbols(self.profile) || self.repeated_days().is_some();
+        if has_several {
+            let tickers = ticker_columns(self.profile, self.proposal);
+            let names: Vec<String> = tickers
+                .into_iter()
+                .map(|index| format!("symbol = {}", self.column_reference(index)))
+                .collect();
+            let such_as =
+                if names.is_empty() { String::new() } else { format!(", such as {}", names.join(" or ")) };
+            self.line(format!("\n# The file has several symbols: add the symbol column to [columns]{such_as}, then remove these lines."));
+            return self.line("[symbols]\nfile_name = \"{symbol}: choose the symbol column\"");
+        }
+        if let [index] = ticker_columns(self.profile, self.proposal)[..] {
             let (reference, sample) = (self.column_reference(index), self.profile.columns[index].sample());
             self.line(format!(
                 "# symbol = {reference} # is it the symbol? its cells look like symbols: {sample}"
@@ -291,47 +333,9 @@ impl MapWriter<'_> {
             self.line(format!("{} = \"{meaning}\"", quoted(word)));
         }
     }
-
-    fn write_rows(&mut self) {
-        let wide = self.proposal.wide.is_some();
-        let mapped = if wide { (0..self.profile.columns.len()).collect() } else { self.proposal.indexes() };
-        let mut absent = self.profile.absent_words(&mapped);
-        // Some words for absent values are also tickers. A word in the symbol column is taken as a ticker, and is not
-        // written as a word for absent values.
-        if let Some(symbol) = self.proposal.column("symbol") {
-            absent.retain(|word| !self.profile.columns[symbol].cells.contains(word));
-        }
-        let day = self.proposal.day_column();
-        let day_words =
-            self.proposal.column(day).map(|index| self.profile.absent_words(&[index])).unwrap_or_default();
-        let mut required: Vec<&str> = Vec::new();
-        if self.profile.has_totals || !day_words.is_empty() {
-            required.extend(self.proposal.column(day).map(|_| day));
-        }
-        match self.proposal.kind {
-            Some(Kind::Dividend) => required.extend(self.evidence.has_zeros("amount").then_some("amount")),
-            Some(Kind::Split) => required.extend(self.evidence.has_zeros("ratio").then_some("ratio")),
-            _ => {}
-        }
-        if absent.is_empty() && required.is_empty() {
-            return;
-        }
-        self.line("\n[rows]");
-        if !absent.is_empty() {
-            self.line(format!(
-                "absent = {:?} # words for a missing value",
-                absent.iter().collect::<Vec<_>>()
-            ));
-        }
-        if !required.is_empty() {
-            self.line(format!(
-                "skip_without = {required:?} # rows without this value, or with 0, are skipped"
-            ));
-        }
-    }
 }
 
-fn quoted(name: &str) -> String {
+pub(super) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('\\', "\\\\").replace('"', "\\\""))
 }
 

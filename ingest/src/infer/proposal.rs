@@ -5,24 +5,27 @@ use std::collections::BTreeSet;
 
 use market::event::Kind;
 
-use super::cell_words::are_directions;
-use super::column_names::{canonical_column, kind_in_name, words_of};
-use super::table_profile::{ColumnContent, TableProfile};
+use super::account_rows::{AccountRows, AmountColumns};
+use super::cell_formats::is_ticker;
+use super::column_choice::{columns_of, has_bar, infer_kind, rival_columns, taxed_columns};
+use super::column_names::{kind_in_name, words_of};
+use super::table_profile::{ColumnContent, ColumnProfile, TableProfile, names_symbols};
 use super::wide_layout::{WideLayout, infer_wide_layout};
 use crate::format::{is_word_of, normalize_column_name};
 
-/// Order of the price columns in a file without a header.
-const PRICE_ORDER: [&str; 5] = ["open", "high", "low", "close", "volume"];
-/// Minimum strength of a column name (see [`MappedColumn::strength`]) for deciding the kind of the rows. With a lower
-/// strength, more evidence is necessary.
-const MIN_DECISIVE_STRENGTH: u8 = 2;
+/// Orders of the price columns in a file without a header, the most frequent first.
+const PRICE_ORDERS: [[&str; 5]; 2] =
+    [["open", "high", "low", "close", "volume"], ["open", "close", "high", "low", "volume"]];
+/// Strength of a mapping that the rows confirm.
+pub(super) const CONFIRMED: u8 = 4;
 
 /// Canonical column, such as `close`, and the index of the file's column that contains its values.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct MappedColumn {
     pub(super) name: &'static str,
     pub(super) index: usize,
-    /// Reliability of the column name for this mapping, from 1 (ambiguous) to 3 (unambiguous).
+    /// Reliability of the column name for this mapping, from 1 (ambiguous) to 3 (unambiguous). [`CONFIRMED`] if the rows
+    /// confirm the mapping.
     pub(super) strength: u8,
 }
 
@@ -32,6 +35,25 @@ pub(super) struct Proposal {
     pub(super) kind: Option<Kind>,
     pub(super) columns: Vec<MappedColumn>,
     pub(super) wide: Option<WideLayout>,
+    /// Canonical columns with more than one possible reading. The map has none of these readings; the user chooses.
+    pub(super) open: Vec<OpenQuestion>,
+    /// Column of the file and the words of the rows to read; `None` if all rows are read.
+    pub(super) only: Option<(usize, Vec<String>)>,
+}
+
+/// Canonical column for which several readings remain.
+pub(super) struct OpenQuestion {
+    pub(super) name: &'static str,
+    /// Readings: canonical columns, each with the index of the file's column.
+    pub(super) readings: Vec<(&'static str, usize)>,
+    pub(super) reason: String,
+}
+
+impl OpenQuestion {
+    fn new(name: &'static str, columns: &[usize], reason: impl Into<String>) -> Self {
+        let readings = columns.iter().map(|index| (name, *index)).collect();
+        Self { name, readings, reason: reason.into() }
+    }
 }
 
 impl Proposal {
@@ -44,27 +66,158 @@ impl Proposal {
             }
             let kind = named.filter(|_| wide.fields.is_empty()).unwrap_or(Kind::Price);
             let columns = wide_columns(profile, kind, &wide);
-            return Ok(Self { kind: Some(kind), columns, wide: Some(wide) });
+            return Ok(Self { columns, wide: Some(wide), ..Self::of_kind(Some(kind)) });
         }
         if profile.header() == 0 {
-            return Ok(Self {
-                kind: Some(named.unwrap_or(Kind::Price)),
-                columns: by_content(profile),
-                wide: None,
+            let columns = by_content(profile);
+            return Ok(Self { columns, ..Self::of_kind(Some(named.unwrap_or(Kind::Price))) });
+        }
+        let account = if has_bar(profile) { None } else { AccountRows::find(profile, label) };
+        let mut proposal = match account {
+            Some(account) => Self::of_account(profile, account)?,
+            None => {
+                let kind = infer_kind(profile, named);
+                let columns = kind.map(|kind| columns_of(profile, kind)).unwrap_or_default();
+                Self { columns, ..Self::of_kind(kind) }
+            }
+        };
+        proposal.find_symbols(profile, named.is_some());
+        proposal.open_doubts(profile);
+        Ok(proposal)
+    }
+
+    fn of_kind(kind: Option<Kind>) -> Self {
+        Self { kind, columns: Vec::new(), wide: None, open: Vec::new(), only: None }
+    }
+
+    /// Proposal for the dividends in a list of an account's transactions.
+    fn of_account(profile: &TableProfile, account: AccountRows) -> Result<Self, String> {
+        const REFUSAL: &str = "looks like the transactions of an account: its amounts are for all shares of the account, but a map needs the amount of one share";
+        let mut proposal = Self::of_kind(Some(Kind::Dividend));
+        proposal.columns = columns_of(profile, Kind::Dividend);
+        proposal.columns.retain(|column| {
+            !matches!(column.name, "amount" | "type") && Some(column.index) != account.type_column
+        });
+        match account.amount {
+            AmountColumns::Missing => return Err(REFUSAL.to_owned()),
+            AmountColumns::Open(columns) => proposal.open.push(OpenQuestion::new(
+                "amount",
+                &columns,
+                "the amount of one share is not certain: the rows do not confirm it by the number of shares",
+            )),
+            AmountColumns::Certain(index) => {
+                proposal.columns.push(MappedColumn { name: "amount", index, strength: CONFIRMED });
+                let name = normalize_column_name(&profile.columns[index].name);
+                let mut currencies = (0..profile.columns.len()).filter(|other| {
+                    let other = profile.columns[*other].name.to_lowercase();
+                    other.starts_with("currency (")
+                        && normalize_column_name(&other) == format!("currency{name}")
+                });
+                if let Some(currency) = currencies.next() {
+                    proposal.columns.retain(|column| column.name != "currency");
+                    proposal.columns.push(MappedColumn { name: "currency", index: currency, strength: 3 });
+                }
+            }
+        }
+        if let Some(column) = account.type_column {
+            proposal.only = Some((column, account.dividend_words)).filter(|_| account.has_others);
+            let generic = |column: &&MappedColumn| column.name == "ex_date" && column.strength < 3;
+            if let Some(MappedColumn { index, .. }) = proposal.columns.iter().find(generic).copied() {
+                proposal.columns.retain(|column| column.name != "ex_date");
+                proposal.open.push(OpenQuestion {
+                    name: "ex_date",
+                    readings: vec![("ex_date", index), ("payment_date", index)],
+                    reason: "the date of a transaction is usually the day of payment".to_owned(),
+                });
+            }
+        }
+        proposal.columns.sort_by_key(|column| column.index);
+        Ok(proposal)
+    }
+
+    /// Finds the symbol column, if no column is named so. A column of tickers becomes the symbol column if it has
+    /// several values, or if the file has the name of a kind. The name of the file gives one symbol for all rows.
+    fn find_symbols(&mut self, profile: &TableProfile, is_named_by_kind: bool) {
+        if self.column("symbol").is_some() {
+            return;
+        }
+        let numeric = |index: &usize| {
+            let column = &profile.columns[*index];
+            column.content == ColumnContent::Numbers
+                && !self.indexes().contains(index)
+                && names_symbols(column.own_name(&profile.layout))
+        };
+        let tickers = ticker_columns(profile, self);
+        let has_several = |index: &usize| {
+            let cells: BTreeSet<&String> = profile.columns[*index].cells.iter().collect();
+            cells.len() > 1 || is_named_by_kind || self.only.is_some()
+        };
+        match tickers[..] {
+            [index] if has_several(&index) => {
+                self.columns.push(MappedColumn { name: "symbol", index, strength: 1 });
+            }
+            [_, _, ..] if tickers.iter().any(has_several) => {
+                self.open.push(OpenQuestion::new(
+                    "symbol",
+                    &tickers,
+                    "several columns have cells like symbols",
+                ));
+            }
+            _ => {
+                if let Some(index) = (0..profile.columns.len()).find(numeric) {
+                    let reason = "its cells are numbers, and a number is rarely a symbol: with the column, give the symbols in [aliases.symbol], or a suffix in [symbols]";
+                    self.open.push(OpenQuestion::new("symbol", &[index], reason));
+                }
+            }
+        }
+    }
+
+    /// True if the rows are of several securities, but the map has no symbol column. The name of the file then gives no
+    /// symbol.
+    pub(super) fn has_several_symbols(&self, profile: &TableProfile) -> bool {
+        let names_securities = |column: &&ColumnProfile| {
+            let name = column.own_name(&profile.layout);
+            names_symbols(name) || is_word_of("security identifier", &normalize_column_name(name))
+        };
+        let has_several = |column: &ColumnProfile| column.cells.iter().collect::<BTreeSet<_>>().len() > 1;
+        self.open.iter().any(|question| question.name == "symbol")
+            || profile.columns.iter().filter(names_securities).any(has_several)
+    }
+
+    /// Removes the columns whose reading the rows contradict, or another column makes doubtful.
+    fn open_doubts(&mut self, profile: &TableProfile) {
+        let Some(kind) = self.kind else { return };
+        let bar = ["open", "high", "low", "close"].map(|name| self.column(name));
+        if let [Some(open), Some(high), Some(low), Some(close)] = bar
+            && !profile.is_bar([open, high, low, close])
+        {
+            self.columns.retain(|column| !["open", "high", "low", "close"].contains(&column.name));
+            self.open.push(OpenQuestion {
+                name: "close",
+                readings: vec![("open", open), ("high", high), ("low", low), ("close", close)],
+                reason: "the prices of many rows are not between low and high".to_owned(),
             });
         }
-        refuse_transaction_list(profile, label)?;
-        let kind = infer_kind(profile, named);
-        let mut columns = kind.map(|kind| columns_of(profile, kind)).unwrap_or_default();
-        let mapped: Vec<usize> = columns.iter().map(|column| column.index).collect();
-        // If no symbol column is mapped, an unmapped ticker column with several values becomes the symbol column. The
-        // file name cannot give the symbol, because it gives one symbol for all rows.
-        let symbol = maybe_symbol(profile, &mapped).filter(|index| {
-            let cells: BTreeSet<&String> = profile.columns[*index].cells.iter().collect();
-            !columns.iter().any(|column| column.name == "symbol") && cells.len() > 1
-        });
-        columns.extend(symbol.map(|index| MappedColumn { name: "symbol", index, strength: 1 }));
-        Ok(Self { kind, columns, wide: None })
+        for name in ["amount", "close", "ex_date", "date"] {
+            let Some(chosen) = self.columns.iter().find(|column| column.name == name).copied() else {
+                continue;
+            };
+            if name == "amount" && profile.has_other_amount_in_text(chosen.index) {
+                self.columns.retain(|column| column.name != name);
+                let reason = "a text of the row has another amount of one share, so that this one is a total";
+                self.open.push(OpenQuestion::new(name, &[], reason));
+                continue;
+            }
+            let mut rivals = rival_columns(profile, kind, chosen);
+            if name == "amount" && self.only.is_none() && chosen.strength < 3 {
+                rivals.extend(taxed_columns(profile, chosen.index));
+            }
+            if !rivals.is_empty() {
+                rivals.insert(0, chosen.index);
+                self.columns.retain(|column| column.name != name);
+                self.open.push(OpenQuestion::new(name, &rivals, "several columns may have it"));
+            }
+        }
     }
 
     /// Index of the file's column for a canonical column; `None` if the file has no such column.
@@ -76,132 +229,44 @@ impl Proposal {
         self.columns.iter().map(|column| column.index).collect()
     }
 
+    /// First cell of a column with a value, in the rows that are read.
+    pub(super) fn sample<'a>(&self, profile: &'a TableProfile, index: usize) -> &'a str {
+        let column = &profile.columns[index];
+        let Some((selecting, words)) = &self.only else { return column.sample() };
+        let mut rows = column.rows.iter().zip(&profile.columns[*selecting].rows);
+        let found = rows.find(|(cell, word)| words.contains(word) && !cell.is_empty());
+        found.map_or("", |(cell, _)| cell)
+    }
+
     /// Canonical column that contains the date of a row: `date` for prices, otherwise `ex_date`.
     pub(super) fn day_column(&self) -> &'static str {
         if self.kind == Some(Kind::Price) { "date" } else { "ex_date" }
     }
 }
 
-/// Index of the first unmapped column that contains tickers. It may be the symbol column. `None` if no such column
-/// exists. A column is excluded if its name has another meaning, such as currency.
-pub(super) fn maybe_symbol(profile: &TableProfile, mapped: &[usize]) -> Option<usize> {
-    (0..profile.columns.len()).find(|index| {
+/// Unmapped columns that contain tickers, of which one may be the symbol column. A column is excluded if its name has
+/// another meaning, such as currency. Columns with the names of symbol columns exclude all others.
+pub(super) fn ticker_columns(profile: &TableProfile, proposal: &Proposal) -> Vec<usize> {
+    let mapped = proposal.indexes();
+    let is_ticker_column = |index: &usize| {
         let column = &profile.columns[*index];
         let words = words_of(column.own_name(&profile.layout));
-        column.content == ColumnContent::Tickers
+        let has_tickers = match &proposal.only {
+            None => column.content == ColumnContent::Tickers,
+            Some((selecting, selected)) => {
+                let rows = column.rows.iter().zip(&profile.columns[*selecting].rows);
+                let mut cells = rows.filter(|(_, word)| selected.contains(word)).map(|(cell, _)| cell);
+                index != selecting && cells.all(|cell| is_ticker(cell))
+            }
+        };
+        has_tickers
             && !mapped.contains(index)
             && !words.iter().any(|word| is_word_of("other ticker column", word))
-    })
-}
-
-/// Kind of rows that the columns indicate. If the columns indicate several kinds or none, the kind in the file name
-/// (`named`) decides.
-fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<Kind> {
-    let strength = |kind: Kind, name: &str| {
-        let columns = columns_of(profile, kind);
-        columns.iter().find(|column| column.name == name).map_or(0, |column| column.strength)
     };
-    let price = strength(Kind::Price, "close");
-    let bar = ["open", "high", "low"].iter().all(|name| strength(Kind::Price, name) > 0);
-    let figures = has_company_figures(profile);
-    let amount = if figures { 0 } else { strength(Kind::Dividend, "amount") };
-    let dated = strength(Kind::Dividend, "ex_date") > 0 || strength(Kind::Dividend, "record_date") > 0;
-    let sides = strength(Kind::Split, "from").min(strength(Kind::Split, "to"));
-    let split = sides.max(strength(Kind::Split, "ratio"));
-    // If the name of the ex-date column is unambiguous, an amount column is decisive for dividends. It is not decisive
-    // in a table with columns for old and new shares, because such a table may contain splits.
-    let ex_dated = strength(Kind::Dividend, "ex_date") > MIN_DECISIVE_STRENGTH && amount > 0 && sides == 0;
-    let found = [
-        (Kind::Price, if bar { price.max(MIN_DECISIVE_STRENGTH) } else { price }),
-        (Kind::Dividend, if ex_dated { amount.max(MIN_DECISIVE_STRENGTH) } else { amount }),
-        (Kind::Split, split),
-    ];
-    let at_least = |min_strength: u8| {
-        found.into_iter().filter(move |(_, strength)| *strength >= min_strength).map(|(kind, _)| kind)
-    };
-    let decide = |min_strength: u8| {
-        let mut kinds = at_least(min_strength);
-        let first = kinds.next();
-        named.filter(|named| at_least(min_strength).any(|kind| kind == *named)).or(first)
-    };
-    decide(MIN_DECISIVE_STRENGTH)
-        .or_else(|| named.filter(|kind| at_least(1).any(|found| found == *kind)))
-        .or_else(|| {
-            // Ambiguous column names decide only if they indicate exactly one kind. Dividends also need a date column,
-            // and a file name that shows no kind.
-            let sole = at_least(1).count() == 1;
-            decide(1).filter(|kind| sole && (*kind != Kind::Dividend || dated && named.is_none()))
-        })
-        .or(named)
-}
-
-/// Best column of the file for each canonical column of a kind. A column is used only if its cells fit: a column for
-/// `ex_date` must contain dates.
-pub(super) fn columns_of(profile: &TableProfile, kind: Kind) -> Vec<MappedColumn> {
-    let mut columns: Vec<MappedColumn> = Vec::new();
-    for (index, column) in profile.columns.iter().enumerate() {
-        let Some((name, strength)) = canonical_column(kind, column.own_name(&profile.layout)) else {
-            continue;
-        };
-        let fits = match name {
-            "direction" => are_directions(&column.cells),
-            "symbol" | "currency" | "type" => !column.content.is_dated() && !column.cells.is_empty(),
-            "ratio" => matches!(column.content, ColumnContent::Numbers | ColumnContent::Text),
-            "amount" => column.content == ColumnContent::Numbers && is_per_share(column.sample()),
-            name if is_date(name) => column.content.is_dated() || is_unix(column.sample()),
-            _ => matches!(column.content, ColumnContent::Numbers | ColumnContent::Empty),
-        };
-        let found = MappedColumn { name, index, strength };
-        match columns.iter_mut().find(|known| known.name == name) {
-            _ if !fits => {}
-            Some(known) if known.strength < strength => *known = found,
-            Some(_) => {}
-            None => columns.push(found),
-        }
-    }
-    let has = |name: &str| columns.iter().any(|column| column.name == name);
-    if has("from") && has("to") {
-        columns.retain(|column| !matches!(column.name, "ratio" | "direction"));
-    }
-    // A column named `factor` or `multiplier` may apply to shares or prices. Without a column for the direction of the
-    // split, this column is not a split ratio.
-    let bare = |column: &MappedColumn| column.name == "ratio" && column.strength == 1;
-    if !columns.iter().any(|column| column.name == "direction") {
-        columns.retain(|column| !bare(column));
-    }
-    if kind == Kind::Price && !columns.iter().any(|column| column.name == "date") {
-        let dated = |index: &usize| profile.columns[*index].content.is_dated();
-        let dates: Vec<usize> = (0..profile.columns.len()).filter(dated).collect();
-        if let [index] = dates[..] {
-            columns.push(MappedColumn { name: "date", index, strength: 1 });
-        }
-    }
-    columns.sort_by_key(|column| column.index);
-    columns
-}
-
-/// True if a number may be an amount per share: it has at most six integer digits.
-fn is_per_share(cell: &str) -> bool {
-    let whole = cell.split(['.', ',']).next().unwrap_or_default();
-    whole.bytes().filter(u8::is_ascii_digit).count() <= 6
-}
-
-/// True for a table of company figures such as market capitalization. The dividend in such a table is the sum of a
-/// year, so the rows are not dividend payments.
-fn has_company_figures(profile: &TableProfile) -> bool {
-    profile
-        .columns
-        .iter()
-        .any(|column| is_word_of("company figure", &normalize_column_name(column.own_name(&profile.layout))))
-}
-
-fn is_date(name: &str) -> bool {
-    name == "date" || name.ends_with("_date")
-}
-
-/// True if a cell looks like a Unix time in seconds or milliseconds, in 1973 or later. Earlier times have fewer digits.
-pub(super) fn is_unix(cell: &str) -> bool {
-    matches!(cell.len(), 9 | 10 | 12 | 13) && cell.bytes().all(|byte| byte.is_ascii_digit())
+    let found: Vec<usize> = (0..profile.columns.len()).filter(is_ticker_column).collect();
+    let named =
+        found.iter().copied().find(|index| names_symbols(profile.columns[*index].own_name(&profile.layout)));
+    named.map_or(found, |named| vec![named])
 }
 
 /// Column that identifies the rows of a wide table. In a table with a column for each date, it is the symbol column,
@@ -240,7 +305,21 @@ fn by_content(profile: &TableProfile) -> Vec<MappedColumn> {
             add("close", *close);
             add("volume", *volume);
         }
-        many => PRICE_ORDER.into_iter().zip(many).for_each(|(name, index)| add(name, *index)),
+        many => {
+            // The rows decide the order of the prices. If they contradict each order, no price is mapped.
+            let order = PRICE_ORDERS.into_iter().find(|order| {
+                let [open, high, low, close] = ["open", "high", "low", "close"].map(|name| {
+                    order.iter().position(|known| *known == name).and_then(|place| many.get(place))
+                });
+                match (open, high, low, close) {
+                    (Some(open), Some(high), Some(low), Some(close)) => {
+                        profile.is_bar([*open, *high, *low, *close])
+                    }
+                    _ => true,
+                }
+            });
+            order.into_iter().flatten().zip(many).for_each(|(name, index)| add(name, *index));
+        }
     }
     columns
 }
@@ -253,41 +332,4 @@ fn refuse_other_values(label: &str) -> Result<(), String> {
         )),
         None => Ok(()),
     }
-}
-
-/// Refuses a list of an account's transactions, because its amounts are for all shares held and not per share.
-fn refuse_transaction_list(profile: &TableProfile, label: &str) -> Result<(), String> {
-    let is_share_count = |name: &str| {
-        let words = words_of(name);
-        words.len() <= 2
-            && words.iter().any(|word| is_word_of("share count", word))
-            && !words
-                .iter()
-                .any(|word| ["from", "to", "old", "new", "traded", "outstanding"].contains(&word.as_str()))
-    };
-    let per_share = |name: &str| {
-        let lower = name.to_lowercase();
-        ["per share", "per_share", "pershare", "/share", "/sh", "dps", "per unit"]
-            .iter()
-            .any(|word| lower.contains(word))
-    };
-    let has_trades = |column: &super::table_profile::ColumnProfile| {
-        column.content != ColumnContent::Numbers
-            && column.cells.iter().any(|cell| is_word_of("trade", &cell.to_lowercase()))
-    };
-    let bar = ["open", "high", "low", "close"];
-    let is_bar =
-        bar.iter().all(|name| columns_of(profile, Kind::Price).iter().any(|column| column.name == *name));
-    let amounts = columns_of(profile, Kind::Dividend).iter().any(|column| column.name == "amount");
-    let has_share_counts = profile
-        .columns
-        .iter()
-        .any(|column| column.content == ColumnContent::Numbers && is_share_count(&column.name));
-    let is_named_transactions = words_of(label).iter().any(|word| word.starts_with("transaction"));
-    let explicit = profile.columns.iter().any(|column| per_share(&column.name));
-    let trades = profile.columns.iter().any(has_trades);
-    if !is_bar && !explicit && (trades || amounts && (has_share_counts || is_named_transactions)) {
-        return Err("looks like the transactions of an account: its amounts are for all shares of the account, but a map needs the amount of one share".to_owned());
-    }
-    Ok(())
 }

@@ -1,10 +1,13 @@
 //! Evidence in the cells and names of a table: currency units, dividend types, zeros, and adjustment for splits.
 
-use super::cell_formats::{currency_of, split_currency_unit};
+use super::cell_formats::split_currency_unit;
 use super::cell_words::dividend_type;
 use super::proposal::Proposal;
 use super::table_profile::{ColumnContent, TableProfile};
-use crate::format::normalize_column_name;
+use crate::format::{normalize_column_name, words_of_topic};
+
+/// Unit of amounts in hundredths of a currency that the name does not tell.
+pub(super) const CENTS: &str = "cents";
 
 /// Columns whose cells may contain a currency unit.
 const MONEY: [&str; 6] = ["open", "high", "low", "close", "vwap", "amount"];
@@ -65,12 +68,25 @@ impl TableEvidence<'_> {
             .any(|(_, column_profile)| column_profile.cells.iter().any(is_zero))
     }
 
-    /// Currency in the name of the amount column: EUR for `Dividend (EUR)`.
-    pub(super) fn currency_in_name(&self) -> Option<&'static str> {
-        let name = &self.profile.columns[self.proposal.column("amount")?].name;
-        let remark = name.split(['(', '[']).nth(1)?;
-        let units = ["GBp", "GBX", "USD", "EUR", "GBP", "CHF", "CAD", "AUD", "JPY", "INR", "€", "£", "$"];
-        units.into_iter().find(|unit| remark.contains(unit)).and_then(currency_of)
+    /// Unit in the name of the amount or the close: EUR for `Dividend (EUR)`, GBX for `close_pence`, and [`CENTS`] for
+    /// `Amount (cents)`.
+    pub(super) fn unit_in_name(&self) -> Option<&'static str> {
+        let value = self.proposal.column("amount").or_else(|| self.proposal.column("close"))?;
+        let name = &self.profile.columns[value].name;
+        let remark = name.split(['(', '[']).nth(1).map(|remark| remark.trim_end_matches([')', ']', ' ']));
+        let parts = name.split(|c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && c != '$');
+        let unit_of = |text: &str| {
+            let mut units = words_of_topic("unit in a name").iter().filter_map(|entry| entry.split_once(' '));
+            units.find(|(unit, _)| *unit == text).map(|(_, currency)| currency)
+        };
+        // A single letter such as p is a unit only as the whole remark.
+        let mut words = parts.filter(|part| part.len() > 1 || !part.is_ascii() || *part == "$");
+        remark.and_then(unit_of).or_else(|| words.find_map(unit_of))
+    }
+
+    /// True for the columns of Yahoo's tables of dividends, whose dates are ex-dates.
+    pub(super) fn is_yahoo(&self) -> bool {
+        self.profile.columns.iter().any(|column| column.name == "Dividends")
     }
 
     /// True if the close is probably adjusted for splits. A separate column for the adjusted close, or the
@@ -85,8 +101,7 @@ impl TableEvidence<'_> {
         // In Yahoo's older layout, `Adj Close` follows the volume, and the close is raw.
         let adjusted =
             position(&["adjclose"]).filter(|at| position(&["volume"]).is_none_or(|volume| *at < volume));
-        adjusted.or_else(|| position(&["adjustedclose", "closeadj"])).is_some()
-            || self.file_name_says_adjusted()
+        adjusted.or_else(|| position(&["closeadj"])).is_some() || self.file_name_says_adjusted()
     }
 
     /// True if the file's name contains `adj`, which usually means that the values are adjusted.

@@ -7,7 +7,8 @@ use chrono::NaiveDateTime;
 use encoding_rs::WINDOWS_1252;
 
 use super::cell_formats::{NumberNotation, absent_words, are_numbers, date_formats, is_number, is_ticker};
-use crate::format::is_word_of;
+use super::column_names::words_of;
+use crate::format::{is_word_of, normalize_column_name};
 use crate::normalize::{UtcTimeInterpretation, interpret_utc_times, is_absent_value, parse_utc_time};
 use crate::source::csv_reader::CsvReader;
 
@@ -43,14 +44,17 @@ pub(super) struct ColumnProfile {
     pub(super) content: ColumnContent,
     /// Cells that have a value.
     pub(super) cells: Vec<String>,
+    /// Cells of all rows; empty for a row without a value.
+    pub(super) rows: Vec<String>,
 }
 
 impl ColumnProfile {
-    /// Creates a column from its cells. Cells with a common word for an absent value, such as `N/A`, are removed.
-    pub(super) fn new(name: String, cells: Vec<String>) -> Self {
-        let cells: Vec<String> = cells.into_iter().filter(|cell| !is_absent_value(cell.as_bytes())).collect();
-        let content = content(&cells.iter().map(String::as_str).collect::<Vec<_>>());
-        Self { name, content, cells }
+    /// Creates a column from its cells, one for each row. A common word for an absent value, such as `N/A`, is no value.
+    pub(super) fn new(name: String, mut rows: Vec<String>) -> Self {
+        rows.iter_mut().filter(|cell| is_absent_value(cell.as_bytes())).for_each(String::clear);
+        let cells: Vec<String> = rows.iter().filter(|cell| !cell.is_empty()).cloned().collect();
+        let content = content(&name, &cells.iter().map(String::as_str).collect::<Vec<_>>());
+        Self { name, content, cells, rows }
     }
 
     /// Name of the column without the path of its parent members: `close` for `price.close` in JSON.
@@ -151,7 +155,8 @@ impl TableProfile {
         let first_line = table.first().map_or(1, |line| line.number);
         let rows = &table[header..];
         let column = |index: usize| {
-            let cells = rows.iter().filter_map(|line| Some(line.cells.get(index)?.trim().to_owned()));
+            let cells =
+                rows.iter().map(|line| line.cells.get(index).map_or("", |cell| cell.trim()).to_owned());
             ColumnProfile::new(name_of(&table[..header], index), cells.collect())
         };
         let columns: Vec<ColumnProfile> = (0..width).map(column).collect();
@@ -282,15 +287,29 @@ fn is_total(cells: &[String]) -> bool {
     word.is_some_and(|word| is_word_of("total", &word))
 }
 
+/// True if the name of a column may mean that its cells are symbols: `Company`, `ts_code`.
+pub(super) fn names_symbols(name: &str) -> bool {
+    let whole = normalize_column_name(name);
+    let topics = ["symbol column", "ambiguous symbol column"];
+    topics.iter().any(|topic| is_word_of(topic, &whole))
+        || words_of(name).last().is_some_and(|word| ["symbol", "ticker", "code"].contains(&word.as_str()))
+}
+
 fn name_of(header: &[&NumberedLine], column: usize) -> String {
     let parts = header.iter().filter_map(|line| Some(line.cells.get(column)?.trim()));
     let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
     if parts.is_empty() { (column + 1).to_string() } else { parts.join("|") }
 }
 
-fn content(cells: &[&str]) -> ColumnContent {
+fn content(name: &str, cells: &[&str]) -> ColumnContent {
     if cells.is_empty() {
         return ColumnContent::Empty;
+    }
+    // A symbol may begin with digits, or consist of them if other symbols of the column do not.
+    let is_code = |cell: &&str| is_ticker(&format!("A{cell}")) && cell.len() <= 12;
+    let has_letter = |cell: &&str| cell.contains(|c: char| c.is_ascii_uppercase());
+    if names_symbols(name) && cells.iter().all(is_code) && cells.iter().any(has_letter) {
+        return ColumnContent::Tickers;
     }
     let times: Vec<NaiveDateTime> = cells.iter().filter_map(|cell| parse_utc_time(cell)).collect();
     if times.len() * 2 > cells.len() {

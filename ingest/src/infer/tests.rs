@@ -1,7 +1,9 @@
 use super::propose_map;
 use crate::source::feed_files::FeedFile;
 
+mod layouts;
 mod real_tables;
+mod samples;
 
 fn propose(name: &str, bytes: &[u8]) -> Result<String, String> {
     let folder =

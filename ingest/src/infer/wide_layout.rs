@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use market::event::Kind;
 
-use super::cell_formats::{is_ticker, parse_date};
+use super::cell_formats::{cell_date_parser, is_ticker};
 use super::column_names::canonical_column;
 use super::table_profile::{ColumnContent, TableProfile};
 
@@ -32,7 +32,7 @@ const FIELD_PATTERNS: [(&str, char, bool); 7] = [
 /// Infers the pattern of the column names; `None` if the table is not wide.
 pub(super) fn infer_wide_layout(profile: &TableProfile) -> Option<WideLayout> {
     if let Some(formats) = &profile.dates_across {
-        let is_date = |name: &str| formats.iter().any(|format| parse_date(format, name).is_some());
+        let is_date = |name: &str| formats.iter().any(|format| cell_date_parser(format)(name).is_some());
         let others = profile.columns.iter().skip(1).filter(|column| !is_date(&column.name));
         let skip = others.map(|column| column.name.clone()).collect();
         return Some(WideLayout { pattern: "{date}", skip, ..WideLayout::default() });
@@ -46,6 +46,17 @@ pub(super) fn infer_wide_layout(profile: &TableProfile) -> Option<WideLayout> {
         .map(|column| column.name.as_str())
         .collect();
     if profile.header() == 0 || dates != 1 || values.len() < 2 {
+        return None;
+    }
+    let texts = profile
+        .columns
+        .iter()
+        .any(|column| matches!(column.content, ColumnContent::Tickers | ColumnContent::Text));
+    let has_symbols = profile.columns.iter().any(|column| {
+        matches!(column.content, ColumnContent::Tickers | ColumnContent::Text)
+            && canonical_column(Kind::Price, &column.name).is_some_and(|(name, _)| name == "symbol")
+    });
+    if has_symbols {
         return None;
     }
     for (pattern, sign, field_first) in FIELD_PATTERNS {
@@ -66,10 +77,6 @@ pub(super) fn infer_wide_layout(profile: &TableProfile) -> Option<WideLayout> {
             return Some(WideLayout { pattern, fields, ..WideLayout::default() });
         }
     }
-    let texts = profile
-        .columns
-        .iter()
-        .any(|column| matches!(column.content, ColumnContent::Tickers | ColumnContent::Text));
     let pattern = "{symbol}";
     (!texts && are_symbols(&values)).then(|| WideLayout { pattern, ..WideLayout::default() })
 }

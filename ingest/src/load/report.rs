@@ -61,6 +61,9 @@ pub struct LoadSummary {
     pub rejects: BTreeMap<String, u64>,
     /// Number of rejects.
     pub rejects_total: u64,
+    /// Number of records that the map skips, by reason: `SERIES is not EQ`. Absent without such records.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub skipped_rows: BTreeMap<String, u64>,
     /// Symbols of the accepted rows.
     pub symbols: SymbolSummary,
     /// First and last date of the accepted rows; absent if no row has a date.
@@ -126,6 +129,7 @@ impl LoadSummary {
         self.rejects = stats.rejects.iter().map(|(reason, rows)| ((*reason).to_owned(), *rows)).collect();
         (self.rows_total, self.rejects_total) = (stats.accepted_count(), stats.rejected_count());
         self.rounded = stats.rounded;
+        self.skipped_rows.clone_from(&stats.skipped);
         self.conflicting_prices = stats.conflicting_prices.clone().non_empty();
         self.assumed_currencies = stats.missing_currencies.count();
         self.examples.clone_from(&stats.examples);
@@ -288,6 +292,9 @@ impl Display for LoadSummary {
         )?;
         for (kind, rows) in &self.rows {
             writeln!(text, "  {kind}: {rows}")?;
+        }
+        for (reason, rows) in &self.skipped_rows {
+            writeln!(text, "skipped by the map: {} ({reason})", counted(*rows, "row"))?;
         }
         self.write_files(text)?;
         for file in self.files.reports().iter().filter(|file| !file.doubles.is_empty()).take(MAX_LISTED) {

@@ -91,20 +91,24 @@ fn distinguishing_column(conflicts: &[ConflictingPrice], text: &mut dyn Read) ->
             break;
         }
     }
-    let cell = |line: u64, column: usize| {
-        let row = rows.iter().find(|(of, _)| *of == line);
-        row.and_then(|(_, cells)| cells.get(column)).map(String::as_str)
-    };
+    let cells = |line: u64| rows.iter().find(|(of, _)| *of == line).map(|(_, cells)| cells.as_slice());
+    let pair = |conflict: &ConflictingPrice| Some([cells(conflict.used_line)?, cells(conflict.other_line)?]);
+    let pairs = conflicts.iter().map(pair).collect::<Option<Vec<[&[String]; 2]>>>()?;
+    let column = column_of_words(header.len(), &pairs)?;
+    Some((header[column].clone(), pairs[0][0].get(column)?.clone()))
+}
+
+/// Index of the first of `columns` columns whose cells are words that differ in every pair of records.
+pub(crate) fn column_of_words(columns: usize, pairs: &[[&[String]; 2]]) -> Option<usize> {
     let is_word =
         |text: &str| text.chars().any(char::is_alphabetic) && !text.chars().any(|c| c.is_ascii_digit());
     let tells_apart = |column: &usize| {
-        conflicts.iter().all(|conflict| {
-            let cells = cell(conflict.used_line, *column).zip(cell(conflict.other_line, *column));
+        pairs.iter().all(|[used, other]| {
+            let cells = used.get(*column).zip(other.get(*column));
             cells.is_some_and(|(used, other)| used != other && is_word(used) && is_word(other))
         })
     };
-    let column = (0..header.len()).find(tells_apart)?;
-    Some((header[column].clone(), cell(conflicts[0].used_line, column)?.to_owned()))
+    (0..columns).find(|column| !pairs.is_empty() && tells_apart(column))
 }
 
 fn fields(record: &crate::source::csv_reader::CsvRecord<'_>) -> Vec<String> {

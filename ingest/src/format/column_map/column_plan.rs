@@ -21,6 +21,8 @@ pub(super) struct ColumnPlan {
     pub(super) common: CellPositions,
     /// Rows made from one record: one row, or in a wide table one row per symbol or date.
     pub(super) rows: Vec<PlannedRow>,
+    /// Position of the column of each [`ColumnMap::only`].
+    pub(super) selecting: Vec<usize>,
 }
 
 /// A row to build from each record.
@@ -40,20 +42,27 @@ impl ColumnPlan {
         for (name, location) in &map.columns {
             match location {
                 ColumnLocation::Number(number) => common.push((*name, number - 1)),
-                ColumnLocation::Name(wanted) => match find(names, name, wanted)? {
+                ColumnLocation::Name(wanted) => match find(names, &format!("columns.{name}"), wanted)? {
                     Some(index) => common.push((*name, index)),
                     None => fields.push((*name, wanted.as_str())),
                 },
             }
         }
+        let selecting = map.only.iter().map(|selection| match &selection.column {
+            ColumnLocation::Number(number) => Ok(number - 1),
+            ColumnLocation::Name(wanted) => {
+                find(names, "rows.only", wanted)?.ok_or_else(|| no_column("rows.only", wanted, names))
+            }
+        });
+        let selecting = selecting.collect::<Result<Vec<usize>, String>>()?;
         let Some(wide) = &map.wide else {
             return match fields.first() {
-                Some((name, wanted)) => Err(no_column(name, wanted, names)),
-                None => Ok(Self { common, rows: vec![PlannedRow::default()] }),
+                Some((name, wanted)) => Err(no_column(&format!("columns.{name}"), wanted, names)),
+                None => Ok(Self { common, rows: vec![PlannedRow::default()], selecting }),
             };
         };
-        let rows = wide_rows(map, wide, names, &common, &fields)?;
-        Ok(Self { common, rows })
+        let rows = wide_rows(map, wide, names, &common, &fields, &selecting)?;
+        Ok(Self { common, rows, selecting })
     }
 }
 
@@ -68,18 +77,16 @@ fn find(names: &[String], column: &str, wanted: &str) -> Result<Option<usize>, S
         found = positions(&|name| normalize_column_name(name) == normalize_column_name(wanted));
     }
     match found.as_slice() {
-        [first, second, ..] => Err(format!(
-            "has the column {wanted:?} twice: write columns.{column} = {} or {}",
-            first + 1,
-            second + 1
-        )),
+        [first, second, ..] => {
+            Err(format!("has the column {wanted:?} twice: write {column} = {} or {}", first + 1, second + 1))
+        }
         found => Ok(found.first().copied()),
     }
 }
 
 fn no_column(name: &str, wanted: &str, names: &[String]) -> String {
     let more = if names.len() > MAX_LISTED { ", …" } else { "" };
-    format!("has no column {wanted:?} (columns.{name} of the map); its columns are: {}{more}", listed(names))
+    format!("has no column {wanted:?} ({name} of the map); its columns are: {}{more}", listed(names))
 }
 
 /// Maximum number of column names in an error message.
@@ -97,6 +104,7 @@ fn wide_rows(
     names: &[String],
     common: &CellPositions,
     fields: &[(&'static str, &str)],
+    selecting: &[usize],
 ) -> Result<Vec<PlannedRow>, String> {
     let field_of = |text: &str| {
         let known = fields.iter().find(|(_, wanted)| {
@@ -111,6 +119,7 @@ fn wide_rows(
     for (index, name) in names.iter().enumerate() {
         let excluded = common.iter().any(|(_, position)| *position == index)
             || wide.skip.contains(name)
+            || selecting.contains(&index)
             || [ID_FIELD, REASON_FIELD].contains(&name.as_str());
         let Some(parts) = wide.pattern.read(name, &wanted).filter(|_| !excluded && !name.is_empty()) else {
             continue;
@@ -129,7 +138,7 @@ fn wide_rows(
         cells.push((column, index));
     }
     if let Some((name, wanted)) = fields.iter().find(|(name, _)| !used.contains(name)) {
-        return Err(no_column(name, wanted, names));
+        return Err(no_column(&format!("columns.{name}"), wanted, names));
     }
     if rows.is_empty() {
         return Err(format!("has no column whose name fits wide.name; its columns are: {}", listed(names)));

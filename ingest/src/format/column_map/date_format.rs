@@ -127,10 +127,13 @@ pub(super) fn read_date(
     Err(RowError::new(reason, format_args!("{column} {shown:?} {fault}")))
 }
 
-/// Date of a text in one format, for the inference of formats; `None` if the text does not fit.
-pub(crate) fn parse_date_format(format: &str, text: &str) -> Option<NaiveDate> {
-    let (date, rest) = DateFormat::parse(format)?.read(text)?;
-    is_midnight(rest).then_some(date)
+/// Parser of dates in one format, for the inference of formats. It returns `None` for a text that does not fit.
+pub(crate) fn date_parser(format: &str) -> impl Fn(&str) -> Option<NaiveDate> {
+    let format = DateFormat::parse(format);
+    move |text| {
+        let (date, rest) = format.as_ref()?.read(text)?;
+        is_midnight(rest).then_some(date)
+    }
 }
 
 /// True if the text after a date is empty or a time of midnight.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::map::ColumnMap;
+use super::map::{ColumnMap, RowSelection};
 use super::map_definition::ColumnLocation;
 use super::mapped_row::{RowValues, accept, push};
 use crate::batch::row_accumulator::RowAccumulator;
@@ -33,6 +33,14 @@ pub(super) fn read_json(
         });
     }
     let take = |object: RawJson<'_>, wrapper: Option<RawJson<'_>>, line: u64, rows: &mut RowAccumulator| {
+        let is_selected = |selection: &&RowSelection| {
+            let ColumnLocation::Name(path) = &selection.column else { return false };
+            let found = member(object, path).or_else(|| member(wrapper?, path)).and_then(RawJson::text);
+            found.is_some_and(|cell| selection.selects(&cell))
+        };
+        if let Some(selection) = map.only.iter().find(|selection| !is_selected(selection)) {
+            return rows.stats.count_skipped(selection.reason.clone());
+        }
         let read = object_values(map, &paths, owner.as_ref(), object, wrapper)
             .and_then(|values| accept(map, values, line, object.raw().len(), rows));
         if let Err(fault) = read {

@@ -45,6 +45,7 @@ pub struct ColumnMap {
     /// Canonical columns that a record must fill. A record with an empty or zero cell in one of these columns is
     /// skipped.
     pub(super) skip_without: Vec<&'static str>,
+    pub(super) only: Vec<RowSelection>,
     pub(super) dates: Vec<DateFormat>,
     /// Time zone of the exchange. Times in UTC are converted to dates in this zone.
     pub(super) zone: Option<ExchangeZone>,
@@ -73,6 +74,22 @@ pub(super) struct WideNames {
     pub(super) skip: Vec<String>,
 }
 
+/// Column of the file whose words select the records to read.
+#[derive(Debug)]
+pub(super) struct RowSelection {
+    pub(super) column: ColumnLocation,
+    pub(super) words: Vec<String>,
+    /// Reason why a record is skipped, for the summary of a load: `SERIES is not EQ`.
+    pub(super) reason: String,
+}
+
+impl RowSelection {
+    /// True if the records with this cell are read.
+    pub(super) fn selects(&self, cell: &str) -> bool {
+        self.words.iter().any(|word| word == cell.trim())
+    }
+}
+
 impl ColumnMap {
     /// Digest of the map. Each input's digest includes the map's digest, because another map gives other rows.
     pub(crate) fn digest(&self) -> &str {
@@ -87,7 +104,7 @@ impl ColumnMap {
 
     /// True if the map locates the symbol of each row, or if the kind has no symbol. Otherwise a file has one symbol,
     /// from the command line or the file name.
-    pub(super) fn has_symbol_column(&self) -> bool {
+    pub(crate) fn has_symbol_column(&self) -> bool {
         let Some(owner) = self.symbol_column() else { return true };
         self.columns.iter().any(|(name, _)| *name == owner)
             || self.constants.iter().any(|(name, _)| *name == owner)

@@ -97,6 +97,10 @@ pub(super) struct RowsSection {
     /// Columns that a record must fill. A record with an empty or zero cell in one of these columns is skipped.
     #[serde(default)]
     pub(super) skip_without: Vec<Spanned<String>>,
+    /// Columns of the file, by name or number, each with the words of the records to read: `SERIES = "EQ"`. All other
+    /// records are skipped.
+    #[serde(default)]
+    pub(super) only: BTreeMap<String, Spanned<OneOrMore>>,
 }
 
 /// `[wide]`: columns whose names contain a symbol, a field or a date.
@@ -128,6 +132,15 @@ pub(super) enum ColumnLocation {
 pub(super) enum OneOrMore {
     One(String),
     More(Vec<String>),
+}
+
+impl OneOrMore {
+    pub(super) fn as_slice(&self) -> &[String] {
+        match self {
+            Self::One(text) => std::slice::from_ref(text),
+            Self::More(texts) => texts,
+        }
+    }
 }
 
 /// Factor by which the numbers of a column are multiplied.

@@ -4,9 +4,12 @@ use std::borrow::Cow;
 
 use market::decimal::parse_decimal;
 use market::event::Kind;
+use market::metrics::currency::Currency;
+use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
 use super::map::{CURRENCY, ColumnMap, DIRECTION, MONEY, RATIO};
+use super::without_value;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
 use crate::format::split_ratio;
@@ -52,9 +55,10 @@ fn set_currency<'a>(
     Ok(())
 }
 
-/// Converts prices in a minor unit to the major unit. Removes the currency, because canonical prices have no currency.
-fn price_values(mut values: RowValues<'_>) -> Result<RowValues<'_>, RowError> {
-    let Some(at) = values.iter().position(|(name, _)| *name == CURRENCY) else { return Ok(values) };
+/// Converts prices in a minor unit to the major unit. Removes the currency, because canonical prices have no currency, and
+/// returns it.
+fn take_currency(values: &mut RowValues<'_>) -> Result<Option<Currency>, RowError> {
+    let Some(at) = values.iter().position(|(name, _)| *name == CURRENCY) else { return Ok(None) };
     let (_, text) = values.remove(at);
     let currency = parse_currency(CURRENCY, &text)?;
     for (name, value) in
@@ -64,7 +68,7 @@ fn price_values(mut values: RowValues<'_>) -> Result<RowValues<'_>, RowError> {
             parse_decimal(value).map_err(|error| RowError::invalid_number(name, value.as_bytes(), error))?;
         *value = Cow::Owned(currency.to_major(parsed.value).to_string());
     }
-    Ok(values)
+    Ok(Some(Currency { minor: None, ..currency }))
 }
 
 /// Old and new shares of a split. A `forward` split increases the number of shares, and a `reverse` split reduces it.
@@ -91,14 +95,15 @@ fn split_sides(ratio: &str, direction: Option<&str>) -> Result<(Decimal, Decimal
 /// zero.
 pub(super) fn accept(
     map: &ColumnMap,
-    values: RowValues<'_>,
+    mut values: RowValues<'_>,
     line: u64,
     bytes: usize,
     rows: &mut RowAccumulator,
 ) -> Result<(), RowError> {
     let is_zero = |text: &str| text.bytes().all(|byte| b"-+0.".contains(&byte));
     let has = |name: &&str| values.iter().any(|(known, value)| known == name && !is_zero(value));
-    if !map.skip_without.iter().all(has) {
+    if let Some(name) = map.skip_without.iter().find(|name| !has(name)) {
+        rows.stats.count_skipped(without_value(name));
         return Ok(());
     }
     if !map.units.is_empty() && !values.iter().any(|(name, _)| *name == CURRENCY) {
@@ -106,7 +111,8 @@ pub(super) fn accept(
             "the number has no unit of the map's [units]: add the unit there, or set constants.currency";
         return Err(RowError::new("bad_value", message));
     }
-    let values = if map.kind == Kind::Price { price_values(values)? } else { values };
+    let currency = if map.kind == Kind::Price { take_currency(&mut values)? } else { None };
+    let symbol = values.iter().find(|(name, _)| *name == "symbol").map(|(_, symbol)| symbol.to_string());
     let direction =
         values.iter().find(|(name, _)| *name == DIRECTION).map(|(_, value)| value.to_ascii_lowercase());
     let mut draft = RecordBuilder::new(map.kind);
@@ -119,5 +125,10 @@ pub(super) fn accept(
     }
     draft.validate_into(line, bytes, rows)?;
     rows.stats.records += 1;
+    if let (Some(currency), Some(symbol)) = (currency, symbol.and_then(|symbol| Symbol::parse(&symbol).ok()))
+    {
+        rows.evidence.add_price_currency(&symbol, &currency);
+        rows.stats.currencies.add_price_currency(&symbol, &currency);
+    }
     Ok(())
 }

@@ -32,7 +32,7 @@ mod number_format;
 mod validation;
 
 use column_plan::{ColumnPlan, PlannedRow};
-pub(crate) use date_format::parse_date_format;
+pub(crate) use date_format::date_parser;
 use json_reader::read_json;
 pub use map::ColumnMap;
 pub use map_definition::MapError;
@@ -131,7 +131,8 @@ fn read_table(
             let numbers: Vec<String> = (1..=width).map(|number| number.to_string()).collect();
             rows.set_table_header(&table_header(&numbers, record.delimiter));
         }
-        if skips(map, &plan, &record) {
+        if let Some(reason) = skip_reason(map, &plan, &record) {
+            rows.stats.count_skipped(reason);
             continue;
         }
         let read = check_shape(width, &record, |width| format!("the file has {width} columns"))
@@ -198,10 +199,22 @@ fn table_header(names: &[String], delimiter: u8) -> String {
     names.iter().map(quoted).collect::<Vec<_>>().join(&char::from(delimiter).to_string())
 }
 
-/// True if the map skips the record, because a column in the map's `skip_without` has no value. For example, a line
-/// with totals has no date.
-fn skips(map: &ColumnMap, plan: &ColumnPlan, record: &CsvRecord<'_>) -> bool {
-    plan.common.iter().any(|(name, index)| text(record, *index).is_ok_and(|cell| map.skips(name, cell)))
+/// Reason why the map skips a record: `rows.only` selects other words, or a column in `rows.skip_without` has no value.
+/// For example, a line with totals has no date. `None` if the record is read.
+fn skip_reason(map: &ColumnMap, plan: &ColumnPlan, record: &CsvRecord<'_>) -> Option<String> {
+    for (selection, index) in map.only.iter().zip(&plan.selecting) {
+        if !text(record, *index).is_ok_and(|cell| selection.selects(cell)) {
+            return Some(selection.reason.clone());
+        }
+    }
+    let absent =
+        plan.common.iter().find(|(name, index)| text(record, *index).is_ok_and(|cell| map.skips(name, cell)));
+    absent.map(|(name, _)| without_value(name))
+}
+
+/// Reason of a skipped row, for the summary of a load.
+fn without_value(name: &str) -> String {
+    format!("without {name}")
 }
 
 /// Values that all rows of a record share.

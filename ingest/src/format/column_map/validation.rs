@@ -11,7 +11,7 @@ use toml::Spanned;
 
 use super::column_name_pattern::ColumnNamePattern;
 use super::date_format::{self, DateFormat};
-use super::map::{CURRENCY, ColumnMap, DIRECTION, RATIO, WideNames};
+use super::map::{CURRENCY, ColumnMap, DIRECTION, RATIO, RowSelection, WideNames};
 use super::map_definition::{ColumnLocation, MapDefinition, MapError, OneOrMore, ScaleFactor};
 use super::number_format::NumberFormat;
 use crate::format::canonical::kind_layout::{self, CanonicalColumnType, KindLayout, canonical_column_type};
@@ -81,6 +81,7 @@ impl<'a> MapValidator<'a> {
             constants: self.constants()?,
             wide: self.wide(header)?,
             skip_without: self.skip_without()?,
+            only: self.only(header)?,
             dates: self.dates()?,
             zone: self.zone()?,
             units: self.units()?,
@@ -163,10 +164,7 @@ impl<'a> MapValidator<'a> {
         let Some(formats) = &self.definition.dates.format else {
             return Ok(DateFormat::parse("YYYY-MM-DD").into_iter().collect());
         };
-        let texts = match formats.get_ref() {
-            OneOrMore::One(text) => std::slice::from_ref(text),
-            OneOrMore::More(texts) => texts.as_slice(),
-        };
+        let texts = formats.get_ref().as_slice();
         let format = |text: &String| {
             DateFormat::parse(text).ok_or_else(|| {
                 let message = format!(
@@ -237,6 +235,24 @@ impl<'a> MapValidator<'a> {
     fn skip_without(&self) -> Result<Vec<&'static str>, MapError> {
         let names = self.definition.rows.skip_without.iter();
         names.map(|name| self.name("rows.skip_without: ", name.get_ref(), name.span())).collect()
+    }
+
+    fn only(&self, header: u64) -> Result<Vec<RowSelection>, MapError> {
+        let selection = |(column, words): (&String, &Spanned<OneOrMore>)| {
+            let number = column.parse::<usize>().ok().filter(|number| header == 0 && *number > 0);
+            if header == 0 && number.is_none() {
+                let message = format!(
+                    "rows.only.{column} is a name, but file.header = 0: write its column number, from 1"
+                );
+                return Err(self.at(words.span(), message));
+            }
+            let location =
+                number.map_or_else(|| ColumnLocation::Name(column.clone()), ColumnLocation::Number);
+            let words = words.get_ref().as_slice().to_vec();
+            let reason = format!("{column} is not {}", words.join(" or "));
+            Ok(RowSelection { column: location, words, reason })
+        };
+        self.definition.rows.only.iter().map(selection).collect()
     }
 
     fn pattern(

@@ -328,3 +328,25 @@ fn a_map_for_one_symbol_does_not_read_a_column_of_symbols() {
     let json = r#"[{"Date":"2024-01-02","ticker":"KO","Close":60}]"#;
     assert!(bodies("KO.json", json, &under(map)).unwrap_err().contains("columns.symbol"));
 }
+
+#[test]
+fn a_map_selects_rows_by_the_words_of_a_column() {
+    let map = |only: &str| {
+        format!(
+            "kind = \"price\"\n[columns]\nsymbol = \"SYMBOL\"\ndate = \"DATE\"\nclose = \"CLOSE\"\n[rows]\nonly = {only}\n"
+        )
+    };
+    let text = "SYMBOL,SERIES,BOARD,CLOSE,DATE\nABX,EQ,A,10.6,2019-01-01\nBBX,BE,A,10.2,2019-01-01\nCBX,GB,B,99,2019-01-01\n";
+    let read = |only: &str| read_with("x.csv", text, &under(&map(only))).len();
+    assert_eq!(read("{ SERIES = \"EQ\" }"), 1);
+    assert_eq!(read("{ series = [\"EQ\", \"BE\"] }"), 2);
+    assert_eq!(read("{ SERIES = [\"EQ\", \"GB\"], BOARD = \"B\" }"), 1);
+    let missing = bodies("x.csv", text, &under(&map("{ KIND = \"EQ\" }"))).unwrap_err();
+    assert!(missing.contains("no column \"KIND\" (rows.only"), "{missing}");
+    let list = r#"[{"SYMBOL":"ABX","SERIES":"EQ","DATE":"2019-01-01","CLOSE":1},{"SYMBOL":"ABX","DATE":"2019-01-02","CLOSE":1}]"#;
+    assert_eq!(read_with("x.json", list, &under(&map("{ SERIES = \"EQ\" }"))).len(), 1);
+    let headerless = "kind = \"price\"\nfile = { header = 0 }\ncolumns = { symbol = 1, close = 3, date = 4 }\nrows = { only = { 2 = \"EQ\" } }\n";
+    let rows = read_with("x.csv", "ABX,EQ,10.6,2019-01-01\nABX,BE,10.2,2019-01-01\n", &under(headerless));
+    assert_eq!(rows.len(), 1, "{rows:?}");
+    wrong(&headerless.replace("2 =", "SERIES ="), &["rows.only.SERIES is a name, but file.header = 0"]);
+}

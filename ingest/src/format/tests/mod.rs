@@ -16,7 +16,7 @@ mod local_days;
 mod marketstack;
 mod massive;
 mod price_evidence;
-mod read_helper;
+pub(crate) mod read_helper;
 mod sec;
 mod sp500;
 mod tiingo;

@@ -11,7 +11,7 @@ use crate::batch::row_accumulator::{RowAccumulator, RowChunk};
 use crate::format::{FileFormat, FileHead, FormatChoice, ReaderOptions};
 use crate::source::feed_files::FeedFile;
 
-pub(super) fn options() -> ReaderOptions {
+pub(crate) fn options() -> ReaderOptions {
     ReaderOptions {
         choice: FormatChoice::Auto,
         map: None,
@@ -23,7 +23,7 @@ pub(super) fn options() -> ReaderOptions {
     }
 }
 
-pub(super) fn bodies(name: &str, text: &str, options: &ReaderOptions) -> Result<Vec<Body>, String> {
+pub(crate) fn bodies(name: &str, text: &str, options: &ReaderOptions) -> Result<Vec<Body>, String> {
     let file = FeedFile::from_name(name);
     let head = FileHead::read(&file, &mut text.as_bytes()).unwrap();
     let format = FileFormat::detect(&file, &head, options)?;
@@ -56,7 +56,7 @@ pub(super) fn read_text(name: &str, text: &str) -> Vec<String> {
     read_with(name, text, &options())
 }
 
-pub(super) fn read_with(name: &str, text: &str, options: &ReaderOptions) -> Vec<String> {
+pub(crate) fn read_with(name: &str, text: &str, options: &ReaderOptions) -> Vec<String> {
     let mut lines = Vec::new();
     for body in bodies(name, text, options).unwrap() {
         match body {

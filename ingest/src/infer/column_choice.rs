@@ -1,0 +1,187 @@
+//! Choice of the kind of a table's rows, and of the column for each canonical column, by the names of the columns and
+//! their cells.
+
+use market::event::Kind;
+use market::metrics::currency::Currency;
+use rust_decimal::Decimal;
+
+use super::cell_words::are_directions;
+use super::column_names::{canonical_column, words_of};
+use super::proposal::MappedColumn;
+use super::table_profile::{ColumnContent, ColumnProfile, TableProfile};
+use crate::format::{is_word_of, normalize_column_name};
+
+/// Minimum strength of a column name (see [`MappedColumn::strength`]) for deciding the kind of the rows. With a lower
+/// strength, more evidence is necessary.
+const MIN_DECISIVE_STRENGTH: u8 = 2;
+
+/// Kind of rows that the columns indicate. If the columns indicate several kinds or none, the kind in the file name
+/// (`named`) decides.
+pub(super) fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<Kind> {
+    let strength = |kind: Kind, name: &str| {
+        let columns = columns_of(profile, kind);
+        columns.iter().find(|column| column.name == name).map_or(0, |column| column.strength)
+    };
+    let price = strength(Kind::Price, "close");
+    let bar = ["open", "high", "low"].iter().all(|name| strength(Kind::Price, name) > 0);
+    let figures = has_company_figures(profile);
+    let amount = if figures { 0 } else { strength(Kind::Dividend, "amount") };
+    let dated = strength(Kind::Dividend, "ex_date") > 0 || strength(Kind::Dividend, "record_date") > 0;
+    let sides = strength(Kind::Split, "from").min(strength(Kind::Split, "to"));
+    let split = sides.max(strength(Kind::Split, "ratio"));
+    // If the name of the ex-date column is unambiguous, an amount column is decisive for dividends. It is not decisive
+    // in a table with columns for old and new shares, because such a table may contain splits.
+    let ex_dated = strength(Kind::Dividend, "ex_date") > MIN_DECISIVE_STRENGTH && amount > 0 && sides == 0;
+    let found = [
+        (Kind::Price, if bar { price.max(MIN_DECISIVE_STRENGTH) } else { price }),
+        (Kind::Dividend, if ex_dated { amount.max(MIN_DECISIVE_STRENGTH) } else { amount }),
+        (Kind::Split, split),
+    ];
+    let at_least = |min_strength: u8| {
+        found.into_iter().filter(move |(_, strength)| *strength >= min_strength).map(|(kind, _)| kind)
+    };
+    let decide = |min_strength: u8| {
+        let mut kinds = at_least(min_strength);
+        let first = kinds.next();
+        named.filter(|named| at_least(min_strength).any(|kind| kind == *named)).or(first)
+    };
+    decide(MIN_DECISIVE_STRENGTH)
+        .or_else(|| named.filter(|kind| at_least(1).any(|found| found == *kind)))
+        .or_else(|| {
+            // Ambiguous column names decide only if they indicate exactly one kind. Dividends also need a date column,
+            // and a file name that shows no kind.
+            let sole = at_least(1).count() == 1;
+            decide(1).filter(|kind| sole && (*kind != Kind::Dividend || dated && named.is_none()))
+        })
+        .or(named)
+}
+
+/// Best column of the file for each canonical column of a kind. A column is used only if its cells fit: a column for
+/// `ex_date` must contain dates.
+pub(super) fn columns_of(profile: &TableProfile, kind: Kind) -> Vec<MappedColumn> {
+    let mut columns: Vec<MappedColumn> = Vec::new();
+    for (index, column) in profile.columns.iter().enumerate() {
+        let Some((name, strength)) = canonical_column(kind, column.own_name(&profile.layout)) else {
+            continue;
+        };
+        let found = MappedColumn { name, index, strength };
+        match columns.iter_mut().find(|known| known.name == name) {
+            _ if !fits(name, column) => {}
+            Some(known) if known.strength < strength => *known = found,
+            Some(_) => {}
+            None => columns.push(found),
+        }
+    }
+    let has = |name: &str| columns.iter().any(|column| column.name == name);
+    if has("from") && has("to") {
+        columns.retain(|column| !matches!(column.name, "ratio" | "direction"));
+    }
+    // A column named `factor` or `multiplier` may apply to shares or prices. Without a column for the direction of the
+    // split, this column is not a split ratio.
+    let bare = |column: &MappedColumn| column.name == "ratio" && column.strength == 1;
+    if !columns.iter().any(|column| column.name == "direction") {
+        columns.retain(|column| !bare(column));
+    }
+    if kind == Kind::Price && !columns.iter().any(|column| column.name == "date") {
+        let dated = |index: &usize| profile.columns[*index].content.is_dated();
+        let dates: Vec<usize> = (0..profile.columns.len()).filter(dated).collect();
+        if let [index] = dates[..] {
+            columns.push(MappedColumn { name: "date", index, strength: 1 });
+        }
+    }
+    columns.sort_by_key(|column| column.index);
+    columns
+}
+
+/// True if the cells of a column fit a canonical column.
+fn fits(name: &str, column: &ColumnProfile) -> bool {
+    match name {
+        "direction" => are_directions(&column.cells),
+        "symbol" => matches!(column.content, ColumnContent::Tickers | ColumnContent::Text),
+        "currency" => {
+            !column.cells.is_empty() && column.cells.iter().all(|cell| Currency::parse(cell).is_some())
+        }
+        "type" => !column.content.is_dated() && !column.cells.is_empty(),
+        "ratio" => matches!(column.content, ColumnContent::Numbers | ColumnContent::Text),
+        "amount" => {
+            column.content == ColumnContent::Numbers
+                && !is_percentage(column)
+                && has_few_digits(column.sample())
+        }
+        name if is_date(name) => column.content.is_dated() || is_unix(column.sample()),
+        _ => {
+            matches!(column.content, ColumnContent::Numbers | ColumnContent::Empty) && !is_percentage(column)
+        }
+    }
+}
+
+/// True for percentages, by the column's name or by its cells.
+pub(super) fn is_percentage(column: &ColumnProfile) -> bool {
+    column.name.contains('%') || column.cells.iter().any(|cell| cell.ends_with('%'))
+}
+
+/// True if a number may be an amount per share: it has at most six integer digits.
+fn has_few_digits(cell: &str) -> bool {
+    let whole = cell.split(['.', ',']).next().unwrap_or_default();
+    whole.bytes().filter(u8::is_ascii_digit).count() <= 6
+}
+
+/// True for a table of company figures such as market capitalization. The dividend in such a table is the sum of a
+/// year, so the rows are not dividend payments.
+fn has_company_figures(profile: &TableProfile) -> bool {
+    profile
+        .columns
+        .iter()
+        .any(|column| is_word_of("company figure", &normalize_column_name(column.own_name(&profile.layout))))
+}
+
+fn is_date(name: &str) -> bool {
+    name == "date" || name.ends_with("_date")
+}
+
+/// True if a cell looks like a Unix time in seconds or milliseconds, in 1973 or later. Earlier times have fewer digits.
+pub(super) fn is_unix(cell: &str) -> bool {
+    matches!(cell.len(), 9 | 10 | 12 | 13) && cell.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Other columns that may be the chosen column as well: their names are as reliable, and their values differ.
+pub(super) fn rival_columns(profile: &TableProfile, kind: Kind, chosen: MappedColumn) -> Vec<usize> {
+    let column = &profile.columns[chosen.index];
+    let is_rival = |index: &usize| {
+        let other = &profile.columns[*index];
+        let meaning = canonical_column(kind, other.own_name(&profile.layout));
+        *index != chosen.index
+            && meaning == Some((chosen.name, chosen.strength))
+            && fits(chosen.name, other)
+            && other.rows != column.rows
+    };
+    (0..profile.columns.len()).filter(is_rival).collect()
+}
+
+/// Columns whose amounts are like the chosen ones before or after a tax: in every row larger by up to 70 %.
+pub(super) fn taxed_columns(profile: &TableProfile, chosen: usize) -> Vec<usize> {
+    let is_taxed = |index: &usize| {
+        let mut larger = false;
+        let is_amount = words_of(&profile.columns[*index].name)
+            .iter()
+            .any(|word| is_word_of("amount", word) || word == "div");
+        *index != chosen
+            && is_amount
+            && (0..profile.row_count()).all(|row| {
+                let (Some(amount), Some(other)) = (profile.number(chosen, row), profile.number(*index, row))
+                else {
+                    return true;
+                };
+                larger |= other > amount;
+                other >= amount && other * Decimal::TEN <= amount * Decimal::from(17)
+            })
+            && larger
+    };
+    (0..profile.columns.len()).filter(is_taxed).collect()
+}
+
+/// True for a table with the four prices of a bar.
+pub(super) fn has_bar(profile: &TableProfile) -> bool {
+    let columns = columns_of(profile, Kind::Price);
+    ["open", "high", "low", "close"].iter().all(|name| columns.iter().any(|column| column.name == *name))
+}
