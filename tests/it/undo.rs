@@ -399,6 +399,25 @@ async fn a_symbol_that_only_an_undone_load_had_is_unknown() -> Result<()> {
     Ok(())
 }
 
+/// An undo of all prices leaves a market without a market date: nothing is served, until a load brings prices.
+#[tokio::test]
+async fn an_undo_of_every_price_leaves_nothing_served() -> Result<()> {
+    let (app, empty) = (TestApp::start().await?, TestApp::start().await?);
+    let dividends = [("dividends.csv", "symbol,ex_date,amount\nKO,2024-03-14,0.485\n".to_owned())];
+    market(&app, "12", "3").await?;
+    let loaded = load_folder(&app, "test", "market").await?;
+    let run = loaded["run"].as_str().context("a summary names its run")?;
+    app.catch_up().await?;
+    for app in [&app, &empty] {
+        load(app, "dividends", &dividends).await?;
+    }
+    let before = tables(&app).await?;
+    undo(&app, run, &[]).await?;
+    equal_tables(&tables(&app).await?, &tables(&empty).await?, "only dividends are left")?;
+    app.ingest(&["release", run]).await?.success()?;
+    equal_tables(&tables(&app).await?, &before, "the market is back")
+}
+
 /// Answers of earlier data versions have the runs that were visible then.
 #[tokio::test]
 async fn past_answers_know_what_was_visible_then() -> Result<()> {

@@ -7,9 +7,21 @@ use rust_decimal::Decimal;
 
 use super::cell_words::are_directions;
 use super::column_names::{canonical_column, words_of};
-use super::proposal::MappedColumn;
 use super::table_profile::{ColumnContent, ColumnProfile, TableProfile};
 use crate::format::{is_word_of, normalize_column_name};
+
+/// Strength of a mapping that the rows confirm.
+pub(super) const CONFIRMED: u8 = 4;
+
+/// Canonical column, such as `close`, and the index of the file's column that contains its values.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MappedColumn {
+    pub(super) name: &'static str,
+    pub(super) index: usize,
+    /// Reliability of the column name for this mapping, from 1 (ambiguous) to 3 (unambiguous). [`CONFIRMED`] if the rows
+    /// confirm the mapping.
+    pub(super) strength: u8,
+}
 
 /// Minimum strength of a column name (see [`MappedColumn::strength`]) for deciding the kind of the rows. With a lower
 /// strength, more evidence is necessary.

@@ -7,7 +7,9 @@ use market::event::Kind;
 
 use super::account_rows::{AccountRows, AmountColumns};
 use super::cell_formats::is_ticker;
-use super::column_choice::{columns_of, has_bar, infer_kind, rival_columns, taxed_columns};
+use super::column_choice::{
+    CONFIRMED, MappedColumn, columns_of, has_bar, infer_kind, rival_columns, taxed_columns,
+};
 use super::column_names::{kind_in_name, words_of};
 use super::table_profile::{ColumnContent, ColumnProfile, TableProfile, names_symbols};
 use super::wide_layout::{WideLayout, infer_wide_layout};
@@ -16,19 +18,6 @@ use crate::format::{is_word_of, normalize_column_name};
 /// Orders of the price columns in a file without a header, the most frequent first.
 const PRICE_ORDERS: [[&str; 5]; 2] =
     [["open", "high", "low", "close", "volume"], ["open", "close", "high", "low", "volume"]];
-/// Strength of a mapping that the rows confirm.
-pub(super) const CONFIRMED: u8 = 4;
-
-/// Canonical column, such as `close`, and the index of the file's column that contains its values.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct MappedColumn {
-    pub(super) name: &'static str,
-    pub(super) index: usize,
-    /// Reliability of the column name for this mapping, from 1 (ambiguous) to 3 (unambiguous). [`CONFIRMED`] if the rows
-    /// confirm the mapping.
-    pub(super) strength: u8,
-}
-
 /// Contents of a proposed column map: kind of the rows, mapped columns, and layout of a wide table.
 pub(super) struct Proposal {
     /// Kind of the rows; `None` if neither the columns nor the file name show it.

@@ -58,18 +58,19 @@ impl SectorMembers {
         self.touched.extend(slug);
     }
 
-    /// Writes the statistics of the sectors whose members changed since the last call.
+    /// Writes the statistics of the sectors whose members changed since the last call. Without a market date, no sector
+    /// has members.
     pub(crate) async fn write_touched(
         &mut self,
         transaction: &Transaction<'_>,
-        as_of: NaiveDate,
+        as_of: Option<NaiveDate>,
     ) -> Result<(), DeriveError> {
         let touched: Vec<String> = std::mem::take(&mut self.touched).into_iter().collect();
         if touched.is_empty() {
             return Ok(());
         }
         let members = touched.iter().filter_map(|slug| self.sectors.get(slug)).flat_map(BTreeMap::values);
-        let rows = sector_rows(members, as_of);
+        let rows = as_of.map(|as_of| sector_rows(members, as_of)).unwrap_or_default();
         transaction.execute(DELETE, &[&touched]).await?;
         let statement = format!("copy sectors ({}) from stdin binary", SectorRow::COLUMNS.join(", "));
         copy_rows(transaction, &statement, rows.iter()).await?;

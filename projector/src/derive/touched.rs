@@ -149,33 +149,37 @@ impl Deriver {
         cache: &mut FactCache,
         symbols: &BTreeSet<Symbol>,
     ) -> Result<DerivationSummary, DeriveError> {
-        // Without any session, the market date is unknown, and nothing can be derived. The first session then affects
+        let Some(directory) = &self.directory else { return Ok(DerivationSummary::default()) };
+        // Without any session, the market date is unknown, and no security has rows. The first session then affects
         // every security.
-        let (Some(as_of), Some(directory)) = (self.as_of, &self.directory) else {
+        if self.as_of.is_none() && self.rows.is_new {
             return Ok(DerivationSummary::default());
-        };
+        }
         let (mut identities, mut gone) = (Vec::new(), Vec::new());
         for symbol in symbols {
             match directory.identities.get(symbol) {
-                Some(identity) => identities.push(identity),
-                None => gone.push(symbol),
+                Some(identity) if self.as_of.is_some() => identities.push(identity),
+                _ => gone.push(symbol),
             }
         }
-        let (benchmark, policy) = (self.benchmark.clone(), self.policy.clone());
-        let dividend_feeds = load_dividend_feeds(transaction).await?;
-        let market = MarketContext { as_of, benchmark, policy, dividend_feeds, rules: self.rules };
-        let market = Arc::new(market);
         self.rows.sectors.load_members(transaction, self.rows.is_new).await?;
-        let statements = PreparedStatements::new(transaction);
-        let mut changes =
-            derive_all(&statements, reader, journal, &identities, &market, &mut self.rows, cache).await?;
+        let (statements, mut changes) = (PreparedStatements::new(transaction), 0);
+        if let Some(as_of) = self.as_of {
+            let (benchmark, policy) = (self.benchmark.clone(), self.policy.clone());
+            let dividend_feeds = load_dividend_feeds(transaction).await?;
+            let market = MarketContext { as_of, benchmark, policy, dividend_feeds, rules: self.rules };
+            let market = Arc::new(market);
+            changes +=
+                derive_all(&statements, reader, journal, &identities, &market, &mut self.rows, cache).await?;
+        }
         changes += read_tables::delete_securities(&statements, journal, &gone).await?;
         for symbol in gone {
             self.rows.served.remove(symbol);
             self.rows.sectors.replace_member(symbol, None);
         }
-        let served = &self.rows.served;
-        let unlisted = |symbol: &Symbol| served.get(symbol).is_some_and(|served| !served.is_listed());
+        let (as_of, served) = (self.as_of, &self.rows.served);
+        let unlisted =
+            |symbol: &Symbol| as_of.is_none() || served.get(symbol).is_some_and(|served| !served.is_listed());
         changes +=
             read_tables::replace_symbols(&statements, journal, &directory.symbols, symbols, unlisted).await?;
         self.rows.sectors.write_touched(transaction, as_of).await?;

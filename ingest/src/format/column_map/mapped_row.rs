@@ -9,7 +9,6 @@ use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
 use super::map::{CURRENCY, ColumnMap, DIRECTION, MONEY, RATIO};
-use super::without_value;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
 use crate::format::split_ratio;
@@ -131,4 +130,9 @@ pub(super) fn accept(
         rows.stats.currencies.add_price_currency(&symbol, &currency);
     }
     Ok(())
+}
+
+/// Reason of a skipped row, for the summary of a load.
+pub(super) fn without_value(name: &str) -> String {
+    format!("without {name}")
 }

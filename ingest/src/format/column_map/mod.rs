@@ -38,7 +38,7 @@ pub use map::ColumnMap;
 pub use map_definition::MapError;
 pub(super) use map_file::find_shipped_map;
 pub use map_file::{MapFile, SHIPPED};
-use mapped_row::{RowValues, accept, push};
+use mapped_row::{RowValues, accept, push, without_value};
 
 /// Detects the format of a file that is read with a map.
 pub(super) fn detect(
@@ -210,11 +210,6 @@ fn skip_reason(map: &ColumnMap, plan: &ColumnPlan, record: &CsvRecord<'_>) -> Op
     let absent =
         plan.common.iter().find(|(name, index)| text(record, *index).is_ok_and(|cell| map.skips(name, cell)));
     absent.map(|(name, _)| without_value(name))
-}
-
-/// Reason of a skipped row, for the summary of a load.
-fn without_value(name: &str) -> String {
-    format!("without {name}")
 }
 
 /// Values that all rows of a record share.
