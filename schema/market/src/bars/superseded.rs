@@ -203,7 +203,8 @@ mod tests {
         let superseded = SupersededBars::of_merge(replaced, &current).expect("packs");
         assert_eq!(superseded.bars.close, [MISSING, 2]);
         assert_eq!(superseded.originals, [Some(1), None]);
-        let complete = SupersededBars::complete(&[superseded.clone()], &current).expect("completes");
+        let complete =
+            SupersededBars::complete(std::slice::from_ref(&superseded), &current).expect("completes");
         assert_eq!(complete, [batch(1, &[(1, 10), (2, 20)])]);
         // The bar that counts is the only one with the values.
         let error = SupersededBars::complete(&[superseded], &Bars::default());
