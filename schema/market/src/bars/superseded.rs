@@ -87,16 +87,20 @@ impl SupersededBars {
     /// A bar repeats a bar that is in no part, and does not count.
     pub fn complete(parts: &[Self], current: &Bars) -> Result<Vec<Bars>, BarsError> {
         let sets: Vec<&Bars> = std::iter::once(current).chain(parts.iter().map(|part| &part.bars)).collect();
-        let places = sets.iter().enumerate().flat_map(|(set, bars)| {
+        let places = sets.iter().enumerate().skip(1).flat_map(|(set, bars)| {
             (0..bars.len()).map(move |index| ((bars.day[index], bars.version_of(index)), (set, index)))
         });
         let places: HashMap<(i32, &BarVersion), Place> = places.collect();
+        let find = |day: i32, version: &BarVersion| match current.day.binary_search(&day) {
+            Ok(index) if current.version_of(index) == version => Some((0, index)),
+            _ => places.get(&(day, version)).copied(),
+        };
         let mut with_values: HashMap<Place, Place> = HashMap::new();
         let mut complete = Vec::new();
         for (part, set) in parts.iter().zip(1..) {
             let mut by_version: BTreeMap<u16, Vec<(usize, Place)>> = BTreeMap::new();
             for index in 0..part.bars.len() {
-                let values = find_values((set, index), parts, &places, &mut with_values)?;
+                let values = find_values((set, index), parts, find, &mut with_values)?;
                 by_version.entry(part.bars.version[index]).or_default().push((index, values));
             }
             for (version, mut members) in by_version {
@@ -115,11 +119,12 @@ impl SupersededBars {
     }
 }
 
-/// Finds the bar that has the values of the bar at `place`. `with_values` remembers what was found.
+/// Finds the bar that has the values of the bar at `place`. `find` returns the bar of a day and version, and
+/// `with_values` remembers what was found.
 fn find_values(
     place: Place,
     parts: &[SupersededBars],
-    places: &HashMap<(i32, &BarVersion), Place>,
+    find: impl Fn(i32, &BarVersion) -> Option<Place>,
     with_values: &mut HashMap<Place, Place>,
 ) -> Result<Place, BarsError> {
     let (mut passed, mut at) = (Vec::new(), place);
@@ -130,8 +135,8 @@ fn find_values(
             break;
         }
         passed.push(at);
-        let key = (part.bars.day[at.1], &part.bars.versions[usize::from(original)]);
-        at = *places.get(&key).filter(|next| !passed.contains(*next)).ok_or(BarsError::NoOriginal)?;
+        let next = find(part.bars.day[at.1], &part.bars.versions[usize::from(original)]);
+        at = next.filter(|next| !passed.contains(next)).ok_or(BarsError::NoOriginal)?;
     }
     with_values.extend(passed.into_iter().map(|place| (place, at)));
     Ok(at)
