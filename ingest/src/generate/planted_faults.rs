@@ -2,7 +2,7 @@
 //! them the rules find.
 
 use chrono::{Datelike, Days};
-use market::event::Frequency;
+use market::event::{DividendType, Frequency};
 
 use super::csv_row::CsvRow;
 use super::distributions::SyntheticDistribution;
@@ -21,6 +21,8 @@ pub(super) enum FaultKind {
     UntypedSpecial,
     /// One row contains the sum of a regular payment and a special dividend.
     CombinedPayment,
+    /// One row contains the sum of a regular payment and a capital gain, and a second row of the day has the gain again.
+    ContainedPayment,
     /// The amount of one row is half of the payment.
     AmountDip,
     /// The row of a payment is missing.
@@ -47,10 +49,11 @@ pub(super) enum FaultKind {
 
 /// Kinds of faults, each with its word in the list of planted faults. The last kind, `ShareBasis`, is for securities
 /// with a split. All other kinds are for securities with neither a split nor a stock dividend.
-const FAULT_KINDS: [(FaultKind, &str); 14] = [
+const FAULT_KINDS: [(FaultKind, &str); 15] = [
     (FaultKind::NearDuplicate, "near_duplicate"),
     (FaultKind::UntypedSpecial, "untyped_special"),
     (FaultKind::CombinedPayment, "combined_payment"),
+    (FaultKind::ContainedPayment, "contained_payment"),
     (FaultKind::AmountDip, "amount_dip"),
     (FaultKind::MissingPayment, "missing_payment"),
     (FaultKind::BoundaryShift, "boundary_shift"),
@@ -219,7 +222,9 @@ impl Planting<'_> {
 
     fn plant_payment(&mut self, kind: FaultKind) -> Option<PlantedFault> {
         let is_monthly = self.plan.shape.frequency() == Some(Frequency::Monthly);
-        if kind == FaultKind::Supplement && !is_monthly {
+        // A trust pays out capital: its specials have a type.
+        let is_trust = self.plan.shape.regular_type == DividendType::ReturnOfCapital;
+        if kind == FaultKind::Supplement && !is_monthly || kind == FaultKind::UntypedSpecial && is_trust {
             return None;
         }
         let market = self.plan.market;
@@ -254,6 +259,14 @@ impl Planting<'_> {
                 let amount = payment.amount / 1_000 * self.random.between(15, 75) * 100;
                 self.rows.price_distributions[index].amount = amount;
                 self.rows.rows[index].amount = amount;
+            }
+            FaultKind::ContainedPayment => {
+                let amount = payment.amount * self.random.between(18, 25);
+                self.rows.price_distributions[index].amount = amount;
+                self.rows.rows[index].amount = amount;
+                let gain = amount - payment.amount;
+                let kind = DividendType::CapitalGain;
+                self.rows.rows.push(SyntheticDistribution { amount: gain, kind, frequency: None, ..payment });
             }
             FaultKind::AmountDip => self.rows.rows[index].amount = (payment.amount / 2).max(1),
             FaultKind::MissingPayment => {
