@@ -256,6 +256,7 @@ fn faults_are_listed_and_change_no_other_security() {
         "near_duplicate",
         "untyped_special",
         "combined_payment",
+        "contained_payment",
         "amount_dip",
         "missing_payment",
         "boundary_shift",
