@@ -1389,9 +1389,10 @@ export interface components {
              * @description Warning about the data behind a security's metrics. The metrics can also have flags that are not in this list: each withdrawn record adds a flag of the form `cancelled:` followed by the id of the record.
              *     - `amount_basis_suspect`: The amounts before a split were probably adjusted for the split twice. Growth across the split is null, and the streak starts after the split (R37).
              *     - `amount_held`: The newest regular amount is quarantined until the next amount confirms or refutes it (R28).
+             *     - `annual_total_scaled`: The payments of a year with a changed frequency or payment date do not cover twelve months. The annual total is their sum, converted to twelve months (R34).
              *     - `amount_dip`: A regular amount is below both the previous and the next amount. Growth and streak are computed as if the amount were the smaller of the previous and the next amount (R34).
-             *     - `boundary_shift`: A payment near the turn of the year is added to the annual total of the year before or after the calendar year of its ex-date (R34).
-             *     - `conflicting_duplicate`: Rows of the same payment or split have different amounts or ratios. The amount or ratio of the newest row is used (R29).
+             *     - `boundary_shift`: A payment near the turn of the year is added to the annual total of the year before or after the calendar year of its payment date, or of its ex-date if most payments have no payment date (R34).
+             *     - `conflicting_duplicate`: Rows of the same payment or split have different amounts or ratios. The amount or ratio of the newest row is used. Or a price file has two closes of one day; the first close is used (R29).
              *     - `currency_mismatch`: Dividends and prices are in different currencies, so that yields are null (R4).
              *     - `declared_after_ex`: A dividend was declared after its ex-date. Figures include the dividend from the ex-date on, not only from the declaration date on (R39).
              *     - `dividends_missing`: The adjusted closes of a price file show dividends that are missing from the data (R38).
@@ -2321,9 +2322,10 @@ export interface components {
              * @description Warning about the data behind a security's metrics. The metrics can also have flags that are not in this list: each withdrawn record adds a flag of the form `cancelled:` followed by the id of the record.
              *     - `amount_basis_suspect`: The amounts before a split were probably adjusted for the split twice. Growth across the split is null, and the streak starts after the split (R37).
              *     - `amount_held`: The newest regular amount is quarantined until the next amount confirms or refutes it (R28).
+             *     - `annual_total_scaled`: The payments of a year with a changed frequency or payment date do not cover twelve months. The annual total is their sum, converted to twelve months (R34).
              *     - `amount_dip`: A regular amount is below both the previous and the next amount. Growth and streak are computed as if the amount were the smaller of the previous and the next amount (R34).
-             *     - `boundary_shift`: A payment near the turn of the year is added to the annual total of the year before or after the calendar year of its ex-date (R34).
-             *     - `conflicting_duplicate`: Rows of the same payment or split have different amounts or ratios. The amount or ratio of the newest row is used (R29).
+             *     - `boundary_shift`: A payment near the turn of the year is added to the annual total of the year before or after the calendar year of its payment date, or of its ex-date if most payments have no payment date (R34).
+             *     - `conflicting_duplicate`: Rows of the same payment or split have different amounts or ratios. The amount or ratio of the newest row is used. Or a price file has two closes of one day; the first close is used (R29).
              *     - `currency_mismatch`: Dividends and prices are in different currencies, so that yields are null (R4).
              *     - `declared_after_ex`: A dividend was declared after its ex-date. Figures include the dividend from the ex-date on, not only from the declaration date on (R39).
              *     - `dividends_missing`: The adjusted closes of a price file show dividends that are missing from the data (R38).

@@ -665,39 +665,43 @@ class Explanation(Struct, frozen=True, kw_only=True):
     the record. - `amount_basis_suspect`: The amounts before a split were probably adjusted for the
     split twice. Growth across the split is null, and the streak starts after the split (R37). -
     `amount_held`: The newest regular amount is quarantined until the next amount confirms or
-    refutes it (R28). - `amount_dip`: A regular amount is below both the previous and the next
-    amount. Growth and streak are computed as if the amount were the smaller of the previous and the
-    next amount (R34). - `boundary_shift`: A payment near the turn of the year is added to the
-    annual total of the year before or after the calendar year of its ex-date (R34). -
-    `conflicting_duplicate`: Rows of the same payment or split have different amounts or ratios. The
-    amount or ratio of the newest row is used (R29). - `currency_mismatch`: Dividends and prices are
-    in different currencies, so that yields are null (R4). - `declared_after_ex`: A dividend was
-    declared after its ex-date. Figures include the dividend from the ex-date on, not only from the
-    declaration date on (R39). - `dividends_missing`: The adjusted closes of a price file show
-    dividends that are missing from the data (R38). - `duplicate_collapsed`: Rows of the same
-    payment or split were merged into one row. The response with `explain=true` lists the dropped
-    rows (R29). - `ex_date_derived`: A dividend has no ex-date in the feed. The ex-date was derived
-    from the record date (R1). - `ex_date_unexpected`: The vendor's ex-date differs from the ex-date
-    that follows from the record date (R1). - `factor_skipped`: Prices are not adjusted for a
-    distribution, because its amount is at least as large as the close before its ex-date, or
-    because it is in another currency (R11). - `frequency_conflict`: The vendor states a payment
-    frequency that does not fit the ex-dates. The frequency inferred from the ex-dates is used
-    instead (R5). - `inferred_special`: A dividend declared as regular is treated as special, wholly
-    or in part (R34). - `latest_amount_unusual`: The latest regular amount is at least 3 times the
-    median of the amounts before it. The forward dividend uses the previous payment until the next
-    payment confirms the latest amount (R8). - `near_duplicate`: Two rows with ex-dates a few days
-    apart are one payment, so one row was dropped (R34). - `no_dividend_feed`: No data source of the
-    security includes dividends, so the security's dividends are unknown (R38). - `no_prev_close`:
-    Prices are not adjusted for a distribution, because no close before its ex-date is known (R11).
-    - `overdue`: The expected ex-date passed without a declaration (R19). - `payment_gap`: A payment
-    is missing in a year that growth or streak figures use (R34). - `payment_translated`: A payment
-    has rows in two currencies; the row in the currency of the prices is used (R39). -
-    `price_jump_without_split`: The price moved by a usual split ratio, for example 2, but no known
-    split or distribution explains the move (R30). - `price_level_break`: A price rose or fell by a
-    factor of more than 3 and did not return. No known event explains it (R36). - `provisional`: The
-    security has no reference record, so its name and type are unknown. Only its symbol is known,
-    from other data. - `special_by_price`: A regular amount is far above the usual one, but a price
-    fall or adjusted closes confirm it. The amount is treated as special, wholly or in part (R28). -
+    refutes it (R28). - `annual_total_scaled`: The payments of a year with a changed frequency or
+    payment date do not cover twelve months. The annual total is their sum, converted to twelve
+    months (R34). - `amount_dip`: A regular amount is below both the previous and the next amount.
+    Growth and streak are computed as if the amount were the smaller of the previous and the next
+    amount (R34). - `boundary_shift`: A payment near the turn of the year is added to the annual
+    total of the year before or after the calendar year of its payment date, or of its ex-date if
+    most payments have no payment date (R34). - `conflicting_duplicate`: Rows of the same payment or
+    split have different amounts or ratios. The amount or ratio of the newest row is used. Or a
+    price file has two closes of one day; the first close is used (R29). - `currency_mismatch`:
+    Dividends and prices are in different currencies, so that yields are null (R4). -
+    `declared_after_ex`: A dividend was declared after its ex-date. Figures include the dividend
+    from the ex-date on, not only from the declaration date on (R39). - `dividends_missing`: The
+    adjusted closes of a price file show dividends that are missing from the data (R38). -
+    `duplicate_collapsed`: Rows of the same payment or split were merged into one row. The response
+    with `explain=true` lists the dropped rows (R29). - `ex_date_derived`: A dividend has no ex-date
+    in the feed. The ex-date was derived from the record date (R1). - `ex_date_unexpected`: The
+    vendor's ex-date differs from the ex-date that follows from the record date (R1). -
+    `factor_skipped`: Prices are not adjusted for a distribution, because its amount is at least as
+    large as the close before its ex-date, or because it is in another currency (R11). -
+    `frequency_conflict`: The vendor states a payment frequency that does not fit the ex-dates. The
+    frequency inferred from the ex-dates is used instead (R5). - `inferred_special`: A dividend
+    declared as regular is treated as special, wholly or in part (R34). - `latest_amount_unusual`:
+    The latest regular amount is at least 3 times the median of the amounts before it. The forward
+    dividend uses the previous payment until the next payment confirms the latest amount (R8). -
+    `near_duplicate`: Two rows with ex-dates a few days apart are one payment, so one row was
+    dropped (R34). - `no_dividend_feed`: No data source of the security includes dividends, so the
+    security's dividends are unknown (R38). - `no_prev_close`: Prices are not adjusted for a
+    distribution, because no close before its ex-date is known (R11). - `overdue`: The expected ex-
+    date passed without a declaration (R19). - `payment_gap`: A payment is missing in a year that
+    growth or streak figures use (R34). - `payment_translated`: A payment has rows in two
+    currencies; the row in the currency of the prices is used (R39). - `price_jump_without_split`:
+    The price moved by a usual split ratio, for example 2, but no known split or distribution
+    explains the move (R30). - `price_level_break`: A price rose or fell by a factor of more than 3
+    and did not return. No known event explains it (R36). - `provisional`: The security has no
+    reference record, so its name and type are unknown. Only its symbol is known, from other data. -
+    `special_by_price`: A regular amount is far above the usual one, but a price fall or adjusted
+    closes confirm it. The amount is treated as special, wholly or in part (R28). -
     `spin_off_review`: The increase streak spans a spin-off, which neither extends nor ends the
     streak (R14, R35). - `split_not_in_price`: The price contradicts a split: the price did not
     move, or moved in another session or by another factor (R36). - `streak_seeded`: The increase
@@ -1564,39 +1568,43 @@ class Metrics(Struct, frozen=True, kw_only=True):
     the record. - `amount_basis_suspect`: The amounts before a split were probably adjusted for the
     split twice. Growth across the split is null, and the streak starts after the split (R37). -
     `amount_held`: The newest regular amount is quarantined until the next amount confirms or
-    refutes it (R28). - `amount_dip`: A regular amount is below both the previous and the next
-    amount. Growth and streak are computed as if the amount were the smaller of the previous and the
-    next amount (R34). - `boundary_shift`: A payment near the turn of the year is added to the
-    annual total of the year before or after the calendar year of its ex-date (R34). -
-    `conflicting_duplicate`: Rows of the same payment or split have different amounts or ratios. The
-    amount or ratio of the newest row is used (R29). - `currency_mismatch`: Dividends and prices are
-    in different currencies, so that yields are null (R4). - `declared_after_ex`: A dividend was
-    declared after its ex-date. Figures include the dividend from the ex-date on, not only from the
-    declaration date on (R39). - `dividends_missing`: The adjusted closes of a price file show
-    dividends that are missing from the data (R38). - `duplicate_collapsed`: Rows of the same
-    payment or split were merged into one row. The response with `explain=true` lists the dropped
-    rows (R29). - `ex_date_derived`: A dividend has no ex-date in the feed. The ex-date was derived
-    from the record date (R1). - `ex_date_unexpected`: The vendor's ex-date differs from the ex-date
-    that follows from the record date (R1). - `factor_skipped`: Prices are not adjusted for a
-    distribution, because its amount is at least as large as the close before its ex-date, or
-    because it is in another currency (R11). - `frequency_conflict`: The vendor states a payment
-    frequency that does not fit the ex-dates. The frequency inferred from the ex-dates is used
-    instead (R5). - `inferred_special`: A dividend declared as regular is treated as special, wholly
-    or in part (R34). - `latest_amount_unusual`: The latest regular amount is at least 3 times the
-    median of the amounts before it. The forward dividend uses the previous payment until the next
-    payment confirms the latest amount (R8). - `near_duplicate`: Two rows with ex-dates a few days
-    apart are one payment, so one row was dropped (R34). - `no_dividend_feed`: No data source of the
-    security includes dividends, so the security's dividends are unknown (R38). - `no_prev_close`:
-    Prices are not adjusted for a distribution, because no close before its ex-date is known (R11).
-    - `overdue`: The expected ex-date passed without a declaration (R19). - `payment_gap`: A payment
-    is missing in a year that growth or streak figures use (R34). - `payment_translated`: A payment
-    has rows in two currencies; the row in the currency of the prices is used (R39). -
-    `price_jump_without_split`: The price moved by a usual split ratio, for example 2, but no known
-    split or distribution explains the move (R30). - `price_level_break`: A price rose or fell by a
-    factor of more than 3 and did not return. No known event explains it (R36). - `provisional`: The
-    security has no reference record, so its name and type are unknown. Only its symbol is known,
-    from other data. - `special_by_price`: A regular amount is far above the usual one, but a price
-    fall or adjusted closes confirm it. The amount is treated as special, wholly or in part (R28). -
+    refutes it (R28). - `annual_total_scaled`: The payments of a year with a changed frequency or
+    payment date do not cover twelve months. The annual total is their sum, converted to twelve
+    months (R34). - `amount_dip`: A regular amount is below both the previous and the next amount.
+    Growth and streak are computed as if the amount were the smaller of the previous and the next
+    amount (R34). - `boundary_shift`: A payment near the turn of the year is added to the annual
+    total of the year before or after the calendar year of its payment date, or of its ex-date if
+    most payments have no payment date (R34). - `conflicting_duplicate`: Rows of the same payment or
+    split have different amounts or ratios. The amount or ratio of the newest row is used. Or a
+    price file has two closes of one day; the first close is used (R29). - `currency_mismatch`:
+    Dividends and prices are in different currencies, so that yields are null (R4). -
+    `declared_after_ex`: A dividend was declared after its ex-date. Figures include the dividend
+    from the ex-date on, not only from the declaration date on (R39). - `dividends_missing`: The
+    adjusted closes of a price file show dividends that are missing from the data (R38). -
+    `duplicate_collapsed`: Rows of the same payment or split were merged into one row. The response
+    with `explain=true` lists the dropped rows (R29). - `ex_date_derived`: A dividend has no ex-date
+    in the feed. The ex-date was derived from the record date (R1). - `ex_date_unexpected`: The
+    vendor's ex-date differs from the ex-date that follows from the record date (R1). -
+    `factor_skipped`: Prices are not adjusted for a distribution, because its amount is at least as
+    large as the close before its ex-date, or because it is in another currency (R11). -
+    `frequency_conflict`: The vendor states a payment frequency that does not fit the ex-dates. The
+    frequency inferred from the ex-dates is used instead (R5). - `inferred_special`: A dividend
+    declared as regular is treated as special, wholly or in part (R34). - `latest_amount_unusual`:
+    The latest regular amount is at least 3 times the median of the amounts before it. The forward
+    dividend uses the previous payment until the next payment confirms the latest amount (R8). -
+    `near_duplicate`: Two rows with ex-dates a few days apart are one payment, so one row was
+    dropped (R34). - `no_dividend_feed`: No data source of the security includes dividends, so the
+    security's dividends are unknown (R38). - `no_prev_close`: Prices are not adjusted for a
+    distribution, because no close before its ex-date is known (R11). - `overdue`: The expected ex-
+    date passed without a declaration (R19). - `payment_gap`: A payment is missing in a year that
+    growth or streak figures use (R34). - `payment_translated`: A payment has rows in two
+    currencies; the row in the currency of the prices is used (R39). - `price_jump_without_split`:
+    The price moved by a usual split ratio, for example 2, but no known split or distribution
+    explains the move (R30). - `price_level_break`: A price rose or fell by a factor of more than 3
+    and did not return. No known event explains it (R36). - `provisional`: The security has no
+    reference record, so its name and type are unknown. Only its symbol is known, from other data. -
+    `special_by_price`: A regular amount is far above the usual one, but a price fall or adjusted
+    closes confirm it. The amount is treated as special, wholly or in part (R28). -
     `spin_off_review`: The increase streak spans a spin-off, which neither extends nor ends the
     streak (R14, R35). - `split_not_in_price`: The price contradicts a split: the price did not
     move, or moved in another session or by another factor (R36). - `streak_seeded`: The increase
@@ -1760,39 +1768,43 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     the record. - `amount_basis_suspect`: The amounts before a split were probably adjusted for the
     split twice. Growth across the split is null, and the streak starts after the split (R37). -
     `amount_held`: The newest regular amount is quarantined until the next amount confirms or
-    refutes it (R28). - `amount_dip`: A regular amount is below both the previous and the next
-    amount. Growth and streak are computed as if the amount were the smaller of the previous and the
-    next amount (R34). - `boundary_shift`: A payment near the turn of the year is added to the
-    annual total of the year before or after the calendar year of its ex-date (R34). -
-    `conflicting_duplicate`: Rows of the same payment or split have different amounts or ratios. The
-    amount or ratio of the newest row is used (R29). - `currency_mismatch`: Dividends and prices are
-    in different currencies, so that yields are null (R4). - `declared_after_ex`: A dividend was
-    declared after its ex-date. Figures include the dividend from the ex-date on, not only from the
-    declaration date on (R39). - `dividends_missing`: The adjusted closes of a price file show
-    dividends that are missing from the data (R38). - `duplicate_collapsed`: Rows of the same
-    payment or split were merged into one row. The response with `explain=true` lists the dropped
-    rows (R29). - `ex_date_derived`: A dividend has no ex-date in the feed. The ex-date was derived
-    from the record date (R1). - `ex_date_unexpected`: The vendor's ex-date differs from the ex-date
-    that follows from the record date (R1). - `factor_skipped`: Prices are not adjusted for a
-    distribution, because its amount is at least as large as the close before its ex-date, or
-    because it is in another currency (R11). - `frequency_conflict`: The vendor states a payment
-    frequency that does not fit the ex-dates. The frequency inferred from the ex-dates is used
-    instead (R5). - `inferred_special`: A dividend declared as regular is treated as special, wholly
-    or in part (R34). - `latest_amount_unusual`: The latest regular amount is at least 3 times the
-    median of the amounts before it. The forward dividend uses the previous payment until the next
-    payment confirms the latest amount (R8). - `near_duplicate`: Two rows with ex-dates a few days
-    apart are one payment, so one row was dropped (R34). - `no_dividend_feed`: No data source of the
-    security includes dividends, so the security's dividends are unknown (R38). - `no_prev_close`:
-    Prices are not adjusted for a distribution, because no close before its ex-date is known (R11).
-    - `overdue`: The expected ex-date passed without a declaration (R19). - `payment_gap`: A payment
-    is missing in a year that growth or streak figures use (R34). - `payment_translated`: A payment
-    has rows in two currencies; the row in the currency of the prices is used (R39). -
-    `price_jump_without_split`: The price moved by a usual split ratio, for example 2, but no known
-    split or distribution explains the move (R30). - `price_level_break`: A price rose or fell by a
-    factor of more than 3 and did not return. No known event explains it (R36). - `provisional`: The
-    security has no reference record, so its name and type are unknown. Only its symbol is known,
-    from other data. - `special_by_price`: A regular amount is far above the usual one, but a price
-    fall or adjusted closes confirm it. The amount is treated as special, wholly or in part (R28). -
+    refutes it (R28). - `annual_total_scaled`: The payments of a year with a changed frequency or
+    payment date do not cover twelve months. The annual total is their sum, converted to twelve
+    months (R34). - `amount_dip`: A regular amount is below both the previous and the next amount.
+    Growth and streak are computed as if the amount were the smaller of the previous and the next
+    amount (R34). - `boundary_shift`: A payment near the turn of the year is added to the annual
+    total of the year before or after the calendar year of its payment date, or of its ex-date if
+    most payments have no payment date (R34). - `conflicting_duplicate`: Rows of the same payment or
+    split have different amounts or ratios. The amount or ratio of the newest row is used. Or a
+    price file has two closes of one day; the first close is used (R29). - `currency_mismatch`:
+    Dividends and prices are in different currencies, so that yields are null (R4). -
+    `declared_after_ex`: A dividend was declared after its ex-date. Figures include the dividend
+    from the ex-date on, not only from the declaration date on (R39). - `dividends_missing`: The
+    adjusted closes of a price file show dividends that are missing from the data (R38). -
+    `duplicate_collapsed`: Rows of the same payment or split were merged into one row. The response
+    with `explain=true` lists the dropped rows (R29). - `ex_date_derived`: A dividend has no ex-date
+    in the feed. The ex-date was derived from the record date (R1). - `ex_date_unexpected`: The
+    vendor's ex-date differs from the ex-date that follows from the record date (R1). -
+    `factor_skipped`: Prices are not adjusted for a distribution, because its amount is at least as
+    large as the close before its ex-date, or because it is in another currency (R11). -
+    `frequency_conflict`: The vendor states a payment frequency that does not fit the ex-dates. The
+    frequency inferred from the ex-dates is used instead (R5). - `inferred_special`: A dividend
+    declared as regular is treated as special, wholly or in part (R34). - `latest_amount_unusual`:
+    The latest regular amount is at least 3 times the median of the amounts before it. The forward
+    dividend uses the previous payment until the next payment confirms the latest amount (R8). -
+    `near_duplicate`: Two rows with ex-dates a few days apart are one payment, so one row was
+    dropped (R34). - `no_dividend_feed`: No data source of the security includes dividends, so the
+    security's dividends are unknown (R38). - `no_prev_close`: Prices are not adjusted for a
+    distribution, because no close before its ex-date is known (R11). - `overdue`: The expected ex-
+    date passed without a declaration (R19). - `payment_gap`: A payment is missing in a year that
+    growth or streak figures use (R34). - `payment_translated`: A payment has rows in two
+    currencies; the row in the currency of the prices is used (R39). - `price_jump_without_split`:
+    The price moved by a usual split ratio, for example 2, but no known split or distribution
+    explains the move (R30). - `price_level_break`: A price rose or fell by a factor of more than 3
+    and did not return. No known event explains it (R36). - `provisional`: The security has no
+    reference record, so its name and type are unknown. Only its symbol is known, from other data. -
+    `special_by_price`: A regular amount is far above the usual one, but a price fall or adjusted
+    closes confirm it. The amount is treated as special, wholly or in part (R28). -
     `spin_off_review`: The increase streak spans a spin-off, which neither extends nor ends the
     streak (R14, R35). - `split_not_in_price`: The price contradicts a split: the price did not
     move, or moved in another session or by another factor (R36). - `streak_seeded`: The increase
