@@ -26,8 +26,12 @@ const MAX_NAMED: usize = 10;
 pub(crate) struct SecurityCurrencies(BTreeMap<Symbol, (DateTime<Utc>, Currency)>);
 
 impl SecurityCurrencies {
-    /// Reads the security records of all sources, and the currencies named for prices, from the log.
-    pub(crate) async fn read(log: &Log) -> Result<Self, LogError> {
+    /// Reads the security records of all sources from the log. If some of `symbols` have none, also reads the currencies
+    /// that loads name for prices. They are evidence, of which a log may have much more.
+    pub(crate) async fn read<'s>(
+        log: &Log,
+        mut symbols: impl Iterator<Item = &'s Symbol>,
+    ) -> Result<Self, LogError> {
         let mut known = Self::default();
         let each = |batch: event_log::record_batch::RecordBatch| {
             if let Body::Securities(rows) = &batch.body {
@@ -35,6 +39,9 @@ impl SecurityCurrencies {
             }
         };
         log.each_batch(Kind::Security, each).await?;
+        if symbols.all(|symbol| known.contains(symbol)) {
+            return Ok(known);
+        }
         let mut priced = Vec::new();
         let each = |batch: event_log::record_batch::RecordBatch| {
             if let Body::Evidence(rows) = &batch.body {
@@ -146,6 +153,11 @@ impl MissingCurrencyCounts {
             }
             None => self.others += count,
         }
+    }
+
+    /// Symbols with a count.
+    pub(crate) fn symbols(&self) -> impl Iterator<Item = &Symbol> {
+        self.dividends.keys()
     }
 
     /// Adds the counts of another file.

@@ -64,8 +64,10 @@ async fn report_assumed_currencies(
     if !needs_security_records(total) {
         return;
     }
+    let symbols = total.coverage.priced_symbols().chain(total.missing_currencies.symbols());
+    let symbols = symbols.filter(|symbol| !total.currencies.contains(symbol));
     let known = match log {
-        Some(log) => SecurityCurrencies::read(log)
+        Some(log) => SecurityCurrencies::read(log, symbols)
             .await
             .map_err(|error| tracing::warn!(%error, "cannot read the currencies of securities from the log")),
         // If the log was not read, the currencies are unknown. If it is empty, `before` is set.
