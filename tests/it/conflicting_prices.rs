@@ -1,4 +1,4 @@
-//! Two closes of one symbol and day in one file (R29): the load names them and the column that tells them apart, the first
+//! Two closes of one symbol and day in one file (R29): the load names them and the column that distinguishes them, the first
 //! one is used, and the security has a flag.
 
 use anyhow::{Context, Result};

@@ -123,7 +123,7 @@ fn amount_columns(
     let totals: Vec<usize> =
         numbers.iter().copied().filter(|index| is_amount(name(index)) && !prices.contains(index)).collect();
     match prices[..] {
-        // With the number of shares beside it, the price of a dividend is that of one share. A total that is not the
+        // With the number of shares next to it, the price of a dividend is that of one share. A total that is not the
         // product contradicts it.
         [price] if has_types && quantity.is_some_and(|quantity| profile.has_values(quantity, rows)) => {
             if totals.is_empty() || products(price, true) {

@@ -93,7 +93,7 @@ fn price_column(words: &[&str]) -> Option<(&'static str, u8)> {
         let plain = words.iter().all(|word| DATE_WORDS.contains(word) || of_session.contains(word));
         return plain.then_some(("date", if words.len() == 1 { 1 } else { 2 }));
     }
-    // A word that is neither a price nor usual beside one gives the name another meaning: `lastBearMkt`.
+    // A word that neither means a price nor is usual with one gives the name another meaning: `lastBearMkt`.
     if words.iter().any(|word| !is_word_of("word of a price column", word)) {
         return None;
     }

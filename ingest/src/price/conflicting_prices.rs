@@ -1,7 +1,7 @@
 //! Conflicting prices of a file: two rows of one symbol and day, whose closes differ by more than 0.5 % (R29). The first row
 //! is the bar of the day. The later ones are evidence, and the summary of the load names them.
 //!
-//! Often, one column tells the rows apart, such as the board of an exchange. Its cells are words, and they differ in all
+//! Often, one column distinguishes the rows, such as the board of an exchange. Its cells are words, and they differ in all
 //! named conflicts. A map can then select rows by this column.
 
 use std::fmt::{Display, Formatter};
@@ -16,7 +16,7 @@ use crate::source::csv_reader::CsvReader;
 
 /// Maximum number of conflicts named in a summary.
 const MAX_NAMED: usize = 10;
-/// Largest difference of two closes that are no conflict, as a share of the first one.
+/// Largest difference of two closes without a conflict, as a share of the first one.
 const TOLERANCE: Decimal = Decimal::from_parts(5, 0, 0, false, 3);
 
 /// True if two closes of one day are a conflict.
@@ -43,7 +43,7 @@ pub struct ConflictingPrices {
     pub count: u64,
     /// First conflicts.
     pub first: Vec<ConflictingPrice>,
-    /// Column that tells the rows apart, and its cell in the first row that is used.
+    /// Column that distinguishes the rows, and its cell in the first row that is used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub column: Option<(String, String)>,
 }
@@ -69,7 +69,7 @@ impl ConflictingPrices {
         (self.count > 0).then_some(self)
     }
 
-    /// Finds the column that tells the rows apart, in the text of the file. A file that is not a table has none.
+    /// Finds the column that distinguishes the rows, in the text of the file. Only tables have such a column.
     pub(crate) fn find_column(&mut self, text: &mut dyn Read) {
         self.column = distinguishing_column(&self.first, text);
     }
@@ -102,13 +102,13 @@ fn distinguishing_column(conflicts: &[ConflictingPrice], text: &mut dyn Read) ->
 pub(crate) fn column_of_words(columns: usize, pairs: &[[&[String]; 2]]) -> Option<usize> {
     let is_word =
         |text: &str| text.chars().any(char::is_alphabetic) && !text.chars().any(|c| c.is_ascii_digit());
-    let tells_apart = |column: &usize| {
+    let distinguishes = |column: &usize| {
         pairs.iter().all(|[used, other]| {
             let cells = used.get(*column).zip(other.get(*column));
             cells.is_some_and(|(used, other)| used != other && is_word(used) && is_word(other))
         })
     };
-    (0..columns).find(|column| !pairs.is_empty() && tells_apart(column))
+    (0..columns).find(|column| !pairs.is_empty() && distinguishes(column))
 }
 
 fn fields(record: &crate::source::csv_reader::CsvRecord<'_>) -> Vec<String> {
@@ -129,7 +129,7 @@ impl Display for ConflictingPrices {
         if let Some((column, cell)) = &self.column {
             writeln!(
                 text,
-                "  the column {column} tells the rows apart: a map selects rows with [rows] only = {{ {column:?} = {cell:?} }}"
+                "  the column {column} distinguishes the rows: a map selects rows with [rows] only = {{ {column:?} = {cell:?} }}"
             )?;
         }
         Ok(())
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_column_tells_the_rows_apart_if_its_words_differ_in_all_conflicts() {
+    fn a_column_distinguishes_the_rows_if_its_words_differ_in_all_conflicts() {
         let column = |lines: &[[u64; 2]], text: &str| {
             let conflicts: Vec<ConflictingPrice> = lines.iter().map(|lines| conflict(*lines)).collect();
             distinguishing_column(&conflicts, &mut text.as_bytes())
