@@ -13,10 +13,15 @@ const SYMBOLS: usize = 200;
 const SESSIONS: usize = 50;
 const PER_FILE: usize = 5;
 
+fn weekdays(count: usize) -> Vec<NaiveDate> {
+    let days = NaiveDate::from_ymd_opt(2024, 1, 2).unwrap_or_default().iter_days();
+    days.filter(|day| !matches!(day.weekday(), Weekday::Sat | Weekday::Sun)).take(count).collect()
+}
+
 /// Prices of the last five sessions before the session `last`. They are the same in every file.
-fn file(sessions: &[NaiveDate], last: usize) -> [(&'static str, String); 1] {
+fn file(symbols: usize, sessions: &[NaiveDate], last: usize) -> [(&'static str, String); 1] {
     let mut text = "symbol,date,open,high,low,close,volume\n".to_owned();
-    for symbol in 0..SYMBOLS {
+    for symbol in 0..symbols {
         for (number, day) in (0..=last).zip(sessions).skip((last + 1).saturating_sub(PER_FILE)) {
             let close = 5_000 + symbol * 31 + number * 37 % 400;
             let cents = |price: usize| format!("{}.{:02}", price / 100, price % 100);
@@ -32,12 +37,10 @@ fn file(sessions: &[NaiveDate], last: usize) -> [(&'static str, String); 1] {
 /// Postgres. An undo of some files still leaves no trace.
 #[tokio::test]
 async fn a_repeated_bar_takes_eight_bytes() -> Result<()> {
-    let days = NaiveDate::from_ymd_opt(2024, 1, 2).unwrap_or_default().iter_days();
-    let days = days.filter(|day| !matches!(day.weekday(), Weekday::Sat | Weekday::Sun));
-    let sessions: Vec<NaiveDate> = days.take(SESSIONS).collect();
+    let sessions = weekdays(SESSIONS);
     let (app, mut runs) = (TestApp::start().await?, Vec::new());
     for last in 0..SESSIONS {
-        runs.push(load(&app, &format!("a{last}"), &file(&sessions, last)).await?);
+        runs.push(load(&app, &format!("a{last}"), &file(SYMBOLS, &sessions, last)).await?);
         app.catch_up().await?;
     }
     app.sql("vacuum full facts.superseded_bars", &[]).await?;
@@ -52,7 +55,31 @@ async fn a_repeated_bar_takes_eight_bytes() -> Result<()> {
     }
     let expected = TestApp::start().await?;
     for last in (0..SESSIONS).filter(|last| !undone.contains(last)) {
-        load(&expected, &format!("a{last}"), &file(&sessions, last)).await?;
+        load(&expected, &format!("a{last}"), &file(SYMBOLS, &sessions, last)).await?;
     }
     equal_tables(&tables(&app).await?, &tables(&expected).await?, "four files were undone")
+}
+
+/// Superseded bars of a year are collected in rows of limited size. A bar in a later row may repeat one of an earlier row.
+#[tokio::test]
+async fn many_repeated_bars_need_a_second_row() -> Result<()> {
+    let sessions = weekdays(250);
+    let app = TestApp::start().await?;
+    let files: Vec<(String, String)> = (0..sessions.len())
+        .flat_map(|last| file(1, &sessions, last).map(|(_, text)| (format!("prices-{last:03}.csv"), text)))
+        .collect();
+    let files: Vec<(&str, String)> = files.iter().map(|(name, text)| (name.as_str(), text.clone())).collect();
+    load(&app, "first", &files).await?;
+    let before = tables(&app).await?;
+    let mut runs = Vec::new();
+    for name in ["second", "third"] {
+        runs.push(load(&app, name, &file(1, &sessions, sessions.len() - 1)).await?);
+        app.catch_up().await?;
+    }
+    let parts: i32 = app.sql_value("select max(part) from facts.superseded_bars").await?;
+    assert_eq!(parts, 2);
+    for run in &runs {
+        undo(&app, run, &[]).await?;
+    }
+    equal_tables(&tables(&app).await?, &before, "only the first load is visible")
 }
