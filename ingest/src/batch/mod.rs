@@ -12,3 +12,4 @@ pub(crate) mod reviewed_rows;
 pub(crate) mod row_accumulator;
 pub(crate) mod row_review;
 pub(crate) mod security_currencies;
+mod symbol_table;

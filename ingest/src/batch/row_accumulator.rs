@@ -2,7 +2,6 @@
 //!
 //! Invariant: the batches depend only on the rows and their order, never on time or on the machine.
 
-use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, SyncSender};
 
 use chrono::{DateTime, NaiveDate, Utc};
@@ -21,9 +20,10 @@ use crate::batch::holdings::{LoadHoldings, MAX_POSITIONS};
 use crate::batch::load_stats::LoadStats;
 use crate::batch::pending_rows::PendingRows;
 use crate::batch::price_evidence::PriceEvidence;
-use crate::normalize::{ExchangeZone, RowError, is_absent_value};
+use crate::batch::symbol_table::SymbolTable;
+use crate::normalize::{ExchangeZone, RowError};
 use crate::price::bar_parser::{PriceCells, ScaledBar};
-use crate::price::price_batch::{PriceBatch, RareFields, ScaledPriceRow, SymbolId};
+use crate::price::price_batch::{PriceBatch, RareFields, ScaledPriceRow};
 
 /// Maximum length of the text of a rejected row, in bytes. Longer texts are truncated.
 const REJECT_BYTES: usize = 4096;
@@ -77,10 +77,7 @@ pub(crate) struct RowAccumulator {
     pub stats: LoadStats,
     pub holdings: LoadHoldings,
     prices: PriceBatch,
-    symbols: Vec<Symbol>,
-    /// Id of each symbol, by its spelling in the file.
-    spellings: HashMap<Box<[u8]>, SymbolId>,
-    last_spelling: (Box<[u8]>, SymbolId),
+    symbols: SymbolTable,
     price_rows: u64,
     pending: PendingKinds,
     same_day: SiblingDetector,
@@ -153,9 +150,7 @@ impl RowAccumulator {
             stats: LoadStats::default(),
             holdings: LoadHoldings::default(),
             prices: PriceBatch::default(),
-            symbols: Vec::new(),
-            spellings: HashMap::new(),
-            last_spelling: (Box::default(), 0),
+            symbols: SymbolTable::default(),
             price_rows: 0,
             pending: PendingKinds::default(),
             same_day: SiblingDetector::default(),
@@ -270,11 +265,11 @@ impl RowAccumulator {
         if self.prices.is_full() {
             self.flush_prices();
         }
-        let symbol = self.symbol_id(symbol)?;
+        let symbol = self.symbols.id_of(symbol)?;
         let ScaledBar { scale, open, high, low, close, vwap, volume, trade_count, rounded } = bar;
         let extra = (vwap != MISSING || trade_count != MISSING).then_some(RareFields { vwap, trade_count });
         if version.retracted {
-            self.stats.retractions.record_price(self.symbols[symbol as usize].clone(), date);
+            self.stats.retractions.record_price(self.symbols.names()[symbol as usize].clone(), date);
         }
         let row = ScaledPriceRow { symbol, day, version: 0, scale, line, open, high, low, close, volume };
         self.prices.push(row, extra, version);
@@ -298,41 +293,6 @@ impl RowAccumulator {
         }
     }
 
-    fn symbol_id(&mut self, spelling: &[u8]) -> Result<SymbolId, RowError> {
-        if *self.last_spelling.0 == *spelling && !self.symbols.is_empty() {
-            return Ok(self.last_spelling.1);
-        }
-        let id = match self.spellings.get(spelling) {
-            Some(id) => *id,
-            None => {
-                let text = std::str::from_utf8(spelling).unwrap_or_default();
-                if is_absent_value(spelling) {
-                    return Err(RowError::missing_value("symbol"));
-                }
-                let symbol = Symbol::parse(text).map_err(|_| RowError::invalid_symbol("symbol", spelling))?;
-                self.add_symbol(symbol, spelling)?
-            }
-        };
-        self.last_spelling = (spelling.into(), id);
-        Ok(id)
-    }
-
-    fn add_symbol(&mut self, symbol: Symbol, spelling: &[u8]) -> Result<SymbolId, RowError> {
-        let id = match self.spellings.get(symbol.as_str().as_bytes()) {
-            Some(id) => *id,
-            None => {
-                let id = SymbolId::try_from(self.symbols.len()).map_err(|_| {
-                    RowError::new("too_many_symbols", "a file has at most 2^32 symbols: load it in parts")
-                })?;
-                self.spellings.insert(symbol.as_str().as_bytes().into(), id);
-                self.symbols.push(symbol);
-                id
-            }
-        };
-        self.spellings.insert(spelling.into(), id);
-        Ok(id)
-    }
-
     pub(crate) fn add_reject(&mut self, line: u64, raw: &[u8], error: RowError) {
         let raw = String::from_utf8_lossy(&raw[..raw.len().min(REJECT_BYTES)]).into_owned();
         let reject = Reject {
@@ -352,16 +312,13 @@ impl RowAccumulator {
 
     fn flush_prices(&mut self) {
         if !self.prices.is_empty() {
-            // The spellings are cleared with every price batch. Their number is therefore limited for files with
-            // millions of symbols.
-            self.spellings.clear();
             self.remove_conflicts();
             let days = self.prices.day_range();
             days.into_iter()
                 .flatten()
                 .for_each(|day| self.stats.coverage.add_date(Kind::Price, date_of(day)));
             let put = self.prices.priced_symbols();
-            for (id, symbol) in (0..).zip(&self.symbols) {
+            for (id, symbol) in (0..).zip(self.symbols.names()) {
                 match put.as_ref().is_none_or(|put| put.contains(&id)) {
                     true => {
                         self.stats.coverage.add_priced_symbol(symbol);
@@ -374,15 +331,15 @@ impl RowAccumulator {
                 }
             }
             let empty = self.used_batches.try_recv().unwrap_or_default();
-            let (batch, symbols) =
-                (std::mem::replace(&mut self.prices, empty), std::mem::take(&mut self.symbols));
+            let batch = std::mem::replace(&mut self.prices, empty);
+            let symbols = self.symbols.take();
             self.send(RowChunk::Prices(batch, symbols));
         }
     }
 
     /// Removes the rows with another close of a day than the day's first row.
     fn remove_conflicts(&mut self) {
-        for conflict in self.prices.remove_conflicts(&self.symbols) {
+        for conflict in self.prices.remove_conflicts(self.symbols.names()) {
             self.stats.conflicting_prices.add(conflict.clone());
             self.evidence.add_conflict(conflict);
         }

@@ -12,6 +12,7 @@
 
 #![expect(clippy::print_stdout, reason = "the figures are the program's output")]
 
+mod arguments;
 mod capacity;
 mod counts;
 mod load;
@@ -25,64 +26,18 @@ mod soak;
 mod streams;
 
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use clap::Parser;
 use harness::{Api, Servers, TestApp};
 
+use arguments::Arguments;
 use counts::Count;
 use load::{Figures, Load};
 use rivals::Rival;
 use seed::Seeded;
-
-/// Measures the rate and latency of requests to the API.
-#[derive(Debug, Parser)]
-struct Arguments {
-    /// Securities of the synthetic market
-    #[arg(long, default_value_t = 10_000)]
-    symbols: u32,
-    /// Years of history of every security
-    #[arg(long, default_value_t = 2)]
-    years: u32,
-    /// Accounts, over all tiers
-    #[arg(long, default_value_t = 2_000)]
-    accounts: u32,
-    /// Seconds of each measurement
-    #[arg(long, default_value_t = 3)]
-    seconds: u64,
-    /// Number of repetitions of each measurement; the median is printed
-    #[arg(long, default_value_t = 1)]
-    rounds: usize,
-    /// Measures only the result lines with this text in their name, and the line `static body by axum`
-    #[arg(long)]
-    only: Option<String>,
-    /// Counts the instructions or system calls per request, instead of measuring times; the script
-    /// `tests/benches/instructions` uses this option
-    #[arg(long, requires = "counts")]
-    count: Option<Count>,
-    /// Folder for the output files of callgrind and strace
-    #[arg(long)]
-    counts: Option<PathBuf>,
-    /// Sends requests to one server for this number of seconds, instead of the other measurements; fails if the server
-    /// uses clearly more memory or open files, or more threads, at the end than at the beginning
-    #[arg(long)]
-    soak: Option<u64>,
-    /// Opens this number of change streams at one server, instead of the other measurements; prints the time from the
-    /// end of a data load to the arrival of the event
-    #[arg(long)]
-    streams: Option<usize>,
-    /// Delay of each direction between the programs and Postgres, in milliseconds; 0 adds no relay
-    #[arg(long, default_value_t = 0)]
-    postgres_delay: u64,
-    /// Options with which the benchmark starts its own program as a simple server for comparison
-    #[command(flatten)]
-    rival: rivals::RivalArguments,
-    /// Given by Cargo
-    #[arg(long, hide = true)]
-    bench: bool,
-}
 
 struct Bench {
     arguments: Arguments,

@@ -1,0 +1,85 @@
+//! Stored rows of one key: the row that counts now, and all observations that do not count.
+
+use codec::bars::{PackedBars, PackedBarsError};
+use codec::records::{self, PackedRecordsError, RecordSet};
+use market::bars::{Bars, SupersededBars};
+use market::event::Kind;
+
+use crate::view::BatchId;
+
+/// Packed records of one symbol, kind and source: those that count now, and all others.
+#[derive(Debug, Default)]
+pub(super) struct StoredRecords {
+    pub(super) current: Option<Vec<u8>>,
+    pub(super) superseded: Vec<Vec<u8>>,
+}
+
+/// One year of bars of a symbol and source, with the bars that do not count now.
+#[derive(Debug, Default)]
+pub(super) struct StoredYear {
+    pub(super) current: Option<(i64, PackedBars)>,
+    pub(super) superseded: Vec<SupersededBars>,
+}
+
+impl StoredRecords {
+    pub(super) fn parts(&self) -> impl Iterator<Item = &Vec<u8>> {
+        self.current.iter().chain(&self.superseded)
+    }
+
+    /// Packed records of the row of `symbol` and `kind`, from the known observations only. An observation is known if `known` returns
+    /// true for its record batch. Returns `None` if no observation is known.
+    pub(super) fn at(
+        &self,
+        symbol: &str,
+        kind: Kind,
+        known: impl Fn(&BatchId) -> bool,
+    ) -> Result<Option<Vec<u8>>, PackedRecordsError> {
+        if let Some(current) = &self.current
+            && self.superseded.is_empty()
+            && records::batches(current)?.iter().all(&known)
+        {
+            return Ok(Some(current.clone()));
+        }
+        let mut observations = Vec::new();
+        for packed in self.parts() {
+            observations.extend(RecordSet::unpack(kind, packed)?.known(&known));
+        }
+        let set = RecordSet::new(kind, observations).of_symbol(symbol)?;
+        if set.is_empty() { Ok(None) } else { set.pack().map(Some) }
+    }
+}
+
+impl StoredYear {
+    /// Ids of the record batches of all bars.
+    pub(super) fn batches(&self) -> Result<Vec<BatchId>, PackedBarsError> {
+        let mut batches = match &self.current {
+            Some((_, packed)) => codec::bars::batches(&packed.versions)?,
+            None => Vec::new(),
+        };
+        let superseded = self.superseded.iter().flat_map(|part| &part.bars.versions);
+        batches.extend(superseded.map(|version| version.frame));
+        Ok(batches)
+    }
+
+    /// Digest and bars of the year, from the known bars only. A bar is known if `known` returns true for its record
+    /// batch. Returns `None` if no bar is known.
+    pub(super) fn at(
+        &self,
+        known: impl Fn(&BatchId) -> bool,
+    ) -> Result<Option<(i64, PackedBars)>, PackedBarsError> {
+        if self.superseded.is_empty() && self.batches()?.iter().all(&known) {
+            return Ok(self.current.clone());
+        }
+        let current = self.current.as_ref().map(|(_, packed)| packed.unpack()).transpose()?;
+        let current = current.unwrap_or_default();
+        let mut parts = SupersededBars::complete(&self.superseded, &current)?;
+        parts.push(current);
+        let parts = parts.iter().map(|bars| bars.filter(|index| known(&bars.version_of(index).frame)));
+        let bars = Bars::merge_all(parts.filter(|bars| !bars.is_empty()).collect())?;
+        if bars.is_empty() {
+            return Ok(None);
+        }
+        let packed = PackedBars::pack(&bars)?;
+        Ok(Some((packed.digest(), packed)))
+    }
+}
