@@ -138,7 +138,10 @@ fn peculiar_years(computed: &ComputedMetrics<'_>) -> DatedText {
 fn explain_streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let (streak, running) = (&computed.growth.streak, computed.inputs.as_of.year());
     let (last, first) = (running - 1, streak.started.unwrap_or(running - 1) - 1);
-    let years = (first..=running).map(|year| (year, format!("{year}: {}", total(computed, year))));
+    // A seed states the years before the first known dividend, which have no totals.
+    let listed = if streak.seeded { computed.growth.totals.first_year().unwrap_or(first) } else { first };
+    let years =
+        (first.max(listed)..=running).map(|year| (year, format!("{year}: {}", total(computed, year))));
     let seed =
         if streak.seeded { "; earlier years come from a seed (years entered by an operator)" } else { "" };
     let rules = computed.inputs.rules;
