@@ -7,7 +7,7 @@ use super::csv_row::CsvRow;
 use super::regular_ex_dates::{RegularExDate, declaration_position, ex_session, ymd};
 use super::security_plan::SecurityPlan;
 use super::security_shape::{ExtraDistribution, PaymentSchedule};
-use super::share_changes::{STOCK_DIVIDEND, ShareChanges, scaled};
+use super::share_changes::{STOCK_DIVIDEND, ShareChange, ShareChanges, scaled};
 use super::synthetic_market::SyntheticMarket;
 
 /// Synthetic dividend, stock dividend or other distribution. A cash `amount` is in millionths of a dollar per share,
@@ -18,6 +18,9 @@ pub(super) struct SyntheticDistribution {
     pub(super) amount: i64,
     pub(super) kind: DividendType,
     pub(super) frequency: Option<Frequency>,
+    pub(super) currency: &'static str,
+    /// Number of sessions from the true ex-date to the written ex-date.
+    pub(super) ex_date_shift: usize,
 }
 
 impl SyntheticDistribution {
@@ -48,6 +51,8 @@ pub(super) fn plan_distributions(
             amount,
             kind: plan.shape.regular_type,
             frequency: plan.shape.frequency(),
+            currency: plan.shape.pays_in,
+            ex_date_shift: 0,
         });
     }
     payments.extend(extra_distributions(plan, changes));
@@ -58,11 +63,13 @@ pub(super) fn plan_distributions(
 fn extra_distributions(plan: &SecurityPlan<'_>, changes: &ShareChanges) -> Vec<SyntheticDistribution> {
     let sessions = &plan.market.sessions;
     let at = |percent: usize| plan.start + (plan.end - plan.start) * percent / 100;
+    let currency = plan.shape.pays_in;
     // `share` is the amount as a part of the security's value, in hundredths of a percent.
     let distribution = |position: usize, kind: DividendType, share: i64| {
         let value = plan.year(sessions.day(position).year()).value;
         let amount = changes.per_share_at(value / 10_000 * share, position) / 10_000 * 10_000;
-        SyntheticDistribution { position, amount: amount.max(10_000), kind, frequency: None }
+        let amount = amount.max(10_000);
+        SyntheticDistribution { position, amount, kind, frequency: None, currency, ex_date_shift: 0 }
     };
     let yearly = |months: &[u32]| -> Vec<usize> {
         let years = sessions.day(plan.start).year()..=sessions.last_day().year();
@@ -85,8 +92,15 @@ fn extra_distributions(plan: &SecurityPlan<'_>, changes: &ShareChanges) -> Vec<S
         ExtraDistribution::StockDividend => {
             let (kind, amount) = STOCK_DIVIDEND;
             let stock = changes.0.iter().filter(|change| change.stock_dividend);
-            let distribution = |position| SyntheticDistribution { position, amount, kind, frequency: None };
-            return stock.map(|change| distribution(change.position)).collect();
+            let distribution = |change: &ShareChange| SyntheticDistribution {
+                position: change.position,
+                amount,
+                kind,
+                frequency: None,
+                currency,
+                ex_date_shift: 0,
+            };
+            return stock.map(distribution).collect();
         }
     };
     let of_day = |at| shares.iter().map(move |(kind, share)| distribution(at, *kind, *share));
@@ -132,9 +146,9 @@ pub(super) fn write_dividends(
         let announced = plan.shape.frequency() != Some(Frequency::Irregular);
         CsvRow::new(out)
             .text(plan.symbol_at(payment.position))
-            .date(sessions.day(payment.position))
-            .micros(in_currency(plan, payment))
-            .text(plan.shape.pays_in)
+            .date(sessions.day(payment.position + payment.ex_date_shift))
+            .micros(in_currency(payment))
+            .text(payment.currency)
             .text(payment.kind.as_str())
             .text(payment.frequency.map_or("", Frequency::as_str))
             .date((announced || ahead).then(|| sessions.day(declaration_position(plan, payment.position))))
@@ -145,8 +159,8 @@ pub(super) fn write_dividends(
 }
 
 /// Amount in the payment currency, at a fixed exchange rate. GBX amounts are in pence.
-fn in_currency(plan: &SecurityPlan<'_>, payment: &SyntheticDistribution) -> i64 {
-    match plan.shape.pays_in {
+fn in_currency(payment: &SyntheticDistribution) -> i64 {
+    match payment.currency {
         "EUR" => payment.amount / 100 * 92,
         "GBX" => payment.amount * 80,
         _ => payment.amount,

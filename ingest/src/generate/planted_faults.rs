@@ -27,6 +27,10 @@ pub(super) enum FaultKind {
     AmountDip,
     /// The row of a payment is missing.
     MissingPayment,
+    /// The ex-date of a payment is the session after the one that follows from its record date.
+    UnexpectedExDate,
+    /// A payment has a second row, in euros.
+    TranslatedPayment,
     /// The ex-date of a payment in January or December is moved to the neighbouring year.
     BoundaryShift,
     /// A spin-off is given as a split without a type.
@@ -49,13 +53,15 @@ pub(super) enum FaultKind {
 
 /// Kinds of faults, each with its word in the list of planted faults. The last kind, `ShareBasis`, is for securities
 /// with a split. All other kinds are for securities with neither a split nor a stock dividend.
-const FAULT_KINDS: [(FaultKind, &str); 15] = [
+const FAULT_KINDS: [(FaultKind, &str); 17] = [
     (FaultKind::NearDuplicate, "near_duplicate"),
     (FaultKind::UntypedSpecial, "untyped_special"),
     (FaultKind::CombinedPayment, "combined_payment"),
     (FaultKind::ContainedPayment, "contained_payment"),
     (FaultKind::AmountDip, "amount_dip"),
     (FaultKind::MissingPayment, "missing_payment"),
+    (FaultKind::UnexpectedExDate, "unexpected_ex_date"),
+    (FaultKind::TranslatedPayment, "translated_payment"),
     (FaultKind::BoundaryShift, "boundary_shift"),
     (FaultKind::SpinOffAsSplit, "spin_off_as_split"),
     (FaultKind::PriceLevel, "price_level"),
@@ -269,6 +275,10 @@ impl Planting<'_> {
                 self.rows.rows.push(SyntheticDistribution { amount: gain, kind, frequency: None, ..payment });
             }
             FaultKind::AmountDip => self.rows.rows[index].amount = (payment.amount / 2).max(1),
+            FaultKind::UnexpectedExDate => self.rows.rows[index].ex_date_shift = 1,
+            FaultKind::TranslatedPayment => {
+                self.rows.rows.push(SyntheticDistribution { currency: "EUR", ..payment });
+            }
             FaultKind::MissingPayment => {
                 self.rows.rows.remove(index);
             }

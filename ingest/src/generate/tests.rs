@@ -224,10 +224,10 @@ fn ex_dates_are_sessions_and_amounts_stay_below_the_price() {
 #[test]
 fn faults_are_listed_and_change_no_other_security() {
     let (sound, one, three) =
-        (market("sound", 180, 10), Folder::new("faulty-one"), Folder::new("faulty-three"));
+        (market("sound", 300, 10), Folder::new("faulty-one"), Folder::new("faulty-three"));
     let with_faults = |fault_percent| SyntheticMarket {
         fault_percent,
-        ..SyntheticMarket::new(180, 10, 1, date(UNTIL)).unwrap()
+        ..SyntheticMarket::new(300, 10, 1, date(UNTIL)).unwrap()
     };
     let faulty = || with_faults(100);
     let counts = market_writer::write_market(&faulty(), &one.0, 1, &ProgressBar::hidden()).unwrap();
@@ -268,6 +268,8 @@ fn faults_are_listed_and_change_no_other_security() {
         "held_newest",
         "conflicting_closes",
         "level_break",
+        "unexpected_ex_date",
+        "translated_payment",
     ];
     assert_eq!(words(&planted, "kind"), kinds.map(str::to_owned).into());
     let symbols = words(&planted, "symbol");
@@ -284,11 +286,11 @@ fn faults_are_listed_and_change_no_other_security() {
         };
         assert!(others(&sound) == others(&written), "{kind}");
     }
-    // With a fault percentage of 10, only a few of the 180 securities have a fault.
+    // With a fault percentage of 10, only a few of the 300 securities have a fault.
     let few = Folder::new("faulty-few");
     let planted =
         market_writer::write_market(&with_faults(10), &few.0, 2, &ProgressBar::hidden()).unwrap().planted;
-    assert!((8..=24).contains(&planted), "{planted}");
+    assert!((15..=40).contains(&planted), "{planted}");
     // Writing a market to the folder of an earlier market deletes the earlier files.
     write(&one, 10, 1, 1, 1);
     assert!(!one.0.join("adjusted").exists() && !one.0.join("planted.list").exists());
