@@ -2,14 +2,17 @@
 //! regular and a special part. A dip is a row below both neighbours.
 //!
 //! Only rows of steady payers are compared. A payer is steady at a row if amounts seldom fall around this row. The
-//! eight nearest rows decide, four on each side. A step is the change of the amount from one of these rows to the next.
-//! There must be at least three steps, and at most a fifth of them may be falls.
+//! eight nearest rows decide, four on each side of the row, or of the run of combined rows that begins at it. A step is
+//! the change of the amount from one of these rows to the next. There must be at least three steps, and at most a fifth
+//! of them may be falls.
 //!
 //! Payers of variable amounts, of converted foreign amounts, or of interim and final dividends are not steady. Their
 //! amounts often rise and fall, so a high or low amount has no special meaning. The whole declared amount is regular.
 //!
 //! There is one exception: a row with a doubtful amount (R28: far above the earlier amounts). It is combined even if
 //! the payer is not steady.
+
+use std::ops::Range;
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -45,7 +48,10 @@ pub(crate) fn read_parts(
             Some(rates.combined_reading(index, per_year))
         } else {
             // The test for a steady payer is costly and rarely needed, because most rows are regular.
-            rates.read(index, &combined, rules).filter(|_| rates.is_steady(index, &rules.schedule))
+            rates
+                .read(index, &combined, rules)
+                .filter(|(_, _, end)| rates.is_steady(index..*end, &rules.schedule))
+                .map(|(kind, amount, _)| (kind, amount))
         };
         if let Some((kind, amount)) = reading {
             let reading = &mut *readings[index];
@@ -93,8 +99,13 @@ impl AnnualRates<'_, '_> {
     }
 
     /// Interprets the row at `index` as combined or as a dip; `None` for any other row. Also returns the amount for
-    /// growth and streak.
-    fn read(&self, index: usize, combined: &[NaiveDate], rules: &Rules) -> Option<(AmountReading, Decimal)> {
+    /// growth and streak, and the index after the run of combined rows that begins at the row.
+    fn read(
+        &self,
+        index: usize,
+        combined: &[NaiveDate],
+        rules: &Rules,
+    ) -> Option<(AmountReading, Decimal, usize)> {
         // Most rows have the same annual rate as the row before. Such a row is neither combined nor a dip.
         if self.has_previous_rate(index) {
             return None;
@@ -107,7 +118,10 @@ impl AnnualRates<'_, '_> {
             let had_extra = has_yearly(self.readings[index].ex_date, combined, rules);
             let is_combined =
                 had_extra && index + 1 == self.readings.len() && rate >= times(previous, combined_factor);
-            return is_combined.then(|| self.combined_reading(index, self.per_year));
+            return is_combined.then(|| {
+                let (kind, amount) = self.combined_reading(index, self.per_year);
+                (kind, amount, index + 1)
+            });
         };
         let previous = self.previous_rate_near(index, following).unwrap_or(previous);
         // A run of combined rows ends with the first row that returns to about the previous rate.
@@ -123,7 +137,7 @@ impl AnnualRates<'_, '_> {
             };
             if (index..end).all(is_high) {
                 let regular = self.payment_at_rate(self.usual_rate(previous, next));
-                return Some((AmountReading::Combined, regular.min(self.readings[index].amount)));
+                return Some((AmountReading::Combined, regular.min(self.readings[index].amount), end));
             }
         }
         let next = following;
@@ -131,7 +145,7 @@ impl AnnualRates<'_, '_> {
         let is_dip = self.per_year > 1
             && rate < times(previous.min(next), dip_share)
             && next >= times(previous, dip_share);
-        is_dip.then(|| (AmountReading::Dip, self.payment_at_rate(previous.min(next))))
+        is_dip.then(|| (AmountReading::Dip, self.payment_at_rate(previous.min(next)), index + 1))
     }
 
     /// Interprets the row at `index` as combined. The regular part is the larger of the neighbouring amounts, but at
@@ -160,9 +174,9 @@ impl AnnualRates<'_, '_> {
         rate.checked_div(Decimal::from(self.per_year)).unwrap_or(rate)
     }
 
-    /// True if the amounts of the rows around `index` seldom fall from one row to the next.
-    fn is_steady(&self, index: usize, rules: &ScheduleRules) -> bool {
-        let others = (index.saturating_sub(NEAREST)..index).chain(index + 1..index + 1 + NEAREST);
+    /// True if the amounts of the rows around `run` seldom fall from one row to the next.
+    fn is_steady(&self, run: Range<usize>, rules: &ScheduleRules) -> bool {
+        let others = (run.start.saturating_sub(NEAREST)..run.start).chain(run.end..run.end + NEAREST);
         let rates: Vec<Decimal> = others.filter_map(|other| self.sustained_rate(other)).collect();
         let steps = rates.len().saturating_sub(1) as u64;
         let even = rates.windows(2).filter(|pair| pair[1] >= pair[0].saturating_mul(ROUNDING)).count() as u64;

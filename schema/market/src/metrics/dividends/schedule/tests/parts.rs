@@ -58,6 +58,16 @@ fn a_payer_is_steady_if_a_fifth_of_the_steps_are_downward() {
 }
 
 #[test]
+fn a_run_of_combined_rows_is_no_fall_of_its_payer() {
+    let run = |extras: &[Decimal]| quarters(&[&[dec!(1); 3], extras, &[dec!(1); 2]].concat());
+    let read =
+        |indexes: std::ops::Range<usize>| indexes.map(|index| (index, COMBINED, dec!(1))).collect::<Vec<_>>();
+    assert_eq!(run(&[dec!(4.8), dec!(7.2)]), read(3..5));
+    assert_eq!(run(&[dec!(4.8), dec!(7.2), dec!(4.1)]), read(3..6));
+    assert_eq!(run(&[dec!(4.8), dec!(7.2), dec!(4.1), dec!(4)]), []);
+}
+
+#[test]
 fn a_combined_row_has_the_larger_neighbour_as_its_regular_part() {
     let at = |own: Decimal, next: Decimal| {
         quarters(&[dec!(1), dec!(1), dec!(1), dec!(1), own, next, next, next, next])
