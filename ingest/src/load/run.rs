@@ -9,7 +9,7 @@ use chrono::{DateTime, Utc};
 use event_log::record_batch::Body;
 use event_log::stream::StreamSettings;
 use market::event::{RunChange, RunManifest as Manifest, RunState, RunVisibility};
-use telemetry::spans::SPAN_TARGET;
+use telemetry::logging::SPAN_TARGET;
 use telemetry::{Shutdown, failpoint};
 use tokio::sync::mpsc;
 

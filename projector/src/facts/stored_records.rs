@@ -8,7 +8,7 @@ use market::symbol::Symbol;
 use store::copy::copy_into;
 use store::facts::unpack_records;
 use store::records::{RecordsRow, SupersededRecordsRow};
-use store::symbol_links::SymbolLinks;
+use store::symbol_facts::SymbolLinks;
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;

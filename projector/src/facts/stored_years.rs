@@ -8,7 +8,7 @@ use market::symbol::Symbol;
 use store::copy::{CopyRow, copy_encoded, encode_values};
 use store::db::DbError;
 use store::facts::read_packed_bars;
-use store::symbol_links::SymbolLinks;
+use store::symbol_facts::SymbolLinks;
 use store::years::BarsRow;
 use tokio_postgres::Transaction;
 

@@ -1,18 +1,23 @@
 //! JetStream stream of the log: names, configuration and connection. The stream is append-only, uncompressed, and
 //! without limits of age or size. Each kind of rows has its own subject.
+//!
+//! Replicas of the stream that lack messages or do not report their state.
 
+use std::fmt;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use async_nats::jetstream;
 use async_nats::jetstream::context::{
     CreateStreamError, CreateStreamErrorKind, GetStreamError, GetStreamErrorKind,
 };
-use async_nats::jetstream::{self, ErrorCode, stream};
+use async_nats::jetstream::stream::Info;
+use async_nats::jetstream::{ErrorCode, stream};
 use backon::{ConstantBuilder, Retryable};
 use clap::Args;
-
 use market::event::Kind;
+use serde::Serialize;
 
 /// Settings of the log: NATS server and JetStream stream.
 #[derive(Debug, Clone, Args)]
@@ -339,6 +344,46 @@ fn redact(url: &str) -> String {
         .join(",")
 }
 
+/// Replica that lacks messages of the stream, or does not report its state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LaggingReplica {
+    /// Name of the server that stores the replica; `None` if the replica is configured, but no server stores it.
+    pub node: Option<String>,
+    /// True if the leader has no contact with the server.
+    pub offline: bool,
+    /// Number of operations that the leader has applied and this replica has not.
+    pub lag: u64,
+}
+
+impl fmt::Display for LaggingReplica {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.node {
+            Some(node) if self.offline => write!(f, "the replica on {node} is offline"),
+            Some(node) => write!(f, "the replica on {node} is not current, {} operations behind", self.lag),
+            None => f.write_str("a replica has no server"),
+        }
+    }
+}
+
+/// Replicas that lack messages or do not report their state, according to the stream's leader.
+pub fn find_lagging_replicas(info: &Info) -> Vec<LaggingReplica> {
+    let peers = info.cluster.iter().flat_map(|cluster| &cluster.replicas);
+    let mut lagging: Vec<LaggingReplica> = peers
+        .clone()
+        .filter(|peer| !peer.current || peer.offline)
+        .map(|peer| LaggingReplica {
+            node: Some(peer.name.clone()),
+            offline: peer.offline,
+            lag: peer.lag.unwrap_or_default(),
+        })
+        .collect();
+    let leader = 1;
+    for _ in peers.count() + leader..info.config.num_replicas {
+        lagging.push(LaggingReplica { node: None, offline: true, lag: info.state.last_sequence });
+    }
+    lagging
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -354,5 +399,47 @@ mod tests {
     #[test]
     fn credentials_do_not_reach_messages() {
         assert_eq!(redact("nats://user:secret@h:4222,nats://i:1"), "nats://h:4222,nats://i:1");
+    }
+}
+
+#[cfg(test)]
+mod replica_tests {
+    use async_nats::jetstream::stream::Config;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn info(replicas: usize, peers: &Value) -> Info {
+        let config = Config { name: "MARKET".to_owned(), num_replicas: replicas, ..Config::default() };
+        serde_json::from_value(json!({
+            "config": config,
+            "created": "2024-06-28T00:00:00Z",
+            "ts": "2024-06-28T00:00:00Z",
+            "state": {
+                "messages": 9, "bytes": 9, "first_seq": 1, "first_ts": "2024-06-28T00:00:00Z",
+                "last_seq": 9, "last_ts": "2024-06-28T00:00:00Z", "consumer_count": 0,
+            },
+            "cluster": { "name": "c", "leader": "node-0", "replicas": peers },
+        }))
+        .unwrap()
+    }
+
+    fn peer(name: &str, current: bool, offline: bool, lag: u64) -> Value {
+        json!({ "name": name, "current": current, "offline": offline, "active": 1, "lag": lag })
+    }
+
+    #[test]
+    fn a_replica_that_is_offline_behind_or_missing_is_named() {
+        let shown = |replicas, peers: Value| {
+            find_lagging_replicas(&info(replicas, &peers)).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert!(shown(1, json!([])).is_empty());
+        let (current, behind) = (peer("node-1", true, false, 0), peer("node-2", false, false, 7));
+        assert!(shown(3, json!([current, peer("node-2", true, false, 0)])).is_empty());
+        let expected = ["the replica on node-2 is not current, 7 operations behind"];
+        assert_eq!(shown(3, json!([current, behind])), expected);
+        let expected = ["the replica on node-2 is offline"];
+        assert_eq!(shown(3, json!([current, peer("node-2", true, true, 0)])), expected);
+        assert_eq!(shown(3, json!([current])), ["a replica has no server"]);
     }
 }

@@ -2,18 +2,22 @@
 //!
 //! The route `latest` serves price points. Other price routes write the same values with a faster encoder. Tests
 //! compare the output of the encoder with price points.
+//!
+//! Raw bars of one security over all years, as one column per field.
+//!
+//! Grouping of sessions into days, weeks, months, quarters or years.
 
-use crate::bars::MISSING;
-use crate::day::date_of;
-use crate::decimal::{ExactDecimal, round};
-use crate::metrics::prices::adjustment::AdjustmentFactor;
-use crate::table_row;
-use chrono::NaiveDate;
+use std::ops::Range;
+
+use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
 
 use super::cumulative::{CumulativeFactors, PriceBasis};
-use super::period::SessionRange;
-use super::raw::RawBars;
+use crate::bars::{Bars, BarsError, MISSING};
+use crate::day::date_of;
+use crate::decimal::{ExactDecimal, round};
+use crate::metrics::prices::adjustment::AdjustmentFactor;
+use crate::{table_row, text_enum};
 
 table_row! {
     /// A price bar of one session, or of a longer period such as a week. Open, high, low, close, volume, vwap and
@@ -193,6 +197,101 @@ fn sum(mut values: impl Iterator<Item = Option<i64>>) -> Option<i64> {
     values.try_fold(first, |sum, value| sum.checked_add(value?))
 }
 
+/// Raw bars, ascending by day. Each price is stored as an integer: price x 10^scale, with the scale of its bar. An
+/// absent value is [`MISSING`](crate::bars::MISSING).
+#[derive(Debug, Default)]
+pub struct RawBars {
+    /// Day number of each session, ascending.
+    pub day: Vec<i32>,
+    /// Number of decimal places of each bar's prices.
+    pub scale: Vec<u8>,
+    /// Opening prices x 10^scale.
+    pub open: Vec<i64>,
+    /// Highest prices x 10^scale.
+    pub high: Vec<i64>,
+    /// Lowest prices x 10^scale.
+    pub low: Vec<i64>,
+    /// Closing prices x 10^scale.
+    pub close: Vec<i64>,
+    /// Shares traded in each session.
+    pub volume: Vec<i64>,
+    /// Volume-weighted average prices x 10^scale.
+    pub vwap: Vec<i64>,
+    /// Number of trades of each bar.
+    pub trade_count: Vec<i64>,
+}
+
+impl RawBars {
+    /// Number of sessions.
+    pub fn len(&self) -> usize {
+        self.day.len()
+    }
+
+    /// True if the number of sessions is 0.
+    pub fn is_empty(&self) -> bool {
+        self.day.is_empty()
+    }
+
+    /// Appends the bars of a later year. Their scale may differ from the scale of earlier years.
+    pub fn append(&mut self, mut bars: Bars) -> Result<(), BarsError> {
+        let scale = u8::try_from(bars.scale).map_err(|_| BarsError::ScaleOverflow)?;
+        self.scale.resize(self.len() + bars.len(), scale);
+        self.day.append(&mut bars.day);
+        self.open.extend(bars.open.iter());
+        self.high.extend(bars.high.iter());
+        self.low.extend(bars.low.iter());
+        self.close.append(&mut bars.close);
+        self.volume.extend(bars.volume.iter());
+        self.vwap.extend(bars.vwap.iter());
+        self.trade_count.extend(bars.trade_count.iter());
+        Ok(())
+    }
+}
+
+text_enum! {
+    /// Length of the period that one price point covers.
+    pub enum Interval { Daily = "daily", Weekly = "weekly", Monthly = "monthly", Quarterly = "quarterly", Yearly = "yearly" }
+}
+
+/// Sessions that one price point covers, as a range of session indexes. The index of a session is its position among
+/// the raw bars.
+pub type SessionRange = Range<usize>;
+
+impl Interval {
+    /// Number of the period that contains a day. Days of the same period have the same number. A week begins on Monday.
+    fn number(self, day: i32) -> i32 {
+        let date = date_of(day);
+        let month = date.year() * 12 + date.month0().cast_signed();
+        match self {
+            Self::Daily => day,
+            // Day number 1 is 0001-01-01, a Monday.
+            Self::Weekly => (day - 1).div_euclid(7),
+            Self::Monthly => month,
+            Self::Quarterly => month.div_euclid(3),
+            Self::Yearly => date.year(),
+        }
+    }
+
+    /// Groups sessions into periods, oldest first. `days` contains the day number of every session, and `sessions` is
+    /// the range of session indexes to group.
+    pub fn periods(self, days: &[i32], sessions: Range<usize>) -> Vec<SessionRange> {
+        if self == Self::Daily {
+            return sessions.map(|session| session..session + 1).collect();
+        }
+        let mut periods: Vec<SessionRange> = Vec::new();
+        let mut current = None;
+        for session in sessions {
+            let number = Some(self.number(days[session]));
+            match periods.last_mut() {
+                Some(period) if current == number => period.end = session + 1,
+                _ => periods.push(session..session + 1),
+            }
+            current = number;
+        }
+        periods
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -351,5 +450,50 @@ mod tests {
             told_of(&bare, &halved, 2..3, PriceBasis::SPLIT),
             "2024-01-04 0.45 - 0.4 0.5 4 0.5 2 1 0.5 0.5 0.5 - - 0 0"
         );
+    }
+}
+
+#[cfg(test)]
+mod period_tests {
+    use crate::day::day_number;
+    use chrono::NaiveDate;
+
+    use super::*;
+
+    fn check(interval: Interval, days: &[&str], expected: &[SessionRange]) {
+        let days: Vec<i32> =
+            days.iter().map(|day| day_number(day.parse::<NaiveDate>().expect("a date"))).collect();
+        assert_eq!(interval.periods(&days, 0..days.len()), expected, "{interval}");
+    }
+
+    #[test]
+    fn periods_end_with_the_calendar() {
+        let days = ["2023-12-29", "2024-01-02", "2024-01-05", "2024-01-08", "2024-03-28", "2024-04-01"];
+        check(Interval::Daily, &days[..2], &[0..1, 1..2]);
+        check(Interval::Weekly, &days, &[0..1, 1..3, 3..4, 4..5, 5..6]);
+        check(Interval::Monthly, &days, &[0..1, 1..4, 4..5, 5..6]);
+        check(Interval::Quarterly, &days, &[0..1, 1..5, 5..6]);
+        check(Interval::Yearly, &days, &[0..1, 1..6]);
+        check(Interval::Yearly, &[], &[]);
+    }
+
+    #[test]
+    fn months_and_quarters_of_two_years_are_two() {
+        check(Interval::Monthly, &["2024-01-05", "2025-01-06"], &[0..1, 1..2]);
+        check(Interval::Quarterly, &["2023-02-01", "2024-02-01"], &[0..1, 1..2]);
+        check(
+            Interval::Quarterly,
+            &["2024-01-02", "2024-03-28", "2024-04-01", "2024-06-28", "2024-07-01"],
+            &[0..2, 2..4, 4..5],
+        );
+    }
+
+    #[test]
+    fn weeks_begin_on_monday() {
+        check(Interval::Weekly, &["2024-01-07", "2024-01-08"], &[0..1, 1..2]);
+        check(Interval::Weekly, &["2024-01-05", "2024-01-07"], std::slice::from_ref(&(0..2)));
+        check(Interval::Weekly, &["2024-01-08", "2024-01-14", "2024-01-15"], &[0..2, 2..3]);
+        let days = [1, 2, 3];
+        assert_eq!(Interval::Daily.periods(&days, 1..3), [1..2, 2..3]);
     }
 }

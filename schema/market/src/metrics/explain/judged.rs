@@ -11,9 +11,9 @@ use crate::decimal::round;
 use crate::event::Kind;
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::class::DividendClass;
-use crate::metrics::dividends::payout::{NoPayoutReason, PayoutBasis};
+use crate::metrics::dividends::safety::{NoPayoutReason, PayoutBasis};
+use crate::metrics::prices::range::start_bar;
 use crate::metrics::prices::risk::{DAILY_MINIMUM, DAILY_RETURNS};
-use crate::metrics::prices::total_return::start_bar;
 use crate::row::DividendState;
 
 pub(crate) fn explain_payout_and_risk(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {

@@ -17,8 +17,8 @@ use utoipa::ToSchema;
 
 use super::calendar::months_before;
 use super::computed::{ComputedMetrics, compute};
-use super::context::DerivationContext;
-use super::dividends::payout::NoPayoutReason;
+use super::derivation::DerivationContext;
+use super::dividends::safety::NoPayoutReason;
 use crate::dated_text::{LimitToHistory, dated_text, undated};
 use crate::day::day_number;
 use crate::history::History;

@@ -29,7 +29,7 @@ use manual::{apply_manual_record, withdraw_by_manual};
 use overlay::{Overlay, OverlayRecord};
 use selection::Selection;
 
-use super::same_day_payments::SameDayPayments;
+use super::payment::SameDayPayments;
 use super::winner::{
     MergeRecord, ObservationStatus, QuarantinedRow, SymbolOrder, WinningVersion, pick_winners,
 };

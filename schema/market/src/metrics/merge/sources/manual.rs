@@ -3,7 +3,7 @@
 
 use super::selection::Selection;
 use crate::history::Observation;
-use crate::metrics::merge::same_day_payments::SameDayPayments;
+use crate::metrics::merge::payment::SameDayPayments;
 use crate::metrics::merge::winner::{MergeRecord, ObservationStatus, WinningVersion};
 use crate::metrics::source_preference::MANUAL;
 

@@ -21,7 +21,7 @@ use chrono::NaiveDate;
 use super::reach::{LARGEST_DISTANCE, PaymentPeriods};
 use crate::history::Observation;
 use crate::metrics::dividends::ex_date::Settlement;
-use crate::metrics::merge::same_day_payments::SameDayPayments;
+use crate::metrics::merge::payment::SameDayPayments;
 use crate::metrics::merge::winner::MergeRecord;
 use crate::metrics::rules::Rules;
 use crate::metrics::source_preference::{SourceCandidate, Standing};
