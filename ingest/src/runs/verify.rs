@@ -14,7 +14,7 @@ use market::event::{Kind, RunManifest, RunState, RunVisibility};
 use serde::Serialize;
 use telemetry::{Shutdown, counted};
 
-use crate::load::error::LoadError;
+use crate::load::publication::LoadError;
 use crate::load::report::LoadSummary;
 use crate::load::{LoadArgs, load};
 use crate::log::reader::{Log, LogError};

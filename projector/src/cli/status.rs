@@ -15,7 +15,7 @@ use store::db::{self, error_chain};
 use store::ids::GenerationId;
 use telemetry::outln;
 
-use crate::generations::disk_space::load_schema_bytes;
+use crate::generations::rebuild_args::load_schema_bytes;
 use crate::report;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 

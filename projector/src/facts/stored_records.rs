@@ -12,7 +12,7 @@ use store::symbol_facts::SymbolLinks;
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
-use crate::facts::applied_facts::{AppliedRecords, RecordsKey};
+use crate::facts::fact_cache::{AppliedRecords, RecordsKey};
 
 const STORED: &str = include_str!("../../queries/records_stored.sql");
 const DELETE: &str = include_str!("../../queries/records_delete.sql");

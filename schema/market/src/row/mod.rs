@@ -7,9 +7,7 @@ mod dividend;
 mod etf;
 mod flag;
 mod metrics;
-mod quarantine;
 mod quote;
-mod sector;
 mod security_event;
 mod stock;
 mod table;
@@ -18,18 +16,18 @@ pub use crate::column::{ColumnType, Fingerprint, JsonColumn};
 pub use dividend::{AmountReading, AmountStatus, DividendRow, DividendStatus};
 pub use dividend::{SplitRow, SplitStatus, SplitType};
 pub use etf::{CountryWeight, EtfRow, HoldingRow, SectorWeight};
+pub use flag::Quarantined;
 pub use flag::{Flag, Flags, QuarantineReason};
 pub use metrics::{
     AnnualTotal, DividendState, ForwardBasis, ListTier, Metrics, NextDividend, NextStatus, Safety, YieldBasis,
 };
-pub use quarantine::Quarantined;
 pub use quote::FundamentalsRow;
 pub use quote::{Quote, QuoteSource};
-pub use sector::{Industry, SectorRow};
 pub use security_event::{RevisedKind, Revision, RevisionReason};
 pub use security_event::{SecurityEvent, SecurityEventType};
 pub use stock::{
     Company, Coverage, Identifiers, LastDividend, Pricing, ScreenerFigures, Stock, StockDividends,
     StockFigures, StockRow,
 };
+pub use stock::{Industry, SectorRow};
 pub use table::{ColumnReader, TableRow, count_columns, describe_properties, join_columns};

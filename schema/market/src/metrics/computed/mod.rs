@@ -7,7 +7,6 @@ pub(crate) mod ex_dates;
 pub(crate) mod growth;
 pub(crate) mod income;
 pub(crate) mod inputs;
-mod price_jumps;
 pub(crate) mod provenance;
 pub(crate) mod share_basis;
 pub(crate) mod upcoming;

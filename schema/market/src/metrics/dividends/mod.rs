@@ -1,6 +1,5 @@
 //! Dividend rules (R1–R9, R13–R19): pure functions of dividend amounts, dates and company figures.
 
-pub mod class;
 pub(crate) mod completeness;
 pub mod ex_date;
 pub mod frequency;

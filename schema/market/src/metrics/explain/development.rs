@@ -8,8 +8,8 @@ use super::entry::{ExplainedMetric, ExplainedObservation, entry, number};
 use super::observations::{of_dividends, of_fundamentals, of_payment, of_payments, of_security};
 use crate::dated_text::{DatedText, Terms, Undated, dated_text, undated};
 use crate::metrics::computed::ComputedMetrics;
-use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::growth::NoGrowthReason;
+use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::merge::Payment;
 
 pub(crate) fn explain_development(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {

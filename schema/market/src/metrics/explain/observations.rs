@@ -11,7 +11,7 @@ use crate::event::{Kind, line_column};
 use crate::history::Observation;
 use crate::metrics::arithmetic;
 use crate::metrics::computed::ComputedMetrics;
-use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::merge::conflicting_closes;
 use crate::metrics::merge::{ImpliedFactor, ObservationStatus, Payment};
 use crate::metrics::source_preference::{DEFAULT_CHOICE, MANUAL, Standing};

@@ -10,7 +10,7 @@ use crate::dated_text::{DatedText, Terms, dated_text, undated};
 use crate::metrics::arithmetic;
 use crate::metrics::calendar::months_before;
 use crate::metrics::computed::ComputedMetrics;
-use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::merge::Payment;
 use crate::row::{DividendState, Flag, ForwardBasis, YieldBasis};
 

@@ -28,9 +28,9 @@ use super::winner::{MergeRecord, ObservationStatus, QuarantinedRow, WinningVersi
 use crate::event::Dividend;
 use crate::history::{History, Observation};
 use crate::metrics::currency::price_currency;
-use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::dividends::schedule::AmountDoubt;
+use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
 

@@ -33,8 +33,8 @@ use super::winner::{MergeRecord, ObservationStatus, SymbolOrder, WinningVersion,
 use crate::day::date_of;
 use crate::event::{Action, Dividend, ShareBasis};
 use crate::history::{History, Observation};
-use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::ex_date::Settlement;
+use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
 use crate::metrics::rules::SpinOffRules;
 use crate::row::Flags;

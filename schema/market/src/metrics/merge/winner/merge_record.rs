@@ -5,9 +5,9 @@ use std::cmp::Ordering;
 use chrono::NaiveDate;
 
 use crate::event::{Action, Dividend, Split};
-use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::dividends::schedule::ScheduleRow;
+use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::merge::payment::{SameDayPayments, natural_key};
 use crate::metrics::merge::validation::{RowFault, dividend_fault, dividend_key_fault, split_fault};
 use crate::symbol::Symbol;
