@@ -151,9 +151,9 @@ pub fn explain_session(
                 _ => observations::bar_choice(&computed, &counted.source, session),
             };
             let source = undated(&counted.source);
-            dated_text!["raw close of ", session, " from ", source, " (", choice, ")"]
+            dated_text!("raw close of {} from {} ({})", session, source, choice)
         }
-        None => dated_text!["null: no bar of ", session, " counts"],
+        None => dated_text!("null: no bar of {} counts", session),
     };
     let value = counted.and_then(|counted| counted.amount).map(|close| close.to_string());
     let mut explained = entry::entry("price", "R32", entry::Unit::Price, formula, observations);
