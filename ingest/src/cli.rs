@@ -17,7 +17,7 @@ use telemetry::{Shutdown, outln};
 use crate::generate::{self, GenerateArgs};
 use crate::infer::{MapArgs, MapProposalError, print_map};
 use crate::load::effect::LoadEffect;
-use crate::load::error::LoadError;
+use crate::load::publication::LoadError;
 use crate::load::report::LoadSummary;
 use crate::load::report::print_result;
 use crate::load::{LoadArgs, load};

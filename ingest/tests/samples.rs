@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use clap::Parser;
 use event_log::stream::StreamSettings;
-use ingest::load::file_report::{FileReport, FileStatus};
+use ingest::load::file_list::{FileReport, FileStatus};
 use ingest::load::report::LoadSummary;
 use ingest::load::{LoadArgs, load};
 use skipped::Requirement;

@@ -14,7 +14,7 @@ use futures::FutureExt;
 use store::db::{add_session_options, error_chain};
 use store::tls::MakeRustlsConnect;
 use telemetry::LogLimit;
-use telemetry::spans::SPAN_TARGET;
+use telemetry::logging::SPAN_TARGET;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 use tokio_postgres::Config;

@@ -2,7 +2,7 @@
 
 use axum::extract::{MatchedPath, Request};
 use axum::http::{Method, StatusCode};
-use telemetry::spans::{SPAN_TARGET, rename_span, set_parent_from_headers};
+use telemetry::logging::{SPAN_TARGET, rename_span, set_parent_from_headers};
 use tracing::Span;
 use tracing::field::Empty;
 

@@ -1,11 +1,9 @@
 //! Accumulation of rows into record batches, with statistics, coverage and retraction checks.
 
 pub(crate) mod batch_spool;
-pub(crate) mod chunk_encoder;
 pub(crate) mod coverage;
 pub(crate) mod holdings;
 pub(crate) mod load_stats;
-mod pending_rows;
 pub(crate) mod price_evidence;
 pub(crate) mod retractions;
 pub(crate) mod reviewed_rows;

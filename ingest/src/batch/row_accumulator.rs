@@ -18,8 +18,8 @@ use market::symbol::Symbol;
 
 use crate::batch::holdings::{LoadHoldings, MAX_POSITIONS};
 use crate::batch::load_stats::LoadStats;
-use crate::batch::pending_rows::PendingRows;
 use crate::batch::price_evidence::PriceEvidence;
+use crate::batch::symbol_table::PendingRows;
 use crate::batch::symbol_table::SymbolTable;
 use crate::normalize::{ExchangeZone, RowError};
 use crate::price::bar_parser::{PriceCells, ScaledBar};

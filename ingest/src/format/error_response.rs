@@ -2,8 +2,8 @@
 //! notices.
 
 use super::file_head::{FileHead, normalize_column_name};
+use super::file_head::{is_word_of, words_of_topic};
 use super::raw_json::RawJson;
-use super::vocabulary::{is_word_of, words_of_topic};
 use crate::normalize::abbreviate;
 use crate::source::feed_files::Encoding;
 use telemetry::shorten;

@@ -23,14 +23,12 @@ mod file_symbol;
 mod headered_table;
 mod raw_json;
 mod split_ratio;
-mod symbol_pattern;
 #[cfg(test)]
 pub(crate) mod tests;
 mod trading_day;
 mod utc_times;
 mod vendor_row;
 mod vendors;
-mod vocabulary;
 
 pub(crate) use column_map::date_parser;
 pub use column_map::{ColumnMap, MapError, MapFile, SHIPPED};
@@ -39,9 +37,9 @@ pub use file_format::{FeedReadError, FileFormat, FormatChoice, ReaderOptions, Ve
 use file_format::{FileLayout, SymbolScope, VendorFile};
 pub use file_head::FileHead;
 pub(crate) use file_head::normalize_column_name;
+pub(crate) use file_head::{canonical_column_of, is_word_of, words_of_topic};
+pub use file_symbol::SymbolPattern;
 pub(crate) use raw_json::find_repeated_member;
-pub use symbol_pattern::SymbolPattern;
-pub(crate) use vocabulary::{canonical_column_of, is_word_of, words_of_topic};
 
 /// Values of `--format`. The first vendor format in this order that recognizes a file is used. The canonical format is
 /// used if no vendor format recognizes the file.

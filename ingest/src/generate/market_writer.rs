@@ -19,7 +19,7 @@ use super::security_plan::SecurityPlan;
 use super::share_changes::ShareChanges;
 use super::synthetic_market::SyntheticMarket;
 use super::{distributions, funds, planted_faults, price_walk, regular_ex_dates, security_rows};
-use crate::source::regular_file::{Links, open_regular_file};
+use crate::source::folder_handle::{Links, open_regular_file};
 
 const SECURITIES: &str = "securities.csv";
 const PRICE_COLUMNS: &str = "symbol,date,open,high,low,close,volume";

@@ -9,7 +9,7 @@ use event_log::message::LogMessage;
 use event_log::record_batch::{BODY_VERSION, BatchId, Envelope, schema_name};
 use event_log::sequence::Sequence;
 
-use crate::batch::chunk_encoder::EncodedBatch;
+use crate::batch::batch_spool::EncodedBatch;
 
 /// Maximum number of rows. The projector holds the rows of a candidate in memory.
 const MAX_ROWS: u64 = 2_000_000;

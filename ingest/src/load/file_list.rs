@@ -1,11 +1,16 @@
 //! List of the files of a load, for its summary. All files are counted, but only the first ones are printed.
+//!
+//! Report of one file, as a part of the summary of a load.
 
 use std::collections::BTreeMap;
 
-use serde::ser::{Serialize, SerializeMap, Serializer};
-use telemetry::counted;
+use market::event::Reject;
+use serde::Serialize;
+use serde::ser::{SerializeMap, Serializer};
+use telemetry::{counted, shorten};
 
-use crate::load::file_report::{FileReport, FileStatus};
+use crate::batch::load_stats::LoadStats;
+use crate::load::input::LoadInput;
 use crate::source::file_label::MAX_LISTED;
 
 /// Maximum number of reasons in a log message.
@@ -84,5 +89,83 @@ impl Serialize for FileList {
             members.serialize_entry("more_files", &more)?;
         }
         members.end()
+    }
+}
+
+/// Maximum length of the reason for refusing a file, in characters. A reason may quote the content of the file.
+const MAX_REASON_CHARS: usize = 1000;
+
+/// Load status of a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileStatus {
+    /// The accepted rows of the file are in the log. In a dry run, a real load would publish these rows.
+    #[default]
+    Loaded,
+    /// The file is refused. With `--no-precheck`, the log may contain the rows before the error.
+    Refused,
+}
+
+/// Summary of one file.
+#[derive(Debug, Clone, Default, Serialize)]
+pub struct FileReport {
+    /// File name, relative to the path on the command line.
+    pub file: String,
+    /// Path of the file; set only for a refused file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub path: Option<String>,
+    /// Name of the format; absent if the file was not read.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub format: Option<String>,
+    /// Load status. It is `Refused` if and only if `reason` is set.
+    pub status: FileStatus,
+    /// Reason for refusing the file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Number of records read, including rejects.
+    pub records: u64,
+    /// Number of accepted rows of all kinds.
+    pub rows: u64,
+    /// Number of rejects, by reason code.
+    pub rejects: BTreeMap<String, u64>,
+    /// Names of the first Parquet columns with binary floating-point numbers. Each number is read as the shortest decimal
+    /// with the same binary value.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub doubles: Vec<String>,
+    /// Time zone of the exchange. Set if the file gives each date as the UTC time of midnight in this zone. The loaded
+    /// dates are the local dates.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_zone: Option<String>,
+    /// Sample of the rejects of a refused file. All rejects of a loaded file are in the log.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<Reject>,
+}
+
+impl FileReport {
+    /// Report of a file that was refused before any row was read.
+    pub fn refused_unread(file: String, reason: String) -> Self {
+        let reason = Some(shorten(&reason, MAX_REASON_CHARS));
+        Self { file, status: FileStatus::Refused, reason, ..Self::default() }
+    }
+
+    /// Report of a file of which at least a part was read. `refusal` is the reason for refusing the file; `None` if it
+    /// was loaded.
+    pub(crate) fn of_input(input: &LoadInput, stats: &LoadStats, refusal: Option<String>) -> Self {
+        let rejects = stats.rejects.iter().map(|(reason, count)| ((*reason).to_owned(), *count));
+        let report = Self {
+            file: input.file.label.clone(),
+            format: Some(input.format.name().to_owned()),
+            records: stats.records,
+            rows: stats.accepted_count(),
+            rejects: rejects.collect(),
+            ..Self::default()
+        };
+        if let Some(reason) = refusal {
+            let (path, examples) = (Some(input.file.display_path()), stats.examples.clone());
+            let reason = Some(shorten(&reason, MAX_REASON_CHARS));
+            return Self { path, status: FileStatus::Refused, reason, examples, ..report };
+        }
+        let time_zone = input.zone.map(|zone| zone.to_string());
+        Self { doubles: input.doubles.clone(), time_zone, ..report }
     }
 }

@@ -13,7 +13,7 @@ use telemetry::counted;
 use tokio::sync::mpsc::Sender;
 
 use crate::batch::batch_spool::BatchSpool;
-use crate::batch::chunk_encoder::{ChunkEncoder, EncodedBatch};
+use crate::batch::batch_spool::{ChunkEncoder, EncodedBatch};
 use crate::batch::holdings::LoadHoldings;
 use crate::batch::load_stats::LoadStats;
 use crate::batch::row_accumulator::{RowAccumulator, RowChunk};

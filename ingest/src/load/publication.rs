@@ -1,18 +1,21 @@
 //! Publication of a run: record batches between the start manifest and the completion manifest.
 //!
 //! The completion manifest is published only after all batches are on disk. Batches already in the log are skipped.
+//!
+//! Errors that end a load, or another command that publishes a run.
 
 use std::collections::{BTreeMap, HashSet};
 
-use event_log::record_batch::{BODY_VERSION, BatchId, Envelope, schema_name};
+use event_log::archive::ArchiveError;
+use event_log::record_batch::{BODY_VERSION, BatchError, BatchId, Envelope, schema_name};
 use event_log::shared::SharedMessageBuilder;
 use market::event::{InputBatchCount, Kind, RunChange, RunManifest, RunState};
 
-use crate::batch::chunk_encoder::EncodedBatch;
-use crate::load::error::LoadError;
-use crate::log::publisher::{OutgoingMessage, Publisher, encode_manifest};
-use crate::log::reader::{Log, StoredBatches};
+use crate::batch::batch_spool::EncodedBatch;
+use crate::log::publisher::{OutgoingMessage, PublishFailure, Publisher, encode_manifest};
+use crate::log::reader::{Log, LogError, StoredBatches};
 use crate::log::run_states::encode_change;
+use crate::source::standard_input::StandardInputError;
 
 pub(crate) struct Publication<'a> {
     log: &'a Log,
@@ -138,4 +141,48 @@ pub(crate) async fn publish_change(log: &Log, source: &str, change: RunChange) -
     let (id, headers, body) = encode_change(source, change)?;
     log.publish_manifest(headers, body, None).await?;
     Ok(id)
+}
+
+/// Errors that end a load.
+#[derive(Debug, thiserror::Error)]
+pub enum LoadError {
+    #[error(transparent)]
+    Log(#[from] LogError),
+    #[error("{0}; run the same command again to resume")]
+    Publish(#[from] PublishFailure),
+    #[error("interrupted; published rows are kept, run the same command again to resume")]
+    Interrupted,
+    /// Any other error. The text is the complete message.
+    #[error("{0}")]
+    Failed(String),
+    #[error(transparent)]
+    StandardInput(StandardInputError),
+    #[error("cannot read the command in its manifest: {0}")]
+    Command(#[from] clap::Error),
+    #[error("a task of the load ended unexpectedly: {0}")]
+    Task(#[source] tokio::task::JoinError),
+    #[error("cannot write the rows of the dry run for the projector: {0}")]
+    Candidate(#[from] ArchiveError),
+    #[error("cannot encode a record batch: {0}")]
+    Encode(#[from] BatchError),
+}
+
+impl LoadError {
+    /// Exit code for this error.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::Log(_) | Self::Publish(_) => 3,
+            Self::Interrupted => 130,
+            _ => 2,
+        }
+    }
+}
+
+impl From<StandardInputError> for LoadError {
+    fn from(error: StandardInputError) -> Self {
+        match error {
+            StandardInputError::Interrupted => Self::Interrupted,
+            lost => Self::StandardInput(lost),
+        }
+    }
 }

@@ -15,7 +15,7 @@ use crate::batch::row_review::RowReview;
 use crate::batch::security_currencies::AssumedDollars;
 use crate::load::effect::LoadEffect;
 use crate::load::file_list::FileList;
-use crate::load::file_report::{FileReport, FileStatus};
+use crate::load::file_list::{FileReport, FileStatus};
 use crate::price::conflicting_prices::ConflictingPrices;
 use crate::source::file_label::{MAX_LISTED, join_names};
 

@@ -6,7 +6,7 @@ use chrono::NaiveDate;
 use crate::batch::coverage::EarlierCoverage;
 use crate::batch::load_stats::LoadStats;
 use crate::batch::security_currencies::{AssumedDollars, SecurityCurrencies};
-use crate::load::error::LoadError;
+use crate::load::publication::LoadError;
 use crate::load::report::LoadSummary;
 use crate::log::reader::Log;
 

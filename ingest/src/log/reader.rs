@@ -13,7 +13,7 @@ use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use event_log::message::LogMessage;
 use event_log::record_batch::{BatchError, BatchId, Body, RecordBatch};
-use event_log::replica::{LaggingReplica, find_lagging_replicas};
+use event_log::stream::{LaggingReplica, find_lagging_replicas};
 use event_log::stream::{StreamSettings, stream_identity};
 use market::event::{Kind, RunEvent};
 

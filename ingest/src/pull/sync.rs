@@ -14,17 +14,17 @@ use market::event::Bookmark;
 use market::symbol::Symbol;
 use telemetry::{failpoint, shorten};
 
+use super::PullError;
 use super::batch::{BatchPart, FetchedResponse, ResponseBatch};
 use super::client::{RequestError, VendorClient};
 use super::connector::{PagingMethod, RequestTemplate};
-use super::error::PullError;
 use super::http_client::VendorResponse;
 use super::paging;
 use super::plan::{NotFoundMeaning, PlannedRequest, SyncScope, newest_day, plan_requests, select_templates};
 use super::report::{FailedItem, MAX_REASON_CHARS, PullReport};
 use crate::clock::now;
-use crate::load::error::LoadError;
 use crate::load::load;
+use crate::load::publication::LoadError;
 use crate::source::folder_handle::FolderHandle;
 
 /// Maximum number of pages of one response.

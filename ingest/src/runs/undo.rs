@@ -10,7 +10,7 @@ use serde::Serialize;
 use telemetry::counted;
 
 use crate::clock::now;
-use crate::load::error::LoadError;
+use crate::load::publication::LoadError;
 use crate::load::publication::publish_change;
 use crate::log::reader::Log;
 use crate::log::run_states::Runs;

@@ -8,13 +8,13 @@ use std::fmt::{Display, Formatter};
 
 use clap::Args;
 use event_log::record_batch::batch_ids_of_run;
-use event_log::replica::LaggingReplica;
+use event_log::stream::LaggingReplica;
 use event_log::stream::{COPY_HINT, StreamSettings, is_compressed};
 use market::event::{Kind, RunManifest, RunState, RunVisibility};
 use serde::Serialize;
 use telemetry::{Shutdown, counted};
 
-use crate::load::error::LoadError;
+use crate::load::publication::LoadError;
 use crate::load::report::LoadSummary;
 use crate::load::{LoadArgs, load};
 use crate::log::reader::{Log, LogError};

@@ -9,8 +9,8 @@ use std::sync::Arc;
 
 use rustix::fs::FileType;
 
+use crate::source::file_label::FileLocation;
 use crate::source::file_label::{escape_name, shorten_label};
-use crate::source::file_location::FileLocation;
 use crate::source::folder_handle::{FolderEntry, FolderHandle};
 use crate::source::standard_input::{self, StandardInput};
 use crate::source::zip_archive::ZipDirectory;

@@ -1,4 +1,15 @@
 //! File names as text, for messages, manifests and logs. Names in an archive may have 65,535 bytes.
+//!
+//! Location of a file: a path on the command line, or a path below an open folder.
+
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::folder_handle;
+use super::folder_handle::FolderHandle;
+use super::folder_handle::Links;
 
 /// Maximum number of files and names that a message, a manifest or a report lists. Further ones are counted.
 pub(crate) const MAX_LISTED: usize = 50;
@@ -47,6 +58,38 @@ pub(crate) fn join_names(names: &[String], unlisted: u64) -> String {
 fn is_unprintable(character: char) -> bool {
     character.is_control()
         || matches!(character, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Path of a file. `folder` is the open folder that contains the file; `None` for a file that the command line names.
+#[derive(Debug, Clone)]
+pub struct FileLocation {
+    /// Full path.
+    pub path: PathBuf,
+    pub(crate) folder: Option<Arc<FolderHandle>>,
+}
+
+impl FileLocation {
+    /// Opens the file. Fails if it is not a regular file.
+    pub(crate) fn open(&self) -> io::Result<File> {
+        match &self.folder {
+            Some(folder) => {
+                let relative = self.path.strip_prefix(folder.path()).map_err(io::Error::other)?;
+                folder.open_file(relative)
+            }
+            None => folder_handle::open_regular_file(&self.path, Links::Followed),
+        }
+    }
+
+    /// Path for messages.
+    pub(super) fn display_path(&self) -> String {
+        escape_name(&self.path.to_string_lossy())
+    }
+}
+
+impl From<PathBuf> for FileLocation {
+    fn from(path: PathBuf) -> Self {
+        Self { path, folder: None }
+    }
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ use std::sync::Arc;
 use zip::ZipArchive;
 use zip::result::{ZipError, ZipResult};
 
-use super::file_location::FileLocation;
-use super::inflation_limit::ArchiveBudget;
+use super::file_label::FileLocation;
+use super::unpack::ArchiveBudget;
 
 /// Size of the read buffer, in bytes.
 const BUFFER: usize = 64 * 1024;

@@ -12,7 +12,7 @@ use event_log::stream::StreamSettings;
 use telemetry::listener::MetricsSettings;
 use telemetry::{Shutdown, failpoint};
 
-use crate::load::error::LoadError;
+use crate::load::publication::LoadError;
 use crate::load::{LoadArgs, load, parse_source_name};
 use crate::metrics::IngestMetrics;
 use crate::normalize::parse_duration;

@@ -20,9 +20,9 @@ use crate::apply::dead_letters::{DeadLetter, insert_dead_letters, to_printable};
 use crate::apply::run_changes::{apply_run_events, find_hidden};
 use crate::apply::run_records::{insert_batches, insert_run_records, load_applied_batches, row_number};
 use crate::error::ApplyError;
-use crate::facts::applied_facts::{AppliedBars, AppliedRecords};
 use crate::facts::dividend_feeds::apply_dividend_feeds;
 use crate::facts::fact_cache::FactCache;
+use crate::facts::fact_cache::{AppliedBars, AppliedRecords};
 use crate::facts::prices::apply_prices;
 use crate::facts::records::apply_records;
 

@@ -1,16 +1,20 @@
 //! Reader of the log with an ordered JetStream consumer. Undelivered messages are fetched by sequence.
+//!
+//! Loads in progress, found from the run manifests in the log. During a load, the log reader waits for more messages.
+//! Read tables from a partial load would have to be derived again.
 
+use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream::Context;
 use async_nats::jetstream::consumer::{DeliverPolicy, pull};
 use async_nats::jetstream::stream::Stream;
 use event_log::message::LogMessage;
-use event_log::record_batch::unpacked_length;
+use event_log::record_batch::{Body, Envelope, unpacked_length};
 use event_log::sequence::Sequence;
 use futures::StreamExt;
+use market::event::{Kind, RunEvent, RunState};
 
-use crate::apply::in_flight_loads::InFlightLoads;
 use crate::error::ConsumeError;
 
 /// Largest number of messages in a batch.
@@ -320,20 +324,39 @@ impl LogReader {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// A load without a message for this time counts as ended, because its process may have been killed.
+const IDLE_TIMEOUT: Duration = Duration::from_millis(500);
 
-    #[test]
-    fn a_stall_times_out_from_the_limit_on_and_counts_from_its_first_check() {
-        let first = Instant::now();
-        let seconds = |count| first + Duration::from_secs(count);
-        let stalled = DeliveryState::Current.after_stalled_check(first);
-        assert_eq!(stalled, DeliveryState::Stalled { since: first });
-        assert_eq!(stalled.after_stalled_check(seconds(14)), stalled);
-        assert!(!stalled.has_timed_out(seconds(14)) && stalled.has_timed_out(seconds(15)));
-        let pending = DeliveryState::Pending.after_stalled_check(seconds(15));
-        assert_eq!(pending, DeliveryState::Stalled { since: seconds(15) });
-        assert!(!pending.has_timed_out(seconds(15)));
+/// Ids of runs that have started but not completed, each with the time of its latest message.
+#[derive(Debug, Default)]
+pub(crate) struct InFlightLoads(HashMap<String, Instant>);
+
+impl InFlightLoads {
+    /// Updates the loads in progress from a message of the log.
+    pub(crate) fn observe(&mut self, message: &LogMessage, now: Instant) {
+        let Ok(envelope) = Envelope::from_headers(message.headers.as_ref()) else { return };
+        if envelope.kind == Kind::Run {
+            self.0.retain(|_, latest| now.saturating_duration_since(*latest) < IDLE_TIMEOUT);
+            let batches = message.decode_batches().unwrap_or_default();
+            let body = batches.into_iter().next().map(|batch| batch.body);
+            let Some(Body::Run(RunEvent::Manifest(run))) = body else { return };
+            match run.state {
+                RunState::Started => drop(self.0.insert(run.run, now)),
+                RunState::Completed => drop(self.0.remove(&run.run)),
+            }
+        } else if let Some(latest) = self.0.get_mut(&envelope.run) {
+            *latest = now;
+        }
+    }
+
+    /// `true` if a load is in progress.
+    pub(crate) fn has_any(&self, now: Instant) -> bool {
+        self.0.values().any(|latest| now.saturating_duration_since(*latest) < IDLE_TIMEOUT)
     }
 }
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod in_flight_loads_tests;

@@ -3,8 +3,6 @@
 pub mod batch;
 pub mod consumer;
 pub mod dead_letters;
-pub(crate) mod in_flight_loads;
-pub(crate) mod log_messages;
 pub mod retry;
 mod run_changes;
 pub mod run_records;

@@ -1,18 +1,20 @@
 //! Rows of the fact tables that contain rows of some record batches. The batches are read again from the log.
+//!
+//! Reader of log messages by their sequences.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_nats::jetstream::stream::Stream;
 use event_log::record_batch::{BatchId, Body, RecordBatch};
+use futures::{StreamExt, TryStreamExt, stream};
 use market::event::Kind;
 use store::records::id_digest;
 use tokio_postgres::Transaction;
 
-use crate::apply::log_messages::read_messages;
-use crate::error::ApplyError;
-use crate::facts::applied_facts::{BarsKey, RecordsKey};
+use crate::error::{ApplyError, ConsumeError};
 use crate::facts::divided_records::rows_of_ids;
 use crate::facts::dividend_feeds::{FeedYear, feed_years};
+use crate::facts::fact_cache::{BarsKey, RecordsKey};
 
 /// Keys of the rows that contain rows of some record batches.
 #[derive(Debug, Default)]
@@ -100,4 +102,27 @@ impl TouchedRows {
         let all = records.chain(self.years.iter().map(|(symbol, ..)| symbol.as_str()));
         all.filter(|symbol| !symbol.is_empty()).collect()
     }
+}
+
+/// Maximum number of messages that are requested at the same time.
+const CONCURRENT_READS: usize = 16;
+
+/// Reads the messages with these sequences, in this order. Calls `each` for every record batch in them.
+pub(crate) async fn read_messages<E: From<ConsumeError>>(
+    log: &Stream,
+    sequences: impl IntoIterator<Item = i64>,
+    mut each: impl FnMut(RecordBatch) -> Result<(), E>,
+) -> Result<(), E> {
+    let reads = stream::iter(sequences).map(async |sequence| {
+        let sequence = sequence.unsigned_abs();
+        let read = log.get_raw_message(sequence).await;
+        let message = read.map_err(|source| ConsumeError::Message { sequence, source: Box::new(source) })?;
+        let batches = RecordBatch::decode(Some(&message.headers), &message.payload);
+        batches.map_err(|source| ConsumeError::Message { sequence, source: Box::new(source) })
+    });
+    let mut messages = std::pin::pin!(reads.buffered(CONCURRENT_READS));
+    while let Some(batches) = messages.try_next().await? {
+        batches.into_iter().try_for_each(&mut each)?;
+    }
+    Ok(())
 }

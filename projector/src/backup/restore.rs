@@ -14,10 +14,10 @@ use store::{analysts, db};
 use telemetry::Shutdown;
 use tokio_postgres::Client;
 
-use super::error::BackupError;
+use super::BackupError;
 use super::manifest::BackupManifest;
 use super::tables::Checksums;
-use super::{folder, tables};
+use super::{manifest, tables};
 use crate::daemon::run::run_projector;
 use crate::error::RunError;
 use crate::monitoring::metrics::ProjectorMetrics;
@@ -141,7 +141,7 @@ pub async fn restore_backup(
         renumber_generation(&mut client, &manifest).await?;
     }
     if manifest.log.is_some() {
-        import_archive(&folder::log_path(folder), &settings.applying.stream).await?;
+        import_archive(&manifest::log_path(folder), &settings.applying.stream).await?;
     }
     let accounts = import_state(&mut client, folder, &manifest).await?;
     let metrics = Arc::new(ProjectorMetrics::new().map_err(RunError::from)?);

@@ -6,8 +6,8 @@ use std::time::Duration;
 use anyhow::anyhow;
 use async_nats::jetstream::stream::Info;
 use chrono::{DateTime, NaiveDate, Utc};
-use event_log::replica::{LaggingReplica, find_lagging_replicas};
 use event_log::sequence::Sequence;
+use event_log::stream::{LaggingReplica, find_lagging_replicas};
 use event_log::stream::{StreamError, StreamSettings};
 use event_log::write_failure::{WriteFailure, find_write_failure};
 use serde::Serialize;
@@ -15,7 +15,7 @@ use store::db::{self, error_chain};
 use store::ids::GenerationId;
 use telemetry::outln;
 
-use crate::generations::disk_space::load_schema_bytes;
+use crate::generations::rebuild_args::load_schema_bytes;
 use crate::report;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 

@@ -9,7 +9,7 @@ use async_nats::jetstream::stream::Stream;
 use event_log::message::LogMessage;
 use event_log::sequence::Sequence;
 use market::symbol::Symbol;
-use store::symbol_links::fill_symbol_links;
+use store::symbol_facts::fill_symbol_links;
 use telemetry::failpoint;
 use tokio::time::Instant;
 use tokio_postgres::{Client, Transaction};

@@ -14,7 +14,7 @@ use futures::stream::FuturesUnordered;
 use market::metrics::METHOD_VERSION;
 use store::db::{self, DbError, error_chain};
 use store::ids::GenerationId;
-use telemetry::spans::SPAN_TARGET;
+use telemetry::logging::SPAN_TARGET;
 use telemetry::{Shutdown, failpoint};
 use tokio_postgres::Client;
 use tokio_util::sync::CancellationToken;

@@ -1,17 +1,19 @@
 //! Inputs of a derivation: the market data, the security, and the fingerprints (digests) of its published rows.
+//!
+//! Years of prices that are published exactly as they are stored in the facts. They need not be encoded again.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use chrono::NaiveDate;
-use market::history::{DividendFeeds, SourcePolicy};
+use market::history::{DividendFeeds, History, SourcePolicy};
 use market::identity::Identity;
-use market::metrics::{DerivationContext, MonthlyReturns, Rules};
+use market::metrics::{DerivationContext, DerivedRows, MonthlyReturns, Rules};
 use market::symbol::Symbol;
 use store::facts::FactsError;
 use store::history::{FactsBySymbol, ServedYear, close_only_years, symbols_of_identities};
-use store::symbol_facts::SymbolFacts;
+use store::symbol_facts::{SymbolFacts, WholeYear};
 
 use crate::derive::sectors::SectorMembers;
 use crate::facts::fact_cache::FactCache;
@@ -107,5 +109,104 @@ impl MarketContext {
             policy: &self.policy,
             rules: &self.rules,
         }
+    }
+}
+
+/// Finds the years whose stored bars are all published, and published without change. Only securities with one source
+/// and one symbol have such years.
+pub(crate) fn published_as_stored<'a>(
+    identity: &Identity,
+    history: &History,
+    derived: &DerivedRows,
+    facts: &'a FactsBySymbol,
+) -> BTreeMap<i32, WholeYear<'a>> {
+    let ([tenure], [prices]) = (identity.spans.as_slice(), history.prices.as_slice()) else {
+        return BTreeMap::new();
+    };
+    // Derived rows share the bars of a source only if the merge changes none of them.
+    let facts = facts.get(tenure.symbol.as_str()).filter(|_| Arc::ptr_eq(&prices.bars, &derived.bars));
+    let Some(facts) = facts else { return BTreeMap::new() };
+    let owns = |date: Option<NaiveDate>| date.is_some_and(|date| identity.owns(tenure.symbol.as_str(), date));
+    // The security has only one tenure. If it contains the first and the last day, it contains the whole year.
+    let had_symbol_all_year =
+        |year: i32| owns(NaiveDate::from_ymd_opt(year, 1, 1)) && owns(NaiveDate::from_ymd_opt(year, 12, 31));
+    let of_source = facts.years().filter(|(source, _)| *source == prices.source);
+    of_source
+        .filter_map(|(_, years)| Some((years.range().start, years.whole_year()?)))
+        .filter(|(year, _)| had_symbol_all_year(*year))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use codec::bars::PackedBars;
+    use market::bars::{Bar, BarVersion, Bars, MISSING};
+    use market::day::day_number;
+    use market::history::{DividendFeeds, SourcePolicy};
+    use market::metrics::{DerivationContext, Rules, derive};
+    use market::symbol::Symbol;
+    use store::history::build_history;
+    use store::symbol_facts::{PackedColumns, SymbolFacts};
+
+    use super::*;
+
+    fn day(text: &str) -> NaiveDate {
+        text.parse().expect("a date")
+    }
+
+    /// One bar in each year from 2021 to 2023.
+    fn bars(version: BarVersion) -> Bars {
+        let mut bars = Bars { scale: 2, versions: vec![version], ..Bars::default() };
+        for (year, close) in (2021..).zip([4_005, 4_100, 4_207]) {
+            let day = day_number(day(&format!("{year}-03-01")));
+            let [open, high, low, volume, vwap, trade_count] = [MISSING; 6];
+            bars.push(Bar { day, open, high, low, close, volume, vwap, trade_count }, 0);
+        }
+        bars
+    }
+
+    fn stored_years(sources: &[(&str, &Bars)], from: NaiveDate, as_of: &str) -> Vec<i32> {
+        let symbol: Symbol = "AAA".parse().expect("a symbol");
+        let mut facts = SymbolFacts::default();
+        for (source, bars) in sources {
+            for (year, mut of_year) in bars.by_year() {
+                of_year.canonicalize();
+                let packed = PackedBars::pack(&of_year).expect("bars");
+                let columns = PackedColumns::All(Box::new(packed.clone()));
+                assert!(facts.put_year(source, year, packed.digest(), columns));
+            }
+        }
+        let facts = FactsBySymbol::from([(symbol.to_string(), Arc::new(facts))]);
+        let mut identity = Identity::provisional(&symbol);
+        identity.spans[0].from = from;
+        let history = build_history(&identity, &facts, &DividendFeeds::default(), |_, _| false);
+        let (history, policy) = (history.expect("facts"), SourcePolicy::default());
+        let (as_of, rules) = (day(as_of), &Rules::DEFAULT);
+        let context = DerivationContext { as_of, newest: as_of, benchmark: None, policy: &policy, rules };
+        let derived = derive(&history, &context);
+        let found = published_as_stored(&identity, &history, &derived, &facts);
+        for (year, range) in derived.bars.years() {
+            let mut published = derived.bars.slice_values(range);
+            published.canonicalize();
+            let digest = PackedBars::pack(&published).expect("bars").digest();
+            assert!(found.get(&year).is_none_or(|stored| stored.digest == digest), "{year}");
+        }
+        found.into_keys().collect()
+    }
+
+    #[test]
+    fn only_unchanged_whole_years_of_one_source_are_published_as_stored() {
+        let (plain, always) = (bars(BarVersion::UNKNOWN), NaiveDate::MIN);
+        assert_eq!(stored_years(&[("a", &plain)], always, "2023-12-29"), [2021, 2022, 2023]);
+        // The security did not have the symbol all year.
+        assert_eq!(stored_years(&[("a", &plain)], day("2022-02-01"), "2023-12-29"), [2023]);
+        assert_eq!(stored_years(&[("a", &plain)], day("2022-04-01"), "2023-12-29"), [2023]);
+        // Bars after the as-of date are not published.
+        assert!(stored_years(&[("a", &plain)], always, "2022-12-30").is_empty());
+        assert!(stored_years(&[("a", &plain), ("b", &plain)], always, "2023-12-29").is_empty());
+        let retracted = bars(BarVersion { retracted: true, ..BarVersion::UNKNOWN });
+        assert!(stored_years(&[("a", &retracted)], always, "2023-12-29").is_empty());
+        let adjusted = bars(BarVersion { basis_day: Some(0), ..BarVersion::UNKNOWN });
+        assert!(stored_years(&[("a", &adjusted)], always, "2023-12-29").is_empty());
     }
 }

@@ -3,5 +3,4 @@
 pub(crate) mod input;
 pub(crate) mod pipeline;
 pub mod sectors;
-mod stored_years;
 pub mod touched;

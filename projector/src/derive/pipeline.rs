@@ -19,15 +19,15 @@ use telemetry::failpoint;
 use tokio::sync::mpsc;
 use tokio_postgres::GenericClient;
 
+use crate::derive::input::published_as_stored;
 use crate::derive::input::{DerivationTarget, GenerationCache, MarketContext};
-use crate::derive::stored_years::published_as_stored;
 use crate::error::DeriveError;
 use crate::facts::fact_cache::FactCache;
 use crate::write::encoded_security::{EncodedSecurity, PriceYears};
 use crate::write::fingerprints::{HASHER, PublishedFingerprints, load_fingerprints};
 use crate::write::journal::Journal;
-use crate::write::prepared_statements::PreparedStatements;
 use crate::write::read_tables;
+use crate::write::table::PreparedStatements;
 
 /// Number of securities per chunk. Up to five chunks are in memory: in three stages and two queues.
 pub(crate) const CHUNK_SECURITIES: usize = 128;
@@ -166,7 +166,7 @@ impl DerivedChunk {
     fn update_caches(self, caches: &mut Caches<'_>) -> Result<(), DeriveError> {
         let DerivedChunk { built, facts: mut by_symbol } = self;
         let Caches { generation, facts } = caches;
-        facts.limit_by_resident_bytes(telemetry::memory::resident_bytes());
+        facts.limit_by_resident_bytes(telemetry::health_check::resident_bytes());
         for (mut subject, mut built) in built {
             generation.sectors.replace_member(&built.symbol, built.member.take());
             subject.served = built.into_fingerprints(&subject.served)?;

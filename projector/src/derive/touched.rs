@@ -27,8 +27,8 @@ use crate::error::DeriveError;
 use crate::facts::fact_cache::FactCache;
 use crate::generation::{Generation, load_last_inputs};
 use crate::write::journal::Journal;
-use crate::write::prepared_statements::PreparedStatements;
 use crate::write::read_tables;
+use crate::write::table::PreparedStatements;
 
 const DIRTY: &str = include_str!("../../queries/dirty.sql");
 const CLEAR_DIRTY: &str = include_str!("../../queries/dirty_clear.sql");

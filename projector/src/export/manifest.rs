@@ -10,8 +10,8 @@ use event_log::sequence::Sequence;
 use serde::Serialize;
 use store::ids::GenerationId;
 
+use super::ExportError;
 use super::column::ParquetColumn;
-use super::error::ExportError;
 use super::file_writer::ExportedFile;
 
 const NAME: &str = "manifest.json";

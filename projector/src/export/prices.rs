@@ -11,9 +11,9 @@ use parquet::data_type::ByteArray;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
+use super::ExportError;
 use super::column::ParquetColumn;
-use super::column_type::{ColumnType, SCALE};
-use super::error::ExportError;
+use super::column::{ColumnType, SCALE};
 use super::file_writer::{ExportedFile, ParquetFileWriter, TableFiles};
 
 const PRICES: &str = include_str!("../../queries/export/prices.sql");

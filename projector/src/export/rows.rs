@@ -7,9 +7,9 @@ use futures::TryStreamExt;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row, Statement};
 
+use super::ExportError;
+use super::column::ColumnType;
 use super::column::ParquetColumn;
-use super::column_type::ColumnType;
-use super::error::ExportError;
 use super::file_writer::{ParquetFileWriter, TableFiles};
 use super::manifest::TableManifest;
 

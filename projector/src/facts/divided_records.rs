@@ -14,7 +14,7 @@ use store::view::{BatchOwners, RunStates, View};
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
-use crate::facts::applied_facts::{AppliedRecords, RecordsKey};
+use crate::facts::fact_cache::{AppliedRecords, RecordsKey};
 use crate::facts::stored_records::{
     ObservationsByRow, StoredRecords, key_columns, load_stored, store_links, write_records,
 };

@@ -11,11 +11,11 @@ use store::view::{BatchId, BatchOwners, RunStates, View};
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
-use crate::facts::applied_facts::{AppliedBars, BarsKey};
+use crate::facts::fact_cache::{AppliedBars, BarsKey};
+use crate::facts::stored_years::take_superseded;
 use crate::facts::stored_years::{
     MergedYears, YEARS_PER_BATCH, encode_year, load_existing, store_spellings, write_years,
 };
-use crate::facts::superseded_years::take_superseded;
 
 /// Divides years of bars by the states of the runs. `years` has the new bars of each year. Returns the symbols of the
 /// rows in table `bars` that changed.

@@ -1,6 +1,5 @@
 //! Fact tables: they are updated with the record batches of the log. Also contains the cache of facts.
 
-pub mod applied_facts;
 pub(crate) mod divided_records;
 pub(crate) mod divided_years;
 pub(crate) mod dividend_feeds;
@@ -10,4 +9,3 @@ pub mod prices;
 pub mod records;
 mod stored_records;
 mod stored_years;
-mod superseded_years;

@@ -12,9 +12,9 @@ use store::view::RunStates;
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
-use crate::facts::applied_facts::{AppliedBars, BarsKey};
 use crate::facts::divided_years::divide_years;
 use crate::facts::fact_cache::FactCache;
+use crate::facts::fact_cache::{AppliedBars, BarsKey};
 use crate::facts::stored_years::{
     MergedYears, YEARS_PER_BATCH, encode_year, load_existing, store_spellings, write_years,
 };

@@ -17,8 +17,8 @@ use store::view::RunStates;
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
-use crate::facts::applied_facts::{AppliedRecords, RecordsKey};
 use crate::facts::divided_records::{divide_records, take_moved_records};
+use crate::facts::fact_cache::{AppliedRecords, RecordsKey};
 use crate::facts::stored_records::{
     ObservationsByRow, StoredRecords, load_stored, store_links, write_records,
 };

@@ -8,11 +8,11 @@ use market::symbol::Symbol;
 use store::copy::copy_into;
 use store::facts::unpack_records;
 use store::records::{RecordsRow, SupersededRecordsRow};
-use store::symbol_links::SymbolLinks;
+use store::symbol_facts::SymbolLinks;
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
-use crate::facts::applied_facts::{AppliedRecords, RecordsKey};
+use crate::facts::fact_cache::{AppliedRecords, RecordsKey};
 
 const STORED: &str = include_str!("../../queries/records_stored.sql");
 const DELETE: &str = include_str!("../../queries/records_delete.sql");

@@ -21,10 +21,10 @@ use tokio_postgres::{Client, Transaction};
 use crate::derive::touched::Deriver;
 use crate::generation::{Generation, load_generation_row};
 use crate::write::journal::{JOURNALED_TABLES, Journal};
-use crate::write::prepared_statements::PreparedStatements;
 use crate::write::read_tables;
-use crate::write::renamed_symbols::RenamedSymbols;
+use crate::write::read_tables::RenamedSymbols;
 use crate::write::table::JOURNALED_VALUES;
+use crate::write::table::PreparedStatements;
 
 const LOCK: &str = include_str!("../../queries/fact_set_lock.sql");
 /// Locks the rows of all fact sets. Must run before the row that names the served generation is locked. The projector

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use async_nats::jetstream::stream::Info;
 use chrono::{NaiveDate, Utc};
-use event_log::replica::find_lagging_replicas;
+use event_log::stream::find_lagging_replicas;
 use event_log::write_failure::find_write_failure;
 use market::metrics::calendar::{new_york_date, previous_session};
 use market::row::QuarantineReason;

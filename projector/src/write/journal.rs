@@ -13,8 +13,8 @@ use store::ids::{GenerationId, JournalPosition};
 use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
-use crate::write::prepared_statements::PreparedStatements;
-use crate::write::renamed_symbols::RenamedSymbols;
+use crate::write::read_tables::RenamedSymbols;
+use crate::write::table::PreparedStatements;
 use crate::write::table::{DIVIDENDS, FACTORS, JOURNALED_VALUES, ReadTable, ReplacedRows, SPLITS, TABLES};
 
 const SERVED: &str = include_str!("../../queries/journal_served.sql");

@@ -3,7 +3,5 @@
 pub(crate) mod encoded_security;
 pub mod fingerprints;
 pub mod journal;
-pub(crate) mod prepared_statements;
 pub mod read_tables;
-pub(crate) mod renamed_symbols;
 pub(crate) mod table;

@@ -6,16 +6,11 @@
 pub mod archive;
 mod body;
 mod codec;
-mod columns;
 mod envelope;
 mod error;
-mod id;
-mod limits;
 pub mod message;
 pub mod record_batch;
-pub mod replica;
 pub mod restore;
-mod run_batches;
 pub mod sequence;
 pub mod shared;
 pub mod stream;

@@ -12,7 +12,7 @@ use async_nats::jetstream::{self, Context, ErrorCode};
 use bytes::Bytes;
 
 use crate::archive::{ArchiveError, ArchiveReader, ArchivedMessage};
-use crate::id::MESSAGE_ID;
+use crate::envelope::MESSAGE_ID;
 use crate::stream::{RESTORE_WINDOW, StreamSettings};
 use crate::write_failure::report_write_failure;
 

@@ -1,18 +1,23 @@
 //! JetStream stream of the log: names, configuration and connection. The stream is append-only, uncompressed, and
 //! without limits of age or size. Each kind of rows has its own subject.
+//!
+//! Replicas of the stream that lack messages or do not report their state.
 
+use std::fmt;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use async_nats::jetstream;
 use async_nats::jetstream::context::{
     CreateStreamError, CreateStreamErrorKind, GetStreamError, GetStreamErrorKind,
 };
-use async_nats::jetstream::{self, ErrorCode, stream};
+use async_nats::jetstream::stream::Info;
+use async_nats::jetstream::{ErrorCode, stream};
 use backon::{ConstantBuilder, Retryable};
 use clap::Args;
-
 use market::event::Kind;
+use serde::Serialize;
 
 /// Settings of the log: NATS server and JetStream stream.
 #[derive(Debug, Clone, Args)]
@@ -339,20 +344,48 @@ fn redact(url: &str) -> String {
         .join(",")
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Replica that lacks messages of the stream, or does not report its state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LaggingReplica {
+    /// Name of the server that stores the replica; `None` if the replica is configured, but no server stores it.
+    pub node: Option<String>,
+    /// True if the leader has no contact with the server.
+    pub offline: bool,
+    /// Number of operations that the leader has applied and this replica has not.
+    pub lag: u64,
+}
 
-    #[test]
-    fn old_servers_are_told_from_new_ones() {
-        assert!(version_of("2.9.25") < Some(MINIMUM_SERVER));
-        assert!(version_of("2.10.0") >= Some(MINIMUM_SERVER));
-        assert!(version_of("2.12.1-RC.1") >= Some(MINIMUM_SERVER));
-        assert!(version_of("junk") < Some(MINIMUM_SERVER));
-    }
-
-    #[test]
-    fn credentials_do_not_reach_messages() {
-        assert_eq!(redact("nats://user:secret@h:4222,nats://i:1"), "nats://h:4222,nats://i:1");
+impl fmt::Display for LaggingReplica {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.node {
+            Some(node) if self.offline => write!(f, "the replica on {node} is offline"),
+            Some(node) => write!(f, "the replica on {node} is not current, {} operations behind", self.lag),
+            None => f.write_str("a replica has no server"),
+        }
     }
 }
+
+/// Replicas that lack messages or do not report their state, according to the stream's leader.
+pub fn find_lagging_replicas(info: &Info) -> Vec<LaggingReplica> {
+    let peers = info.cluster.iter().flat_map(|cluster| &cluster.replicas);
+    let mut lagging: Vec<LaggingReplica> = peers
+        .clone()
+        .filter(|peer| !peer.current || peer.offline)
+        .map(|peer| LaggingReplica {
+            node: Some(peer.name.clone()),
+            offline: peer.offline,
+            lag: peer.lag.unwrap_or_default(),
+        })
+        .collect();
+    let leader = 1;
+    for _ in peers.count() + leader..info.config.num_replicas {
+        lagging.push(LaggingReplica { node: None, offline: true, lag: info.state.last_sequence });
+    }
+    lagging
+}
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod replica_tests;

@@ -57,11 +57,15 @@ pub(crate) trait TextPart {
     fn append_to(self, text: &mut DatedText);
 }
 
-/// Concatenates parts to a [`DatedText`].
+/// Builds a [`DatedText`] from a template, in which `{}` stands for the next part.
 macro_rules! dated_text {
-    ($($part:expr),+ $(,)?) => {{
-        let mut text = $crate::dated_text::DatedText::default();
-        $($crate::dated_text::TextPart::append_to($part, &mut text);)+
+    ($template:literal $(, $part:expr)* $(,)?) => {{
+        let mut pieces = $template.split("{}");
+        let mut text = $crate::dated_text::DatedText::plain(pieces.next().unwrap_or_default());
+        $(
+            $crate::dated_text::TextPart::append_to($part, &mut text);
+            text.push_plain(pieces.next().unwrap_or_default());
+        )*
         text
     }};
 }
@@ -128,7 +132,13 @@ impl DatedText {
         })
     }
 
-    fn push_plain(&mut self, text: &str) {
+    pub(crate) fn plain(text: &'static str) -> Self {
+        let mut plain = Self::default();
+        plain.push_plain(text);
+        plain
+    }
+
+    pub(crate) fn push_plain(&mut self, text: &str) {
         match self.0.last_mut() {
             _ if text.is_empty() => {}
             Some(Part::Plain(last)) => last.push_str(text),
@@ -139,7 +149,7 @@ impl DatedText {
 
 impl From<&'static str> for DatedText {
     fn from(text: &'static str) -> Self {
-        dated_text![text]
+        Self::plain(text)
     }
 }
 
@@ -274,7 +284,7 @@ mod tests {
     #[test]
     fn earlier_years_are_counted_instead_of_listed() {
         let totals = (2020..=2024).map(|year| (year, format!("{year}: 1.{year}")));
-        let text = dated_text!["totals: ", Terms::years(", ", totals), "; since ", day("2020-03-04")];
+        let text = dated_text!("totals: {}; since {}", Terms::years(", ", totals), day("2020-03-04"));
         let whole =
             "totals: 2020: 1.2020, 2021: 1.2021, 2022: 1.2022, 2023: 1.2023, 2024: 1.2024; since 2020-03-04";
         assert_eq!(text.to_string(), whole);

@@ -16,7 +16,6 @@ pub mod past_facts;
 pub mod records;
 mod schema;
 pub mod symbol_facts;
-pub mod symbol_links;
 pub mod tls;
 pub mod versions;
 pub mod view;

@@ -1,15 +1,28 @@
 //! Logging to standard error and span export to an OTLP collector.
+//!
+//! Spans of requests, loads, log batches and admission batches, exported over OTLP/HTTP by builds with the feature
+//! `otlp`.
+//!
+//! Invariant: an unreachable collector does not delay requests. If the export queue is full, new spans are dropped.
+//!
+//! Writer of log events to standard error. It indents every line of an event except the first. External text therefore
+//! cannot forge an event.
+//!
+//! Rate limit of a log message: during an outage it is logged once per interval, not once per request.
 
-use std::io::IsTerminal;
 #[cfg(feature = "otlp")]
 use std::time::Duration;
 
+use std::io;
+use std::io::{IsTerminal, Stderr, Write};
+use std::time::{Duration, Instant};
+
+use hyper::HeaderMap;
+use parking_lot::Mutex;
+use tracing::Span;
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
-
-use crate::event_writer::EventWriter;
-use crate::spans;
 
 /// Maximum log levels of libraries that would otherwise log secrets. `RUST_LOG` cannot raise these levels. rmcp logs
 /// keys, tokio-postgres logs password hashes.
@@ -32,7 +45,7 @@ pub struct TelemetryGuard {
 /// With `LOG_FORMAT=json`, each line is a JSON object. `RUST_LOG` replaces `default_filter`.
 pub fn init(program: &str, default_filter: &str) -> TelemetryGuard {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default_filter));
-    let spans_off = format!("{}=off", spans::SPAN_TARGET);
+    let spans_off = format!("{}=off", SPAN_TARGET);
     let filter =
         LEVEL_CAPS.iter().copied().chain([&*spans_off]).fold(filter, |filter, cap| match cap.parse() {
             Ok(directive) => filter.add_directive(directive),
@@ -53,7 +66,7 @@ pub fn init(program: &str, default_filter: &str) -> TelemetryGuard {
     if endpoint.is_some() {
         match crate::otlp::new_provider(program) {
             Ok(spans) => {
-                subscriber.with(crate::otlp::span_layer(&spans, spans::SPAN_TARGET)).init();
+                subscriber.with(crate::otlp::span_layer(&spans, SPAN_TARGET)).init();
                 return TelemetryGuard { spans: Some(spans) };
             }
             Err(error) => {
@@ -82,5 +95,115 @@ impl Drop for TelemetryGuard {
         if let Some(Err(error)) = self.spans.take().map(|spans| spans.shutdown_with_timeout(FLUSH_TIMEOUT)) {
             tracing::warn!(%error, "cannot export the last spans");
         }
+    }
+}
+
+/// Tracing target of all spans. The filter of the log excludes this target.
+pub const SPAN_TARGET: &str = "span";
+
+/// Makes a span the child of the span in the `traceparent` header (W3C Trace Context).
+pub fn set_parent_from_headers(span: &Span, headers: &HeaderMap) {
+    #[cfg(feature = "otlp")]
+    if !span.is_disabled() {
+        crate::otlp::set_parent_from_headers(span, headers);
+    }
+    #[cfg(not(feature = "otlp"))]
+    let _ = (span, headers);
+}
+
+/// Renames an open span. The name of a request's span includes the route, which is unknown when the span begins.
+pub fn rename_span(span: &Span, name: String) {
+    #[cfg(feature = "otlp")]
+    crate::otlp::rename_span(span, name);
+    #[cfg(not(feature = "otlp"))]
+    let _ = (span, name);
+}
+
+/// Indentation of every line of an event except the first.
+const INDENT: &[u8] = b"    ";
+
+/// Writer of complete events. Each call of `write` must contain one event.
+#[derive(Debug)]
+pub(crate) struct EventWriter(pub(crate) Stderr);
+
+impl Write for EventWriter {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        self.0.write_all(&indent_continuation_lines(event))?;
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+fn indent_continuation_lines(event: &[u8]) -> Vec<u8> {
+    let text = event.strip_suffix(b"\n").unwrap_or(event);
+    let mut lines = Vec::with_capacity(event.len() + INDENT.len());
+    for byte in text {
+        match byte {
+            b'\n' => lines.extend([b"\n", INDENT].concat()),
+            b'\r' => lines.extend(b"\\r"),
+            byte => lines.push(*byte),
+        }
+    }
+    lines.push(b'\n');
+    lines
+}
+
+/// Minimum interval between two logged occurrences of a message.
+const INTERVAL: Duration = Duration::from_secs(10);
+
+/// Rate limit of one log message, declared as a `static` where the message is logged.
+#[derive(Debug)]
+pub struct LogLimit(Mutex<LastLine>);
+
+#[derive(Debug)]
+struct LastLine {
+    at: Option<Instant>,
+    suppressed: u64,
+}
+
+impl LogLimit {
+    /// Creates a limit that admits the first occurrence of its message.
+    #[expect(clippy::new_without_default, reason = "a static needs a const function")]
+    pub const fn new() -> Self {
+        Self(Mutex::new(LastLine { at: None, suppressed: 0 }))
+    }
+
+    /// Number of suppressed occurrences since the message was last logged; `None` if this occurrence must be suppressed
+    /// too.
+    pub fn admit(&self) -> Option<u64> {
+        let mut last = self.0.lock();
+        if last.at.is_some_and(|at| at.elapsed() < INTERVAL) {
+            last.suppressed += 1;
+            return None;
+        }
+        last.at = Some(Instant::now());
+        Some(std::mem::take(&mut last.suppressed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_cannot_begin_a_line() {
+        assert_eq!(indent_continuation_lines(b"WARN a\nERROR b\rc\n"), b"WARN a\n    ERROR b\\rc\n");
+        assert_eq!(indent_continuation_lines(b"WARN a\n"), b"WARN a\n");
+    }
+}
+
+#[cfg(test)]
+mod log_limit_tests {
+    use super::*;
+
+    #[test]
+    fn one_line_per_interval_counts_the_others() {
+        let limit = LogLimit::new();
+        assert_eq!([limit.admit(), limit.admit(), limit.admit()], [Some(0), None, None]);
+        limit.0.lock().at = Instant::now().checked_sub(INTERVAL);
+        assert_eq!([limit.admit(), limit.admit()], [Some(2), None]);
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, bail, ensure};
 use async_nats::jetstream;
-use event_log::replica::find_lagging_replicas;
+use event_log::stream::find_lagging_replicas;
 
 use super::{find, launch};
 use crate::process::Daemon;

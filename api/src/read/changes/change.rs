@@ -6,7 +6,7 @@ use std::sync::Arc;
 use chrono::NaiveDate;
 use market::decimal::{ExactDecimal, with_decimals_as_text};
 use market::metrics::AdjustmentFactor;
-use market::metrics::dividends::lists::DividendList;
+use market::metrics::dividends::grower_lists::DividendList;
 use market::row::{DividendRow, DividendState, SecurityEvent, SplitRow};
 use market::text_enum;
 use serde::Serialize;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use market::metrics::dividends::lists::{DividendList, GROWTH_MINIMUM, GROWTH_YIELD_MINIMUM};
+use market::metrics::dividends::grower_lists::{DividendList, GROWTH_MINIMUM, GROWTH_YIELD_MINIMUM};
 use market::metrics::dividends::safety::HIGH_YIELD_MINIMUM;
 use serde::Serialize;
 use utoipa::ToSchema;

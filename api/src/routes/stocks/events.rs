@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use chrono::NaiveDate;
 use market::identity::Identity;
-use market::metrics::ticker_events::ticker_events;
+use market::metrics::revisions::ticker_events;
 use market::row::{JsonColumn, SecurityEvent, SecurityEventType, SplitStatus, TableRow};
 use tokio_postgres::types::ToSql;
 

@@ -14,7 +14,6 @@ use crate::source::feed_files::{Encoding, FeedFile};
 
 mod json;
 pub(crate) mod kind_layout;
-mod price_reader;
 mod record_builder;
 mod row_conversion;
 
@@ -115,7 +114,7 @@ fn read_csv(
     let columns =
         layout.columns(table.header(), file.options.ignore_unknown).map_err(FeedReadError::Refused)?;
     if layout.kind == Kind::Price {
-        return price_reader::read_prices(layout, &columns, table, rows);
+        return row_conversion::read_prices(layout, &columns, table, rows);
     }
     table.for_each_record(rows, |record, rows| read_record(layout, &columns, record, rows))
 }

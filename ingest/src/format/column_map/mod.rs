@@ -26,7 +26,6 @@ mod date_format;
 mod json_reader;
 pub(super) mod map;
 mod map_definition;
-mod map_file;
 mod mapped_row;
 mod number_format;
 mod validation;
@@ -35,9 +34,9 @@ use column_plan::{ColumnPlan, PlannedRow};
 pub(crate) use date_format::date_parser;
 use json_reader::read_json;
 pub use map::ColumnMap;
+pub(super) use map::find_shipped_map;
+pub use map::{MapFile, SHIPPED};
 pub use map_definition::MapError;
-pub(super) use map_file::find_shipped_map;
-pub use map_file::{MapFile, SHIPPED};
 use mapped_row::{RowValues, accept, push, without_value};
 
 /// Detects the format of a file that is read with a map.

@@ -5,7 +5,7 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use anyhow::Context;
-use telemetry::csv_cell::escape_formula;
+use telemetry::output::escape_formula;
 
 use super::cell::CellValue;
 use super::difference::{DifferenceSink, HEADER, RowDifference};

@@ -15,7 +15,7 @@ use store::view::{BatchId, BatchOwners, RunStates, View};
 use tokio_postgres::Transaction;
 
 use crate::apply::touched_rows::TouchedRows;
-use crate::facts::applied_facts;
+use crate::facts::fact_cache;
 
 const PRICE_BATCHES: &str = "select frame from frames where kind = 'price'";
 
@@ -104,7 +104,7 @@ impl<'a> TouchedViews<'a> {
     }
 }
 
-fn stored_key(key: &applied_facts::RecordsKey) -> RecordsKey {
+fn stored_key(key: &fact_cache::RecordsKey) -> RecordsKey {
     (key.symbol.clone(), key.kind, key.source.clone())
 }
 

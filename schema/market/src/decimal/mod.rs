@@ -2,7 +2,6 @@
 //!
 //! Invariant: a decimal never passes through a binary float on its way from a feed to a response.
 
-mod digits;
 mod numeric;
 
 use std::borrow::Cow;
@@ -14,7 +13,7 @@ use postgres_types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use rust_decimal::{Decimal, RoundingStrategy};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use digits::{shortest, text};
+use numeric::{shortest, text};
 
 /// Decimal places of prices and per-share amounts in responses.
 pub const PLACES_AMOUNT: u32 = 6;

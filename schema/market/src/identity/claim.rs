@@ -1,11 +1,15 @@
 //! Claims of securities to symbols. A claim is the statement that a security uses a symbol in a period. Claims come
 //! from the security's reference records. If several securities claim one symbol, the days of the symbol are divided
 //! among the claims.
+//!
+//! Identity of a security, and its ticker tenures. A tenure is a symbol with the period in which the symbol belongs to
+//! the security.
 
 use chrono::NaiveDate;
+use serde::{Deserialize, Serialize};
 
 use crate::day::{next_day, previous_day};
-use crate::event::{ListingStatus, Security};
+use crate::event::{FormerSymbol, ListingStatus, Security};
 use crate::observation::Observation;
 use crate::symbol::Symbol;
 
@@ -61,4 +65,44 @@ pub(super) fn divide_days(claims: &[Claim]) -> Vec<(NaiveDate, NaiveDate)> {
     }
     let ends = starts.iter().skip(1).map(|next| previous_day(*next)).chain([NaiveDate::MAX]);
     starts.iter().copied().zip(ends).collect()
+}
+
+/// Symbol of a security, and the period in which rows with this symbol belong to the security.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct TickerTenure {
+    /// Symbol of the security in the period.
+    pub symbol: Symbol,
+    /// First day of the period.
+    pub from: NaiveDate,
+    /// Last day of the period, included.
+    pub to: NaiveDate,
+}
+
+/// Identity of a security: its reference record and its symbols, past and present.
+#[derive(Debug, Clone, PartialEq, Hash, Serialize, Deserialize)]
+pub struct Identity {
+    /// Canonical symbol: the current symbol, or the last one of a delisted security.
+    pub symbol: Symbol,
+    /// Reference record; `None` for a provisional security.
+    pub security: Option<Observation<Security>>,
+    /// Current and former symbols of the security. Each symbol has the period in which it belongs to the security.
+    pub spans: Vec<TickerTenure>,
+}
+
+impl Identity {
+    /// Identity of a security without a reference record.
+    pub fn provisional(symbol: &Symbol) -> Self {
+        let span = TickerTenure { symbol: symbol.clone(), from: NaiveDate::MIN, to: NaiveDate::MAX };
+        Self { symbol: symbol.clone(), security: None, spans: vec![span] }
+    }
+
+    /// Former symbols with the days of their use.
+    pub fn former_symbols(&self) -> Vec<FormerSymbol> {
+        self.security.as_ref().map(|s| s.record.former_symbols.clone()).unwrap_or_default()
+    }
+
+    /// True if a row with this symbol and this date belongs to the security.
+    pub fn owns(&self, symbol: &str, date: NaiveDate) -> bool {
+        self.spans.iter().any(|span| span.symbol.as_str() == symbol && span.from <= date && date <= span.to)
+    }
 }

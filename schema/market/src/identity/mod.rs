@@ -13,11 +13,9 @@
 
 mod claim;
 mod directory;
-mod join;
 pub mod resolve;
-mod tenure;
 #[cfg(test)]
 mod tests;
 
+pub use claim::{Identity, TickerTenure};
 pub use directory::SecurityDirectory;
-pub use tenure::{Identity, TickerTenure};

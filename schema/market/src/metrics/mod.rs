@@ -21,7 +21,6 @@ macro_rules! dec {
 pub(crate) mod arithmetic;
 pub mod calendar;
 mod computed;
-mod context;
 pub mod currency;
 mod derivation;
 pub mod dividends;
@@ -34,7 +33,6 @@ mod rows;
 pub mod rules;
 pub mod sector;
 pub mod source_preference;
-pub mod ticker_events;
 pub mod valuation;
 
 use std::collections::BTreeMap;
@@ -43,16 +41,16 @@ use chrono::NaiveDate;
 
 pub use computed::covered::{CoveredRow, CoveredRows};
 pub use computed::provenance::{ReadingCounts, RowsBySource};
-pub use context::DerivationContext;
 pub use derivation::Derivation;
+pub use derivation::DerivationContext;
 use dividends::completeness::DividendCompleteness;
 pub use dividends::completeness::FactorAgreement;
 pub use explain::{
     ExplainedDecision, ExplainedMetric, ExplainedObservation, Explanation, explain, explain_session,
 };
 pub use prices::adjustment::AdjustmentFactor;
+pub use prices::range::{CloseSeries, total_return};
 pub use prices::risk::MonthlyReturns;
-pub use prices::total_return::{CloseSeries, total_return};
 pub use rows::DerivedRows;
 pub use rules::{METHOD_VERSION, ParameterDeviation, Rules};
 

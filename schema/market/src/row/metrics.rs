@@ -4,7 +4,7 @@ use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::quarantine::Quarantined;
+use super::flag::Quarantined;
 use crate::column::JsonColumn;
 use crate::dated_text::{DatedText, LimitToHistory};
 use crate::decimal::ExactDecimal;

@@ -6,33 +6,28 @@
 mod dividend;
 mod etf;
 mod flag;
-mod fundamentals;
 mod metrics;
-mod quarantine;
 mod quote;
-mod revision;
-mod sector;
 mod security_event;
-mod split;
 mod stock;
 mod table;
 
 pub use crate::column::{ColumnType, Fingerprint, JsonColumn};
 pub use dividend::{AmountReading, AmountStatus, DividendRow, DividendStatus};
+pub use dividend::{SplitRow, SplitStatus, SplitType};
 pub use etf::{CountryWeight, EtfRow, HoldingRow, SectorWeight};
+pub use flag::Quarantined;
 pub use flag::{Flag, Flags, QuarantineReason};
-pub use fundamentals::FundamentalsRow;
 pub use metrics::{
     AnnualTotal, DividendState, ForwardBasis, ListTier, Metrics, NextDividend, NextStatus, Safety, YieldBasis,
 };
-pub use quarantine::Quarantined;
+pub use quote::FundamentalsRow;
 pub use quote::{Quote, QuoteSource};
-pub use revision::{RevisedKind, Revision, RevisionReason};
-pub use sector::{Industry, SectorRow};
+pub use security_event::{RevisedKind, Revision, RevisionReason};
 pub use security_event::{SecurityEvent, SecurityEventType};
-pub use split::{SplitRow, SplitStatus, SplitType};
 pub use stock::{
     Company, Coverage, Identifiers, LastDividend, Pricing, ScreenerFigures, Stock, StockDividends,
     StockFigures, StockRow,
 };
+pub use stock::{Industry, SectorRow};
 pub use table::{ColumnReader, TableRow, count_columns, describe_properties, join_columns};

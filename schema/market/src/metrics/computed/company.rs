@@ -4,7 +4,7 @@ use rust_decimal::Decimal;
 
 use super::income::IncomeMetrics;
 use super::inputs::MetricInputs;
-use crate::metrics::dividends::payout::{
+use crate::metrics::dividends::safety::{
     NoPayoutReason, PayoutBasis, PayoutInput, fcf_payout, free_cash_flow, payout_ratio,
 };
 use crate::metrics::merge::MergedFundamentals;

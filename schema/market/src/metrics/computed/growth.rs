@@ -5,10 +5,10 @@ use rust_decimal::Decimal;
 
 use super::income::IncomeMetrics;
 use super::inputs::MetricInputs;
-use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::growth::AnnualTotals;
 use crate::metrics::dividends::rate_changes::{RateChanges, rate_changes};
 use crate::metrics::dividends::schedule::Reading;
+use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::dividends::streak::{
     Streak, StreakInput, StreakSeed, increase_streak, is_at_risk, payment_years,
 };

@@ -16,10 +16,10 @@ use crate::metrics::arithmetic::{length_to_i32, percent_of, quotient, remove_div
 use crate::metrics::calendar::months_before;
 use crate::metrics::dividends::safety::is_suspect;
 use crate::metrics::dividends::status::{StatusInput, dividend_status};
-use crate::metrics::dividends::yield_range::{YieldRange, yield_range};
 use crate::metrics::dividends::yields::{
     ForwardDividend, HeadlineInput, forward_dividend, headline_yield, is_unusual_count, sum, trailing_rates,
 };
+use crate::metrics::dividends::yields::{YieldRange, yield_range};
 use crate::metrics::merge::Payment;
 use crate::metrics::prices::risk::last_month;
 use crate::row::{DividendState, Flag, Flags, YieldBasis};

@@ -7,11 +7,25 @@
 //! challenger 5–9. The bounds are the parameters `lists.…`. The stock index "S&P 500 Dividend Aristocrats" has three
 //! more rules: a minimum of 40 members, a sector cap and a limit of one share class per issuer. This service does not
 //! apply these three rules. Source: methodology of this index.
+//!
+//! Dividend lists: their default thresholds, and a function that finds the lists of a security.
+//!
+//! A list contains only securities that still trade. The high-yield list follows R18, Aristocrats and Kings follow R15.
+//! This service chose the two thresholds of the dividend-growth list.
+//!
+//! Chowder number (R16): forward yield plus five-year dividend growth, both in percent.
+//!
+//! A utility passes with a number of at least 8. Other companies need at least 12 with a forward yield of 3 % or more,
+//! and at least 15 with a lower yield. All bounds are inclusive. Without a forward yield or five-year growth, the
+//! number is null. Source: the author of the rule.
 
 use rust_decimal::Decimal;
 
+use super::safety::{HIGH_YIELD_MINIMUM, HighYieldScreenInput};
+use crate::metrics::arithmetic::remove_division_error;
 use crate::metrics::rules::ListRules;
-use crate::row::{DividendState, ListTier};
+use crate::row::{DividendState, ListTier, StockFigures, StockRow};
+use crate::text_enum;
 
 /// Inputs of membership in the lists of dividend growers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -59,6 +73,71 @@ pub fn grower_tier(streak_years: i32, rules: &ListRules) -> Option<ListTier> {
     tiers.into_iter().find(|(_, least)| i64::from(streak_years) >= *least).map(|(tier, _)| tier)
 }
 
+/// Default minimum of the five-year growth in the dividend-growth list, percent a year.
+pub const GROWTH_MINIMUM: i64 = 10;
+/// Default minimum of the headline yield in the dividend-growth list, percent.
+pub const GROWTH_YIELD_MINIMUM: i64 = 2;
+
+text_enum! {
+    /// Dividend list. It contains the securities that the screener of the same name finds without further filters.
+    pub enum DividendList {
+        HighYield = "high-yield", DividendGrowth = "dividend-growth", Aristocrats = "dividend-aristocrats",
+        Kings = "dividend-kings",
+    }
+}
+
+impl DividendList {
+    /// True if the list contains the security.
+    pub fn contains(self, stock: &StockRow, figures: &StockFigures) -> bool {
+        let at_least = |value: Option<Decimal>, least: i64| value.is_some_and(|value| value >= least.into());
+        stock.is_active
+            && match self {
+                Self::HighYield => {
+                    let screened = HighYieldScreenInput::from_rows(stock, figures);
+                    screened.passes(Some(HIGH_YIELD_MINIMUM.into()), None)
+                }
+                Self::DividendGrowth => {
+                    let growth = figures.screened.growth_5y.map(|value| value.0);
+                    at_least(growth, GROWTH_MINIMUM)
+                        && at_least(stock.dividend_yield.map(|value| value.0), GROWTH_YIELD_MINIMUM)
+                }
+                Self::Aristocrats => figures.screened.is_dividend_aristocrat,
+                Self::Kings => figures.screened.is_dividend_king,
+            }
+    }
+}
+
+/// Lists that contain the security, in the order of [`DividendList::ALL`].
+pub fn lists_of(stock: &StockRow, figures: &StockFigures) -> impl Iterator<Item = DividendList> {
+    DividendList::ALL.iter().copied().filter(|list| list.contains(stock, figures))
+}
+
+/// Chowder number of a company and its test result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChowderNumber {
+    /// Forward yield plus five-year growth, in percentage points.
+    pub number: Decimal,
+    /// True if the number reaches the threshold for the yield and the sector.
+    pub passes: bool,
+}
+
+/// Computes the Chowder number from a forward yield and a five-year growth, both in percent.
+pub fn chowder_number(
+    yield_forward: Option<Decimal>,
+    growth_5y: Option<Decimal>,
+    sector: Option<&str>,
+) -> Option<ChowderNumber> {
+    let (yield_forward, growth) = (yield_forward?, growth_5y?);
+    let number = remove_division_error(yield_forward.checked_add(growth)?);
+    let utility = sector.is_some_and(|sector| sector.eq_ignore_ascii_case("Utilities"));
+    let threshold = match (utility, remove_division_error(yield_forward) >= Decimal::from(3)) {
+        (true, _) => 8,
+        (false, true) => 12,
+        (false, false) => 15,
+    };
+    Some(ChowderNumber { number, passes: number >= Decimal::from(threshold) })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -103,5 +182,30 @@ mod tests {
             assert_eq!(grower_tier(years, &RULES), expected, "{years}");
         }
         assert!(is_king(50, &RULES) && !is_king(49, &RULES));
+    }
+}
+
+#[cfg(test)]
+mod chowder_tests {
+    use super::*;
+
+    #[test]
+    fn thresholds_are_inclusive() {
+        for (yielded, growth, sector, passes) in [
+            (dec!(3), dec!(8.8), None, false),
+            (dec!(3), dec!(9), None, true),
+            (dec!(2.99), dec!(12), None, false),
+            (dec!(2), dec!(13), None, true),
+            (dec!(3.9), dec!(6.8), Some("Utilities"), true),
+            (dec!(1), dec!(7), Some("Utilities"), true),
+            (dec!(3.9), dec!(6.8), Some("Industrials"), false),
+        ] {
+            assert_eq!(
+                chowder_number(Some(yielded), Some(growth), sector).map(|c| c.passes),
+                Some(passes),
+                "{yielded} {growth}"
+            );
+        }
+        assert_eq!(chowder_number(Some(dec!(4)), None, None), None);
     }
 }

@@ -16,13 +16,25 @@
 //! `unsafe` is present.
 //!
 //! Source: the thresholds are this service's own (the parameters `safety.…`). They are not advice.
+//!
+//! Payout ratio and free-cash-flow payout (R17).
+//!
+//! The payout ratio is trailing regular dividends over trailing diluted earnings per share, in percent. For real
+//! estate, funds from operations per share replace earnings if a vendor gives them. With earnings of 0 or less, the
+//! ratio is null and its status is `negative_earnings`. Values above 100 are valid.
+//!
+//! The free-cash-flow payout is dividends paid over free cash flow, in percent. Free cash flow is operating cash flow
+//! less capital expenditure. The payout is null if the free cash flow is 0 or less. The signs of dividends paid and
+//! expenditure are ignored, because vendors differ in these signs. Funds have no payout. Source: payout ratios as
+//! brokers define them; funds from operations as real estate investment trusts report them.
 
 use rust_decimal::Decimal;
 
 use crate::event::SecurityType;
-use crate::metrics::arithmetic::{percent_to_fraction, remove_division_error};
+use crate::metrics::arithmetic::{keep_positive, percent_of, percent_to_fraction, remove_division_error};
 use crate::metrics::rules::SafetyRules;
 use crate::row::{DividendState, Safety, StockFigures, StockRow};
+use crate::text_enum;
 
 /// Default minimum yield of the high-yield screen, percent.
 pub const HIGH_YIELD_MINIMUM: i64 = 4;
@@ -153,139 +165,76 @@ fn is_unsafe(payout: Decimal, rules: &SafetyRules) -> bool {
     remove_division_error(payout) > rules.payout_limit
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::metrics::rules::Rules;
-
-    const RULES: SafetyRules = Rules::DEFAULT.safety;
-
-    #[test]
-    fn the_screen_needs_everything() {
-        let row = HighYieldScreenInput {
-            security_type: SecurityType::Stock,
-            is_listed: true,
-            is_paying: true,
-            dividend_yield: Some(dec!(4)),
-            yield_suspect: false,
-            price_age_sessions: Some(5),
-            currency_mismatch: false,
-        };
-        let passes = |row: &HighYieldScreenInput| row.passes(Some(HIGH_YIELD_MINIMUM.into()), None);
-        assert!(passes(&row));
-        assert!(passes(&HighYieldScreenInput { security_type: SecurityType::Reit, ..row }));
-        for other in [
-            HighYieldScreenInput { security_type: SecurityType::Etf, ..row },
-            HighYieldScreenInput { is_listed: false, ..row },
-            HighYieldScreenInput { is_paying: false, ..row },
-            HighYieldScreenInput { dividend_yield: Some(dec!(3.9999)), ..row },
-            HighYieldScreenInput { dividend_yield: None, ..row },
-            HighYieldScreenInput { yield_suspect: true, ..row },
-            HighYieldScreenInput { price_age_sessions: Some(6), ..row },
-            HighYieldScreenInput { price_age_sessions: None, ..row },
-            HighYieldScreenInput { currency_mismatch: true, ..row },
-        ] {
-            assert!(!passes(&other), "{other:?}");
-        }
-        let is_fund = |row: &HighYieldScreenInput| row.passes(None, Some(&[SecurityType::Etf]));
-        let fund =
-            HighYieldScreenInput { security_type: SecurityType::Etf, dividend_yield: Some(dec!(1)), ..row };
-        assert!(is_fund(&fund));
-        assert!(!is_fund(&row));
-    }
-
-    #[test]
-    fn labels_and_traps() {
-        let input = SafetyInput {
-            is_fund: false,
-            is_real_estate: false,
-            status: DividendState::Active,
-            at_risk: false,
-            payout_ratio: Some(dec!(50)),
-            fcf_payout_ratio: None,
-            dps_forward: Some(dec!(1)),
-            dps_ttm: Some(dec!(1)),
-            price_change_1y: None,
-        };
-        let check = |input: SafetyInput, label, trap| {
-            assert_eq!(
-                (safety_label(&input, &RULES), yield_trap_risk(&input, &RULES)),
-                (label, trap),
-                "{input:?}"
-            );
-        };
-        check(input, Some(Safety::Safe), Some(false));
-        check(SafetyInput { payout_ratio: Some(dec!(75)), ..input }, Some(Safety::Borderline), Some(false));
-        check(
-            SafetyInput { payout_ratio: Some(dec!(80)), is_real_estate: true, ..input },
-            Some(Safety::Safe),
-            Some(false),
-        );
-        check(SafetyInput { payout_ratio: Some(dec!(100)), ..input }, Some(Safety::Borderline), Some(false));
-        check(SafetyInput { fcf_payout_ratio: Some(dec!(100.1)), ..input }, Some(Safety::Unsafe), Some(true));
-        check(
-            SafetyInput { at_risk: true, dps_forward: Some(dec!(0.89)), ..input },
-            Some(Safety::Unsafe),
-            Some(true),
-        );
-        check(SafetyInput { dps_forward: Some(dec!(0.9)), ..input }, Some(Safety::Safe), Some(false));
-        check(SafetyInput { price_change_1y: Some(dec!(-40.1)), ..input }, Some(Safety::Safe), Some(true));
-        check(SafetyInput { payout_ratio: None, ..input }, None, Some(false));
-        check(SafetyInput { status: DividendState::NonPayer, ..input }, None, None);
-        check(SafetyInput { status: DividendState::Unknown, ..input }, None, None);
-    }
-
-    #[test]
-    fn bounds_of_yields_and_ages() {
-        let suspect = |value| is_suspect(value, &RULES);
-        assert_eq!([None, Some(dec!(25)), Some(dec!(25.0001))].map(suspect), [false, false, true]);
-        assert_eq!([None, Some(5), Some(6)].map(is_fresh), [false, true, false]);
-    }
-
-    #[test]
-    fn bounds_of_labels() {
-        let input = SafetyInput {
-            is_fund: false,
-            is_real_estate: false,
-            status: DividendState::Active,
-            at_risk: false,
-            payout_ratio: Some(dec!(50)),
-            fcf_payout_ratio: None,
-            dps_forward: None,
-            dps_ttm: None,
-            price_change_1y: None,
-        };
-        let label = |is_real_estate, payout| {
-            safety_label(&SafetyInput { is_real_estate, payout_ratio: Some(payout), ..input }, &RULES)
-        };
-        assert_eq!(
-            [dec!(74.9999), dec!(75), dec!(100), dec!(100.0001)].map(|payout| label(false, payout)),
-            [Some(Safety::Safe), Some(Safety::Borderline), Some(Safety::Borderline), Some(Safety::Unsafe)]
-        );
-        assert_eq!(
-            [dec!(89.9999), dec!(90)].map(|payout| label(true, payout)),
-            [Some(Safety::Safe), Some(Safety::Borderline)]
-        );
-        let with = |input: SafetyInput| (safety_label(&input, &RULES), yield_trap_risk(&input, &RULES));
-        assert_eq!(with(SafetyInput { is_fund: true, ..input }), (None, Some(false)));
-        assert_eq!(with(SafetyInput { status: DividendState::Lapsed, ..input }).0, Some(Safety::Unsafe));
-        assert_eq!(with(SafetyInput { at_risk: true, ..input }).0, Some(Safety::Unsafe));
-        // The higher of payout ratio and free-cash-flow payout decides. A free-cash-flow payout alone does not give the
-        // label `safe` or `borderline`.
-        assert_eq!(
-            with(SafetyInput { fcf_payout_ratio: Some(dec!(80)), ..input }),
-            (Some(Safety::Borderline), Some(false))
-        );
-        assert_eq!(
-            with(SafetyInput { payout_ratio: None, fcf_payout_ratio: Some(dec!(80)), ..input }),
-            (None, Some(false))
-        );
-        assert_eq!(with(SafetyInput { payout_ratio: None, ..input }), (None, None));
-        for (change, trap) in [(dec!(-40), false), (dec!(-40.0001), true)] {
-            assert_eq!(with(SafetyInput { price_change_1y: Some(change), ..input }).1, Some(trap));
-        }
-        for (payout, trap) in [(dec!(100), false), (dec!(100.0001), true)] {
-            assert_eq!(with(SafetyInput { payout_ratio: Some(payout), ..input }).1, Some(trap));
-        }
+text_enum! {
+    /// Reason for a missing payout ratio.
+    pub enum NoPayoutReason {
+        /// The security is a fund.
+        NotApplicable = "not_applicable",
+        /// Earnings are 0 or less.
+        NegativeEarnings = "negative_earnings",
+        /// Earnings and dividends are in different currencies.
+        CurrencyMismatch = "currency_mismatch",
+        /// Earnings or dividends are unknown.
+        Missing = "missing",
     }
 }
+
+text_enum! {
+    /// Denominator of the payout ratio.
+    pub enum PayoutBasis {
+        /// Earnings per share.
+        Eps = "eps",
+        /// Funds from operations per share.
+        Ffo = "ffo",
+    }
+}
+
+/// Inputs of the payout ratio. All per-share figures are adjusted for the same splits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PayoutInput {
+    /// True for funds. A fund has no payout ratio.
+    pub is_fund: bool,
+    /// True for real estate: if funds from operations are known, they replace earnings as the denominator.
+    pub is_real_estate: bool,
+    /// Regular dividends per share over twelve months.
+    pub dps_ttm: Option<Decimal>,
+    /// Diluted earnings per share over twelve months.
+    pub eps_ttm: Option<Decimal>,
+    /// Funds from operations per share over twelve months.
+    pub ffo_per_share: Option<Decimal>,
+    /// True if dividends and earnings are in different currencies.
+    pub currency_mismatch: bool,
+}
+
+/// Payout ratio in percent, or the reason for its absence. The second value is the kind of denominator.
+pub fn payout_ratio(input: &PayoutInput) -> (Result<Decimal, NoPayoutReason>, PayoutBasis) {
+    let funds = input.ffo_per_share.filter(|_| input.is_real_estate);
+    let basis = if funds.is_some() { PayoutBasis::Ffo } else { PayoutBasis::Eps };
+    if input.is_fund {
+        return (Err(NoPayoutReason::NotApplicable), basis);
+    }
+    let ratio = match (input.dps_ttm, funds.or(input.eps_ttm)) {
+        (_, Some(earned)) if earned <= Decimal::ZERO => Err(NoPayoutReason::NegativeEarnings),
+        (Some(_), Some(_)) if input.currency_mismatch => Err(NoPayoutReason::CurrencyMismatch),
+        (Some(paid), Some(earned)) => percent_of(paid, earned).ok_or(NoPayoutReason::Missing),
+        _ => Err(NoPayoutReason::Missing),
+    };
+    (ratio, basis)
+}
+
+/// Free cash flow: operating cash flow less capital expenditure. Vendors differ in the sign of the expenditure, so the
+/// sign is ignored.
+pub fn free_cash_flow(operating: Option<Decimal>, capital_expenditure: Option<Decimal>) -> Option<Decimal> {
+    operating?.checked_sub(capital_expenditure?.abs())
+}
+
+/// Dividends paid over free cash flow, percent; `None` if the free cash flow is 0 or less.
+pub fn fcf_payout(dividends_paid: Option<Decimal>, free_cash_flow: Option<Decimal>) -> Option<Decimal> {
+    percent_of(dividends_paid?.abs(), keep_positive(free_cash_flow)?)
+}
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod payout_tests;

@@ -8,8 +8,8 @@ use super::entry::{ExplainedMetric, ExplainedObservation, entry, number};
 use super::observations::{of_dividends, of_fundamentals, of_payment, of_payments, of_security};
 use crate::dated_text::{DatedText, Terms, Undated, dated_text, undated};
 use crate::metrics::computed::ComputedMetrics;
-use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::growth::NoGrowthReason;
+use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::merge::Payment;
 
 pub(crate) fn explain_development(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
@@ -55,18 +55,16 @@ fn explain_growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let span_of = |(index, span): (usize, i32)| {
         let base = last - span;
         let formula = match computed.growth.totals.growth(last, span) {
-            Err(reason) => dated_text!["null: ", no_growth(reason)],
-            Ok(_) if served(index).is_none() => dated_text![
-                "null: it is uncertain if dividends in ",
+            Err(reason) => dated_text!("null: {}", no_growth(reason)),
+            Ok(_) if served(index).is_none() => dated_text!(
+                "null: it is uncertain if dividends in {} to {} are already adjusted for a later split",
                 bare_year(base),
-                " to ",
-                bare_year(last),
-                " are already adjusted for a later split"
-            ],
+                bare_year(last)
+            ),
             Ok(_) => {
                 let total_of = |year| Terms::of_year(year, format!("{} in {year}", total(computed, year)));
                 let root = if span == 1 { String::new() } else { format!(" ^ (1/{span})") };
-                dated_text!["(", total_of(last), " / ", total_of(base), ")", undated(root), " - 1, x 100"]
+                dated_text!("({} / {}){} - 1, x 100", total_of(last), total_of(base), undated(root))
             }
         };
         let payments = [of_years(computed, base, base), of_years(computed, last, last)].concat();
@@ -74,7 +72,7 @@ fn explain_growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     };
     let mut entries: Vec<ExplainedMetric> = [(0, 1), (1, 3), (2, 5), (3, 10)].map(span_of).into();
     let totals =
-        dated_text!["regular amounts by dividend year, adjusted for splits", peculiar_years(computed)];
+        dated_text!("regular amounts by dividend year, adjusted for splits{}", peculiar_years(computed));
     let first = computed.growth.totals.first_year().unwrap_or(last);
     entries.push(entry("annual_totals", "R13", Amounts, totals, of_years(computed, first, last + 1)));
     entries
@@ -84,16 +82,16 @@ fn explain_growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
 fn no_growth(reason: NoGrowthReason) -> DatedText {
     match reason {
         NoGrowthReason::NoBase(year) => {
-            dated_text!["no regular dividend is known in ", bare_year(year), " or before"]
+            dated_text!("no regular dividend is known in {} or before", bare_year(year))
         }
         NoGrowthReason::NoPayment(year) => {
-            dated_text!["no regular dividend was paid in ", bare_year(year)]
+            dated_text!("no regular dividend was paid in {}", bare_year(year))
         }
         NoGrowthReason::MissingPayments(year) => {
-            dated_text!["several payments of ", bare_year(year), " are missing"]
+            dated_text!("several payments of {} are missing", bare_year(year))
         }
         NoGrowthReason::PartialBase(year) => {
-            dated_text!["the first year ", bare_year(year), " has fewer payments than the next year"]
+            dated_text!("the first year {} has fewer payments than the next year", bare_year(year))
         }
         NoGrowthReason::OutOfRange => "the rate is too large".into(),
     }
@@ -129,7 +127,7 @@ fn peculiar_years(computed: &ComputedMetrics<'_>) -> DatedText {
     ] {
         if !years.is_empty() {
             let years = years.iter().map(|year| (*year, year.to_string()));
-            text = dated_text![text, reason, Terms::years(", ", years)];
+            text = dated_text!("{}{}{}", text, reason, Terms::years(", ", years));
         }
     }
     text
@@ -149,67 +147,63 @@ fn explain_streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         0 => String::new(),
         years => format!(" (up to {years} flat years in a row are ignored)"),
     };
-    let formula = dated_text![
-        "consecutive years with a total more than ",
+    let formula = dated_text!(
+        "consecutive years with a total more than {} % above the year before{}: {}{}{}",
         undated(rules.streak.tolerance),
-        " % above the year before",
         undated(flat),
-        ": ",
         Terms::years(", ", years),
         seed,
         rates_after_spin_offs(computed, first)
-    ];
+    );
     let risk = match computed.income.forward.amount {
         None => "false: the security has no forward dividend".into(),
         Some(forward) => {
             let verdict = if computed.growth.at_risk { " is below " } else { " is not below " };
             let total = format!("the dividends of {last}, {}", total(computed, last));
-            dated_text!["forward dividend ", number(Some(forward)), verdict, Terms::of_year(last, total)]
+            dated_text!(
+                "forward dividend {}{}{}",
+                number(Some(forward)),
+                verdict,
+                Terms::of_year(last, total)
+            )
         }
     };
     let bound = match (streak.lower_bound, computed.growth.totals.first_year()) {
-        (true, Some(began)) => dated_text![
-            "the streak reaches back to the first known year ",
-            bare_year(began),
-            ", so it may be longer"
-        ],
+        (true, Some(began)) => dated_text!(
+            "the streak reaches back to the first known year {}, so it may be longer",
+            bare_year(began)
+        ),
         (_, None) => "no regular dividend is known".into(),
-        (false, Some(began)) => dated_text![
-            "the streak does not reach back to the first known year ",
-            bare_year(began),
-            ", or a seed or the listing date sets its start"
-        ],
+        (false, Some(began)) => dated_text!(
+            "the streak does not reach back to the first known year {}, or a seed or the listing date sets its start",
+            bare_year(began)
+        ),
     };
     let observations = [of_years(computed, first, running), of_security(computed)].concat();
     let known = if streak.seeded { "; years of a seed are not counted" } else { "" };
-    let paid = dated_text!["consecutive years with a regular payment up to ", bare_year(running), known];
-    let started = dated_text!["first year of the streak of ", undated(streak.years)];
-    let years = || dated_text!["streak of ", undated(streak.years), " years"];
+    let paid = dated_text!("consecutive years with a regular payment up to {}{}", bare_year(running), known);
+    let started = dated_text!("first year of the streak of {}", undated(streak.years));
+    let years = || dated_text!("streak of {} years", undated(streak.years));
     let paid_years = of_years(computed, running + 1 - computed.growth.payment_years.max(1), running);
     let lists = &rules.lists;
-    let aristocrat = dated_text![
-        "requires S&P 500 membership, a streak of at least ",
+    let aristocrat = dated_text!(
+        "requires S&P 500 membership, a streak of at least {} years, a float market cap of at least {}, a daily value \
+         of at least {}, and an active dividend that is not at risk; {}, at risk: {}",
         undated(lists.aristocrat_years),
-        " years, a float market cap of at least ",
         scaled(lists.aristocrat_float_cap, 1_000_000_000, "bn"),
-        ", a daily value of at least ",
         scaled(lists.aristocrat_daily_value, 1_000_000, "m"),
-        ", and an active dividend that is not at risk; ",
         years(),
-        ", at risk: ",
         undated(computed.growth.at_risk)
-    ];
+    );
     let list_facts = [of_security(computed), of_fundamentals(computed)].concat();
-    let king = dated_text![years(), ", at least ", undated(lists.king_years), " needed"];
-    let tier = dated_text![
+    let king = dated_text!("{}, at least {} needed", years(), undated(lists.king_years));
+    let tier = dated_text!(
+        "{}: champion from {}, contender from {}, challenger from {}",
         years(),
-        ": champion from ",
         undated(lists.champion_years),
-        ", contender from ",
         undated(lists.contender_years),
-        ", challenger from ",
         undated(lists.challenger_years)
-    ];
+    );
     vec![
         entry("increase_streak_years", "R14", Unrounded, formula, observations.clone()),
         entry("streak_lower_bound", "R14", Unrounded, bound, of_security(computed)),
@@ -233,7 +227,7 @@ fn rates_after_spin_offs(computed: &ComputedMetrics<'_>, first: i32) -> DatedTex
                 *year,
                 format!("{} is compared with the yearly rate after the spin-off of {year}", year + 1),
             );
-            text = dated_text![text, "; R14: ", next, ", ", number(Some(*rate))];
+            text = dated_text!("{}; R14: {}, {}", text, next, number(Some(*rate)));
         }
     }
     text
@@ -257,19 +251,18 @@ fn explain_changes(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let raised = changes.latest_increase.map(|(day, _)| day);
     let tolerance = computed.inputs.rules.streak.tolerance;
     let newest_rate = |direction: &'static str, day: Option<NaiveDate>| {
-        dated_text!["newest rate more than ", undated(tolerance), direction, day]
+        dated_text!("newest rate more than {}{}{}", undated(tolerance), direction, day)
     };
     let raise = newest_rate(" % above the previous rate: ", raised);
     let cut = newest_rate(" % below the previous rate: ", changes.last_cut);
     let size = match raised {
-        Some(day) => dated_text!["rate of ", day, " / previous comparable rate - 1, x 100"],
+        Some(day) => dated_text!("rate of {} / previous comparable rate - 1, x 100", day),
         None => "null: no increase is known".into(),
     };
-    let cuts = dated_text![
-        "number of rates more than ",
-        undated(tolerance),
-        " % below the previous rate in the last ten years"
-    ];
+    let cuts = dated_text!(
+        "number of rates more than {} % below the previous rate in the last ten years",
+        undated(tolerance)
+    );
     vec![
         entry("latest_increase_date", "R13", Unrounded, raise, around(raised)),
         entry("latest_increase_percent", "R13", Percent, size, around(raised)),
@@ -280,7 +273,7 @@ fn explain_changes(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
 
 fn explain_payment_counts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let all = of_dividends(computed, NaiveDate::MIN, computed.inputs.as_of, DividendClass::is_regular);
-    let count = dated_text!["number of regular ex-dates up to ", computed.inputs.as_of];
+    let count = dated_text!("number of regular ex-dates up to {}", computed.inputs.as_of);
     let first = all.first().cloned().into_iter().collect();
     vec![
         entry("first_payment_date", "R14", Unrounded, "first regular ex-date known", first),

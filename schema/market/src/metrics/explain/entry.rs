@@ -129,7 +129,7 @@ impl ExplainedMetric {
             };
             if let Some(unit) = unit {
                 let formula = std::mem::take(&mut self.formula);
-                self.formula = dated_text![formula, " = ", undated(value), undated(unit)];
+                self.formula = dated_text!("{} = {}{}", formula, undated(value), undated(unit));
             }
         }
         self.value = value;

@@ -10,10 +10,10 @@ use crate::dated_text::{DatedText, Terms, Undated, dated_text, undated};
 use crate::decimal::round;
 use crate::event::Kind;
 use crate::metrics::computed::ComputedMetrics;
-use crate::metrics::dividends::class::DividendClass;
-use crate::metrics::dividends::payout::{NoPayoutReason, PayoutBasis};
+use crate::metrics::dividends::safety::{NoPayoutReason, PayoutBasis};
+use crate::metrics::dividends::status::DividendClass;
+use crate::metrics::prices::range::start_bar;
 use crate::metrics::prices::risk::{DAILY_MINIMUM, DAILY_RETURNS};
-use crate::metrics::prices::total_return::start_bar;
 use crate::row::DividendState;
 
 pub(crate) fn explain_payout_and_risk(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
@@ -27,15 +27,15 @@ fn payouts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         PayoutBasis::Eps => computed.figures.eps_ttm,
         PayoutBasis::Ffo => computed.figures.ffo_per_share,
     };
-    let paid = || dated_text!["dividends of 12 months ", number(computed.income.dps_ttm)];
-    let no_payout = payouts.ratio.err().map(|reason| dated_text!["null: ", payout_gap(reason)]);
-    let ratio = || dated_text![paid(), " / ", payouts.basis.as_str(), " ", number(earned), " x 100"];
+    let paid = || dated_text!("dividends of 12 months {}", number(computed.income.dps_ttm));
+    let no_payout = payouts.ratio.err().map(|reason| dated_text!("null: {}", payout_gap(reason)));
+    let ratio = || dated_text!("{} / {} {} x 100", paid(), payouts.basis.as_str(), number(earned));
     let ratio = no_payout.clone().unwrap_or_else(ratio);
     let eps = computed.figures.eps_ttm;
     let cover = match (no_payout, eps, computed.income.dps_ttm) {
         (Some(none), _, _) => none,
         (None, Some(eps), Some(dividends)) if !dividends.is_zero() => {
-            dated_text!["earnings per share ", number(Some(eps)), " / ", paid()]
+            dated_text!("earnings per share {} / {}", number(Some(eps)), paid())
         }
         (None, None, _) => "null: earnings per share are unknown".into(),
         (None, Some(_), _) => "null: no dividends in 12 months".into(),
@@ -44,12 +44,12 @@ fn payouts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let total = reported.and_then(|figures| figures.dividends_paid_ttm);
     let fcf = match (payouts.fcf, total, computed.figures.free_cash_flow) {
         (Some(_), _, cash) => {
-            dated_text!["dividends paid ", number(total), " / free cash flow ", number(cash), " x 100"]
+            dated_text!("dividends paid {} / free cash flow {} x 100", number(total), number(cash))
         }
         (None, _, None) => "null: free cash flow is unknown".into(),
         (None, None, _) => "null: the dividends paid are unknown".into(),
         (None, Some(_), Some(cash)) => {
-            dated_text!["null: a free cash flow of ", number(Some(cash)), " gives no ratio"]
+            dated_text!("null: a free cash flow of {} gives no ratio", number(Some(cash)))
         }
     };
     let figures = of_fundamentals(computed);
@@ -65,7 +65,7 @@ fn verdicts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let income = &computed.income;
     let chowder = match (income.yield_forward, computed.growth.growth[2]) {
         (forward @ Some(_), growth @ Some(_)) => {
-            dated_text!["forward yield ", percent(forward), " + growth of five years ", percent(growth)]
+            dated_text!("forward yield {} + growth of five years {}", percent(forward), percent(growth))
         }
         (None, _) => "null: the forward yield is unknown".into(),
         (_, None) => "null: the growth of five years is unknown".into(),
@@ -74,48 +74,39 @@ fn verdicts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         Some(_) => "; needed: 12 if the yield is at least 3 %, 15 if it is lower, 8 for utilities",
         None => "",
     };
-    let passes = dated_text![chowder.clone(), needed];
+    let passes = dated_text!("{}{}", chowder.clone(), needed);
     let safety = || -> DatedText {
-        dated_text![
-            "status ",
+        dated_text!(
+            "status {}, at risk {}, payout {}, free-cash-flow payout {}",
             income.status.as_str(),
-            ", at risk ",
             undated(computed.growth.at_risk),
-            ", payout ",
             percent(computed.payouts.ratio.ok()),
-            ", free-cash-flow payout ",
             percent(computed.payouts.fcf)
-        ]
+        )
     };
     let rules = &computed.inputs.rules.safety;
-    let trap = dated_text![
+    let trap = dated_text!(
+        "{}, forward {} against trailing {}, price change of 12 months {}: \
+         a trap if the payout is above {} %, the forward is more than {} % below the trailing, or the price fell by \
+         more than {} %",
         safety(),
-        ", forward ",
         number(income.forward.amount),
-        " against trailing ",
         number(income.dps_ttm),
-        ", price change of 12 months ",
         percent(computed.returns.price_change_1y),
-        ": a trap if the payout is above ",
         undated(rules.payout_limit),
-        " %, the forward is more than ",
         undated(rules.trap_dividend_fall),
-        " % below the trailing, or the price fell by more than ",
-        undated(rules.trap_price_fall),
-        " %"
-    ];
+        undated(rules.trap_price_fall)
+    );
     let borderline = match computed.inputs.is_real_estate() {
         true => rules.borderline_real_estate,
         false => rules.borderline_payout,
     };
-    let label = dated_text![
+    let label = dated_text!(
+        "{}: unsafe above a payout of {} %, borderline from {} %",
         safety(),
-        ": unsafe above a payout of ",
         undated(rules.payout_limit),
-        " %, borderline from ",
-        undated(borderline),
-        " %"
-    ];
+        undated(borderline)
+    );
     let (figures, price) = (of_fundamentals(computed), of_price(computed));
     vec![
         entry("chowder_number", "R16", Ratio, chowder, price.clone()),
@@ -156,17 +147,15 @@ fn returns(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
                 let close_of = |index: usize, day: NaiveDate| {
                     Terms::of_day(day, format!("close {} of {day}", number(Some(series.close(index)))))
                 };
-                dated_text![
+                dated_text!(
+                    "{} to {}, with {} payments reinvested at the close of their ex-dates: product of (P + D) x s / P before - 1, x 100",
                     close_of(index, series.date(index)),
-                    " to ",
                     close_of(price.index, price.date),
-                    ", with ",
-                    undated(payments),
-                    " payments reinvested at the close of their ex-dates: product of (P + D) x s / P before - 1, x 100"
-                ]
+                    undated(payments)
+                )
             }
             (None, _, _) => {
-                dated_text!["null: no close is known at ", undated(months), " months before ", through]
+                dated_text!("null: no close is known at {} months before {}", undated(months), through)
             }
             _ if computed.income.status == DividendState::Unknown => "null: the dividends are unknown".into(),
             _ => "null: a distribution is in another currency, or no close is known".into(),
@@ -179,28 +168,23 @@ fn returns(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let first = newest.saturating_sub(DAILY_RETURNS + 1);
     let daily = newest.saturating_sub(1).min(DAILY_RETURNS);
     let volatility = match computed.returns.volatility {
-        Some(_) => dated_text![
-            "sample standard deviation of the newest ",
+        Some(_) => dated_text!(
+            "sample standard deviation of the newest {} daily returns of the adjusted close x sqrt({}) x 100",
             undated(daily),
-            " daily returns of the adjusted close x sqrt(",
-            undated(DAILY_RETURNS),
-            ") x 100"
-        ],
-        None => dated_text![
-            "null: ",
+            undated(DAILY_RETURNS)
+        ),
+        None => dated_text!(
+            "null: {} daily returns are known, at least {} are needed",
             undated(daily),
-            " daily returns are known, at least ",
-            undated(DAILY_MINIMUM),
-            " are needed"
-        ],
+            undated(DAILY_MINIMUM)
+        ),
     };
     let beta = match computed.returns.beta {
         Some(_) => "covariance / variance of month-end returns against the benchmark over 60 months".into(),
-        None => dated_text![
-            "null: no benchmark, or fewer than ",
-            undated(computed.inputs.rules.risk.beta_least_pairs),
-            " pairs of month-end returns in 60 months"
-        ],
+        None => dated_text!(
+            "null: no benchmark, or fewer than {} pairs of month-end returns in 60 months",
+            undated(computed.inputs.rules.risk.beta_least_pairs)
+        ),
     };
     let oldest = (newest > 0).then(|| of_bar(computed, first));
     let range = [oldest.unwrap_or_default(), of_price(computed)].concat();

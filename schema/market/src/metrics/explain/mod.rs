@@ -17,8 +17,8 @@ use utoipa::ToSchema;
 
 use super::calendar::months_before;
 use super::computed::{ComputedMetrics, compute};
-use super::context::DerivationContext;
-use super::dividends::payout::NoPayoutReason;
+use super::derivation::DerivationContext;
+use super::dividends::safety::NoPayoutReason;
 use crate::dated_text::{LimitToHistory, dated_text, undated};
 use crate::day::day_number;
 use crate::history::History;
@@ -151,9 +151,9 @@ pub fn explain_session(
                 _ => observations::bar_choice(&computed, &counted.source, session),
             };
             let source = undated(&counted.source);
-            dated_text!["raw close of ", session, " from ", source, " (", choice, ")"]
+            dated_text!("raw close of {} from {} ({})", session, source, choice)
         }
-        None => dated_text!["null: no bar of ", session, " counts"],
+        None => dated_text!("null: no bar of {} counts", session),
     };
     let value = counted.and_then(|counted| counted.amount).map(|close| close.to_string());
     let mut explained = entry::entry("price", "R32", entry::Unit::Price, formula, observations);

@@ -11,7 +11,7 @@ use crate::event::{Kind, line_column};
 use crate::history::Observation;
 use crate::metrics::arithmetic;
 use crate::metrics::computed::ComputedMetrics;
-use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::merge::conflicting_closes;
 use crate::metrics::merge::{ImpliedFactor, ObservationStatus, Payment};
 use crate::metrics::source_preference::{DEFAULT_CHOICE, MANUAL, Standing};
@@ -31,7 +31,7 @@ pub(crate) fn of_payment(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) 
     let joined = |text: DatedText, note: DatedText| match (text.is_empty(), note.is_empty()) {
         (true, _) => note,
         (false, true) => text,
-        (false, false) => dated_text![text, "; ", note],
+        (false, false) => dated_text!("{}; {}", text, note),
     };
     let notes = notes.into_iter().fold(DatedText::default(), joined);
     ExplainedObservation {
@@ -47,7 +47,7 @@ fn unadjusted_text(payment: &Payment<'_>) -> DatedText {
     if given == payment.amount {
         return DatedText::default();
     }
-    dated_text!["R10: the feed gave ", undated(given.normalize()), ", adjusted for the splits in its list"]
+    dated_text!("R10: the feed gave {}, adjusted for the splits in its list", undated(given.normalize()))
 }
 
 /// Note on an ex-date that is derived from the record date, or that differs from the derived one (R1). Empty for other
@@ -56,18 +56,16 @@ fn derived_text(payment: &Payment<'_>) -> DatedText {
     let record = &payment.observation.record;
     match (record.ex_date, payment.expected, record.record_date) {
         (None, _, Some(record_date)) => {
-            dated_text![
-                "R1: the ex-date follows from the record date ",
-                record_date,
-                " by the settlement time of the market"
-            ]
+            dated_text!(
+                "R1: the ex-date follows from the record date {} by the settlement time of the market",
+                record_date
+            )
         }
-        (Some(_), Some(expected), Some(record_date)) => dated_text![
-            "R1: the record date ",
+        (Some(_), Some(expected), Some(record_date)) => dated_text!(
+            "R1: the record date {} and the settlement time of the market give the ex-date {}",
             record_date,
-            " and the settlement time of the market give the ex-date ",
             expected
-        ],
+        ),
         _ => DatedText::default(),
     }
 }
@@ -76,7 +74,7 @@ fn derived_text(payment: &Payment<'_>) -> DatedText {
 fn declared_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> DatedText {
     let Some(declared) = payment.declared else { return DatedText::default() };
     let currency = undated(&computed.inputs.dividend_currency);
-    dated_text!["R39: ", number(Some(declared)), " ", currency, " in the currency of most payments"]
+    dated_text!("R39: {} {} in the currency of most payments", number(Some(declared)), currency)
 }
 
 /// Note on a payment that contains other rows of its ex-date (R45). Empty for other payments.
@@ -86,13 +84,7 @@ fn parts_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> DatedTex
     }
     let special = number(Some(payment.special_part));
     let regular = number(Some(computed.inputs.own_regular_part(payment)));
-    dated_text![
-        "R45: contains the other rows of its ex-date; ",
-        regular,
-        " is regular, ",
-        special,
-        " is special"
-    ]
+    dated_text!("R45: contains the other rows of its ex-date; {} is regular, {} is special", regular, special)
 }
 
 /// Note of the payment schedule (R34) on an unusual payment, for example a special dividend. Empty for other payments.
@@ -104,27 +96,21 @@ fn reading_text(computed: &ComputedMetrics<'_>, payment: &Payment<'_>) -> DatedT
             if reading.year == reading.calendar_year && reading.year != reading.ex_date.year() =>
         {
             let year = Terms::of_year(reading.year, reading.year);
-            dated_text!["R14: counts in ", year, ", the year of its payment date"]
+            dated_text!("R14: counts in {}, the year of its payment date", year)
         }
         AmountReading::Regular if reading.year != reading.calendar_year => {
             let year = Terms::of_year(reading.year, reading.year);
-            dated_text!["R34: counts in ", year, ", because it fills a slot of that year"]
+            dated_text!("R34: counts in {}, because it fills a slot of that year", year)
         }
         AmountReading::Regular => DatedText::default(),
         AmountReading::Special => "R34: special, since another row has its slot".into(),
         AmountReading::Combined => {
             let special = number(Some(reading.amount - reading.regular));
-            dated_text![
-                "R34: ",
-                regular,
-                " is regular, like the neighbouring amounts; ",
-                special,
-                " is special"
-            ]
+            dated_text!("R34: {} is regular, like the neighbouring amounts; {} is special", regular, special)
         }
         AmountReading::Dip => {
             let sustained = number(Some(reading.sustained));
-            dated_text!["R34: below both neighbours; growth and streak count ", sustained]
+            dated_text!("R34: below both neighbours; growth and streak count {}", sustained)
         }
     }
 }
@@ -166,7 +152,7 @@ fn of_splits(computed: &ComputedMetrics<'_>, after: NaiveDate) -> impl Iterator<
     passed.map(|split| {
         let row = &computed.inputs.history.splits[split.index];
         let (from, to) = (undated(row.record.from.normalize()), undated(row.record.to.normalize()));
-        let shares = dated_text![from, " shares became ", to];
+        let shares = dated_text!("{} shares became {}", from, to);
         observation(Kind::Split, row, Some(split.ex_date), "used", shares)
     })
 }
@@ -281,15 +267,12 @@ pub(crate) fn unused(computed: &ComputedMetrics<'_>) -> Vec<ExplainedObservation
 fn of_missing(computed: &ComputedMetrics<'_>, implied: &ImpliedFactor<'_>) -> ExplainedObservation {
     let close = computed.inputs.series().close_before(implied.ex_date);
     let amount = close.and_then(|close| close.checked_mul(Decimal::ONE - implied.factor));
-    let reason = dated_text![
-        "adjusted closes step by ",
+    let reason = dated_text!(
+        "adjusted closes step by {} between {} and {}, and no row has a payment there",
         undated(implied.factor.round_dp(6).normalize()),
-        " between ",
         implied.previous,
-        " and ",
-        implied.ex_date,
-        ", and no row has a payment there"
-    ];
+        implied.ex_date
+    );
     ExplainedObservation {
         amount: amount.map(arithmetic::amount),
         currency: Some(computed.inputs.currency.clone()),
@@ -356,11 +339,11 @@ const OVERRIDDEN: &str = "a manual record replaced it";
 const QUARANTINED: &str = "it is quarantined; the list quarantined has the reason";
 
 fn outranked_text(source: &str) -> DatedText {
-    dated_text!["the source policy prefers another source for its date: ", undated(source)]
+    dated_text!("the source policy prefers another source for its date: {}", undated(source))
 }
 
 fn covered_text(source: &str) -> DatedText {
-    dated_text!["a newer row of another source took its place: ", undated(source)]
+    dated_text!("a newer row of another source took its place: {}", undated(source))
 }
 
 fn status_text<T>(status: &ObservationStatus, rows: &[Observation<T>]) -> (&'static str, DatedText) {
@@ -368,37 +351,35 @@ fn status_text<T>(status: &ObservationStatus, rows: &[Observation<T>]) -> (&'sta
         let row = &rows[index];
         let id = row.id.as_ref().map(|id| format!("id {id}, ")).unwrap_or_default();
         let observed = Terms::of_day(row.observed_at.date_naive(), row.observed_at.to_rfc3339());
-        dated_text![
+        dated_text!(
+            "{}revision {}, line {}, observed {}",
             undated(id),
-            "revision ",
             undated(row.revision),
-            ", line ",
             undated(row.line),
-            ", observed ",
             observed
-        ]
+        )
     };
     match status {
         ObservationStatus::Used => ("used", DatedText::default()),
         ObservationStatus::Superseded(by) => {
-            ("superseded", dated_text!["a greater version of the same record replaced it: ", named(*by)])
+            ("superseded", dated_text!("a greater version of the same record replaced it: {}", named(*by)))
         }
         ObservationStatus::Cancelled => ("cancelled", "the record was withdrawn".into()),
         ObservationStatus::Duplicate(of) => {
-            ("duplicate", dated_text!["another row is the same payment: ", named(*of)])
+            ("duplicate", dated_text!("another row is the same payment: {}", named(*of)))
         }
         ObservationStatus::Translation(of) => (
             "translation",
-            dated_text!["it repeats a payment that counts in the currency of the prices: ", named(*of)],
+            dated_text!("it repeats a payment that counts in the currency of the prices: {}", named(*of)),
         ),
         ObservationStatus::PartOf(of) => {
-            ("part", dated_text!["R45: the amount of another row of its ex-date contains it: ", named(*of)])
+            ("part", dated_text!("R45: the amount of another row of its ex-date contains it: {}", named(*of)))
         }
         ObservationStatus::Covered(by) => {
-            ("covered", dated_text![covered_text(&rows[*by].source), ", ", named(*by)])
+            ("covered", dated_text!("{}, {}", covered_text(&rows[*by].source), named(*by)))
         }
         ObservationStatus::OtherSource(by) => ("other_source", outranked_text(&rows[*by].source)),
-        ObservationStatus::Overridden(by) => ("overridden", dated_text![OVERRIDDEN, ": ", named(*by)]),
+        ObservationStatus::Overridden(by) => ("overridden", dated_text!("{}: {}", OVERRIDDEN, named(*by))),
         ObservationStatus::Quarantined(reason) => (reason.as_str(), QUARANTINED.into()),
         ObservationStatus::NotYetKnown => ("not_yet_known", "it was declared after the as-of date".into()),
         ObservationStatus::Moved => ("moved", "a later version moved it to another symbol".into()),

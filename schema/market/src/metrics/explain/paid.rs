@@ -10,7 +10,7 @@ use crate::dated_text::{DatedText, Terms, dated_text, undated};
 use crate::metrics::arithmetic;
 use crate::metrics::calendar::months_before;
 use crate::metrics::computed::ComputedMetrics;
-use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::merge::Payment;
 use crate::row::{DividendState, Flag, ForwardBasis, YieldBasis};
 
@@ -34,30 +34,25 @@ fn trailing(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         let terms = counted.map(|p| (p.ex_date, format!("{} ({})", number(Some(part(p))), p.ex_date)));
         let terms: Vec<_> = terms.collect();
         let none = if terms.is_empty() { "0" } else { "" };
-        dated_text![
-            "sum of ",
+        dated_text!(
+            "sum of {} amounts with ex-date in {}, adjusted for splits: {}{}",
             what,
-            " amounts with ex-date in ",
             span(after, through),
-            ", adjusted for splits: ",
             Terms::days(" + ", terms),
             none
-        ]
+        )
     };
-    let count = dated_text!["number of regular ex-dates in ", span(after, through)];
+    let count = dated_text!("number of regular ex-dates in {}", span(after, through));
     let listed = computed.inputs.security().and_then(|security| security.ipo_date);
     let first = computed.inputs.rates.first().map(|rate| rate.ex_date);
     let reach = if computed.flags.has(Flag::TtmIncomplete) { " do not reach" } else { " reach" };
-    let complete = dated_text![
-        "the data",
+    let complete = dated_text!(
+        "the data{} back to {}: listed {}, first regular ex-date {}",
         reach,
-        " back to ",
         after,
-        ": listed ",
         listed,
-        ", first regular ex-date ",
         first
-    ];
+    );
     vec![
         entry("dps_ttm", "R7", Amount, sum("regular", DividendClass::is_regular), regular.clone()),
         entry("dps_ttm_total", "R7", Amount, sum("regular and special", DividendClass::in_ttm_total), all),
@@ -68,7 +63,7 @@ fn trailing(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
 
 /// Interval that excludes its first day and includes its last.
 fn span(after: NaiveDate, through: NaiveDate) -> DatedText {
-    dated_text!["(", after, ", ", through, "]"]
+    dated_text!("({}, {}]", after, through)
 }
 
 fn forward(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
@@ -81,20 +76,18 @@ fn forward(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
             let factor = step.factor.round_dp(6).normalize();
             let last = Terms::of_day(step.ex_date, format!("by {factor} up to {}", step.ex_date));
             let source = undated(&step.observation.source);
-            dated_text!["; adjusted closes of ", source, " step ", last, " without a payment"]
+            dated_text!("; adjusted closes of {} step {} without a payment", source, last)
         }
         (false, None) => "; no source that covers it carries dividends".into(),
         (true, None) => DatedText::default(),
     };
-    let status = dated_text![
+    let status = dated_text!(
+        "{}: last regular ex-date {}, {} payments a year{}",
         computed.income.status.as_str(),
-        ": last regular ex-date ",
         computed.inputs.ex_dates.last().copied(),
-        ", ",
         per_year.map_or_else(|| undated("unknown"), undated),
-        " payments a year",
         unknown
-    ];
+    );
     let basis = match computed.income.forward.basis {
         ForwardBasis::Declared => "declared: the ex-date of the latest amount is ahead",
         ForwardBasis::LastTimesFrequency => {
@@ -122,42 +115,41 @@ fn indicated(computed: &ComputedMetrics<'_>) -> DatedText {
             let amount = format!("{} ({})", number(Some(last.amount)), last.ex_date);
             let amount = Terms::of_day(last.ex_date, amount);
             if arithmetic::remove_division_error(last.amount.saturating_mul(n.into())) != value {
-                return dated_text![
-                    "latest ",
+                return dated_text!(
+                    "latest {} + the amount before it, because interim and final dividends differ by more than {} %",
                     amount,
-                    " + the amount before it, because interim and final dividends differ by more than ",
-                    undated(rules.unequal_halves),
-                    " %"
-                ];
+                    undated(rules.unequal_halves)
+                );
             }
             let which = if forward.latest_unusual {
-                dated_text![
-                    "previous regular amount, because the latest is unconfirmed and at least ",
-                    undated(rules.unusual_factor),
-                    " times the median before it: "
-                ]
+                dated_text!(
+                    "previous regular amount, because the latest is unconfirmed and at least {} times the median before it: ",
+                    undated(rules.unusual_factor)
+                )
             } else {
                 "latest regular amount declared ".into()
             };
-            dated_text![which, amount, " x ", undated(n), " payments a year"]
+            dated_text!("{}{} x {} payments a year", which, amount, undated(n))
         }
         (Some(_), _, _) => {
-            dated_text!["the payer is ", computed.income.status.as_str(), ", so the forward dividend"]
+            dated_text!("the payer is {}, so the forward dividend", computed.income.status.as_str())
         }
     }
 }
 
 fn next(computed: &ComputedMetrics<'_>) -> DatedText {
     match (computed.upcoming.declared, computed.upcoming.projections.first()) {
-        (Some(index), _) => dated_text![
-            "earliest declared ex-date from ",
+        (Some(index), _) => dated_text!(
+            "earliest declared ex-date from {} on: {}",
             computed.inputs.as_of,
-            " on: ",
             computed.inputs.payments()[index].ex_date
-        ],
+        ),
         (None, _) if computed.flags.has(Flag::Overdue) => "the expected ex-date has passed: overdue".into(),
         (None, Some(expected)) => {
-            dated_text!["same slot of last year + 12 months, rolled forward to a session: ", expected.ex_date]
+            dated_text!(
+                "same slot of last year + 12 months, rolled forward to a session: {}",
+                expected.ex_date
+            )
         }
         (None, None) => "nothing declared and nothing to expect".into(),
     }
@@ -211,12 +203,11 @@ fn yields(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     for (metric, what) in [("yield_5y_avg", "mean"), ("yield_5y_high", "highest"), ("yield_5y_low", "lowest")]
     {
         let formula = match income.yield_range {
-            Some(range) => dated_text![
+            Some(range) => dated_text!(
+                "{} trailing yield at {} month ends, each from the 12 months before it",
                 what,
-                " trailing yield at ",
-                undated(range.month_ends),
-                " month ends, each from the 12 months before it"
-            ],
+                undated(range.month_ends)
+            ),
             None if income.mismatch || income.status == DividendState::Unknown => headline(computed),
             None => "null: fewer than 12 month ends have a close and 12 months of dividends".into(),
         };
@@ -230,10 +221,10 @@ fn price_text(computed: &ComputedMetrics<'_>) -> DatedText {
     let Some(price) = computed.inputs.price else { return "null: no close is known".into() };
     let raw = computed.inputs.series().close(price.index);
     if raw == price.close {
-        return dated_text!["raw close of ", price.date];
+        return dated_text!("raw close of {}", price.date);
     }
     let close = Terms::of_day(price.date, format!("{} of {}", number(Some(raw)), price.date));
-    dated_text!["raw close ", close, ", adjusted for the splits up to ", computed.inputs.as_of]
+    dated_text!("raw close {}, adjusted for the splits up to {}", close, computed.inputs.as_of)
 }
 
 /// Names of dividends in formulas of yields.
@@ -251,18 +242,18 @@ fn over_price(
     let (paid, priced) = (&computed.inputs.dividend_currency, &computed.inputs.currency);
     let is_foreign = paid != priced && !computed.inputs.rates.is_empty();
     if computed.income.mixed || (is_foreign && served.is_none()) {
-        return dated_text!["null: dividends in ", undated(paid), ", prices in ", undated(priced)];
+        return dated_text!("null: dividends in {}, prices in {}", undated(paid), undated(priced));
     }
     if is_foreign {
         return converted(computed, dividend, amount);
     }
     match (amount, computed.inputs.price) {
-        (None, _) => dated_text!["null: no ", dividend],
+        (None, _) => dated_text!("null: no {}", dividend),
         (Some(_), None) => "null: no close is known".into(),
         (Some(amount), Some(price)) => {
             let close = format!("close {} of {}", number(Some(price.close)), price.date);
             let close = Terms::of_day(price.date, close);
-            dated_text![dividend, " ", number(Some(amount)), " / ", close, " x 100"]
+            dated_text!("{} {} / {} x 100", dividend, number(Some(amount)), close)
         }
     }
 }
@@ -274,26 +265,24 @@ fn converted(computed: &ComputedMetrics<'_>, dividend: &'static str, amount: Opt
     let close = match computed.inputs.price {
         Some(price) => {
             let close = format!("close {} of {}", number(Some(price.close)), price.date);
-            dated_text![Terms::of_day(price.date, close)]
+            dated_text!("{}", Terms::of_day(price.date, close))
         }
         None => "close".into(),
     };
     let rate = match computed.income.forward_rate {
         Some(rate) if dividend == FORWARD => {
             let rate = rate.round_sf(10).unwrap_or(rate).normalize();
-            dated_text![" x ", undated(rate), " ", undated(priced), " per ", undated(paid)]
+            dated_text!(" x {} {} per {}", undated(rate), undated(priced), undated(paid))
         }
-        _ => dated_text![" ", undated(paid), ", paid in ", undated(priced), " too"],
+        _ => dated_text!(" {}, paid in {} too", undated(paid), undated(priced)),
     };
-    dated_text![
+    dated_text!(
+        "{} {}{} / {} x 100; R39: the payments have rows in both currencies",
         dividend,
-        " ",
         number(amount),
         rate,
-        " / ",
-        close,
-        " x 100; R39: the payments have rows in both currencies"
-    ]
+        close
+    )
 }
 
 /// Formula of the headline yield, as text.
@@ -306,7 +295,7 @@ fn headline(computed: &ComputedMetrics<'_>) -> DatedText {
         }
         (DividendState::Active, None) => over_price(computed, TTM, income.dps_ttm, income.yield_ttm),
         (status, _) => match income.dividend_yield {
-            Some(_) => dated_text!["the payer is ", status.as_str(), ", so the yield"],
+            Some(_) => dated_text!("the payer is {}, so the yield", status.as_str()),
             None => over_price(computed, TTM, income.dps_ttm, income.yield_ttm),
         },
     }
@@ -324,13 +313,12 @@ fn rhythm(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         .collect();
     newest_dates.reverse();
     let source = computed.inputs.rhythm.source.map_or("nothing", |source| source.as_str());
-    let formula = dated_text![
+    let formula = dated_text!(
+        "{} ({}); newest regular ex-dates {}",
         computed.inputs.rhythm.frequency.as_str(),
-        " (",
         source,
-        "); newest regular ex-dates ",
         Terms::days(", ", newest_dates)
-    ];
+    );
     let observations = newest(computed, looked_at);
     vec![
         entry("frequency", "R5", Unrounded, formula.clone(), observations.clone()),

@@ -14,7 +14,7 @@ use rust_decimal::Decimal;
 use super::payment::{Payment, ValidationContext};
 use super::winner::ObservationStatus;
 use crate::metrics::arithmetic::remove_division_error;
-use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags};
 

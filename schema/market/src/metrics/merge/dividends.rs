@@ -15,22 +15,22 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 use std::cmp::Ordering;
 
-use super::as_of::AsOfView;
 use super::contained_payments::drop_contained;
+use super::payment::SameDayPayments;
 use super::payment::{Payment, ValidationContext};
 use super::quarantine::{Outliers, quarantine_outliers};
 use super::repeats::merge_repeats;
-use super::same_day_payments::SameDayPayments;
 use super::sources::PreferredWinners;
 use super::translation::{dividend_currency, drop_translations};
+use super::validation::AsOfView;
 use super::validation::RowFault;
 use super::winner::{MergeRecord, ObservationStatus, QuarantinedRow, WinningVersion, version_time};
 use crate::event::Dividend;
 use crate::history::{History, Observation};
 use crate::metrics::currency::price_currency;
-use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::dividends::schedule::AmountDoubt;
+use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
 

@@ -29,8 +29,8 @@ use super::payment::{Payment, ValidationContext};
 use super::validation::RowFault;
 use super::winner::{ObservationStatus, QuarantinedRow};
 use crate::event::DividendType;
-use crate::metrics::dividends::class::DividendClass;
 use crate::metrics::dividends::schedule::{AmountDoubt, ScheduleRow, local_frequencies};
+use crate::metrics::dividends::status::DividendClass;
 use crate::row::{Flag, Flags, QuarantineReason};
 
 /// Divisor of the price: an amount of at least a quarter of the price is a distribution of capital (R2).

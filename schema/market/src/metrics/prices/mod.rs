@@ -4,5 +4,3 @@ pub mod adjustment;
 pub mod range;
 pub mod risk;
 pub(crate) mod series;
-pub(crate) mod split_consistency;
-pub mod total_return;

@@ -7,14 +7,14 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use chrono::{DateTime, Datelike, NaiveDate, Utc};
 use rust_decimal::Decimal;
 
+use super::declared;
 use super::id::{dividend_id, hash_dividend_id};
-use super::next::declared;
 use crate::event::{DividendType, Frequency};
 use crate::metrics::arithmetic::{amount, exact_percent, factor, quotient};
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::computed::ex_dates::ExDateEvents;
 use crate::metrics::computed::upcoming::ProjectedPayment;
-use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::merge::Payment;
 use crate::metrics::prices::adjustment::Ratio;
 use crate::row::{AmountReading, AmountStatus, DividendRow, DividendStatus, Fingerprint};

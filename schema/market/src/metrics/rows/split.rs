@@ -6,7 +6,7 @@ use super::id::{split_id, stock_dividend_id};
 use crate::decimal::ExactDecimal;
 use crate::metrics::arithmetic::{factor, quotient};
 use crate::metrics::computed::ComputedMetrics;
-use crate::metrics::dividends::class::DividendClass;
+use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::merge::{MergedSplit, is_known, share_type};
 use crate::metrics::prices::adjustment::Ratio;
 use crate::row::{SplitRow, SplitStatus};
