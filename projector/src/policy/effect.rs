@@ -13,19 +13,16 @@ use market::metrics;
 use market::metrics::fund::{FundRows, fund};
 use market::metrics::{DerivationContext, DerivedRows, MonthlyReturns, Rules};
 use market::symbol::Symbol;
-use rayon::prelude::*;
 use store::facts::{load_known_symbols, load_securities};
 use store::history::load_histories;
 use tokio_postgres::{Client, Transaction};
 
 use crate::generation::{Generation, begin_snapshot, load_last_inputs};
 use crate::progress::ProgressReport;
+use crate::review::security::visit_histories;
 
 const RECORDS: &str = include_str!("../../queries/records_sources.sql");
 const BARS: &str = include_str!("../../queries/bars_sources.sql");
-
-/// Maximum number of securities whose histories (all their facts) are in memory at the same time.
-const CHUNK_HISTORIES: usize = 100;
 
 /// Finds the securities of the served generation that would get other published rows under the policy `after`. The
 /// result is sorted by symbol.
@@ -76,27 +73,24 @@ impl PolicyComparison<'_> {
             false => directory.identities.keys().cloned().collect(),
         };
         let left = candidates.iter().filter(|symbol| !changed.contains(*symbol));
-        let left: Vec<&Identity> = left.filter_map(|symbol| directory.identities.get(symbol)).collect();
+        let left: Vec<Identity> =
+            left.filter_map(|symbol| directory.identities.get(symbol)).cloned().collect();
         let mut progress =
             ProgressReport::new("looked at", "securities of several sources", left.len() as u64);
         let (as_of, rules) = (self.as_of, self.rules);
         let market = |policy, benchmark| DerivationContext { as_of, newest: as_of, benchmark, policy, rules };
         let before = market(self.before, months[0].as_ref());
         let after = market(self.after, months[1].as_ref());
-        for chunk in left.chunks(CHUNK_HISTORIES) {
-            let histories = load_histories(transaction, chunk).await?;
-            let differ = |history: &&History| derive(history, &before) != derive(history, &after);
-            changed.extend(tokio::task::block_in_place(|| {
-                let differing = histories.par_iter().filter(differ).map(|history| history.symbol.clone());
-                differing.collect::<Vec<_>>()
-            }));
-            progress.add(chunk.len() as u64);
-        }
+        let differs = |history: &_| Ok(derive(history, &before) != derive(history, &after));
+        visit_histories(transaction, &left, differs, |history, differs| {
+            changed.extend(differs.then(|| history.symbol.clone()));
+            progress.add(1);
+        })
+        .await?;
         progress.finish();
         Ok(changed.into_iter().collect())
     }
 
-    /// Kinds of rows for which the two policies have different rules.
     fn differing_kinds(&self) -> Vec<Kind> {
         let rules = |policy: &SourcePolicy, kind: Kind| -> Vec<PolicyRule> {
             let mut rules: Vec<PolicyRule> =

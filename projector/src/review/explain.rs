@@ -17,22 +17,18 @@ use crate::review::security::SecurityContext;
 
 const ACTIVE: &str = "select generation from active";
 
-/// Request for an explanation.
 #[derive(Debug, Clone, Default)]
-pub struct ExplainRequest<'a> {
-    /// Metric to explain; `None` for all metrics.
+pub(crate) struct ExplainRequest<'a> {
     pub metric: Option<&'a str>,
     /// Trading day whose close is explained; `None` to explain metrics.
     pub session: Option<NaiveDate>,
-    /// Generation to explain; `None` for the served generation.
     pub generation: Option<GenerationId>,
     /// Instant in the past, or an earlier data version. The explanation then uses the facts, policy and rules of that
     /// time. `None` explains the current figures of the generation.
     pub known_at: Option<KnownAt>,
 }
 
-/// Explains one or all metrics of a security, or one close.
-pub async fn explain_security(
+pub(crate) async fn explain_security(
     client: &mut Client,
     symbol: &Symbol,
     request: &ExplainRequest<'_>,
@@ -58,7 +54,6 @@ pub async fn explain_security(
     Ok(explanation)
 }
 
-/// Loads a security from a generation. If `generation` is `None`, loads it from the served generation.
 async fn load_of_generation(
     transaction: &Transaction<'_>,
     symbol: &Symbol,

@@ -15,30 +15,21 @@ use crate::generation::{Generation, begin_snapshot};
 use crate::review::security::SecurityContext;
 
 const LAST_CHANGES: &str = include_str!("../../queries/run_changes_last.sql");
-/// Maximum number of runs that are compared.
 const MAX_RUNS: usize = 20;
 
 sql_row! {
-    /// Last change of a run's state.
     #[derive(Debug, Serialize)]
     pub struct RunStateChange {
-        /// Id of the run.
         pub run: String,
-        /// State of the run: `held` or `excluded`.
         pub state: String,
-        /// Why the operator changed the state; may be empty.
         pub reason: String,
-        /// Instant of the change.
         pub at: DateTime<Utc>,
-        /// Person or program that changed the state.
         pub operator: String,
     }
 }
 
-/// Metric that would have another value.
 #[derive(Debug, Serialize)]
-pub struct ChangedMetric {
-    /// Name of the metric.
+pub(crate) struct ChangedMetric {
     pub metric: String,
     /// Value with the run, as text; null if unknown.
     pub value: Option<String>,
@@ -46,18 +37,15 @@ pub struct ChangedMetric {
 
 /// Run with observations of a security that do not count.
 #[derive(Debug, Serialize)]
-pub struct HiddenRun {
-    /// Last change of the run's state.
+pub(crate) struct HiddenRun {
     #[serde(flatten)]
     pub change: RunStateChange,
     /// Metrics of the explanation that would change if the run were visible.
     pub would_change: Vec<ChangedMetric>,
 }
 
-/// Explanation of a security, and the hidden runs that could change it.
 #[derive(Debug, Serialize)]
-pub struct SecurityExplanation {
-    /// Explanation of the current figures.
+pub(crate) struct SecurityExplanation {
     #[serde(flatten)]
     pub explanation: Explanation,
     /// Runs that are held or excluded and have observations of the security.
@@ -66,7 +54,7 @@ pub struct SecurityExplanation {
 }
 
 /// Finds the hidden runs with observations of the explained security, in the served generation.
-pub async fn find_hidden_runs(
+pub(crate) async fn find_hidden_runs(
     client: &mut Client,
     explanation: &Explanation,
 ) -> anyhow::Result<Vec<HiddenRun>> {

@@ -13,6 +13,7 @@ pub mod memory;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod output;
+pub mod report;
 mod shorten;
 mod shutdown;
 pub mod spans;

@@ -134,8 +134,16 @@ impl Table {
         }
     }
 
+    pub(crate) fn headers(&self) -> Vec<&'static str> {
+        self.columns.iter().map(|column| column.header()).collect()
+    }
+
+    pub(crate) fn cells(&self) -> impl Iterator<Item = &Vec<String>> {
+        self.rows.iter().map(|row| &row.cells)
+    }
+
     /// Lines of the printed table and of the total.
-    fn lines(&self, width: usize) -> Vec<String> {
+    pub(crate) fn lines(&self, width: usize) -> Vec<String> {
         let headers: Vec<String> = self.columns.iter().map(|column| column.header().to_owned()).collect();
         let wrapped = self.columns.iter().rposition(|column| matches!(column, Column::Text(_)));
         let mut widths: Vec<usize> = vec![0; headers.len()];
@@ -197,7 +205,7 @@ impl Table {
 
 /// Width of the output, in terminal columns: width of the terminal, else `COLUMNS`, else [`DEFAULT_WIDTH`].
 #[expect(clippy::disallowed_methods, reason = "a variable of every terminal, not a setting of the service")]
-fn output_width() -> usize {
+pub(crate) fn output_width() -> usize {
     let stdout = std::io::stdout();
     let of_terminal = match stdout.is_terminal() {
         true => terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0)),

@@ -8,11 +8,11 @@ use market::metrics::Rules;
 use market::row::{DividendState, JsonColumn};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
-use store::history::load_histories;
 use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
-use super::finding::{AuditContext, AuditFinding, CHUNK_HISTORIES, FindingExample, MAX_EXAMPLES};
+use super::finding::{AuditContext, AuditFinding, FindingExample, MAX_EXAMPLES};
+use crate::review::security::visit_histories;
 
 const CANDIDATES: &str = include_str!("../../../queries/audit/status_candidates.sql");
 
@@ -24,29 +24,24 @@ pub(super) async fn find_changed(
 ) -> anyhow::Result<AuditFinding> {
     let before = market.as_of.checked_sub_months(Months::new(1)).unwrap_or(market.as_of);
     let then = market.derivation(before);
-    let mut candidates: Vec<(Identity, DividendState)> = Vec::new();
+    let (mut candidates, mut statuses) = (Vec::new(), Vec::new());
     let [any, yearly, irregular] = lapse_days(&market.rules)?;
     let values: [&(dyn ToSql + Sync); 4] = [&before, &any, &yearly, &irregular];
     for row in transaction.query(CANDIDATES, &values).await? {
-        let JsonColumn(identity) = row.try_get("identity")?;
-        candidates.push((identity, row.try_get("dividend_status")?));
+        candidates.push(row.try_get::<_, JsonColumn<Identity>>("identity")?.0);
+        statuses.push(row.try_get::<_, DividendState>("dividend_status")?);
     }
-    let (mut count, mut first) = (0, Vec::new());
-    for chunk in candidates.chunks(CHUNK_HISTORIES) {
-        let identities: Vec<&Identity> = chunk.iter().map(|(identity, _)| identity).collect();
-        let histories = load_histories(transaction, &identities).await?;
-        for ((identity, now), history) in chunk.iter().zip(&histories) {
-            let was = metrics::derive(history, &then).metrics.dividend_status;
-            if was == *now {
-                continue;
-            }
+    let (mut count, mut first, mut statuses) = (0, Vec::new(), statuses.into_iter());
+    let measure = |history: &_| Ok(metrics::derive(history, &then).metrics.dividend_status);
+    visit_histories(transaction, &candidates, measure, |history, was| {
+        if let Some(now) = statuses.next().filter(|now| *now != was) {
             count += 1;
-            if first.len() < MAX_EXAMPLES {
-                let seen = format!("{was} on {before}, {now} now");
-                first.push(FindingExample { symbol: identity.symbol.to_string(), seen });
-            }
+            let seen = format!("{was} on {before}, {now} now");
+            first.push(FindingExample { symbol: history.symbol.to_string(), seen });
         }
-    }
+    })
+    .await?;
+    first.truncate(MAX_EXAMPLES);
     Ok(AuditFinding {
         check: "changed_statuses",
         topic: None,

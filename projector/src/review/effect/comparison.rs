@@ -19,13 +19,12 @@ use super::security_figures::{COMPARED, ComparedRows, SecurityFigures, compare_f
 use super::side::TouchedViews;
 use crate::generation::Generation;
 use crate::progress::ProgressReport;
-use crate::review::diff::{DiffAccumulator, DifferenceSink, TableDiff, compare_bars};
+use crate::review::compare::{DiffAccumulator, DifferenceFile, TableDiff, each_pair};
 
 const SYMBOLS: &str = include_str!("../../../queries/effect/symbols_of_sources.sql");
 /// Maximum number of securities that are in memory at the same time.
 const CHUNK_SECURITIES: usize = 100;
 
-/// Inputs of the comparison: first without the run, then with it.
 pub(super) struct EffectComparison<'a> {
     pub(super) generation: &'a Generation,
     pub(super) policy: &'a SourcePolicy,
@@ -41,7 +40,6 @@ struct ComparedSecurity<'a> {
     rows: Vec<ComparedRows>,
 }
 
-/// Inputs of the derivations of one side.
 struct DerivationInputs<'a> {
     market: &'a MarketInputs,
     context: Option<DerivationContext<'a>>,
@@ -55,7 +53,7 @@ impl EffectComparison<'_> {
         &self,
         transaction: &Transaction<'_>,
         keep: usize,
-        files: Vec<Box<dyn DifferenceSink>>,
+        files: Vec<DifferenceFile>,
     ) -> anyhow::Result<FoundEffect> {
         let touched: Vec<Symbol> = self.find_touched(transaction).await?.into_iter().collect();
         let mut found = EffectAccumulator::new(keep, files);
@@ -148,7 +146,6 @@ impl DerivationInputs<'_> {
     }
 }
 
-/// Total effect of the run on the securities that were compared so far.
 struct EffectAccumulator {
     keep: usize,
     compared: u64,
@@ -160,7 +157,7 @@ struct EffectAccumulator {
 }
 
 impl EffectAccumulator {
-    fn new(keep: usize, files: Vec<Box<dyn DifferenceSink>>) -> Self {
+    fn new(keep: usize, files: Vec<DifferenceFile>) -> Self {
         let mut differences = DiffAccumulator::new(keep, files);
         for table in COMPARED {
             differences.begin_table(TableDiff { table: table.to_owned(), ..TableDiff::default() });
@@ -186,9 +183,9 @@ impl EffectAccumulator {
         let bars = sides.map(|side| side.map_or(&none, |side| &side.rows.bars));
         self.differences.add_row_counts("prices", bars.map(|bars| bars.years().len() as u64));
         if sides.iter().all(Option::is_some) && bars[0] != bars[1] {
-            compare_bars(symbol, bars, |day| {
-                differs = true;
-                self.differences.add_price_day(day)
+            each_pair(bars, |pair| {
+                differs |= self.differences.add_prices(symbol, pair)?;
+                Ok(())
             })?;
         }
         let sources = sides.map(|side| side.map_or(&nothing, |side| &side.sources));

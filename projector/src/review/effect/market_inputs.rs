@@ -26,9 +26,7 @@ const YEARS: &str = "select distinct year from bars";
 const ROWS_PER_CHUNK: usize = 1_000;
 const LAST_DAYS: &str = include_str!("../../../queries/effect/last_days_of_year.sql");
 
-/// Inputs that the derivations of all securities share, on one side of the comparison.
 pub(super) struct MarketInputs {
-    /// Market date; `None` if no session is known.
     pub(super) as_of: Option<NaiveDate>,
     pub(super) directory: SecurityDirectory,
     pub(super) dividend_feeds: DividendFeeds,
@@ -36,7 +34,6 @@ pub(super) struct MarketInputs {
 }
 
 impl MarketInputs {
-    /// Loads the inputs of both sides.
     pub(super) async fn load(
         transaction: &Transaction<'_>,
         generation: &Generation,
@@ -71,7 +68,6 @@ impl MarketInputs {
         Ok(inputs)
     }
 
-    /// Input of the derivation functions in crate `market`; `None` if no session is known.
     pub(super) fn context<'a>(
         &'a self,
         policy: &'a SourcePolicy,
@@ -82,7 +78,6 @@ impl MarketInputs {
     }
 }
 
-/// Loads the packed records of a kind on both sides.
 async fn load_records(
     transaction: &Transaction<'_>,
     kind: Kind,

@@ -3,16 +3,13 @@
 //! Both sides are views of the same log: all visible runs without this run, and with it. A run that is held or excluded
 //! is compared as if it were visible.
 
-mod candidate;
 mod comparison;
-mod html;
 mod market_inputs;
 mod position;
 mod replacement;
 mod result;
 mod security_figures;
 mod side;
-mod text;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,42 +24,33 @@ use tokio_postgres::Transaction;
 use crate::apply::touched_rows::TouchedRows;
 use crate::generation::{Generation, begin_snapshot, load_last_inputs};
 use crate::review::audit::AuditArgs;
-use crate::review::diff::{CsvDifferences, DifferenceSink, HTML_ROWS};
-use crate::review::html_page::HtmlFile;
+use crate::review::compare::DifferenceFile;
+use crate::review::output_file::{HTML_ROWS, PageFile};
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
-use candidate::read_candidate;
 use comparison::EffectComparison;
 use market_inputs::MarketInputs;
 use position::{RunPosition, wait_until_served};
 use result::FoundEffect;
-use side::TouchedViews;
 
-pub use replacement::SourceReplacement;
-pub use result::{FlagChange, QuarantineChange, RunEffect};
-pub use text::print_effect;
+pub(crate) use result::RunEffect;
+use side::{TouchedViews, read_candidate};
 
 const ACTIVE: &str = include_str!("../../../queries/generation_active.sql");
 
-/// Rows whose effect is measured.
 #[derive(Debug, Clone, Copy)]
-pub enum EffectTarget<'a> {
-    /// Rows of a run in the log.
+pub(crate) enum EffectTarget<'a> {
     Run(&'a str),
     /// Rows of a dry run, in the file that `ingest load --dry-run` wrote.
     Candidate(&'a Path),
 }
 
-/// Measures the effect of a run, or of a dry run.
-pub async fn measure_effect(
+pub(crate) async fn measure_effect(
     database: &DatabaseArgs,
     args: &AuditArgs,
     target: EffectTarget<'_>,
 ) -> anyhow::Result<RunEffect> {
-    let page = args.html.as_deref().map(HtmlFile::create).transpose()?;
-    let mut files: Vec<Box<dyn DifferenceSink>> = Vec::new();
-    if let Some(path) = &args.csv {
-        files.push(Box::new(CsvDifferences::create(path)?));
-    }
+    let page = args.html.as_deref().map(PageFile::create).transpose()?;
+    let csv = args.csv.as_deref().map(DifferenceFile::create_csv).transpose()?;
     let keep = if page.is_some() { args.limit.max(HTML_ROWS) } else { args.limit };
     let mut client = db::connect_migrated(&database.review_config(LIVE_FACTS)?).await?;
     let generation = Generation::from_row(&client.query_one(ACTIVE, &[]).await?)?;
@@ -80,19 +68,17 @@ pub async fn measure_effect(
     let views = TouchedViews::new(&transaction, &generation.fact_set, &touched, &candidate, views)?;
     let markets = MarketInputs::load(&transaction, &generation, &policy, &views).await?;
     let comparison = EffectComparison { generation: &generation, policy: &policy, views, markets };
-    effect.found = comparison.compare(&transaction, keep, files).await?;
+    effect.found = comparison.compare(&transaction, keep, csv.into_iter().collect()).await?;
     if let Some(page) = page {
-        html::write_page(page, &effect)?;
+        page.write(&effect.report())?;
     }
     Ok(effect.truncated(args.limit))
 }
 
 /// Run to compare: the two views, and the rows that differ between them.
 struct ComparedRun {
-    /// Effect without the comparison.
     effect: RunEffect,
     touched: TouchedRows,
-    /// Record batches of a dry run.
     candidate: Vec<RecordBatch>,
     views: [View; 2],
 }

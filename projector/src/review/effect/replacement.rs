@@ -9,32 +9,28 @@ use market::metrics::RowsBySource;
 use market::metrics::source_preference::DEFAULT_CHOICE;
 use serde::Serialize;
 use telemetry::counted;
+use telemetry::report::ReportTable;
 
-/// Maximum number of securities that are listed per replacement.
 const MAX_NAMED: usize = 10;
 
 /// Replacement of one source by another, in the figures of some securities, for one kind of rows.
 #[derive(Debug, Serialize)]
-pub struct SourceReplacement {
-    /// Kind of the rows.
+pub(crate) struct SourceReplacement {
     pub kind: Kind,
     /// New source. The figures use more rows of this source after the run than before.
     pub source: String,
     /// Replaced source. The figures use fewer of its rows after the run than before.
     pub replaced: String,
-    /// Number of securities with this replacement.
     pub securities: u64,
     /// Number of rows of the replaced source that the figures no longer use. Each price session counts as one row.
     pub rows: u64,
     /// Symbols of securities with this replacement: the first 10 in alphabetical order.
     pub first: Vec<String>,
-    /// Reason for the replacement, for example [`DEFAULT_CHOICE`].
     pub reason: &'static str,
     /// Command that the operator can run to undo the replacement. The command gives the replaced source rank 1.
     pub keep: String,
 }
 
-/// Replacements found so far, by kind, new source and replaced source.
 #[derive(Debug, Default)]
 pub(super) struct Replacements(BTreeMap<(Kind, String, String), Replaced>);
 
@@ -65,7 +61,6 @@ impl Replacements {
         }
     }
 
-    /// Returns the replacements. Those with the most securities come first.
     pub(super) fn finish(self, policy: &SourcePolicy) -> Vec<SourceReplacement> {
         let is_ranked = |kind: Kind, source: &str| {
             policy.rules.iter().any(|rule| rule.kind == kind && rule.source == source)
@@ -86,10 +81,21 @@ impl Replacements {
 }
 
 impl SourceReplacement {
-    /// Sentence that describes the replacement.
-    pub(super) fn sentence(&self) -> String {
-        let Self { kind, source, replaced, securities, rows, .. } = self;
-        let (symbols, rows) = (counted(securities, "symbol"), counted(rows, "row"));
-        format!("{source} replaces {kind} figures of {replaced} for {symbols} ({rows})")
+    pub(super) fn table(replaced: &[Self]) -> ReportTable {
+        let columns = &["kind", "source", "replaces", "symbols", "rows", "reason", "to keep it", "first"];
+        let mut table = ReportTable::new("figures of one source replaced by another", columns);
+        for Self { kind, source, replaced, securities, rows, first, reason, keep } in replaced {
+            let (of, counted_rows) = (counted(securities, "symbol"), counted(rows, "row"));
+            let figures = format!("{source} replaces {kind} figures of {replaced} for {of} ({counted_rows})");
+            let lines = [
+                format!("{figures}: {}; {reason}", first.join(", ")),
+                format!("        → to keep {replaced}: {keep}"),
+            ];
+            let [kind, securities, rows] = [kind.to_string(), securities.to_string(), rows.to_string()];
+            let (source, replaced, keep) = (source.clone(), replaced.clone(), keep.clone());
+            let (reason, first) = ((*reason).to_owned(), first.join(" "));
+            table.add_row(lines, [kind, source, replaced, securities, rows, reason, keep, first]);
+        }
+        table
     }
 }

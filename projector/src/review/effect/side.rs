@@ -1,10 +1,14 @@
 //! Facts of one side of a comparison: the current facts, in which the rows that a run touched have their content of a
 //! view.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
+use anyhow::Context;
+use async_nats::{HeaderMap, HeaderName, HeaderValue};
 use codec::records::RawObservation;
+use event_log::archive::ArchiveReader;
 use event_log::record_batch::{Body, RecordBatch};
 use market::bars::Bars;
 use market::event::Kind;
@@ -32,13 +36,11 @@ pub(super) struct TouchedViews<'a> {
 /// Rows of record batches that the log does not contain. They belong to a run that is visible.
 #[derive(Default)]
 struct CandidateRows {
-    /// Id and run of each batch.
     batches: Vec<(BatchId, String)>,
     records: BTreeMap<RecordsKey, Vec<RawObservation>>,
     bars: BTreeMap<BarsKey, Vec<Bars>>,
 }
 
-/// Content of some touched rows in the view of one side.
 pub(super) struct SideRows {
     pub(super) rows: ViewRows,
 }
@@ -56,7 +58,6 @@ impl<'a> TouchedViews<'a> {
         Ok(Self { transaction, fact_set, touched, candidate: rows, views })
     }
 
-    /// Loads the touched rows of some symbols.
     pub(super) async fn of_symbols(&self, symbols: &[&str]) -> anyhow::Result<[SideRows; 2]> {
         let (mut records, mut years) = (Vec::new(), Vec::new());
         for symbol in symbols {
@@ -66,7 +67,6 @@ impl<'a> TouchedViews<'a> {
         self.load(&records, &years).await
     }
 
-    /// Loads the touched records of a kind, with the key of each row.
     pub(super) async fn of_kind(&self, kind: Kind) -> anyhow::Result<[SideRows; 2]> {
         let of_kind = self.touched.records.iter().filter(|key| key.kind == kind);
         self.load(&of_kind.map(stored_key).collect::<Vec<_>>(), &[]).await
@@ -84,7 +84,6 @@ impl<'a> TouchedViews<'a> {
         Ok([before, after || !self.candidate.bars.is_empty()])
     }
 
-    /// Loads some touched rows.
     pub(super) async fn load(
         &self,
         records: &[RecordsKey],
@@ -128,7 +127,6 @@ impl CandidateRows {
 }
 
 impl SideRows {
-    /// Replaces the touched rows in the current facts.
     pub(super) fn apply(&self, facts: &FactsBySymbol) -> FactsBySymbol {
         let mut changed = FactsBySymbol::new();
         for (symbol, facts) in facts {
@@ -173,4 +171,27 @@ impl SideRows {
         }
         changed
     }
+}
+
+/// Reads the record batches of a candidate file that the facts do not contain yet. `ingest load --dry-run` wrote the
+/// file. The batches are compared as if their load had been applied.
+pub(super) async fn read_candidate(
+    transaction: &Transaction<'_>,
+    path: &Path,
+) -> anyhow::Result<Vec<RecordBatch>> {
+    let mut archive = ArchiveReader::open_verified(path)?;
+    let mut batches = Vec::new();
+    while let Some(message) = archive.next_message()? {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &message.headers {
+            let name: HeaderName = name.parse().context("a header name")?;
+            headers.append(name, value.parse::<HeaderValue>().context("a header value")?);
+        }
+        batches.extend(RecordBatch::decode(Some(&headers), &message.body)?);
+    }
+    let ids: Vec<&[u8]> = batches.iter().map(|batch| batch.id.0.as_slice()).collect();
+    let owners = BatchOwners::load(transaction, &ids).await?;
+    let known: BTreeSet<BatchId> = owners.places().map(|(id, _)| *id).collect();
+    batches.retain(|batch| !known.contains(&batch.id.0));
+    Ok(batches)
 }

@@ -8,7 +8,7 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 
 use super::cell::CellValue;
-use super::difference::{ChangeKind, ColumnDifference, RowDifference};
+use super::row_difference::{ChangeKind, ColumnDifference, RowDifference};
 
 /// Topics, the most important first, with the compared columns of table `metrics`.
 const TOPICS: [(DiffTopic, &[&str]); 6] = [
@@ -20,28 +20,25 @@ const TOPICS: [(DiffTopic, &[&str]); 6] = [
     (DiffTopic::Prices, &["price"]),
 ];
 
-/// Group of related metrics, for example all yields. Differences are ranked within a group.
+/// Group of related metrics. Differences are ranked within a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum DiffTopic {
+pub(crate) enum DiffTopic {
     /// Securities that only one generation has.
     Securities,
-    /// Dividend statuses.
     Statuses,
     /// Memberships in the lists of dividend growers, for example the Dividend Kings.
     Lists,
     /// Streaks: consecutive years of dividend increases and of dividend payments.
     Streaks,
-    /// Yields, with differences in percentage points.
     Yields,
-    /// Prices, with differences in percent.
     Prices,
 }
 
 /// Largest change of one security in one topic. Contains the metric that changed most, and its value in both
 /// generations.
 #[derive(Debug, Clone, Serialize)]
-pub struct MetricDifference {
+pub(crate) struct MetricDifference {
     pub symbol: String,
     pub figure: String,
     pub a: CellValue,
@@ -49,34 +46,28 @@ pub struct MetricDifference {
     /// Size of the change: in years for streaks, in percentage points for yields, in percent for prices. For statuses
     /// and lists, it is the change of the dividend yield in percentage points. For securities, it is always 0.
     pub size: ExactDecimal,
-    /// Sentences that explain the change; empty unless explanations were requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
 }
 
-/// Differences of one topic.
 #[derive(Debug, Serialize)]
-pub struct TopicSummary {
+pub(crate) struct TopicSummary {
     pub topic: DiffTopic,
-    /// Number of securities with a difference in this topic.
     pub count: u64,
     /// Number of changes by size. Each element counts the changes in one range of sizes. Empty for topics without
     /// numeric metrics.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SizeBucket>,
-    /// Largest changes, largest first.
     pub first: Vec<MetricDifference>,
 }
 
-/// Number of changes whose size is in one range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SizeBucket {
+pub(crate) struct SizeBucket {
     /// Upper bound of the range, exclusive; null if unlimited. The lower bound is the `below` of the previous range.
     pub below: Option<ExactDecimal>,
     pub count: u64,
 }
 
-/// The largest differences of each topic among the rows that were added so far.
 #[derive(Debug)]
 pub(super) struct DiffRanking {
     keep: usize,
@@ -84,7 +75,6 @@ pub(super) struct DiffRanking {
 }
 
 impl DiffRanking {
-    /// Creates a ranking that keeps the `keep` largest differences of each topic.
     pub(super) fn new(keep: usize) -> Self {
         let topic = |(topic, _): &(DiffTopic, _)| TopicSummary {
             topic: *topic,
@@ -95,7 +85,6 @@ impl DiffRanking {
         Self { keep, topics: TOPICS.iter().map(topic).collect() }
     }
 
-    /// Adds a differing row of table `metrics`.
     pub(super) fn add(&mut self, difference: &RowDifference) {
         for ((topic, figures), ranked) in TOPICS.iter().zip(&mut self.topics) {
             let Some(finding) = find_largest(*topic, figures, difference) else { continue };
@@ -109,7 +98,6 @@ impl DiffRanking {
         }
     }
 
-    /// Returns the topics that have differences.
     pub(super) fn finish(mut self) -> Vec<TopicSummary> {
         self.topics.iter_mut().for_each(|ranked| keep_largest(&mut ranked.first, self.keep));
         self.topics.retain(|ranked| ranked.count > 0);
@@ -163,7 +151,6 @@ fn find_largest(topic: DiffTopic, figures: &[&str], difference: &RowDifference) 
     Some(found(column, a.clone(), b.clone(), size))
 }
 
-/// Absolute change of the dividend yield, in percentage points; 0 if the yield does not differ.
 fn yield_distance(difference: &RowDifference) -> ExactDecimal {
     let changed = difference.column("dividend_yield");
     changed.map(|changed| value_distance(&changed.a, &changed.b)).unwrap_or_default()

@@ -1,0 +1,156 @@
+//! Report of a command: a title, facts and tables. It is printed as text or written as an HTML page.
+
+mod page;
+
+use crate::outln;
+use crate::table::{Table, output_width};
+
+/// Report of a command. Facts and tables appear in the order in which they are added.
+#[derive(Debug)]
+pub struct Report {
+    title: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Debug)]
+enum Part {
+    Fact(String),
+    /// Title on the page, and the list.
+    List(&'static str, Table),
+    Table(ReportTable),
+    /// Title and labeled bars. A chart appears only on the page.
+    Chart(String, Vec<(String, u64)>),
+}
+
+/// Table of a report. Each of its rows has lines of text, and cells on the page.
+#[derive(Debug)]
+pub struct ReportTable {
+    count: Option<u64>,
+    title: String,
+    columns: &'static [&'static str],
+    rows: Vec<ReportRow>,
+    notes: Vec<String>,
+}
+
+/// Row of a table. A row without lines appears only on the page, and a row without cells only in the text.
+#[derive(Debug)]
+struct ReportRow {
+    lines: Vec<String>,
+    cells: Vec<String>,
+}
+
+/// Line of text about one security or other subject, indented below the title of its table.
+pub fn subject_line(subject: &str, text: &str) -> String {
+    format!("        {subject:<10} {text}")
+}
+
+/// Line of text that belongs to the [`subject_line`] above it.
+pub fn detail_line(text: &str) -> String {
+    format!("                   {text}")
+}
+
+impl ReportTable {
+    /// Creates an empty table. `columns` are the headers of its cells.
+    pub fn new(title: impl Into<String>, columns: &'static [&'static str]) -> Self {
+        Self { count: None, title: title.into(), columns, rows: Vec::new(), notes: Vec::new() }
+    }
+
+    /// Puts a number before the title.
+    #[must_use]
+    pub fn with_count(mut self, count: u64) -> Self {
+        self.count = Some(count);
+        self
+    }
+
+    /// Adds a row with lines of text, and with cells for the page.
+    pub fn add_row(
+        &mut self,
+        lines: impl IntoIterator<Item = String>,
+        cells: impl IntoIterator<Item = String>,
+    ) {
+        let (lines, cells) = (lines.into_iter().collect(), cells.into_iter().collect());
+        self.rows.push(ReportRow { lines, cells });
+    }
+
+    /// Adds a line below the table.
+    pub fn add_note(&mut self, note: String) {
+        self.notes.push(note);
+    }
+
+    /// Adds a note about `hidden` rows that the table leaves out; nothing if it has all rows.
+    pub fn add_hidden_count(&mut self, hidden: u64, hint: &str) {
+        if hidden > 0 {
+            self.add_note(format!("… and {hidden} more{hint}"));
+        }
+    }
+
+    fn heading(&self, width: usize, gap: &str) -> String {
+        match self.count {
+            Some(count) => format!("{count:>width$}{gap}{}", self.title),
+            None => self.title.clone(),
+        }
+    }
+
+    fn has_text(&self) -> bool {
+        self.rows.is_empty() || self.rows.iter().any(|row| !row.lines.is_empty())
+    }
+}
+
+impl Report {
+    /// Creates a report without content. A report that is only printed may have an empty title.
+    pub fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), parts: Vec::new() }
+    }
+
+    /// Adds a sentence.
+    pub fn add_fact(&mut self, fact: impl Into<String>) {
+        self.parts.push(Part::Fact(fact.into()));
+    }
+
+    /// Adds a list. `title` is its title on the page.
+    pub fn add_list(&mut self, title: &'static str, list: Table) {
+        self.parts.push(Part::List(title, list));
+    }
+
+    /// Adds a table.
+    pub fn add_table(&mut self, table: ReportTable) {
+        self.parts.push(Part::Table(table));
+    }
+
+    /// Adds a table unless it has no rows.
+    pub fn add_filled_table(&mut self, table: ReportTable) {
+        if !table.rows.is_empty() {
+            self.add_table(table);
+        }
+    }
+
+    /// Adds a chart with one horizontal bar per label, which appears only on the page.
+    pub fn add_chart(&mut self, title: impl Into<String>, bars: Vec<(String, u64)>) {
+        self.parts.push(Part::Chart(title.into(), bars));
+    }
+
+    /// Prints the report as text.
+    pub fn print(&self) {
+        for line in self.lines(output_width()) {
+            outln!("{line}");
+        }
+    }
+
+    fn lines(&self, width: usize) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        lines.extend((!self.title.is_empty()).then(|| self.title.clone()));
+        for part in &self.parts {
+            match part {
+                Part::Fact(fact) => lines.push(fact.clone()),
+                Part::List(_, list) => lines.extend(list.lines(width)),
+                Part::Table(table) if table.has_text() => {
+                    lines.extend([String::new(), table.heading(6, "  ")]);
+                    lines.extend(table.rows.iter().flat_map(|row| row.lines.iter().cloned()));
+                    lines.extend(table.notes.iter().map(|note| format!("        {note}")));
+                }
+                Part::Table(_) | Part::Chart(..) => {}
+            }
+        }
+        lines
+    }
+}
