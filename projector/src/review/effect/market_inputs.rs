@@ -15,9 +15,8 @@ use market::symbol::Symbol;
 use store::facts::{load_dividend_feeds, load_known_symbols};
 use store::history::{build_history, fetch_facts, symbols_of_identities};
 use store::past_facts::{BarsKey, RecordsKey};
-use tokio_postgres::Transaction;
 
-use super::side::TouchedViews;
+use super::side::{TouchedViews, overlay};
 use crate::generation::Generation;
 
 const RECORDS: &str = "select symbol, source, packed from records where kind = $1";
@@ -35,35 +34,36 @@ pub(super) struct MarketInputs {
 
 impl MarketInputs {
     pub(super) async fn load(
-        transaction: &Transaction<'_>,
         generation: &Generation,
-        policy: &SourcePolicy,
+        policies: [&SourcePolicy; 2],
         views: &TouchedViews<'_>,
     ) -> anyhow::Result<[Self; 2]> {
-        let securities = load_records(transaction, Kind::Security, views).await?;
+        let transaction = views.transaction;
+        let securities = load_records(Kind::Security, views).await?;
         // A symbol without facts on this side has no rows there, so its security counts as not listed.
         let mut known = load_known_symbols(transaction).await?;
         known.extend(views.touched.symbols().into_iter().filter_map(|symbol| symbol.parse::<Symbol>().ok()));
-        let side = |as_of, dividend_feeds, securities: BTreeMap<RecordsKey, Vec<u8>>| {
+        let dates = load_market_dates(generation, views).await?;
+        let mut inputs = load_feeds(views).await?.map(|dividend_feeds| {
+            let directory = SecurityDirectory::default();
+            Self { as_of: None, directory, dividend_feeds, benchmark: None }
+        });
+        for (side, (inputs, securities)) in inputs.iter_mut().zip(securities).enumerate() {
             let mut read = Vec::new();
             for ((_, _, source), packed) in &securities {
                 read.extend(records::read(source, packed)?);
             }
-            let directory = SecurityDirectory::resolve(&read, &known, policy);
-            anyhow::Ok(Self { as_of, directory, dividend_feeds, benchmark: None })
-        };
-        let [before, after] = securities;
-        let dates = load_market_dates(transaction, generation, views).await?;
-        let [feeds_before, feeds_after] = load_feeds(transaction, views).await?;
-        let mut inputs = [side(dates[0], feeds_before, before)?, side(dates[1], feeds_after, after)?];
+            inputs.directory = SecurityDirectory::resolve(&read, &known, policies[side]);
+            inputs.as_of = dates[side];
+        }
         for (number, side) in inputs.iter_mut().enumerate() {
             let Some(identity) = side.directory.identities.get(&generation.benchmark) else { continue };
             let Some(as_of) = side.as_of else { continue };
             let symbols = symbols_of_identities([identity]);
             let rows = &views.of_symbols(&symbols).await?[number];
-            let facts = rows.apply(&fetch_facts(transaction, &symbols).await?);
+            let facts = overlay(rows, &fetch_facts(transaction, &symbols).await?);
             let history = build_history(identity, &facts, &side.dividend_feeds, |_, _| false)?;
-            side.benchmark = Some(metrics::benchmark(&history, as_of, policy, &generation.rules));
+            side.benchmark = Some(metrics::benchmark(&history, as_of, policies[number], &generation.rules));
         }
         Ok(inputs)
     }
@@ -79,18 +79,17 @@ impl MarketInputs {
 }
 
 async fn load_records(
-    transaction: &Transaction<'_>,
     kind: Kind,
     views: &TouchedViews<'_>,
 ) -> anyhow::Result<[BTreeMap<RecordsKey, Vec<u8>>; 2]> {
     let touched = views.of_kind(kind).await?;
     let mut current = BTreeMap::new();
-    for row in transaction.query(RECORDS, &[&kind]).await? {
+    for row in views.transaction.query(RECORDS, &[&kind]).await? {
         current.insert((row.try_get("symbol")?, kind, row.try_get("source")?), row.try_get("packed")?);
     }
     Ok(touched.map(|side| {
         let mut found = current.clone();
-        for (key, packed) in side.rows.records {
+        for (key, packed) in side.records {
             match packed {
                 Some(packed) => drop(found.insert(key, packed)),
                 None => drop(found.remove(&key)),
@@ -102,11 +101,8 @@ async fn load_records(
 
 /// Years in which each source has dividends on both sides. Only the years of the touched rows may differ from the
 /// current ones.
-async fn load_feeds(
-    transaction: &Transaction<'_>,
-    views: &TouchedViews<'_>,
-) -> anyhow::Result<[DividendFeeds; 2]> {
-    let (feeds, feed_years) = (load_dividend_feeds(transaction).await?, &views.touched.feed_years);
+async fn load_feeds(views: &TouchedViews<'_>) -> anyhow::Result<[DividendFeeds; 2]> {
+    let (feeds, feed_years) = (load_dividend_feeds(views.transaction).await?, &views.touched.feed_years);
     if feed_years.is_empty() {
         return Ok([feeds.clone(), feeds]);
     }
@@ -126,13 +122,12 @@ async fn load_feeds(
             untouched.chain(feed_years.iter().filter(|year| present.contains(*year)).cloned()).collect(),
         )
     };
-    let [before, after] = load_records(transaction, Kind::Dividend, views).await?;
+    let [before, after] = load_records(Kind::Dividend, views).await?;
     Ok([side(before)?, side(after)?])
 }
 
 /// Market dates of both sides; `None` if no session is known.
 async fn load_market_dates(
-    transaction: &Transaction<'_>,
     generation: &Generation,
     views: &TouchedViews<'_>,
 ) -> anyhow::Result<[Option<NaiveDate>; 2]> {
@@ -140,13 +135,13 @@ async fn load_market_dates(
         return Ok([generation.as_of; 2]);
     }
     let mut newest = [None; 2];
-    for (newest, side) in newest.iter_mut().zip(load_records(transaction, Kind::Session, views).await?) {
+    for (newest, side) in newest.iter_mut().zip(load_records(Kind::Session, views).await?) {
         for ((.., source), packed) in side {
             *newest = (*newest).max(newest_session(&records::read(&source, &packed)?));
         }
     }
     let mut years: BTreeSet<i32> = views.touched.years.iter().map(|(.., year)| *year).collect();
-    for row in transaction.query(YEARS, &[]).await? {
+    for row in views.transaction.query(YEARS, &[]).await? {
         years.insert(row.try_get("year")?);
     }
     let (has_prices, mut last) = (views.have_prices().await?, [None; 2]);
@@ -154,7 +149,7 @@ async fn load_market_dates(
         if [0, 1].iter().all(|side| last[*side].is_some() || !has_prices[*side]) {
             break;
         }
-        let of_year = load_last_days(transaction, year, views).await?;
+        let of_year = load_last_days(year, views).await?;
         for (last, of_year) in last.iter_mut().zip(of_year) {
             *last = last.or(of_year);
         }
@@ -163,14 +158,10 @@ async fn load_market_dates(
 }
 
 /// Day numbers of the newest bars of a year on both sides.
-async fn load_last_days(
-    transaction: &Transaction<'_>,
-    year: i32,
-    views: &TouchedViews<'_>,
-) -> anyhow::Result<[Option<i32>; 2]> {
+async fn load_last_days(year: i32, views: &TouchedViews<'_>) -> anyhow::Result<[Option<i32>; 2]> {
     let touched: Vec<BarsKey> = views.touched.years.iter().filter(|(.., of)| *of == year).cloned().collect();
     let mut last_days = [None; 2];
-    for row in transaction.query(LAST_DAYS, &[&year]).await? {
+    for row in views.transaction.query(LAST_DAYS, &[&year]).await? {
         let key: BarsKey = (row.try_get("symbol")?, row.try_get("source")?, year);
         if touched.binary_search(&key).is_err() {
             let last_day = row.try_get("last_day")?;
@@ -179,7 +170,7 @@ async fn load_last_days(
     }
     for keys in touched.chunks(ROWS_PER_CHUNK) {
         for (last, side) in last_days.iter_mut().zip(views.load(&[], keys).await?) {
-            for (_, packed) in side.rows.years.values().flatten() {
+            for (_, packed) in side.years.values().flatten() {
                 *last = (*last).max(packed.unpack()?.last_live_day());
             }
         }

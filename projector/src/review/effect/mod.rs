@@ -27,13 +27,15 @@ use crate::review::audit::AuditArgs;
 use crate::review::compare::DifferenceFile;
 use crate::review::output_file::{HTML_ROWS, PageFile};
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
-use comparison::EffectComparison;
-use market_inputs::MarketInputs;
 use position::{RunPosition, wait_until_served};
-use result::FoundEffect;
+use result::{EffectAccumulator, FoundEffect};
+use security_figures::compare_figures;
+use side::read_candidate;
 
+pub(crate) use comparison::MarketComparison;
 pub(crate) use result::RunEffect;
-use side::{TouchedViews, read_candidate};
+pub(crate) use security_figures::SecurityFigures;
+pub(crate) use side::TouchedViews;
 
 const ACTIVE: &str = include_str!("../../../queries/generation_active.sql");
 
@@ -66,9 +68,20 @@ pub(crate) async fn measure_effect(
     };
     let ComparedRun { mut effect, touched, candidate, views } = compared;
     let views = TouchedViews::new(&transaction, &generation.fact_set, &touched, &candidate, views)?;
-    let markets = MarketInputs::load(&transaction, &generation, &policy, &views).await?;
-    let comparison = EffectComparison { generation: &generation, policy: &policy, views, markets };
-    effect.found = comparison.compare(&transaction, keep, csv.into_iter().collect()).await?;
+    let comparison = MarketComparison::load(&generation, [&policy; 2], views).await?;
+    let mut found = EffectAccumulator::new(keep, csv.into_iter().collect());
+    let compare = |sides: [Option<SecurityFigures>; 2]| {
+        let rows = compare_figures(sides.each_ref().map(Option::as_ref))?;
+        Ok((sides, rows))
+    };
+    let touched = comparison.find_touched().await?;
+    comparison
+        .visit(touched, ["compared", "securities"], compare, |symbol, (sides, rows)| {
+            found.add(symbol.as_str(), sides.each_ref().map(Option::as_ref), rows, &policy)
+        })
+        .await?;
+    effect.found = found.finish()?;
+    effect.found.as_of = comparison.markets.each_ref().map(|market| market.as_of);
     if let Some(page) = page {
         page.write(&effect.report())?;
     }

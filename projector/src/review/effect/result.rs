@@ -3,15 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
+use market::bars::Bars;
+use market::history::SourcePolicy;
+use market::metrics::RowsBySource;
 use market::row::Quarantined;
 use serde::Serialize;
 use store::ids::GenerationId;
 use telemetry::counted;
 use telemetry::report::{Report, ReportTable, subject_line};
 
-use super::replacement::SourceReplacement;
-use super::security_figures::SecurityFigures;
-use crate::review::compare::Differences;
+use super::replacement::{Replacements, SourceReplacement};
+use super::security_figures::{COMPARED, ComparedRows, SecurityFigures};
+use crate::review::compare::{DiffAccumulator, DifferenceFile, Differences, TableDiff, each_pair};
 
 const MAX_NAMED: usize = 10;
 
@@ -137,6 +140,66 @@ impl FlagChange {
             table.add_row([text], [flag.clone(), added.to_string(), removed.to_string(), first.join(" ")]);
         }
         table
+    }
+}
+
+/// Effect of the run on the securities that were compared so far.
+pub(super) struct EffectAccumulator {
+    /// Maximum number of rows per list.
+    keep: usize,
+    found: FoundEffect,
+    differences: DiffAccumulator,
+    replacements: Replacements,
+    flags: FlagChanges,
+}
+
+impl EffectAccumulator {
+    /// Creates an accumulator. All differing rows are written to `files`.
+    pub(super) fn new(keep: usize, files: Vec<DifferenceFile>) -> Self {
+        let mut differences = DiffAccumulator::new(keep, files);
+        for table in COMPARED {
+            differences.begin_table(TableDiff { table: table.to_owned(), ..TableDiff::default() });
+        }
+        let (found, replacements, flags) = Default::default();
+        Self { keep, found, differences, replacements, flags }
+    }
+
+    pub(super) fn add(
+        &mut self,
+        symbol: &str,
+        sides: [Option<&SecurityFigures>; 2],
+        rows: Vec<ComparedRows>,
+        policy: &SourcePolicy,
+    ) -> anyhow::Result<()> {
+        if sides.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let (mut differs, none, nothing) = (false, Bars::default(), RowsBySource::new());
+        for compared in rows {
+            self.differences.add_row_counts(compared.table, compared.rows);
+            differs |= !compared.differences.is_empty();
+            compared.differences.into_iter().try_for_each(|found| self.differences.add_row(found))?;
+        }
+        let bars = sides.map(|side| side.map_or(&none, |side| &side.rows.bars));
+        self.differences.add_row_counts("prices", bars.map(|bars| bars.years().len() as u64));
+        if sides.iter().all(Option::is_some) && bars[0] != bars[1] {
+            each_pair(bars, |pair| {
+                differs |= self.differences.add_prices(symbol, pair)?;
+                Ok(())
+            })?;
+        }
+        let sources = sides.map(|side| side.map_or(&nothing, |side| &side.sources));
+        self.replacements.add(symbol, sources, policy);
+        self.found.quarantined.add(sides, self.keep);
+        self.flags.add(symbol, sides);
+        self.found.compared += 1;
+        self.found.changed += u64::from(differs);
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> anyhow::Result<FoundEffect> {
+        let (replaced, flags) = (self.replacements.finish(), self.flags.finish());
+        Ok(FoundEffect { replaced, flags, differences: self.differences.finish()?, ..self.found })
     }
 }
 

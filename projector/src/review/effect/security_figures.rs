@@ -10,7 +10,7 @@ use crate::review::compare::{DerivedCells, RowComparison, RowDifference};
 /// Columns that are not compared. They may change even if the facts are equal.
 const NOT_COMPARED: [&str; 3] = ["updated_at", "as_of", "method_version"];
 
-pub(super) struct SecurityFigures {
+pub(crate) struct SecurityFigures {
     pub(super) rows: DerivedRows,
     fund: Option<FundRows>,
     pub(super) sources: RowsBySource,
@@ -24,6 +24,10 @@ pub(super) struct ComparedRows {
 }
 
 impl SecurityFigures {
+    pub(crate) fn has_same_rows(&self, other: &Self) -> bool {
+        self.rows == other.rows && self.fund == other.fund
+    }
+
     /// Derives a security; `None` if the security is not listed.
     pub(super) fn derive(history: &History, context: &DerivationContext<'_>) -> Option<Self> {
         let derivation = Derivation::new(history, context);
