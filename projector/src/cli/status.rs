@@ -16,6 +16,7 @@ use store::ids::GenerationId;
 use telemetry::report::Report;
 
 use crate::generations::disk_space::load_schema_bytes;
+use crate::generations::promote::list_generations;
 use crate::report;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 
@@ -130,17 +131,14 @@ async fn load_facts_status(database: &DatabaseArgs) -> anyhow::Result<FactsStatu
         active_generation: row.try_get("active")?,
         generations: Vec::new(),
     };
-    for row in client.query("select id, state, method_version from generations order by id", &[]).await? {
-        let id: GenerationId = row.try_get("id")?;
-        let schema = db::generation_schema(id);
-        let query = format!("select sequence, as_of from {schema}.version");
-        let version = client.query_one(&query, &[]).await?;
+    for listed in list_generations(&client).await? {
+        let schema = db::generation_schema(listed.generation);
         status.generations.push(GenerationStatus {
-            id,
-            state: row.try_get("state")?,
-            method_version: row.try_get("method_version")?,
-            sequence: version.try_get("sequence")?,
-            as_of: version.try_get("as_of")?,
+            id: listed.generation,
+            state: listed.state,
+            method_version: listed.method_version,
+            sequence: listed.sequence,
+            as_of: listed.as_of,
             bytes: load_schema_bytes(&client, &schema).await?,
         });
     }

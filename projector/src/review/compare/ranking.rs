@@ -10,14 +10,15 @@ use serde::Serialize;
 use super::cell::CellValue;
 use super::row_difference::{ChangeKind, ColumnDifference, RowDifference};
 
-/// Topics, the most important first, with the compared columns of table `metrics`.
-const TOPICS: [(DiffTopic, &[&str]); 6] = [
-    (DiffTopic::Securities, &[]),
-    (DiffTopic::Statuses, &["dividend_status"]),
-    (DiffTopic::Lists, &["is_dividend_king", "is_dividend_aristocrat", "tier"]),
-    (DiffTopic::Streaks, &["increase_streak_years", "payment_streak_years"]),
-    (DiffTopic::Yields, &["dividend_yield", "yield_forward", "yield_ttm"]),
-    (DiffTopic::Prices, &["price"]),
+/// Topics, the most important first: the compared columns of table `metrics`, and the upper bounds of the ranges of sizes
+/// in thousandths of the topic's unit (years, percentage points or percent).
+const TOPICS: [(DiffTopic, &[&str], &[i64]); 6] = [
+    (DiffTopic::Securities, &[], &[]),
+    (DiffTopic::Statuses, &["dividend_status"], &[]),
+    (DiffTopic::Lists, &["is_dividend_king", "is_dividend_aristocrat", "tier"], &[]),
+    (DiffTopic::Streaks, &["increase_streak_years", "payment_streak_years"], &[2_000, 5_000, 10_000, 25_000]),
+    (DiffTopic::Yields, &["dividend_yield", "yield_forward", "yield_ttm"], &[10, 100, 500, 1_000, 5_000]),
+    (DiffTopic::Prices, &["price"], &[1_000, 5_000, 10_000, 50_000]),
 ];
 
 /// Group of related metrics. Differences are ranked within a group.
@@ -76,17 +77,17 @@ pub(super) struct DiffRanking {
 
 impl DiffRanking {
     pub(super) fn new(keep: usize) -> Self {
-        let topic = |(topic, _): &(DiffTopic, _)| TopicSummary {
-            topic: *topic,
-            count: 0,
-            sizes: empty_buckets(*topic),
-            first: Vec::new(),
-        };
-        Self { keep, topics: TOPICS.iter().map(topic).collect() }
+        let topics = TOPICS.iter().map(|(topic, _, bounds)| {
+            let below = bounds.iter().map(|bound| Some(ExactDecimal::from(Decimal::new(*bound, 3))));
+            let last = (!bounds.is_empty()).then_some(None);
+            let sizes = below.chain(last).map(|below| SizeBucket { below, count: 0 }).collect();
+            TopicSummary { topic: *topic, count: 0, sizes, first: Vec::new() }
+        });
+        Self { keep, topics: topics.collect() }
     }
 
     pub(super) fn add(&mut self, difference: &RowDifference) {
-        for ((topic, figures), ranked) in TOPICS.iter().zip(&mut self.topics) {
+        for ((topic, figures, _), ranked) in TOPICS.iter().zip(&mut self.topics) {
             let Some(finding) = find_largest(*topic, figures, difference) else { continue };
             ranked.count += 1;
             let size = |bucket: &&mut SizeBucket| bucket.below.is_none_or(|below| finding.size < below);
@@ -103,18 +104,6 @@ impl DiffRanking {
         self.topics.retain(|ranked| ranked.count > 0);
         self.topics
     }
-}
-
-fn empty_buckets(topic: DiffTopic) -> Vec<SizeBucket> {
-    // Upper bounds of the ranges, in thousandths of the topic's unit (years, percentage points or percent).
-    let bounds: &[i64] = match topic {
-        DiffTopic::Streaks => &[2_000, 5_000, 10_000, 25_000],
-        DiffTopic::Yields => &[10, 100, 500, 1_000, 5_000],
-        DiffTopic::Prices => &[1_000, 5_000, 10_000, 50_000],
-        DiffTopic::Securities | DiffTopic::Statuses | DiffTopic::Lists => return Vec::new(),
-    };
-    let below = bounds.iter().map(|bound| Some(ExactDecimal::from(Decimal::new(*bound, 3))));
-    below.chain([None]).map(|below| SizeBucket { below, count: 0 }).collect()
 }
 
 fn keep_largest(findings: &mut Vec<MetricDifference>, keep: usize) {

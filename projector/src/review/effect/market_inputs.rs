@@ -15,15 +15,15 @@ use market::symbol::Symbol;
 use store::facts::{load_dividend_feeds, load_known_symbols};
 use store::history::{build_history, fetch_facts, symbols_of_identities};
 use store::past_facts::{BarsKey, RecordsKey};
+use tokio_postgres::types::ToSql;
 
 use super::side::{TouchedViews, overlay};
 use crate::generation::Generation;
 
 const RECORDS: &str = "select symbol, source, packed from records where kind = $1";
-const YEARS: &str = "select distinct year from bars";
 /// Maximum number of touched years of bars in memory.
 const ROWS_PER_CHUNK: usize = 1_000;
-const LAST_DAYS: &str = include_str!("../../../queries/effect/last_days_of_year.sql");
+const LAST_UNTOUCHED_DAY: &str = include_str!("../../../queries/effect/last_untouched_day.sql");
 
 pub(super) struct MarketInputs {
     pub(super) as_of: Option<NaiveDate>,
@@ -140,40 +140,34 @@ async fn load_market_dates(
             *newest = (*newest).max(newest_session(&records::read(&source, &packed)?));
         }
     }
-    let mut years: BTreeSet<i32> = views.touched.years.iter().map(|(.., year)| *year).collect();
-    for row in views.transaction.query(YEARS, &[]).await? {
-        years.insert(row.try_get("year")?);
+    let (has_prices, last) = (views.have_prices().await?, load_last_untouched_day(views).await?);
+    let mut last = [last; 2];
+    let mut touched: BTreeMap<i32, Vec<BarsKey>> = BTreeMap::new();
+    for key in &views.touched.years {
+        touched.entry(key.2).or_default().push(key.clone());
     }
-    let (has_prices, mut last) = (views.have_prices().await?, [None; 2]);
-    for year in years.into_iter().rev() {
-        if [0, 1].iter().all(|side| last[*side].is_some() || !has_prices[*side]) {
+    for (year, keys) in touched.into_iter().rev() {
+        let is_later = |day: i32| date_of(day).year() > year;
+        if [0, 1].iter().all(|side| !has_prices[*side] || last[*side].is_some_and(is_later)) {
             break;
         }
-        let of_year = load_last_days(year, views).await?;
-        for (last, of_year) in last.iter_mut().zip(of_year) {
-            *last = last.or(of_year);
+        for keys in keys.chunks(ROWS_PER_CHUNK) {
+            for (last, side) in last.iter_mut().zip(views.load(&[], keys).await?) {
+                for (_, packed) in side.years.values().flatten() {
+                    *last = (*last).max(packed.unpack()?.last_live_day());
+                }
+            }
         }
     }
     Ok([0, 1].map(|side: usize| newest[side].max(last[side].map(date_of))))
 }
 
-/// Day numbers of the newest bars of a year on both sides.
-async fn load_last_days(year: i32, views: &TouchedViews<'_>) -> anyhow::Result<[Option<i32>; 2]> {
-    let touched: Vec<BarsKey> = views.touched.years.iter().filter(|(.., of)| *of == year).cloned().collect();
-    let mut last_days = [None; 2];
-    for row in views.transaction.query(LAST_DAYS, &[&year]).await? {
-        let key: BarsKey = (row.try_get("symbol")?, row.try_get("source")?, year);
-        if touched.binary_search(&key).is_err() {
-            let last_day = row.try_get("last_day")?;
-            last_days = last_days.map(|last: Option<i32>| last.max(last_day));
-        }
-    }
-    for keys in touched.chunks(ROWS_PER_CHUNK) {
-        for (last, side) in last_days.iter_mut().zip(views.load(&[], keys).await?) {
-            for (_, packed) in side.years.values().flatten() {
-                *last = (*last).max(packed.unpack()?.last_live_day());
-            }
-        }
-    }
-    Ok(last_days)
+/// Day number of the newest bar in the rows that the run did not touch.
+async fn load_last_untouched_day(views: &TouchedViews<'_>) -> anyhow::Result<Option<i32>> {
+    let touched = || views.touched.years.iter();
+    let symbols: Vec<&str> = touched().map(|(symbol, ..)| symbol.as_str()).collect();
+    let sources: Vec<&str> = touched().map(|(_, source, _)| source.as_str()).collect();
+    let years: Vec<i32> = touched().map(|(.., year)| *year).collect();
+    let keys: [&(dyn ToSql + Sync); 3] = [&symbols, &sources, &years];
+    Ok(views.transaction.query_one(LAST_UNTOUCHED_DAY, &keys).await?.try_get("last_day")?)
 }

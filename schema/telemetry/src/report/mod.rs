@@ -2,7 +2,9 @@
 
 mod page;
 
-use crate::outln;
+use std::fmt::{Display, Formatter};
+
+use crate::out;
 use crate::table::{Table, output_width};
 
 /// Report of a command. Facts and tables appear in the order in which they are added.
@@ -131,9 +133,7 @@ impl Report {
 
     /// Prints the report as text.
     pub fn print(&self) {
-        for line in self.lines(output_width()) {
-            outln!("{line}");
-        }
+        out!("{self}");
     }
 
     fn lines(&self, width: usize) -> Vec<String> {
@@ -152,5 +152,12 @@ impl Report {
             }
         }
         lines
+    }
+}
+
+/// Text of the report, in the width of the output.
+impl Display for Report {
+    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+        self.lines(output_width()).iter().try_for_each(|line| writeln!(f, "{line}"))
     }
 }
