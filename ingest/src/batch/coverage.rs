@@ -6,6 +6,7 @@ use chrono::NaiveDate;
 use market::event::{EventRecord, Kind, RunManifest, RunState};
 use market::symbol::Symbol;
 use serde::Serialize;
+use telemetry::list_names;
 
 /// Maximum number of symbols recorded per load. Further symbols are ignored, which limits the memory and the size of
 /// the manifest.
@@ -175,10 +176,13 @@ impl SymbolSummary {
         let new = match self.new {
             None => String::new(),
             Some(0) => ", none of them new".to_owned(),
-            Some(new) => format!(", {new} of them new ({})", list_symbols(&self.first_new, new)),
+            Some(new) => format!(", {new} of them new ({})", list_names(&self.first_new, MAX_NAMED, new)),
         };
-        let symbols =
-            format!("symbols: {more}{} ({}){new}", self.count, list_symbols(&self.first, self.count));
+        let symbols = format!(
+            "symbols: {more}{} ({}){new}",
+            self.count,
+            list_names(&self.first, MAX_NAMED, self.count)
+        );
         (self.count > 0).then_some(symbols)
     }
 }
@@ -190,11 +194,6 @@ impl DateSpan {
         let last = coverage.dates.values().map(|(_, last)| *last).max()?;
         Some(Self { first, last })
     }
-}
-
-fn list_symbols(first: &[Symbol], count: usize) -> String {
-    let names: Vec<&str> = first.iter().map(Symbol::as_str).collect();
-    names.join(", ") + if count > first.len() { ", …" } else { "" }
 }
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use market::metrics::{DerivationContext, DerivedRows, Rules, derive};
 use market::row::{AmountReading, Flag, Metrics};
 use market::symbol::Symbol;
 use serde::Serialize;
-use telemetry::counted;
 use telemetry::report::Report;
+use telemetry::{counted, list_names};
 
 /// Maximum number of rows in a review, because all of them are in memory. A larger load is not reviewed.
 pub(super) const MAX_ROWS: usize = 500_000;
@@ -167,13 +167,8 @@ impl RowReview {
             report.add_fact(format!("  {symbol}{date} {reason}: {message}"));
         }
         for (flag, symbols) in &self.flags {
-            let names: Vec<&str> = symbols.iter().take(MAX_EXAMPLES).map(Symbol::as_str).collect();
-            let more = if symbols.len() > MAX_EXAMPLES { ", …" } else { "" };
-            report.add_fact(format!(
-                "flagged {flag}: {} ({}{more})",
-                counted(symbols.len(), "symbol"),
-                names.join(", ")
-            ));
+            let names = list_names(symbols, MAX_EXAMPLES, symbols.len());
+            report.add_fact(format!("flagged {flag}: {} ({names})", counted(symbols.len(), "symbol")));
         }
         for ShareBasisReadings { symbol, raw, split_adjusted } in &self.share_bases {
             report.add_fact(format!("  {symbol} as declared: {raw}"));

@@ -5,7 +5,8 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::file_label::escape_name;
+use telemetry::escape_controls;
+
 use super::folder_handle::FolderHandle;
 use super::regular_file::{self, Links};
 
@@ -31,7 +32,7 @@ impl FileLocation {
 
     /// Path for messages.
     pub(super) fn display_path(&self) -> String {
-        escape_name(&self.path.to_string_lossy())
+        escape_controls(&self.path.to_string_lossy())
     }
 }
 

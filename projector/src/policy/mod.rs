@@ -18,8 +18,8 @@ use serde::Serialize;
 use store::db::generation_schema;
 use store::facts::load_policy;
 use store::ids::GenerationId;
-use telemetry::counted;
 use telemetry::report::Report;
+use telemetry::{counted, list_names};
 use tokio_postgres::{Client, Transaction};
 
 use effect::find_changed_securities;
@@ -98,16 +98,14 @@ pub(crate) struct PolicyChange {
 impl PolicyChange {
     pub(crate) fn report(&self) -> Report {
         let count = self.securities.len();
-        let first = self.securities.iter().take(MAX_NAMED_SECURITIES).map(Symbol::as_str);
-        let first = first.collect::<Vec<_>>().join(", ");
-        let more = if count > MAX_NAMED_SECURITIES { ", …" } else { "" };
+        let first = list_names(&self.securities, MAX_NAMED_SECURITIES, count);
         let verb = if self.applied { "changes" } else { "would change" };
         let mut report = Report::new("");
         match count {
             0 => tracing::warn!(
                 "no published row changes: no security has differing rows from several sources"
             ),
-            _ => report.add_fact(format!("{verb} {}: {first}{more}", counted(count, "security"))),
+            _ => report.add_fact(format!("{verb} {}: {first}", counted(count, "security"))),
         }
         match (self.applied, self.dry_run) {
             (true, _) => report.add_fact("the projector changes them with its next transaction"),

@@ -1,8 +1,6 @@
 //! Functions that the three programs share: telemetry, command lines, output and shutdown.
 
 pub mod command_line;
-mod count;
-pub mod csv_cell;
 mod event_writer;
 pub mod failpoint;
 pub mod health_check;
@@ -14,14 +12,13 @@ pub mod memory;
 mod otlp;
 mod output;
 pub mod report;
-mod shorten;
 mod shutdown;
 pub mod spans;
 pub mod table;
+mod text;
 
-pub use count::counted;
 pub use log_limit::LogLimit;
 pub use logging::{TelemetryGuard, init};
 pub use output::write_out;
-pub use shorten::shorten;
 pub use shutdown::Shutdown;
+pub use text::{counted, escape_controls, escape_formula, group_digits, list_names, shorten};

@@ -5,7 +5,7 @@ use std::io::BufWriter;
 use std::path::Path;
 
 use anyhow::Context;
-use telemetry::csv_cell::escape_formula;
+use telemetry::escape_formula;
 
 use super::cell::CellValue;
 use super::row_difference::RowDifference;

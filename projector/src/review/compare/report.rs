@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 use telemetry::report::{Report, ReportTable, detail_line, subject_line};
 use telemetry::shorten;
-use telemetry::table::{Column, Table};
+use telemetry::table::Table;
 
 use super::cell::CellValue;
 use super::differences::{Differences, TableDiff};
@@ -34,8 +34,7 @@ impl Differences {
     }
 
     pub(crate) fn add_tables<'a>(report: &mut Report, tables: impl Iterator<Item = &'a TableDiff>) {
-        let numbers = ["rows before", "rows after", "differing"].map(Column::Number);
-        let columns = [&[Column::Text("table")], &numbers[..], &[Column::Text("in columns")]].concat();
+        let columns = ["table", "rows before", "rows after", "differing", "in columns"];
         let mut list = Table::new(["table", "tables"], &columns, usize::MAX);
         for table in tables {
             let columns = table.columns.iter().map(|(name, count)| format!("{name}\u{a0}{count}"));
