@@ -36,10 +36,10 @@ pub(super) async fn find_changed_securities(
     let views = TouchedViews::new(&transaction, &generation.fact_set, &touched, &[], views)?;
     let comparison = MarketComparison::load(&generation, [&before, after], views).await?;
     let mut changed = comparison.find_differing_identities();
-    let mut candidates = match comparison.find_all_if_shared_inputs_differ() {
+    let mut candidates = match comparison.have_different_shared_inputs() {
         // A change of the benchmark's returns can change the beta of every security.
-        Some(all) => all,
-        None => find_contested(&transaction, comparison.directories()[0], &kinds).await?,
+        true => comparison.all_securities(),
+        false => find_contested(&transaction, comparison.directories()[0], &kinds).await?,
     };
     candidates.retain(|symbol| !changed.contains(symbol));
     let is_changed = |[before, after]: [Option<_>; 2]| {

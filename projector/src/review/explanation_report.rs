@@ -5,7 +5,7 @@ use market::metrics::{ExplainedDecision, ExplainedObservation};
 use market::row::{QuarantineReason, Quarantined};
 use telemetry::report::{Report, ReportTable};
 
-use super::hidden_runs::{ChangedMetric, HiddenRun, RunStateChange, SecurityExplanation};
+use super::explain::{ChangedMetric, HiddenRun, RunStateChange, SecurityExplanation};
 
 /// Unused observations with the same kind, source and outcome form a group. A group of at most this size is listed
 /// completely. Of a larger group, only the first and the last observation are listed.

@@ -6,7 +6,6 @@ pub(crate) mod diff;
 pub(crate) mod effect;
 pub(crate) mod explain;
 mod explanation_report;
-pub(crate) mod hidden_runs;
 mod output_file;
 pub(crate) mod quality;
 pub(crate) mod security;

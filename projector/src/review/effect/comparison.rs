@@ -48,18 +48,21 @@ impl<'a> MarketComparison<'a> {
         all.filter(|symbol| before.get(*symbol) != after.get(*symbol)).cloned().collect()
     }
 
-    /// All canonical symbols, if an input differs that all derivations share.
-    pub(crate) fn find_all_if_shared_inputs_differ(&self) -> Option<BTreeSet<Symbol>> {
+    /// True if an input differs that all derivations share.
+    pub(crate) fn have_different_shared_inputs(&self) -> bool {
         let [before, after] = &self.markets;
-        let differ = before.as_of != after.as_of || before.benchmark != after.benchmark;
-        let all = self.directories().into_iter().flat_map(|directory| directory.identities.keys());
-        differ.then(|| all.cloned().collect())
+        before.as_of != after.as_of || before.benchmark != after.benchmark
+    }
+
+    /// Canonical symbols of all securities.
+    pub(crate) fn all_securities(&self) -> BTreeSet<Symbol> {
+        self.directories().into_iter().flat_map(|directory| directory.identities.keys()).cloned().collect()
     }
 
     /// Canonical symbols of the securities with a differing input: their facts, or one that all derivations share.
     pub(super) async fn find_touched(&self) -> anyhow::Result<BTreeSet<Symbol>> {
-        if let Some(all) = self.find_all_if_shared_inputs_differ() {
-            return Ok(all);
+        if self.have_different_shared_inputs() {
+            return Ok(self.all_securities());
         }
         let mut touched = self.find_differing_identities();
         let mut changed: BTreeSet<String> =

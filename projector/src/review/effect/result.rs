@@ -150,7 +150,7 @@ pub(super) struct EffectAccumulator {
     found: FoundEffect,
     differences: DiffAccumulator,
     replacements: Replacements,
-    flags: FlagChanges,
+    flags: BTreeMap<String, FlagChange>,
 }
 
 impl EffectAccumulator {
@@ -191,46 +191,35 @@ impl EffectAccumulator {
         let sources = sides.map(|side| side.map_or(&nothing, |side| &side.sources));
         self.replacements.add(symbol, sources, policy);
         self.found.quarantined.add(sides, self.keep);
-        self.flags.add(symbol, sides);
+        self.add_flags(symbol, sides);
         self.found.compared += 1;
         self.found.changed += u64::from(differs);
         Ok(())
     }
 
-    pub(super) fn finish(self) -> anyhow::Result<FoundEffect> {
-        let (replaced, flags) = (self.replacements.finish(), self.flags.finish());
-        Ok(FoundEffect { replaced, flags, differences: self.differences.finish()?, ..self.found })
-    }
-}
-
-#[derive(Debug, Default)]
-pub(super) struct FlagChanges(BTreeMap<String, FlagChange>);
-
-impl FlagChanges {
-    pub(super) fn add(&mut self, symbol: &str, sides: [Option<&SecurityFigures>; 2]) {
+    fn add_flags(&mut self, symbol: &str, sides: [Option<&SecurityFigures>; 2]) {
         let [before, after] = sides.map(|side| {
             let flags = side.map(|side| side.rows.metrics.flags.0.iter().map(|flag| topic(flag)));
             flags.into_iter().flatten().collect::<BTreeSet<&str>>()
         });
-        for flag in after.difference(&before) {
-            let change = self.change(flag);
+        for flag in before.symmetric_difference(&after) {
+            let new = || FlagChange { flag: (*flag).to_owned(), ..FlagChange::default() };
+            let change = self.flags.entry((*flag).to_owned()).or_insert_with(new);
+            if before.contains(flag) {
+                change.removed += 1;
+                continue;
+            }
             change.added += 1;
             if change.first.len() < MAX_NAMED {
                 change.first.push(symbol.to_owned());
             }
         }
-        before.difference(&after).for_each(|flag| self.change(flag).removed += 1);
     }
 
-    fn change(&mut self, flag: &str) -> &mut FlagChange {
-        let named = || FlagChange { flag: flag.to_owned(), ..FlagChange::default() };
-        self.0.entry(flag.to_owned()).or_insert_with(named)
-    }
-
-    pub(super) fn finish(self) -> Vec<FlagChange> {
-        let mut changes: Vec<FlagChange> = self.0.into_values().collect();
-        changes.sort_by_key(|change| std::cmp::Reverse(change.added + change.removed));
-        changes
+    pub(super) fn finish(self) -> anyhow::Result<FoundEffect> {
+        let (replaced, mut flags) = (self.replacements.finish(), Vec::from_iter(self.flags.into_values()));
+        flags.sort_by_key(|change| std::cmp::Reverse(change.added + change.removed));
+        Ok(FoundEffect { replaced, flags, differences: self.differences.finish()?, ..self.found })
     }
 }
 

@@ -161,3 +161,44 @@ impl Display for Report {
         self.lines(output_width()).iter().try_for_each(|line| writeln!(f, "{line}"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_report_is_the_same_as_text_and_as_a_page() {
+        let mut report = Report::new("Effect of a load");
+        report.add_fact("1 of 2 securities changed");
+        report.add_chart("Differing rows", vec![("metrics".to_owned(), 1)]);
+        let mut table = ReportTable::new("prices change", &["symbol", "before", "after"]).with_count(3);
+        let cells = ["KO", "50", "<55"].map(str::to_owned);
+        table.add_row([subject_line("KO", "50 -> <55"), detail_line("a correction")], cells);
+        table.add_hidden_count(2, "");
+        report.add_table(table);
+        report.add_filled_table(ReportTable::new("flags", &["flag"]));
+        let lines = [
+            "Effect of a load",
+            "1 of 2 securities changed",
+            "",
+            "     3  prices change",
+            "        KO         50 -> <55",
+            "                   a correction",
+            "        … and 2 more",
+        ];
+        assert_eq!(report.lines(80), lines);
+        let mut page = String::new();
+        report.write_page(&mut page).unwrap();
+        for part in [
+            "<h1>Effect of a load</h1>",
+            "<li>1 of 2 securities changed</li>",
+            "<figcaption>Differing rows</figcaption>",
+            "<h2>3 prices change</h2>",
+            "<td data-column=\"after\">&lt;55</td>",
+            "<p>… and 2 more</p>",
+        ] {
+            assert!(page.contains(part), "{part} in {page}");
+        }
+        assert!(!page.contains("flags"), "{page}");
+    }
+}
