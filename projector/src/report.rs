@@ -7,6 +7,7 @@ use market::row::Quarantined;
 use serde::Serialize;
 use telemetry::outln;
 use telemetry::report::Report;
+use telemetry::table::Column::{self, Number, Text};
 use telemetry::table::{ListArgs, Table};
 
 use crate::apply::dead_letters::DeadLetterEntry;
@@ -32,7 +33,7 @@ pub(crate) fn print_result<T: Serialize>(
 }
 
 /// Column of a table, and the function that formats its cell for one entry of the list.
-type ListColumn<T> = (&'static str, fn(&T) -> String);
+type ListColumn<T> = (Column, fn(&T) -> String);
 
 /// Prints a list as JSON, or as a table. `nouns` are the singular and the plural name of an entry. `details` returns
 /// the lines that are printed below an entry.
@@ -47,7 +48,7 @@ fn print_list<T: Serialize>(
     if output.json {
         return print_json(&&listed[..listed.len().min(output.max_rows())]);
     }
-    let headers: Vec<&str> = columns.iter().map(|(column, _)| *column).collect();
+    let headers: Vec<Column> = columns.iter().map(|(column, _)| *column).collect();
     let mut table = Table::new(nouns, &headers, output.max_rows());
     for one in listed {
         table.add_detailed_row(columns.iter().map(|(_, cell)| cell(one)), details(one));
@@ -62,14 +63,14 @@ fn date_text(date: Option<NaiveDate>) -> String {
 
 pub(crate) fn print_generations(listed: &[GenerationSummary], output: &ListArgs) -> anyhow::Result<()> {
     let columns: [ListColumn<GenerationSummary>; 8] = [
-        ("generation", |one| one.generation.to_string()),
-        ("state", |one| one.state.clone()),
-        ("rules", |one| one.method_version.clone()),
-        ("facts", |one| one.fact_set.clone()),
-        ("sequence", |one| one.sequence.to_string()),
-        ("lag", |one| one.lag_events.to_string()),
-        ("as of", |one| date_text(one.as_of)),
-        ("use", |one| {
+        (Number("generation"), |one| one.generation.to_string()),
+        (Text("state"), |one| one.state.clone()),
+        (Text("rules"), |one| one.method_version.clone()),
+        (Text("facts"), |one| one.fact_set.clone()),
+        (Number("sequence"), |one| one.sequence.to_string()),
+        (Number("lag"), |one| one.lag_events.to_string()),
+        (Text("as of"), |one| date_text(one.as_of)),
+        (Text("use"), |one| {
             let mark = if one.previous { "previous" } else { "" };
             (if one.served { "served" } else { mark }).to_owned()
         }),
@@ -83,23 +84,23 @@ pub(crate) fn print_generations(listed: &[GenerationSummary], output: &ListArgs)
 
 pub(crate) fn print_rules(parameters: &[RuleParameter], output: &ListArgs) -> anyhow::Result<()> {
     let columns: [ListColumn<RuleParameter>; 5] = [
-        ("parameter", |one| one.name.to_owned()),
-        ("rule", |one| one.rule.to_owned()),
-        ("default", |one| one.default.to_string()),
-        ("allowed", |one| format!("{} to {} {}", one.least, one.most, one.unit)),
-        ("meaning", |one| one.meaning.to_owned()),
+        (Text("parameter"), |one| one.name.to_owned()),
+        (Text("rule"), |one| one.rule.to_owned()),
+        (Number("default"), |one| one.default.to_string()),
+        (Text("allowed"), |one| format!("{} to {} {}", one.least, one.most, one.unit)),
+        (Text("meaning"), |one| one.meaning.to_owned()),
     ];
     print_list(parameters, output, ["parameter", "parameters"], &columns, "no parameters", |_| Vec::new())
 }
 
 pub(crate) fn print_policy(listed: &[ListedRule], output: &ListArgs) -> anyhow::Result<()> {
     let columns: [ListColumn<ListedRule>; 6] = [
-        ("kind", |one| one.rule.kind.to_string()),
-        ("source", |one| one.rule.source.clone()),
-        ("from", |one| date_text(one.rule.from)),
-        ("to", |one| date_text(one.rule.to)),
-        ("rank", |one| one.rule.rank.to_string()),
-        ("state", |one| {
+        (Text("kind"), |one| one.rule.kind.to_string()),
+        (Text("source"), |one| one.rule.source.clone()),
+        (Text("from"), |one| date_text(one.rule.from)),
+        (Text("to"), |one| date_text(one.rule.to)),
+        (Number("rank"), |one| one.rule.rank.to_string()),
+        (Text("state"), |one| {
             let state = match one.standing {
                 RuleState::Served => "served",
                 RuleState::Waits => "followed by the next generation",
@@ -119,16 +120,16 @@ pub(crate) fn print_dead_letters(
     output: &ListArgs,
 ) -> anyhow::Result<()> {
     let columns: [ListColumn<DeadLetterEntry>; 6] = [
-        ("letter", |one| format!("{}/{}", one.sequence, one.item)),
-        ("status", |one| one.status.clone()),
-        ("code", |one| one.code.clone()),
-        ("source", |one| one.source.clone().unwrap_or_else(|| "-".to_owned())),
-        ("row", |one| match (&one.file, one.line) {
+        (Text("letter"), |one| format!("{}/{}", one.sequence, one.item)),
+        (Text("status"), |one| one.status.clone()),
+        (Text("code"), |one| one.code.clone()),
+        (Text("source"), |one| one.source.clone().unwrap_or_else(|| "-".to_owned())),
+        (Text("row"), |one| match (&one.file, one.line) {
             (Some(file), Some(line)) => format!("{file}:{line}"),
             (Some(file), None) => file.clone(),
             (None, _) => "-".to_owned(),
         }),
-        ("reason", |one| one.reason.clone()),
+        (Text("reason"), |one| one.reason.clone()),
     ];
     let empty = match whole {
         true => "no dead letters: every row of this message was applied, or the log has no such message",
@@ -143,13 +144,13 @@ pub(crate) fn print_dead_letters(
 
 pub(crate) fn print_quarantine(rows: &[Quarantined], output: &ListArgs) -> anyhow::Result<()> {
     let columns: [ListColumn<Quarantined>; 7] = [
-        ("symbol", |row| row.symbol.to_string()),
-        ("kind", |row| row.kind.to_string()),
-        ("date", |row| date_text(row.date)),
-        ("source", |row| row.source.clone()),
-        ("line", |row| row.line.to_string()),
-        ("reason", |row| row.reason.clone()),
-        ("message", |row| {
+        (Text("symbol"), |row| row.symbol.to_string()),
+        (Text("kind"), |row| row.kind.to_string()),
+        (Text("date"), |row| date_text(row.date)),
+        (Text("source"), |row| row.source.clone()),
+        (Number("line"), |row| row.line.to_string()),
+        (Text("reason"), |row| row.reason.clone()),
+        (Text("message"), |row| {
             let id = row.id.as_ref().map(|id| format!(" (id {id})")).unwrap_or_default();
             format!("{}{id}", row.message)
         }),

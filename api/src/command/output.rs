@@ -4,7 +4,7 @@ use chrono::DateTime;
 use serde::Serialize;
 use serde_json::{Value, json};
 use telemetry::outln;
-use telemetry::table::{ListArgs, Table};
+use telemetry::table::{Column, ListArgs, Table};
 
 /// Prints one object, as JSON or as one `name: value` per line.
 pub(super) fn print_object(value: &Value, json: bool) {
@@ -35,8 +35,15 @@ pub(super) fn print_rows<T: Serialize>(rows: &[T], list: &RowList<'_>, output: &
         outln!("{}", Value::from(rows[..rows.len().min(output.max_rows())].to_vec()));
         return;
     }
-    let headers: Vec<&str> = list.columns.iter().map(|(_, header)| *header).collect();
-    let mut table = Table::new(list.nouns, &headers, output.max_rows());
+    let columns: Vec<Column> = list
+        .columns
+        .iter()
+        .map(|(field, header)| match rows.iter().any(|row| row[*field].is_number()) {
+            true => Column::Number(header),
+            false => Column::Text(header),
+        })
+        .collect();
+    let mut table = Table::new(list.nouns, &columns, output.max_rows());
     for row in &rows {
         table.add_row(list.columns.iter().map(|(field, _)| text(&row[*field])));
     }

@@ -11,7 +11,7 @@ use event_log::record_batch::Body;
 use market::symbol::Symbol;
 use serde_json::Value;
 use telemetry::report::Report;
-use telemetry::table::Table;
+use telemetry::table::{Column, Table};
 use telemetry::{counted, out};
 
 use crate::batch::reviewed_rows::ReviewedRows;
@@ -73,7 +73,8 @@ pub enum MapProposalError {
 /// The file cannot be read, or contains no recognizable table.
 pub fn print_map(args: &MapArgs) -> Result<(), MapProposalError> {
     let Some(path) = &args.file else {
-        let mut table = Table::new(["map", "maps"], &["map", "files"], usize::MAX);
+        let mut table =
+            Table::new(["map", "maps"], &[Column::Text("map"), Column::Text("files")], usize::MAX);
         for (name, text) in SHIPPED {
             let files = text.lines().next().unwrap_or_default().trim_start_matches("# ");
             table.add_row([name.to_owned(), files.to_owned()]);

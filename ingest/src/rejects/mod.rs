@@ -7,7 +7,7 @@ use event_log::record_batch::{Body, RecordBatch};
 use event_log::stream::StreamSettings;
 use market::event::Kind;
 use serde_json::json;
-use telemetry::table::{ListArgs, Table};
+use telemetry::table::{Column, ListArgs, Table};
 use telemetry::{counted, outln, shorten};
 
 use crate::log::reader::{Log, LogError};
@@ -78,7 +78,7 @@ pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Resu
     let (mut rows, mut total, mut rejected) = (Vec::new(), 0, 0);
     let (limit, json) = (args.output.max_rows(), args.output.json);
     let reason = if args.all { "reason, state" } else { "reason" };
-    let columns = ["row", "source", reason, "message"];
+    let columns = ["row", "source", reason, "message"].map(Column::Text);
     let mut table = Table::new(["reject", "rejects"], &columns, limit);
     let mut absence = None;
     match Log::open_existing(settings).await {

@@ -10,7 +10,7 @@ use event_log::stream::StreamSettings;
 use market::event::{Kind, RunState};
 use market::metrics::calendar::{is_session, new_york_date, sessions_between};
 use serde::Serialize;
-use telemetry::table::{ListArgs, Table};
+use telemetry::table::{Column, ListArgs, Table};
 
 use crate::load::parse_observation_time;
 use crate::log::reader::{Log, LogError};
@@ -174,7 +174,15 @@ impl FreshnessReport {
 
     /// Prints the feeds as a table. Verdicts that affect the exit code are in capitals.
     pub fn print_table(&self, max_rows: usize) {
-        let columns = ["source", "kind", "newest", "loaded (UTC)", "hours", "sessions", "verdict"];
+        let columns = [
+            Column::Text("source"),
+            Column::Text("kind"),
+            Column::Text("newest"),
+            Column::Text("loaded (UTC)"),
+            Column::Number("hours"),
+            Column::Number("sessions"),
+            Column::Text("verdict"),
+        ];
         let mut table = Table::new(["feed", "feeds"], &columns, max_rows);
         for feed in &self.feeds {
             let verdict = match feed.verdict {

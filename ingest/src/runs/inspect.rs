@@ -7,7 +7,7 @@ use event_log::record_batch::{BatchError, RecordBatch};
 use event_log::stream::StreamSettings;
 use market::event::{RunChange, RunManifest, RunState};
 use serde_json::{Value, json};
-use telemetry::table::{ListArgs, Table};
+use telemetry::table::{Column, ListArgs, Table};
 use telemetry::{counted, outln};
 
 use crate::log::reader::{Log, LogError};
@@ -66,7 +66,13 @@ pub async fn list_runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(),
 /// Prints a table with one row per run. Each row shows the last manifest of its run. The rows are in the log order of
 /// these manifests.
 fn print_runs(runs: &Runs, max_rows: usize, empty: &str) {
-    let columns = ["run", "loaded (UTC)", "source", "rows", "state"];
+    let columns = [
+        Column::Text("run"),
+        Column::Text("loaded (UTC)"),
+        Column::Text("source"),
+        Column::Number("rows"),
+        Column::Text("state"),
+    ];
     let mut table = Table::new(["run", "runs"], &columns, max_rows).keep_newest();
     let last: HashMap<&str, u64> =
         runs.manifests.iter().map(|stored| (stored.manifest.run.as_str(), stored.sequence)).collect();

@@ -39,12 +39,28 @@ impl ListArgs {
     }
 }
 
-/// Table of a list. Columns of numbers are aligned right. If a row is too wide, only its last text column wraps, between
-/// words.
+/// Column of a table: its header, and the alignment of its cells.
+#[derive(Debug, Clone, Copy)]
+pub enum Column {
+    /// Column that is aligned left. The last such column of a table wraps between words.
+    Text(&'static str),
+    /// Column that is aligned right.
+    Number(&'static str),
+}
+
+impl Column {
+    fn header(self) -> &'static str {
+        match self {
+            Self::Text(header) | Self::Number(header) => header,
+        }
+    }
+}
+
+/// Table of a list. If a row is too wide, only its last text column wraps, between words.
 #[derive(Debug)]
 pub struct Table {
     nouns: [&'static str; 2],
-    columns: Vec<&'static str>,
+    columns: Vec<Column>,
     max_rows: usize,
     keeps_newest: bool,
     total: usize,
@@ -62,7 +78,7 @@ struct TableRow {
 impl Table {
     /// Creates an empty table that prints at most `max_rows` rows. `nouns` is the singular and the plural of the noun
     /// in the total line. For example, with `symbol` and `symbols`, the line is `1 symbol` or `2 symbols`.
-    pub fn new(nouns: [&'static str; 2], columns: &[&'static str], max_rows: usize) -> Self {
+    pub fn new(nouns: [&'static str; 2], columns: &[Column], max_rows: usize) -> Self {
         Self {
             nouns,
             columns: columns.to_vec(),
@@ -119,8 +135,8 @@ impl Table {
         }
     }
 
-    pub(crate) fn headers(&self) -> &[&'static str] {
-        &self.columns
+    pub(crate) fn headers(&self) -> Vec<&'static str> {
+        self.columns.iter().map(|column| column.header()).collect()
     }
 
     pub(crate) fn cells(&self) -> impl Iterator<Item = &Vec<String>> {
@@ -129,9 +145,8 @@ impl Table {
 
     /// Lines of the printed table and of the total.
     pub(crate) fn lines(&self, width: usize) -> Vec<String> {
-        let headers: Vec<String> = self.columns.iter().map(|header| (*header).to_owned()).collect();
-        let are_numbers: Vec<bool> = (0..headers.len()).map(|index| self.has_numbers(index)).collect();
-        let wrapped = are_numbers.iter().rposition(|are_numbers| !are_numbers);
+        let headers: Vec<String> = self.columns.iter().map(|column| column.header().to_owned()).collect();
+        let wrapped = self.columns.iter().rposition(|column| matches!(column, Column::Text(_)));
         let mut widths: Vec<usize> = vec![0; headers.len()];
         let mut longest_word = 0;
         for cells in std::iter::once(&headers).chain(self.rows.iter().map(|row| &row.cells)) {
@@ -146,21 +161,35 @@ impl Table {
             let others = widths.iter().sum::<usize>() - widths[wrapped] + GAP * (widths.len() - 1);
             widths[wrapped] = widths[wrapped].min(width.saturating_sub(others).max(longest_word));
         }
-        let layout: Vec<(usize, bool)> = widths.into_iter().zip(are_numbers).collect();
-        let mut lines = row_lines(&headers, &layout, wrapped);
+        let mut lines = self.row_lines(&headers, &widths, wrapped);
         for row in &self.rows {
-            lines.extend(row_lines(&row.cells, &layout, wrapped));
+            lines.extend(self.row_lines(&row.cells, &widths, wrapped));
             lines.extend(row.details.iter().map(|line| format!("    {line}")));
         }
         lines.push(self.total_line());
         lines
     }
 
-    /// True if a column has numbers, and no other values.
-    fn has_numbers(&self, index: usize) -> bool {
-        let mut cells = self.rows.iter().map(|row| row.cells[index].as_str());
-        let is_number = |cell: &str| cell.parse::<f64>().is_ok();
-        cells.clone().any(is_number) && cells.all(|cell| is_number(cell) || matches!(cell, "" | "-"))
+    fn row_lines(&self, cells: &[String], widths: &[usize], wrapped: Option<usize>) -> Vec<String> {
+        let parts = wrapped.map_or(Vec::new(), |index| wrap_words(&cells[index], widths[index]));
+        let lines = (0..parts.len().max(1)).map(|line| {
+            let mut text = String::new();
+            for (index, (column, width)) in self.columns.iter().zip(widths).enumerate() {
+                let cell = match (Some(index) == wrapped, line) {
+                    (true, _) => parts.get(line).map_or("", String::as_str),
+                    (false, 0) => cells[index].as_str(),
+                    (false, _) => "",
+                };
+                let space = " ".repeat(width - cell.width());
+                text += &match column {
+                    Column::Text(_) => format!("{cell}{space}"),
+                    Column::Number(_) => format!("{space}{cell}"),
+                };
+                text += &" ".repeat(GAP);
+            }
+            text.trim_end().to_owned()
+        });
+        lines.collect()
     }
 
     fn total_line(&self) -> String {
@@ -173,26 +202,6 @@ impl Table {
         let newest = if self.keeps_newest { "the newest " } else { "" };
         format!("showing {newest}{} of {total} {noun}; --limit 0 shows all{note}", group_digits(shown))
     }
-}
-
-/// Lines of a row. `layout` has the width of each column, and true for a column of numbers.
-fn row_lines(cells: &[String], layout: &[(usize, bool)], wrapped: Option<usize>) -> Vec<String> {
-    let parts = wrapped.map_or(Vec::new(), |index| wrap_words(&cells[index], layout[index].0));
-    let lines = (0..parts.len().max(1)).map(|line| {
-        let mut text = String::new();
-        for (index, (width, is_number)) in layout.iter().enumerate() {
-            let cell = match (Some(index) == wrapped, line) {
-                (true, _) => parts.get(line).map_or("", String::as_str),
-                (false, 0) => cells[index].as_str(),
-                (false, _) => "",
-            };
-            let space = " ".repeat(width - cell.width());
-            text += &if *is_number { format!("{space}{cell}") } else { format!("{cell}{space}") };
-            text += &" ".repeat(GAP);
-        }
-        text.trim_end().to_owned()
-    });
-    lines.collect()
 }
 
 /// Width of the output, in terminal columns: width of the terminal, else `COLUMNS`, else [`DEFAULT_WIDTH`].
@@ -226,7 +235,7 @@ fn wrap_words(text: &str, width: usize) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const COLUMNS: [&str; 3] = ["name", "rows", "state"];
+    const COLUMNS: [Column; 3] = [Column::Text("name"), Column::Number("rows"), Column::Text("state")];
 
     fn table(max_rows: usize) -> Table {
         let mut table = Table::new(["run", "runs"], &COLUMNS, max_rows);

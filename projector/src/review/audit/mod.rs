@@ -2,10 +2,9 @@
 //!
 //! An audit writes nothing. A finding is a possible problem of the data, with advice for the operator.
 
+mod checks;
 mod finding;
-pub(crate) mod sessions;
 mod sources;
-mod statuses;
 
 use std::path::PathBuf;
 
@@ -25,6 +24,7 @@ use tokio_postgres::{Client, Transaction};
 use crate::generation::{Generation, begin_snapshot};
 use sources::{CoveredSecurity, CoveredSource, count_covered};
 
+pub(crate) use checks::{sessions, span};
 pub(crate) use finding::{AuditContext, AuditFinding, FindingExample, load_identities};
 pub(crate) use sources::{SourceAgreement, count_agreements};
 
@@ -166,8 +166,8 @@ pub(crate) async fn audit_served(client: &mut Client) -> anyhow::Result<AuditRep
     for check in &checks {
         findings.extend(check.run(&transaction).await?);
     }
-    findings.push(statuses::find_changed(&transaction, &market).await?);
-    findings.push(sessions::find_gaps(&transaction, &market).await?);
+    findings.push(checks::find_changed_statuses(&transaction, &market).await?);
+    findings.push(checks::find_session_gaps(&transaction, &market).await?);
     let adjusted_closes = count_agreements(&transaction, &market).await?;
     let covered = count_covered(&transaction, &market).await?;
     Ok(AuditReport {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 use telemetry::report::{Report, ReportTable, detail_line, subject_line};
 use telemetry::shorten;
-use telemetry::table::Table;
+use telemetry::table::{Column, Table};
 
 use super::cell::CellValue;
 use super::differences::{Differences, TableDiff};
@@ -34,7 +34,13 @@ impl Differences {
     }
 
     pub(crate) fn add_tables<'a>(report: &mut Report, tables: impl Iterator<Item = &'a TableDiff>) {
-        let columns = ["table", "rows before", "rows after", "differing", "in columns"];
+        let columns = [
+            Column::Text("table"),
+            Column::Number("rows before"),
+            Column::Number("rows after"),
+            Column::Number("differing"),
+            Column::Text("in columns"),
+        ];
         let mut list = Table::new(["table", "tables"], &columns, usize::MAX);
         for table in tables {
             let columns = table.columns.iter().map(|(name, count)| format!("{name}\u{a0}{count}"));
@@ -56,7 +62,9 @@ impl Differences {
 
     /// Adds the differing rows. Without `as_text`, they appear only on the page.
     pub(crate) fn add_rows(&self, report: &mut Report, as_text: bool) {
-        self.differing_tables().for_each(|table| report.add_table(table.to_table(as_text)));
+        for table in self.differing_tables().map(|table| table.to_table(as_text)) {
+            if as_text { report.add_table(table) } else { report.add_filled_table(table) }
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use chrono::NaiveDate;
 use market::event::{Action, Kind, Security};
 use market::history::Observation;
 use market::metrics::source_preference::MANUAL;
-use market::row::{DividendStatus, SplitStatus, TableRow};
+use market::row::{DividendRow, DividendStatus, FundamentalsRow, SplitRow, SplitStatus, TableRow};
 
 use super::isolated_source::IsolatedRows;
 use super::result::{BySource, SourceQuality};
@@ -45,16 +45,19 @@ pub(super) fn count_conflicts(
         let live = side.dividends.iter().filter(|row| is_live(row.status) && row.ex_date <= as_of);
         by_date(live.map(|row| (row.ex_date, row)))
     });
-    compare_dated(quality, Kind::Dividend, "dividends", &DIVIDEND_FIELDS, &dividends)?;
+    let fields = FieldComparison::new::<DividendRow>("dividends", &DIVIDEND_FIELDS)?;
+    compare_dated(quality, Kind::Dividend, &fields, &dividends)?;
     let splits = sides.map(|side| {
         let live = side.splits.iter().filter(|row| row.status == SplitStatus::Effective);
         by_date(live.map(|row| (row.ex_date, row)))
     });
-    compare_dated(quality, Kind::Split, "splits", &SPLIT_FIELDS, &splits)?;
+    let fields = FieldComparison::new::<SplitRow>("splits", &SPLIT_FIELDS)?;
+    compare_dated(quality, Kind::Split, &fields, &splits)?;
     if let [Some(own), Some(other)] = sides.map(|side| side.fundamentals.as_ref())
         && own.as_of == other.as_of
     {
-        compare_fields(quality, Kind::Fundamentals, "fundamentals", &FUNDAMENTALS_FIELDS, [own, other])?;
+        let fields = FieldComparison::new::<FundamentalsRow>("fundamentals", &FUNDAMENTALS_FIELDS)?;
+        fields.compare(quality, Kind::Fundamentals, [own, other])?;
     }
     Ok(())
 }
@@ -73,8 +76,7 @@ fn by_date<'a, T>(rows: impl Iterator<Item = (NaiveDate, &'a T)>) -> Dated<'a, T
 fn compare_dated<T: TableRow>(
     quality: &mut SourceQuality,
     kind: Kind,
-    table: &str,
-    fields: &[&'static str],
+    fields: &FieldComparison,
     sides: &[Dated<'_, T>; 2],
 ) -> anyhow::Result<()> {
     let bounds = |rows: &Dated<'_, T>| Some((*rows.first_key_value()?.0, *rows.last_key_value()?.0));
@@ -85,27 +87,37 @@ fn compare_dated<T: TableRow>(
         let rows = sides.each_ref().map(|rows| rows.get(&date));
         quality.compare(kind, EX_DATE, rows.iter().any(Option::is_none));
         if let [Some([own]), Some([other])] = rows.map(|rows| rows.map(Vec::as_slice)) {
-            compare_fields(quality, kind, table, fields, [*own, *other])?;
+            fields.compare(quality, kind, [*own, *other])?;
         }
     }
     Ok(())
 }
 
-fn compare_fields<T: TableRow>(
-    quality: &mut SourceQuality,
-    kind: Kind,
-    table: &str,
-    fields: &[&'static str],
-    rows: [&T; 2],
-) -> anyhow::Result<()> {
-    let comparison = RowComparison::of_derived::<T>(table, &[])?;
-    let cells = [DerivedCells::encode(rows[0])?, DerivedCells::encode(rows[1])?];
-    for field in fields {
-        if let Some([own, other]) = comparison.values(field, cells.each_ref())? {
-            quality.compare(kind, field, own != other);
-        }
+/// Comparison of some fields of two rows.
+struct FieldComparison {
+    rows: RowComparison,
+    fields: &'static [&'static str],
+}
+
+impl FieldComparison {
+    fn new<T: TableRow>(table: &str, fields: &'static [&'static str]) -> anyhow::Result<Self> {
+        Ok(Self { rows: RowComparison::of_derived::<T>(table, &[])?, fields })
     }
-    Ok(())
+
+    fn compare<T: TableRow>(
+        &self,
+        quality: &mut SourceQuality,
+        kind: Kind,
+        rows: [&T; 2],
+    ) -> anyhow::Result<()> {
+        let cells = [DerivedCells::encode(rows[0])?, DerivedCells::encode(rows[1])?];
+        for field in self.fields {
+            if let Some([own, other]) = self.rows.values(field, cells.each_ref())? {
+                quality.compare(kind, field, own != other);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Compares the newest security record of each source with that of every other source, symbol by symbol. Counts the

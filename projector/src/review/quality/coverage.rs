@@ -10,7 +10,7 @@ use market::history::{History, Observation};
 use market::metrics::calendar::sessions_between;
 
 use super::result::{BySource, KindCoverage};
-use crate::review::audit::sessions::{sessions, span};
+use crate::review::audit::{sessions, span};
 
 pub(super) fn add_security(
     sources: &mut BySource,

@@ -35,7 +35,7 @@ impl Report {
                 match part {
                     Part::Fact(fact) => writeln!(page, "<li>{}</li>", breakable(&escape(fact)))?,
                     Part::Chart(title, bars) => write_bars(page, title, bars)?,
-                    Part::List(title, list) => write_table(page, title, list.headers(), list.cells())?,
+                    Part::List(title, list) => write_table(page, title, &list.headers(), list.cells())?,
                     Part::Table(table) => write_report_table(page, table)?,
                 }
             }
