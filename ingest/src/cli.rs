@@ -25,11 +25,11 @@ use crate::log::reader::LogError;
 use crate::metrics::IngestMetrics;
 use crate::pull::{PullArgs, PullError, PullReport, pull};
 use crate::rejects::{RejectsArgs, RejectsError, list_rejects};
-use crate::runs::archive::{ExportLogArgs, ImportLogArgs, LogCopyError};
+use crate::runs::archive::{ExportLogArgs, ImportLogArgs, LogCopyError, LogCopyReport};
 use crate::runs::freshness::{FreshnessArgs, check_freshness};
 use crate::runs::inspect::{self, RunsArgs, ShowArgs};
-use crate::runs::undo::{ReleaseArgs, UndoArgs, release_run, undo_run};
-use crate::runs::verify::{ResumeArgs, VerifyArgs};
+use crate::runs::undo::{ChangeReport, ReleaseArgs, UndoArgs, release_run, undo_run};
+use crate::runs::verify::{ResumeArgs, VerifyArgs, VerifyReport};
 use crate::runs::{archive, verify};
 use crate::watch::{WatchArgs, WatchError, watch_folder};
 
@@ -168,10 +168,18 @@ async fn run(Cli { stream, command }: Cli) -> Result<u8, CommandError> {
         IngestCommand::Freshness(args) => return run_freshness(&args, &stream).await,
         IngestCommand::Health(args) => return run_health(args).await,
         IngestCommand::Map(args) => print_map(&args)?,
-        IngestCommand::Undo(args) => print_result(&undo_run(&args, &stream).await?, args.prints_json()),
-        IngestCommand::Release(args) => print_result(&release_run(&args, &stream).await?, args.prints_json()),
-        IngestCommand::Export(args) => print_result(&archive::export_log(&args, &stream).await?, args.json),
-        IngestCommand::Import(args) => print_result(&archive::import_log(&args, &stream).await?, args.json),
+        IngestCommand::Undo(args) => {
+            print_result(&undo_run(&args, &stream).await?, args.prints_json(), ChangeReport::report);
+        }
+        IngestCommand::Release(args) => {
+            print_result(&release_run(&args, &stream).await?, args.prints_json(), ChangeReport::report);
+        }
+        IngestCommand::Export(args) => {
+            print_result(&archive::export_log(&args, &stream).await?, args.json, LogCopyReport::report);
+        }
+        IngestCommand::Import(args) => {
+            print_result(&archive::import_log(&args, &stream).await?, args.json, LogCopyReport::report);
+        }
         IngestCommand::Runs(args) => inspect::list_runs(&args, &stream).await?,
         IngestCommand::Rejects(args) => list_rejects(&args, &stream).await?,
         IngestCommand::Show(args) => inspect::show_message(&args, &stream).await?,
@@ -186,7 +194,7 @@ async fn run_load(args: &LoadArgs, stream: &StreamSettings) -> Result<u8, Comman
     if summary.has_published() {
         summary.effect = Some(LoadEffect::measure(&summary.run, args, stream).await);
     }
-    print_result(&summary, args.json);
+    print_result(&summary, args.json, LoadSummary::report);
     Ok(summary.exit_code())
 }
 
@@ -207,7 +215,7 @@ async fn run_pull(args: &PullArgs, stream: &StreamSettings) -> Result<u8, Comman
     let report = |round: Result<&PullReport, &PullError>| match round {
         Ok(pulled) => {
             metrics.count_pull(pulled);
-            print_result(pulled, args.json);
+            print_result(pulled, args.json, PullReport::report);
         }
         Err(error) => metrics.set_log_failure(error.to_string()),
     };
@@ -247,7 +255,7 @@ async fn run_health(args: IngestHealthArgs) -> Result<u8, CommandError> {
 
 async fn run_resume(args: &ResumeArgs, stream: &StreamSettings) -> Result<u8, CommandError> {
     let resumed = verify::resume_runs(args, stream, &Shutdown::listen()?).await?;
-    resumed.iter().for_each(|run| print_result(run, args.json));
+    resumed.iter().for_each(|run| print_result(run, args.json, LoadSummary::report));
     if resumed.is_empty() && !args.json {
         outln!("nothing to resume: every run of the log is completed");
     }
@@ -268,7 +276,7 @@ async fn run_verify(args: &VerifyArgs, stream: &StreamSettings) -> Result<u8, Co
         let exit_code = if error.is_absence() { 1 } else { 3 };
         CommandError { message: error.to_string(), exit_code }
     })?;
-    print_result(&findings, args.json);
+    print_result(&findings, args.json, VerifyReport::report);
     Ok(u8::from(!findings.whole))
 }
 

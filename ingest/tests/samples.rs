@@ -40,15 +40,15 @@ async fn try_out(path: &Path, more: &[&str]) -> Result<LoadSummary> {
 async fn loads(path: &Path, expected: &[(&str, u64)]) -> Result<()> {
     let summary = try_out(path, &[]).await?;
     let expected = expected.iter().map(|(kind, rows)| ((*kind).to_owned(), *rows)).collect();
-    assert_eq!(summary.rows, expected, "{}\n{}", path.display(), summary);
-    assert_eq!((summary.rejects_total, summary.exit_code()), (0, 0), "{}\n{}", path.display(), summary);
+    assert_eq!(summary.rows, expected, "{}\n{:?}", path.display(), summary);
+    assert_eq!((summary.rejects_total, summary.exit_code()), (0, 0), "{}\n{:?}", path.display(), summary);
     Ok(())
 }
 
 async fn refuses(path: &Path, expected: &str) -> Result<()> {
     let summary = try_out(path, &[]).await?;
     let [file] = summary.files.reports() else {
-        panic!("{}: one file expected\n{}", path.display(), summary)
+        panic!("{}: one file expected\n{:?}", path.display(), summary)
     };
     assert_eq!((file.status, summary.exit_code()), (FileStatus::Refused, 2), "{}", path.display());
     let reason = file.reason.as_deref().unwrap_or_default();
@@ -92,8 +92,8 @@ async fn wiki_and_older_yahoo_files_of_one_symbol_lose_no_row() -> Result<()> {
         }
         let summary = try_out(&path, &[]).await?;
         let lines = std::fs::read_to_string(&path)?.lines().filter(|line| !line.is_empty()).count() as u64;
-        assert_eq!(summary.rows.get("price"), Some(&(lines - 1)), "{}\n{}", path.display(), summary);
-        assert_eq!(summary.rejects_total, 0, "{}\n{}", path.display(), summary);
+        assert_eq!(summary.rows.get("price"), Some(&(lines - 1)), "{}\n{:?}", path.display(), summary);
+        assert_eq!(summary.rejects_total, 0, "{}\n{:?}", path.display(), summary);
     }
     let data = samples.join("wiki-pyalgotrade/samples/data");
     loads(&data.join("WIKI-AAPL-2012-quandl.csv"), &[("price", 250), ("dividend", 2)]).await?;
@@ -129,14 +129,14 @@ async fn newer_yahoo_files_are_daily_or_refused() -> Result<()> {
             let copy = std::env::temp_dir().join(format!("{}-unnamed.csv", std::process::id()));
             std::fs::copy(&path, &copy)?;
             let summary = try_out(&copy, &["--symbol", "X"]).await?;
-            assert_eq!(summary.exit_code(), 2, "{name}\n{summary}");
+            assert_eq!(summary.exit_code(), 2, "{name}\n{summary:?}");
             continue;
         }
         let summary = try_out(&path, &[]).await?;
         let lines = std::fs::read_to_string(&path)?.lines().filter(|line| !line.is_empty()).count() as u64;
         let prices = summary.rows.get("price").copied().unwrap_or_default();
-        assert_eq!(prices + summary.rejects_total, lines - 1, "{name}\n{summary}");
-        assert!(summary.rejects_total <= 1, "{name}\n{summary}");
+        assert_eq!(prices + summary.rejects_total, lines - 1, "{name}\n{summary:?}");
+        assert!(summary.rejects_total <= 1, "{name}\n{summary:?}");
     }
     let hong_kong = try_out(&samples.join("yahoo-yfinance/1398-HK-1d-bad-div.csv"), &[]).await?;
     assert_eq!(hong_kong.rejects.get("missing_field"), Some(&1));
@@ -158,10 +158,10 @@ async fn broken_yahoo_files_are_refused_whole_or_lose_their_bad_rows_only() -> R
         let path = samples.join("yahoo-scheb").join(name);
         refuses(&path, "add --symbol").await?;
         let refused = try_out(&path, &["--symbol", "AAPL"]).await?;
-        assert!(refused.files.reports()[0].rejects.contains_key(reason), "{refused}");
-        assert_eq!(refused.exit_code(), 2, "{refused}");
+        assert!(refused.files.reports()[0].rejects.contains_key(reason), "{refused:?}");
+        assert_eq!(refused.exit_code(), 2, "{refused:?}");
         let lenient = try_out(&path, &["--symbol", "AAPL", "--max-reject-percent", "100"]).await?;
-        assert!(lenient.rejects.contains_key(reason), "{lenient}");
+        assert!(lenient.rejects.contains_key(reason), "{lenient:?}");
     }
     Ok(())
 }

@@ -7,9 +7,8 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 const LOG_INTERVAL: Duration = Duration::from_secs(5);
 
-/// Progress of a command towards a known total.
 #[derive(Debug)]
-pub struct ProgressReport {
+pub(crate) struct ProgressReport {
     /// Start of the log line, for example `derived` in `derived 400 of 1000 securities`.
     action: &'static str,
     /// Plural noun after the count, for example `securities`.
@@ -23,15 +22,13 @@ pub struct ProgressReport {
 }
 
 impl ProgressReport {
-    /// Creates a progress report with a count of zero.
-    pub fn new(action: &'static str, unit: &'static str, total: u64) -> Self {
+    pub(crate) fn new(action: &'static str, unit: &'static str, total: u64) -> Self {
         let now = Instant::now();
         let bar = std::io::stderr().is_terminal().then(|| new_bar(unit, total));
         Self { action, unit, done: 0, total, started: now, logged: now, bar }
     }
 
-    /// Adds `count` to the progress.
-    pub fn add(&mut self, count: u64) {
+    pub(crate) fn add(&mut self, count: u64) {
         self.done += count;
         match &self.bar {
             Some(bar) => bar.inc(count),
@@ -44,7 +41,7 @@ impl ProgressReport {
     }
 
     /// Ends the report: removes the progress bar, or logs the total.
-    pub fn finish(self) {
+    pub(crate) fn finish(self) {
         match &self.bar {
             Some(bar) => bar.finish_and_clear(),
             None => tracing::info!("{}", self.format()),

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use foldhash::fast::RandomState;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
-use telemetry::output::escape_formula;
+use telemetry::escape_formula;
 use tokio_postgres::types::Type;
 
 use crate::parameters::{Output, ResponseFormat};

@@ -1,12 +1,12 @@
 //! Coverage of a load: symbols, new symbols and date range, for the summary and `--dry-run`.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fmt::{Display, Formatter};
 
 use chrono::NaiveDate;
 use market::event::{EventRecord, Kind, RunManifest, RunState};
 use market::symbol::Symbol;
 use serde::Serialize;
+use telemetry::list_names;
 
 /// Maximum number of symbols recorded per load. Further symbols are ignored, which limits the memory and the size of
 /// the manifest.
@@ -169,18 +169,21 @@ impl SymbolSummary {
     }
 }
 
-impl Display for SymbolSummary {
-    fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
-        if self.count == 0 {
-            return Ok(());
-        }
+impl SymbolSummary {
+    /// Number of symbols and their names; `None` without symbols.
+    pub(crate) fn describe(&self) -> Option<String> {
         let more = if self.more { "more than " } else { "" };
-        write!(text, "symbols: {more}{} ({})", self.count, list_symbols(&self.first, self.count))?;
-        match self.new {
-            None => writeln!(text),
-            Some(0) => writeln!(text, ", none of them new"),
-            Some(new) => writeln!(text, ", {new} of them new ({})", list_symbols(&self.first_new, new)),
-        }
+        let new = match self.new {
+            None => String::new(),
+            Some(0) => ", none of them new".to_owned(),
+            Some(new) => format!(", {new} of them new ({})", list_names(&self.first_new, MAX_NAMED, new)),
+        };
+        let symbols = format!(
+            "symbols: {more}{} ({}){new}",
+            self.count,
+            list_names(&self.first, MAX_NAMED, self.count)
+        );
+        (self.count > 0).then_some(symbols)
     }
 }
 
@@ -191,11 +194,6 @@ impl DateSpan {
         let last = coverage.dates.values().map(|(_, last)| *last).max()?;
         Some(Self { first, last })
     }
-}
-
-fn list_symbols(first: &[Symbol], count: usize) -> String {
-    let names: Vec<&str> = first.iter().map(Symbol::as_str).collect();
-    names.join(", ") + if count > first.len() { ", …" } else { "" }
 }
 
 #[cfg(test)]
@@ -213,7 +211,7 @@ mod tests {
         let twelve = coverage(0..12);
         let before = EarlierCoverage::from_manifests([]);
         let new = before.new_symbols(&twelve);
-        let text = SymbolSummary::from_coverage(&twelve, new.as_deref()).to_string();
+        let text = SymbolSummary::from_coverage(&twelve, new.as_deref()).describe().unwrap();
         assert!(text.starts_with("symbols: 12 (S000000, "), "{text}");
         assert!(text.contains("S000009, …), 12 of them new ("), "{text}");
     }
@@ -250,7 +248,7 @@ mod tests {
         many.merge(&coverage(MAX_SYMBOLS..MAX_SYMBOLS + 5));
         assert_eq!(many.symbols.len(), MAX_SYMBOLS);
         assert_eq!(EarlierCoverage::from_manifests([]).new_symbols(&many), None);
-        let text = SymbolSummary::from_coverage(&many, None).to_string();
+        let text = SymbolSummary::from_coverage(&many, None).describe().unwrap();
         assert!(text.starts_with("symbols: more than 200000 ("), "{text}");
     }
 }

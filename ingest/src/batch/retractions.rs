@@ -2,7 +2,6 @@
 //! matches no row in the log is probably a typing error.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Formatter;
 
 use chrono::NaiveDate;
 use event_log::record_batch::Body;
@@ -10,6 +9,7 @@ use market::event::{Action, EventRecord, EventRow, Kind};
 use market::symbol::Symbol;
 use serde::Serialize;
 use telemetry::counted;
+use telemetry::report::Report;
 
 use crate::batch::coverage::{EarlierCoverage, LoadCoverage};
 use crate::log::reader::{Log, LogError};
@@ -202,13 +202,10 @@ impl KnownKeys {
 }
 
 impl UnmatchedRetractions {
-    pub(crate) fn write_text(&self, source: &str, text: &mut Formatter<'_>) -> std::fmt::Result {
-        writeln!(
-            text,
-            "warning: {} without a matching row of source {source}:",
-            counted(self.count, "retraction")
-        )?;
-        self.first.iter().try_for_each(|one| writeln!(text, "  {one}"))
+    pub(crate) fn add_to(&self, report: &mut Report, source: &str) {
+        let rows = counted(self.count, "retraction");
+        report.add_fact(format!("warning: {rows} without a matching row of source {source}:"));
+        self.first.iter().for_each(|one| report.add_fact(format!("  {one}")));
     }
 }
 

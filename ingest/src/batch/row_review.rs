@@ -12,7 +12,8 @@ use market::metrics::{DerivationContext, DerivedRows, Rules, derive};
 use market::row::{AmountReading, Flag, Metrics};
 use market::symbol::Symbol;
 use serde::Serialize;
-use telemetry::counted;
+use telemetry::report::Report;
+use telemetry::{counted, list_names};
 
 /// Maximum number of rows in a review, because all of them are in memory. A larger load is not reviewed.
 pub(super) const MAX_ROWS: usize = 500_000;
@@ -145,42 +146,36 @@ impl RowReview {
     }
 }
 
-/// Result of the review as text; empty if the review found nothing.
-impl Display for RowReview {
-    fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
+impl RowReview {
+    /// Adds the findings of the review.
+    pub(crate) fn add_to(&self, report: &mut Report) {
         if self.is_too_large {
-            return writeln!(
-                text,
+            return report.add_fact(format!(
                 "quarantine: not reviewed in a load of more than {MAX_ROWS} rows; see: projector audit"
-            );
+            ));
         }
         for (kind, reasons) in &self.quarantined {
             let reasons: Vec<String> =
                 reasons.iter().map(|(reason, rows)| format!("{rows} {reason}")).collect();
-            writeln!(text, "quarantined (judged by these files alone), {kind}: {}", reasons.join(", "))?;
+            report.add_fact(format!(
+                "quarantined (judged by these files alone), {kind}: {}",
+                reasons.join(", ")
+            ));
         }
         for DoubtedRow { symbol, date, reason, message } in &self.examples {
             let date = date.map_or_else(String::new, |date| format!(" {date}"));
-            writeln!(text, "  {symbol}{date} {reason}: {message}")?;
+            report.add_fact(format!("  {symbol}{date} {reason}: {message}"));
         }
         for (flag, symbols) in &self.flags {
-            let names: Vec<&str> = symbols.iter().take(MAX_EXAMPLES).map(Symbol::as_str).collect();
-            let more = if symbols.len() > MAX_EXAMPLES { ", …" } else { "" };
-            writeln!(
-                text,
-                "flagged {flag}: {} ({}{more})",
-                counted(symbols.len(), "symbol"),
-                names.join(", ")
-            )?;
+            let names = list_names(symbols, MAX_EXAMPLES, symbols.len());
+            report.add_fact(format!("flagged {flag}: {} ({names})", counted(symbols.len(), "symbol")));
         }
         for ShareBasisReadings { symbol, raw, split_adjusted } in &self.share_bases {
-            writeln!(text, "  {symbol} as declared: {raw}")?;
-            writeln!(
-                text,
+            report.add_fact(format!("  {symbol} as declared: {raw}"));
+            report.add_fact(format!(
                 "  {symbol} with amount_basis = \"split_adjusted\" (column or map constant): {split_adjusted}"
-            )?;
+            ));
         }
-        Ok(())
     }
 }
 

@@ -11,6 +11,7 @@ use market::event::{Action, EventRow, Kind, Security};
 use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 use serde::Serialize;
+use telemetry::list_names;
 
 use crate::log::reader::{Log, LogError};
 
@@ -129,9 +130,8 @@ impl AssumedDollars {
 /// Lists the first symbols, for example `AAA, BBB, …`.
 impl Display for AssumedDollars {
     fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
-        let names: Vec<&str> = self.first.iter().map(Symbol::as_str).collect();
-        let more = if self.count > self.first.len() as u64 { ", …" } else { "" };
-        write!(text, "{}{more}", names.join(", "))
+        let total = usize::try_from(self.count).unwrap_or(usize::MAX);
+        text.write_str(&list_names(&self.first, MAX_NAMED, total))
     }
 }
 

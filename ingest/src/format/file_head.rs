@@ -7,6 +7,8 @@ use std::io;
 use std::io::Read;
 use std::sync::LazyLock;
 
+use telemetry::list_names;
+
 use crate::normalize::abbreviate;
 use crate::source::csv_reader::CsvReader;
 use crate::source::feed_files::{Encoding, FeedFile};
@@ -108,9 +110,8 @@ impl FileHead {
         if self.columns.is_empty() {
             return "none, the file is empty".to_owned();
         }
-        let columns = self.columns.iter().take(16).map(|column| abbreviate(column.as_bytes()));
-        let more = if self.columns.len() > 16 { ", …" } else { "" };
-        columns.collect::<Vec<_>>().join(", ") + more
+        let columns = self.columns.iter().map(|column| abbreviate(column.as_bytes()));
+        list_names(columns, 16, self.columns.len())
     }
 
     /// True if the file has no text.

@@ -10,6 +10,7 @@ use clap::Args;
 use event_log::record_batch::Body;
 use market::symbol::Symbol;
 use serde_json::Value;
+use telemetry::report::Report;
 use telemetry::table::{Column, Table};
 use telemetry::{counted, out};
 
@@ -218,8 +219,9 @@ fn first_rows(file: &FeedFile, bytes: &[u8], map: &str, symbol: Option<Symbol>) 
             lines.push_str(&format!("# line {}: {}\n", reject.line, shown_line(&reject.message)));
         }
     }
-    let review = reviewed.review("file", options.today).to_string();
-    review.lines().for_each(|line| lines.push_str(&format!("# {line}\n")));
+    let mut review = Report::new("");
+    reviewed.review("file", options.today).add_to(&mut review);
+    review.to_string().lines().for_each(|line| lines.push_str(&format!("# {line}\n")));
     Ok(lines)
 }
 

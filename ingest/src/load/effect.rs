@@ -2,7 +2,6 @@
 //!
 //! Only the projector accesses Postgres. Ingest therefore runs the program `projector`, or names the command to run.
 
-use std::fmt::{Display, Formatter};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -69,12 +68,12 @@ impl LoadEffect {
     }
 }
 
-/// Writes the effect as text. If the effect is unknown, writes the command that prints it.
-impl Display for LoadEffect {
-    fn fmt(&self, f: &mut Formatter<'_>) -> std::fmt::Result {
+impl LoadEffect {
+    /// Text of the effect. If the effect is unknown, the command that prints it.
+    pub(crate) fn describe(&self) -> String {
         match &self.text {
-            Some(text) => f.write_str(text),
-            None => writeln!(f, "effect on served figures: {}", self.command),
+            Some(text) => text.trim_end().to_owned(),
+            None => format!("effect on served figures: {}", self.command),
         }
     }
 }

@@ -1,12 +1,12 @@
 //! Summary of a load.
 
-use std::collections::BTreeMap;
-use std::fmt::{Display, Formatter};
+use std::collections::{BTreeMap, BTreeSet};
 
 use market::event::{Kind, Reject, RunManifest};
 use serde::Serialize;
 use serde::ser::{SerializeMap, Serializer};
-use telemetry::{counted, out, outln};
+use telemetry::report::Report;
+use telemetry::{counted, outln};
 
 use crate::batch::coverage::{DateSpan, EarlierCoverage, SymbolSummary};
 use crate::batch::load_stats::LoadStats;
@@ -19,12 +19,11 @@ use crate::load::file_list::{FileReport, FileStatus};
 use crate::price::conflicting_prices::ConflictingPrices;
 use crate::source::file_label::{MAX_LISTED, join_names};
 
-/// Prints a command's result: one JSON object for scripts, otherwise text.
-pub fn print_result(result: &(impl Serialize + Display), json: bool) {
-    if json {
-        outln!("{}", serde_json::to_string(result).unwrap_or_default());
-    } else {
-        out!("{result}");
+/// Prints a command's result: one JSON object for scripts, otherwise a report.
+pub fn print_result<T: Serialize>(result: &T, json: bool, to_report: impl FnOnce(&T) -> Report) {
+    match json {
+        true => outln!("{}", serde_json::to_string(result).unwrap_or_default()),
+        false => to_report(result).print(),
     }
 }
 
@@ -174,62 +173,6 @@ impl LoadSummary {
         u8::from(is_partial)
     }
 
-    /// Writes the time zones of files that give dates as UTC times.
-    fn write_time_zones(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
-        let mut zones: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        for file in self.files.reports() {
-            if let Some(zone) = &file.time_zone {
-                zones.entry(zone).or_default().push(&file.file);
-            }
-        }
-        for (zone, files) in zones {
-            let more = if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
-            writeln!(
-                text,
-                "{}{more}: UTC times are midnights in {zone}; rows get the dates of this zone",
-                files[0]
-            )?;
-        }
-        Ok(())
-    }
-
-    /// Lists the files, refused files first. Writes nothing for a load of one file.
-    fn write_files(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
-        if self.files.count() < 2 {
-            return Ok(());
-        }
-        writeln!(text, "files:")?;
-        for file in self.files.refused().chain(self.files.loaded()).take(MAX_NAMED_FILES) {
-            let rejects = file.rejects.values().sum::<u64>();
-            match file.status {
-                FileStatus::Refused => writeln!(text, "  {}: refused", file.file)?,
-                FileStatus::Loaded => {
-                    writeln!(text, "  {}: {}, {rejects} rejected", file.file, counted(file.rows, "row"))?
-                }
-            }
-        }
-        match self.files.count().saturating_sub(MAX_NAMED_FILES as u64) {
-            0 => Ok(()),
-            more => writeln!(text, "  … and {more} more"),
-        }
-    }
-
-    /// Writes the refused files with their reasons.
-    fn write_refused(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
-        for file in self.files.refused().take(MAX_LISTED) {
-            let path = file.path.as_deref().unwrap_or(&file.file);
-            writeln!(text, "refused {path}: {}", file.reason.as_deref().unwrap_or_default())?;
-            for (reason, count) in &file.rejects {
-                writeln!(text, "  {reason}: {count}")?;
-            }
-            write_examples(text, &file.examples)?;
-        }
-        match self.refused_count().saturating_sub(MAX_LISTED as u64) {
-            0 => Ok(()),
-            more => writeln!(text, "refused: {}", counted(more, "more file")),
-        }
-    }
-
     fn speed(&self) -> String {
         let bars = self.rows.get(Kind::Price.as_str()).copied().unwrap_or_default();
         if bars < 100_000 || self.seconds <= 0.0 {
@@ -239,38 +182,111 @@ impl LoadSummary {
         let speed = bars as f64 / self.seconds / 1e6;
         format!(", {speed:.2} million bars/s")
     }
-}
 
-/// Summary as text.
-impl Display for LoadSummary {
-    fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
-        self.write_refused(text)?;
-        if !self.skipped.is_empty() {
-            writeln!(text, "skipped (not named like feed files): {}", join_names(&self.skipped, 0))?;
+    /// Time zones of files that give dates as UTC times.
+    fn describe_time_zones(&self) -> Vec<String> {
+        let mut zones: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+        for file in self.files.reports() {
+            if let Some(zone) = &file.time_zone {
+                zones.entry(zone).or_default().push(&file.file);
+            }
         }
-        let files = self.files.count();
+        let describe = |(zone, files): (&str, Vec<&str>)| {
+            let more = if files.len() > 1 { format!(" and {} more", files.len() - 1) } else { String::new() };
+            format!("{}{more}: UTC times are midnights in {zone}; rows get the dates of this zone", files[0])
+        };
+        zones.into_iter().map(describe).collect()
+    }
+
+    /// Lists the files, refused files first. Adds nothing for a load of one file.
+    fn add_files(&self, report: &mut Report) {
+        if self.files.count() < 2 {
+            return;
+        }
+        report.add_fact("files:");
+        for file in self.files.refused().chain(self.files.loaded()).take(MAX_NAMED_FILES) {
+            let rejects = file.rejects.values().sum::<u64>();
+            report.add_fact(match file.status {
+                FileStatus::Refused => format!("  {}: refused", file.file),
+                FileStatus::Loaded => {
+                    format!("  {}: {}, {rejects} rejected", file.file, counted(file.rows, "row"))
+                }
+            });
+        }
+        let more = self.files.count().saturating_sub(MAX_NAMED_FILES as u64);
+        if more > 0 {
+            report.add_fact(format!("  … and {more} more"));
+        }
+    }
+
+    fn add_refused(&self, report: &mut Report) {
+        for file in self.files.refused().take(MAX_LISTED) {
+            let path = file.path.as_deref().unwrap_or(&file.file);
+            report.add_fact(format!("refused {path}: {}", file.reason.as_deref().unwrap_or_default()));
+            add_counts(report, &file.rejects);
+            add_examples(report, &file.examples);
+        }
+        let more = self.refused_count().saturating_sub(MAX_LISTED as u64);
+        if more > 0 {
+            report.add_fact(format!("refused: {}", counted(more, "more file")));
+        }
+    }
+
+    /// Sentence about a load that added no rows; `None` if it added some.
+    fn describe_empty_load(&self, files: u64, loaded: u64) -> Option<String> {
         if files == 0 {
-            return writeln!(text, "nothing to load: no feed files found");
+            return Some("nothing to load: no feed files found".to_owned());
         }
-        let loaded = files - self.refused_count();
         if self.already_loaded {
             let what = match self.visible_again {
                 true => "visible again: the files of the undone run",
                 false => "nothing was published: run",
             };
-            return writeln!(
-                text,
-                "{what} {} loaded the same rows before ({} of {})",
-                self.run,
-                counted(self.rows_total, "row"),
+            let (run, rows) = (&self.run, counted(self.rows_total, "row"));
+            return Some(format!(
+                "{what} {run} loaded the same rows before ({rows} of {})",
                 counted(loaded, "file")
-            );
+            ));
         }
-        if loaded == 0 {
-            let nothing = if self.dry_run { "nothing would be loaded" } else { "nothing was loaded" };
-            let refused =
-                if files == 1 { "the file was".to_owned() } else { format!("all {files} files were") };
-            return writeln!(text, "{nothing}: {refused} refused");
+        let nothing = if self.dry_run { "nothing would be loaded" } else { "nothing was loaded" };
+        let refused = if files == 1 { "the file was".to_owned() } else { format!("all {files} files were") };
+        (loaded == 0).then(|| format!("{nothing}: {refused} refused"))
+    }
+
+    fn add_currencies(&self, report: &mut Report) {
+        if self.assumed_currencies > 0 {
+            let units = self.assumed_units.iter().map(|(unit, rows)| format!("{rows} {unit}"));
+            report.add_fact(format!(
+                "currency assumed for {}, from the prices of the security: {} (--currency names another)",
+                counted(self.assumed_currencies, "dividend"),
+                units.collect::<Vec<_>>().join(", ")
+            ));
+        }
+        if let Some(assumed) = &self.assumed_price_currencies {
+            let symbols = counted(assumed.count, "symbol");
+            report.add_fact(format!(
+                "currency assumed for the prices of {symbols} without a security record: USD ({assumed}); a securities file names another"
+            ));
+        }
+        if let Some(assumed) = &self.assumed_security_currencies {
+            let rows = counted(assumed.count, "security row");
+            report.add_fact(format!("currency assumed for {rows} without one: USD ({assumed})"));
+        }
+    }
+
+    /// Report of the load.
+    pub fn report(&self) -> Report {
+        let mut report = Report::new("");
+        self.add_refused(&mut report);
+        if !self.skipped.is_empty() {
+            let skipped = join_names(&self.skipped, 0);
+            report.add_fact(format!("skipped (not named like feed files): {skipped}"));
+        }
+        let files = self.files.count();
+        let loaded = files - self.refused_count();
+        if let Some(nothing) = self.describe_empty_load(files, loaded) {
+            report.add_fact(nothing);
+            return report;
         }
         let in_log = self.frames == 0 && self.frames_in_log > 0;
         let verb = match (self.dry_run, in_log) {
@@ -278,89 +294,65 @@ impl Display for LoadSummary {
             (false, true) => "found in the log already:",
             (false, false) => "loaded",
         };
-        let formats: std::collections::BTreeSet<&str> =
+        let formats: BTreeSet<&str> =
             self.files.reports().iter().filter_map(|file| file.format.as_deref()).collect();
         let formats = formats.into_iter().collect::<Vec<_>>().join(", ");
         let formats = if formats.is_empty() { formats } else { format!(" ({formats})") };
-        writeln!(
-            text,
-            "{verb} {} of {}{formats} in {:.1} s{}",
-            counted(self.rows_total, "row"),
-            if loaded == files { counted(files, "file") } else { format!("{loaded} of {files} files") },
-            self.seconds,
-            self.speed()
-        )?;
-        for (kind, rows) in &self.rows {
-            writeln!(text, "  {kind}: {rows}")?;
-        }
+        let (rows, seconds, speed) = (counted(self.rows_total, "row"), self.seconds, self.speed());
+        let of = if loaded == files { counted(files, "file") } else { format!("{loaded} of {files} files") };
+        report.add_fact(format!("{verb} {rows} of {of}{formats} in {seconds:.1} s{speed}"));
+        add_counts(&mut report, &self.rows);
         for (reason, rows) in &self.skipped_rows {
-            writeln!(text, "skipped by the map: {} ({reason})", counted(*rows, "row"))?;
+            report.add_fact(format!("skipped by the map: {} ({reason})", counted(*rows, "row")));
         }
-        self.write_files(text)?;
+        self.add_files(&mut report);
         for file in self.files.reports().iter().filter(|file| !file.doubles.is_empty()).take(MAX_LISTED) {
             let (name, columns) = (&file.file, join_names(&file.doubles, 0));
-            writeln!(text, "{name} has binary doubles, read as their shortest decimals: {columns}")?;
+            report.add_fact(format!("{name} has binary doubles, read as their shortest decimals: {columns}"));
         }
-        self.write_time_zones(text)?;
-        self.symbols.fmt(text)?;
+        self.describe_time_zones().into_iter().for_each(|zone| report.add_fact(zone));
+        self.symbols.describe().into_iter().for_each(|symbols| report.add_fact(symbols));
         if let Some(dates) = &self.dates {
-            writeln!(text, "dates: {} to {}", dates.first, dates.last)?;
+            report.add_fact(format!("dates: {} to {}", dates.first, dates.last));
         }
         if self.new_source && !self.known_sources.is_empty() {
-            writeln!(text, "source {} is new; known: {}", self.source, self.known_sources.join(", "))?;
+            report.add_fact(format!(
+                "source {} is new; known: {}",
+                self.source,
+                self.known_sources.join(", ")
+            ));
         }
         if self.rounded > 0 {
-            writeln!(text, "rounded to 10 fraction digits: {}", counted(self.rounded, "number"))?;
+            report.add_fact(format!("rounded to 10 fraction digits: {}", counted(self.rounded, "number")));
         }
-        if self.assumed_currencies > 0 {
-            let units: Vec<String> =
-                self.assumed_units.iter().map(|(unit, rows)| format!("{rows} {unit}")).collect();
-            writeln!(
-                text,
-                "currency assumed for {}, from the prices of the security: {} (--currency names another)",
-                counted(self.assumed_currencies, "dividend"),
-                units.join(", ")
-            )?;
-        }
-        if let Some(assumed) = &self.assumed_price_currencies {
-            writeln!(
-                text,
-                "currency assumed for the prices of {} without a security record: USD ({assumed}); a securities file names another",
-                counted(assumed.count, "symbol")
-            )?;
-        }
-        if let Some(assumed) = &self.assumed_security_currencies {
-            let rows = counted(assumed.count, "security row");
-            writeln!(text, "currency assumed for {rows} without one: USD ({assumed})")?;
-        }
+        self.add_currencies(&mut report);
         if let Some(conflicts) = &self.conflicting_prices {
-            conflicts.fmt(text)?;
+            conflicts.add_to(&mut report);
         }
-        self.review.fmt(text)?;
+        self.review.add_to(&mut report);
         match (loaded < files, self.rejects_total) {
-            (false, rejects) => writeln!(text, "rejected: {rejects}")?,
+            (false, rejects) => report.add_fact(format!("rejected: {rejects}")),
             (true, 0) => {}
-            (true, rejects) => writeln!(text, "rejected: {} of the loaded files", counted(rejects, "row"))?,
+            (true, rejects) => {
+                report.add_fact(format!("rejected: {} of the loaded files", counted(rejects, "row")));
+            }
         }
-        for (reason, count) in &self.rejects {
-            writeln!(text, "  {reason}: {count}")?;
-        }
-        write_examples(text, &self.examples)?;
+        add_counts(&mut report, &self.rejects);
+        add_examples(&mut report, &self.examples);
         if let Some(untouching) = &self.untouching_retractions {
-            untouching.write_text(&self.source, text)?;
+            untouching.add_to(&mut report, &self.source);
         }
         if self.mended > 0 {
-            writeln!(text, "mended: {}", counted(self.mended, "earlier reject"))?;
+            report.add_fact(format!("mended: {}", counted(self.mended, "earlier reject")));
         }
         if let Some(open) = self.open_rejects.filter(|open| *open > 0) {
             let source = &self.source;
-            writeln!(
-                text,
+            report.add_fact(format!(
                 "open rejects of source {source}: {open} (ingest rejects --source {source} --export FILE.ndjson)"
-            )?;
+            ));
         }
         if self.run.is_empty() {
-            return Ok(());
+            return report;
         }
         let Self { run, frames, frames_in_log, .. } = self;
         let batches = counted(frames, "record batch");
@@ -373,8 +365,9 @@ impl Display for LoadSummary {
             }
             (false, _) => format!("{batches} published, {frames_in_log} found in the log"),
         };
-        writeln!(text, "run {run}{resumed}: {published}")?;
-        self.effect.as_ref().map_or(Ok(()), |effect| effect.fmt(text))
+        report.add_fact(format!("run {run}{resumed}: {published}"));
+        self.effect.iter().for_each(|effect| report.add_fact(effect.describe()));
+        report
     }
 }
 
@@ -388,9 +381,12 @@ fn serialize_skipped<S: Serializer>(skipped: &[String], serializer: S) -> Result
     members.end()
 }
 
-fn write_examples(text: &mut Formatter<'_>, examples: &[Reject]) -> std::fmt::Result {
+fn add_counts(report: &mut Report, counts: &BTreeMap<String, u64>) {
+    counts.iter().for_each(|(name, count)| report.add_fact(format!("  {name}: {count}")));
+}
+
+fn add_examples(report: &mut Report, examples: &[Reject]) {
     for reject in examples {
-        writeln!(text, "  {}:{}: {}", reject.file, reject.line, reject.message)?;
+        report.add_fact(format!("  {}:{}: {}", reject.file, reject.line, reject.message));
     }
-    Ok(())
 }

@@ -4,13 +4,13 @@
 //! Often, one column distinguishes the rows, such as the board of an exchange. Its cells are words, and they differ in all
 //! named conflicts. A map can then select rows by this column.
 
-use std::fmt::{Display, Formatter};
 use std::io::Read;
 
 use chrono::NaiveDate;
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 use serde::Serialize;
+use telemetry::report::Report;
 
 use crate::source::csv_reader::CsvReader;
 
@@ -115,24 +115,20 @@ fn fields(record: &crate::source::csv_reader::CsvRecord<'_>) -> Vec<String> {
     record.fields().map(|field| String::from_utf8_lossy(field).trim().to_owned()).collect()
 }
 
-/// Lines of the summary of a load.
-impl Display for ConflictingPrices {
-    fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
+impl ConflictingPrices {
+    pub(crate) fn add_to(&self, report: &mut Report) {
         let rows = telemetry::counted(self.count, "row");
-        writeln!(
-            text,
+        report.add_fact(format!(
             "other closes of a day than its first row: {rows}, not used (flag conflicting_duplicate)"
-        )?;
+        ));
         for ConflictingPrice { symbol, date, used, used_line, other, other_line } in &self.first {
-            writeln!(text, "  {symbol} {date}: {used} in line {used_line}, {other} in line {other_line}")?;
+            report.add_fact(format!(
+                "  {symbol} {date}: {used} in line {used_line}, {other} in line {other_line}"
+            ));
         }
         if let Some((column, cell)) = &self.column {
-            writeln!(
-                text,
-                "  the column {column} distinguishes the rows: a map selects rows with [rows] only = {{ {column:?} = {cell:?} }}"
-            )?;
+            report.add_fact(format!("  the column {column} distinguishes the rows: a map selects rows with [rows] only = {{ {column:?} = {cell:?} }}"));
         }
-        Ok(())
     }
 }
 

@@ -1,10 +1,10 @@
 //! Result of one sync run of a connector.
 
 use std::collections::BTreeMap;
-use std::fmt::{Display, Formatter};
 
 use chrono::{DateTime, Utc};
 use serde::Serialize;
+use telemetry::report::Report;
 use telemetry::shorten;
 
 use super::connector::Connector;
@@ -117,46 +117,43 @@ impl PullReport {
     }
 }
 
-/// Report as text.
-impl Display for PullReport {
-    fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
+impl PullReport {
+    /// Report of the sync run.
+    pub fn report(&self) -> Report {
         let Self { connector, requests, fetched, unchanged, missing, calls, .. } = self;
         if self.dry_run {
             let calls: u64 = self.planned.iter().map(|planned| planned.cost).sum();
-            writeln!(
-                text,
+            let mut report = Report::new(format!(
                 "{connector}: would make {requests} requests, at least {calls} calls of the budget"
-            )?;
+            ));
             for planned in &self.planned {
-                writeln!(text, "  {}: {}", planned.request, planned.url)?;
+                report.add_fact(format!("  {}: {}", planned.request, planned.url));
             }
-            return Ok(());
+            return report;
         }
-        writeln!(
-            text,
-            "{connector}: {requests} requests with {calls} calls: {fetched} answers, {unchanged} unchanged, {missing} not available (yet), {} failed",
-            self.failed.len()
-        )?;
-        write_failed(text, "failed", &self.failed)?;
-        write_failed(text, "refused", &self.refused)?;
+        let failed = self.failed.len();
+        let mut report = Report::new(format!(
+            "{connector}: {requests} requests with {calls} calls: {fetched} answers, {unchanged} unchanged, {missing} not available (yet), {failed} failed"
+        ));
+        for (word, failed) in [("failed", &self.failed), ("refused", &self.refused)] {
+            for FailedItem { what, reason } in failed.iter().take(MAX_NAMED) {
+                report.add_fact(format!("  {word} {what}: {reason}"));
+            }
+            if failed.len() > MAX_NAMED {
+                report.add_fact(format!("  … and {} more {word}", failed.len() - MAX_NAMED));
+            }
+        }
         if let Some(stopped) = &self.stopped {
-            writeln!(text, "  {} requests are left: {stopped}", self.left)?;
+            report.add_fact(format!("  {} requests are left: {stopped}", self.left));
         }
         let rows: Vec<String> = self.rows.iter().map(|(kind, rows)| format!("{rows} {kind}")).collect();
         if rows.is_empty() {
-            return writeln!(text, "  no new rows");
+            report.add_fact("  no new rows");
+            return report;
         }
-        writeln!(text, "  rows of source {}: {}; rejected: {}", self.source, rows.join(", "), self.rejects)?;
-        writeln!(text, "  runs: {}", self.runs.join(", "))
+        let (source, rows, rejects) = (&self.source, rows.join(", "), self.rejects);
+        report.add_fact(format!("  rows of source {source}: {rows}; rejected: {rejects}"));
+        report.add_fact(format!("  runs: {}", self.runs.join(", ")));
+        report
     }
-}
-
-fn write_failed(text: &mut Formatter<'_>, word: &str, failed: &[FailedItem]) -> std::fmt::Result {
-    for FailedItem { what, reason } in failed.iter().take(MAX_NAMED) {
-        writeln!(text, "  {word} {what}: {reason}")?;
-    }
-    if failed.len() > MAX_NAMED {
-        writeln!(text, "  … and {} more {word}", failed.len() - MAX_NAMED)?;
-    }
-    Ok(())
 }

@@ -1,6 +1,5 @@
 //! `ingest export` and `ingest import`: copies of the log in a file.
 
-use std::fmt::{Display, Formatter};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -10,6 +9,7 @@ use event_log::stream::{StreamSettings, stream_identity};
 use indicatif::ProgressBar;
 use serde::Serialize;
 use telemetry::counted;
+use telemetry::report::Report;
 
 use crate::log::reader::{Log, LogError};
 
@@ -65,27 +65,26 @@ pub struct LogCopyReport {
     is_import: bool,
 }
 
-/// Result as text.
-impl Display for LogCopyReport {
-    fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
+impl LogCopyReport {
+    /// Report of the copy.
+    pub fn report(&self) -> Report {
         let Self { messages, gaps, already_present, file, is_import } = self;
         let new = counted(messages.saturating_sub(*already_present), "message");
-        match (is_import, already_present) {
-            (false, _) => writeln!(text, "exported {new} to {file}"),
-            (true, 0) => writeln!(text, "imported {new} from {file}"),
-            (true, before) => {
-                let before = counted(before, "message");
-                writeln!(text, "imported {new} from {file}; already in the stream: {before}")
-            }
-        }?;
+        let before = match already_present {
+            0 => String::new(),
+            before => format!("; already in the stream: {}", counted(before, "message")),
+        };
+        let mut report = Report::new(match is_import {
+            true => format!("imported {new} from {file}{before}"),
+            false => format!("exported {new} to {file}"),
+        });
         if *gaps > 0 {
-            writeln!(
-                text,
+            report.add_fact(format!(
                 "{} missing in the original: a copy gives later messages smaller sequences; rebuild the facts from the copy",
                 counted(gaps, "sequence")
-            )?;
+            ));
         }
-        Ok(())
+        report
     }
 }
 

@@ -1,13 +1,13 @@
 //! `ingest undo` and `ingest release`: change the state of a run. Both publish one event; no row is deleted or copied.
 
 use std::collections::BTreeMap;
-use std::fmt::{Display, Formatter};
 
 use clap::Args;
 use event_log::stream::StreamSettings;
 use market::event::{Kind, RunChange, RunManifest, RunState, RunVisibility};
 use serde::Serialize;
 use telemetry::counted;
+use telemetry::report::Report;
 
 use crate::clock::now;
 use crate::load::publication::LoadError;
@@ -79,9 +79,9 @@ pub struct ChangeReport {
     pub shared_with: Vec<String>,
 }
 
-/// Result as text.
-impl Display for ChangeReport {
-    fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
+impl ChangeReport {
+    /// Report of the change.
+    pub fn report(&self) -> Report {
         let Self { run, source, state, undo, rows, frames, shared_with, .. } = self;
         let verb = if self.dry_run { "would be" } else { "is" };
         let batches: Vec<String> = frames.iter().map(|(kind, batches)| format!("{kind} {batches}")).collect();
@@ -89,17 +89,15 @@ impl Display for ChangeReport {
             [] => "interrupted".to_owned(),
             batches => format!("{}; record batches: {}", counted(rows, "row"), batches.join(", ")),
         };
-        writeln!(text, "run {run} of source {source} {verb} {state} ({batches})")?;
+        let mut report = Report::new(format!("run {run} of source {source} {verb} {state} ({batches})"));
         if !shared_with.is_empty() {
             let runs = shared_with.join(", ");
-            writeln!(text, "  rows of files that were loaded twice stay visible, by run {runs}")?;
+            report.add_fact(format!("  rows of files that were loaded twice stay visible, by run {runs}"));
         }
-        match (state, undo) {
-            (RunVisibility::Excluded, Some(_)) => {
-                writeln!(text, "  to take the undo back: ingest release {run}")
-            }
-            _ => Ok(()),
+        if *state == RunVisibility::Excluded && undo.is_some() {
+            report.add_fact(format!("  to take the undo back: ingest release {run}"));
         }
+        report
     }
 }
 

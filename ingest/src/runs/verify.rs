@@ -4,7 +4,6 @@
 //! Missing batches are created again from the original files. These always give the same batches and ids.
 
 use std::collections::{HashMap, HashSet};
-use std::fmt::{Display, Formatter};
 
 use clap::Args;
 use event_log::record_batch::batch_ids_of_run;
@@ -12,6 +11,7 @@ use event_log::stream::LaggingReplica;
 use event_log::stream::{COPY_HINT, StreamSettings, is_compressed};
 use market::event::{Kind, RunManifest, RunState, RunVisibility};
 use serde::Serialize;
+use telemetry::report::Report;
 use telemetry::{Shutdown, counted};
 
 use crate::load::publication::LoadError;
@@ -198,7 +198,7 @@ pub async fn verify_log(
                 Ok(repaired) => {
                     incomplete.published_again = repaired.frames;
                     let lacking = repaired.frames < incomplete.missing as u64;
-                    incomplete.reason = lacking.then(|| repaired.to_string());
+                    incomplete.reason = lacking.then(|| repaired.report().to_string());
                 }
                 Err(error) => incomplete.reason = Some(error.to_string()),
             }
@@ -231,47 +231,43 @@ async fn repeat_command(
     load(&LoadArgs { repair, ..args }, settings, shutdown).await
 }
 
-/// Report as text.
-impl Display for VerifyReport {
-    fn fmt(&self, text: &mut Formatter<'_>) -> std::fmt::Result {
-        writeln!(text, "{} read", counted(self.messages, "message"))?;
+impl VerifyReport {
+    /// Report of the verification.
+    pub fn report(&self) -> Report {
+        let mut report = Report::new(format!("{} read", counted(self.messages, "message")));
         if let (Some(first), Some(last)) = (self.gaps.first(), self.gaps.last()) {
-            writeln!(
-                text,
-                "{} missing, from {first} to {last}: the gap is permanent; `ingest export` and `ingest import` create a log without it",
-                counted(self.gaps.len(), "sequence")
-            )?;
+            report.add_fact(format!("{} missing, from {first} to {last}: the gap is permanent; `ingest export` and `ingest import` create a log without it",
+                counted(self.gaps.len(), "sequence")));
         }
         for DamagedMessage { sequence, reason } in &self.damaged {
-            writeln!(text, "cannot read message {sequence}: {reason}")?;
+            report.add_fact(format!("cannot read message {sequence}: {reason}"));
         }
         for IncompleteRun { run, files, more_files, missing, published_again, reason, .. } in &self.incomplete
         {
             let (files, batches) = (join_names(files, *more_files), counted(missing, "record batch"));
             let reason =
                 reason.as_ref().map_or_else(String::new, |reason| format!(": {}", reason.trim_end()));
-            writeln!(
-                text,
+            report.add_fact(format!(
                 "run {run} ({files}): {batches} missing, {published_again} published again{reason}"
-            )?;
+            ));
         }
         for run in &self.interrupted {
-            writeln!(text, "run {run} was interrupted: ingest resume {run}")?;
+            report.add_fact(format!("run {run} was interrupted: ingest resume {run}"));
         }
         if self.unaccounted > 0 {
             let lost = counted(self.unaccounted, "lost message");
-            writeln!(
-                text,
-                "{lost} of unknown runs: load the feeds of that time again, or import the second copy of the log"
-            )?;
+            report.add_fact(format!("{lost} of unknown runs: load the feeds of that time again, or import the second copy of the log"));
         }
         for replica in &self.lagging_replicas {
-            writeln!(text, "{replica}: start its server or read its log, then verify again")?;
+            report.add_fact(format!("{replica}: start its server or read its log, then verify again"));
         }
         if self.compressed {
-            writeln!(text, "the stream is compressed, and a kill of its server can damage it: {COPY_HINT}")?;
+            report.add_fact(format!(
+                "the stream is compressed, and a kill of its server can damage it: {COPY_HINT}"
+            ));
         }
-        writeln!(text, "{}", if self.whole { "the log is whole" } else { "the log is not whole" })
+        report.add_fact(if self.whole { "the log is whole" } else { "the log is not whole" });
+        report
     }
 }
 

@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustix::fs::FileType;
+use telemetry::escape_controls;
 
-use crate::source::file_label::FileLocation;
-use crate::source::file_label::{escape_name, shorten_label};
+use crate::source::file_label::{FileLocation, shorten_label};
 use crate::source::folder_handle::{FolderEntry, FolderHandle};
 use crate::source::standard_input::{self, StandardInput};
 use crate::source::zip_archive::ZipDirectory;
@@ -48,7 +48,7 @@ impl FeedFile {
     pub fn display_path(&self) -> String {
         let path = self.location.display_path();
         let archive = self.location.path.file_name();
-        let archive = archive.map(|name| format!("{}/", escape_name(&name.to_string_lossy())));
+        let archive = archive.map(|name| format!("{}/", escape_controls(&name.to_string_lossy())));
         let inner = archive.and_then(|archive| Some(self.label.split_once(&archive)?.1));
         match (&self.packing, inner) {
             (Packing::Zip(..), Some(inner)) => format!("{path}/{inner}"),
@@ -150,13 +150,13 @@ impl FoundFiles {
     }
 
     fn refuse_folder(&mut self, path: &Path, error: &io::Error) {
-        let path = escape_name(&path.to_string_lossy());
+        let path = escape_controls(&path.to_string_lossy());
         self.refused.push((path, format!("folder cannot be read: {error}")));
     }
 }
 
 fn name_of(name: &std::ffi::OsStr) -> String {
-    escape_name(&name.to_string_lossy())
+    escape_controls(&name.to_string_lossy())
 }
 
 fn walk(folder: &Arc<FolderHandle>, relative: &Path, prefix: &str, found: &mut FoundFiles) {
@@ -202,7 +202,7 @@ fn add_archive(location: &FileLocation, label: &str, found: &mut FoundFiles) {
     };
     names.sort_by(|a, b| a.1.cmp(&b.1));
     for (index, name) in names.into_iter().filter(|(_, name)| !name.ends_with('/')) {
-        let name = escape_name(&name);
+        let name = escape_controls(&name);
         let label = format!("{label}/{name}");
         if is_hidden(&name) {
             found.skip(label);

@@ -7,9 +7,9 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::folder_handle;
-use super::folder_handle::FolderHandle;
-use super::folder_handle::Links;
+use telemetry::escape_controls;
+
+use super::folder_handle::{self, FolderHandle, Links};
 
 /// Maximum number of files and names that a message, a manifest or a report lists. Further ones are counted.
 pub(crate) const MAX_LISTED: usize = 50;
@@ -18,20 +18,6 @@ const MAX_LABEL_BYTES: usize = 300;
 /// Length of the beginning of a shortened label, in bytes. The other bytes are a hash and the end of the label, which has
 /// the name and ending of the file.
 const BEGINNING_BYTES: usize = 100;
-
-/// Escapes control characters, line separators and characters that change the text direction. A file name with them
-/// could forge a log line.
-pub(crate) fn escape_name(name: &str) -> String {
-    let mut escaped = String::with_capacity(name.len());
-    for character in name.chars() {
-        if is_unprintable(character) {
-            escaped.extend(character.escape_default());
-        } else {
-            escaped.push(character);
-        }
-    }
-    escaped
-}
 
 /// Shortens a label that is longer than [`MAX_LABEL_BYTES`]: `feeds.zip/aaa…~1f3870be~…/prices.csv`. The hash of the
 /// label keeps shortened labels distinct.
@@ -53,11 +39,6 @@ pub(crate) fn join_names(names: &[String], unlisted: u64) -> String {
         0 => text,
         more => format!("{text}, … and {more} more"),
     }
-}
-
-fn is_unprintable(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// Path of a file. `folder` is the open folder that contains the file; `None` for a file that the command line names.
@@ -82,7 +63,7 @@ impl FileLocation {
 
     /// Path for messages.
     pub(super) fn display_path(&self) -> String {
-        escape_name(&self.path.to_string_lossy())
+        escape_controls(&self.path.to_string_lossy())
     }
 }
 
@@ -110,14 +91,5 @@ mod tests {
         let names: Vec<String> = (1..=53).map(|number| format!("{number}.csv")).collect();
         assert!(join_names(&names, 2).ends_with(", 50.csv, … and 5 more"));
         assert_eq!(join_names(&names[..2], 0), "1.csv, 2.csv");
-    }
-
-    #[test]
-    fn a_name_stays_on_its_line() {
-        assert_eq!(
-            escape_name("a\n2024 ERROR b\u{1b}[2K\u{202e}.csv"),
-            r"a\n2024 ERROR b\u{1b}[2K\u{202e}.csv"
-        );
-        assert_eq!(escape_name("Kurse Ö'1'.csv"), "Kurse Ö'1'.csv");
     }
 }

@@ -169,12 +169,12 @@ impl Watch<'_> {
                 if reason.is_empty() {
                     reason = format!("all {} rows were rejected", summary.rejects_total);
                 }
-                (REFUSED, Some(summary.to_string()))
+                (REFUSED, Some(summary.report().to_string()))
             }
             Ok(summary) => {
                 self.metrics.count_load(&summary);
                 failpoint!("watch.loaded");
-                (DONE, (summary.exit_code() == 1).then(|| summary.to_string()))
+                (DONE, (summary.exit_code() == 1).then(|| summary.report().to_string()))
             }
             Err(LoadError::Interrupted) => return FileResult::LogUnavailable(None),
             Err(error @ (LoadError::Log(_) | LoadError::Publish(_))) => {

@@ -2,4 +2,4 @@
 
 pub(crate) mod command;
 pub mod run;
-pub mod status;
+mod status;

@@ -10,6 +10,7 @@ use anyhow::Context;
 use store::db::{self, DbError, error_chain};
 use telemetry::command_line::HiddenOptions;
 use telemetry::listener::MetricsSettings;
+use telemetry::report::Report;
 use telemetry::table::ListArgs;
 use telemetry::{Shutdown, outln};
 use tokio_postgres::Client;
@@ -20,15 +21,13 @@ use crate::cli::command::{Arguments, Command, DeadLetterCommand, HealthArgs, Pol
 use crate::cli::status::print_status;
 use crate::daemon::run::run_projector;
 use crate::error::RunError;
-use crate::generations::promote;
+use crate::generations::promote::{self, Switchover};
 use crate::generations::rebuild::rebuild_generation;
 use crate::monitoring::metrics::ProjectorMetrics;
 use crate::monitoring::poller::poll_gauges;
 use crate::quarantine::run_quarantine;
-use crate::report::lists;
-use crate::review::audit::{AuditArgs, audit_served};
-use crate::review::explain::{ExplainRequest, explain_security};
-use crate::review::hidden_runs::{SecurityExplanation, find_hidden_runs};
+use crate::review::audit::{AuditArgs, AuditReport, audit_served};
+use crate::review::explain::{ExplainRequest, SecurityExplanation, explain_security, find_hidden_runs};
 use crate::review::{diff, effect, quality};
 use crate::settings::{DatabaseArgs, LIVE_FACTS, ProjectorSettings};
 use crate::{policy, report};
@@ -110,18 +109,18 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
         Command::Diff(args) => {
             let found = diff::compare_generations(&database, &args, Shutdown::listen()?).await?;
-            report::print_result(args.json, &found, |found| diff::print_diff(found, args.limit))?;
+            report::print_result(args.json, &found, diff::GenerationDiff::report)?;
         }
         Command::Backup { folder, json, applying } => {
             let settings = ProjectorSettings { database, applying };
             let created = backup::create_backup(&settings, &folder).await?;
-            report::print_result(json, &created, |created| outln!("{}", created.summary()))?;
+            report::print_result(json, &created, |created| Report::new(created.summary()))?;
             return Ok(exit_with_findings(created.missing_messages > 0));
         }
         Command::Restore { folder, json, applying } => {
             let settings = ProjectorSettings { database, applying };
             let restored = backup::restore_backup(&settings, &folder, Shutdown::listen()?).await?;
-            report::print_result(json, &restored, |restored| outln!("{}", restored.summary()))?;
+            report::print_result(json, &restored, |restored| Report::new(restored.summary()))?;
             return Ok(exit_with_findings(!restored.is_identical()));
         }
         #[cfg(not(feature = "parquet"))]
@@ -134,15 +133,13 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
                 crate::export::ExportError::Db(error) => anyhow::Error::new(error),
                 error => error.into(),
             })?;
-            report::print_result(args.json, &manifest, |manifest| {
-                crate::export::print_manifest(manifest, &args.parquet)
-            })?;
+            report::print_result(args.json, &manifest, |manifest| manifest.report(&args.parquet))?;
         }
         Command::Audit(args) => return run_audit(&database, &args).await,
-        Command::Rules(output) => lists::print_rules(market::metrics::Rules::PARAMETERS, &output)?,
+        Command::Rules(output) => report::print_rules(market::metrics::Rules::PARAMETERS, &output)?,
         Command::List(output) => {
             let listed = promote::list_generations(&connect(&database).await?).await?;
-            lists::print_generations(&listed, &output)?
+            report::print_generations(&listed, &output)?
         }
         Command::Explain { symbol, metric, generation, known_at, date, output } => {
             let mut client = connect(&database).await?;
@@ -156,15 +153,15 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
             let current = request.generation.is_none() && request.known_at.is_none();
             let hidden_runs = if current { find_hidden_runs(&mut client, &found).await? } else { Vec::new() };
             let found = SecurityExplanation { explanation: found, hidden_runs };
-            report::print_result(output.json, &found, report::print_explanation)?;
+            report::print_result(output.json, &found, SecurityExplanation::report)?;
         }
         Command::Promote { args, output } => {
             let switched = promote::promote_generation(&mut connect(&database).await?, &args).await?;
-            report::print_result(output.json, &switched, report::print_switchover)?;
+            report::print_result(output.json, &switched, Switchover::report)?;
         }
         Command::Rollback { stale_ok, output } => {
             let switched = promote::rollback_generation(&mut connect(&database).await?, stale_ok).await?;
-            report::print_result(output.json, &switched, report::print_switchover)?;
+            report::print_result(output.json, &switched, Switchover::report)?;
         }
         Command::Drop { generation } => {
             promote::drop_generation(&mut connect(&database).await?, generation).await?;
@@ -227,23 +224,23 @@ async fn run_audit(database: &DatabaseArgs, args: &AuditArgs) -> anyhow::Result<
     };
     if let Some(target) = target {
         let found = effect::measure_effect(database, args, target).await?;
-        report::print_result(args.json, &found, |found| effect::print_effect(found, args.limit))?;
+        report::print_result(args.json, &found, effect::RunEffect::report)?;
         return Ok(ExitCode::SUCCESS);
     }
     if args.quality {
         let found = quality::measure_quality(database, args).await?;
-        report::print_result(args.json, &found, quality::print_quality)?;
+        report::print_result(args.json, &found, quality::QualityReport::report)?;
         return Ok(ExitCode::SUCCESS);
     }
     let found = audit_served(&mut connect(database).await?).await?;
-    report::print_result(args.json, &found, report::print_audit)?;
+    report::print_result(args.json, &found, AuditReport::report)?;
     Ok(exit_with_findings(!found.is_clean()))
 }
 
 async fn run_policy_command(client: &mut Client, command: PolicyCommand) -> anyhow::Result<()> {
     let (rule, rank, mode) = match command {
         PolicyCommand::List(output) => {
-            return lists::print_policy(&policy::list_rules(client).await?, &output);
+            return report::print_policy(&policy::list_rules(client).await?, &output);
         }
         PolicyCommand::Set { line, rank, unknown_ok, taking } => {
             if !unknown_ok {
@@ -254,7 +251,7 @@ async fn run_policy_command(client: &mut Client, command: PolicyCommand) -> anyh
         PolicyCommand::Remove { line, taking } => (line, None, taking),
     };
     let change = policy::change_policy(client, &rule, rank, &mode).await?;
-    report::print_result(mode.json, &change, report::print_policy_change)
+    report::print_result(mode.json, &change, policy::PolicyChange::report)
 }
 
 async fn run_dead_letter_command(
@@ -264,12 +261,16 @@ async fn run_dead_letter_command(
 ) -> anyhow::Result<()> {
     match command {
         DeadLetterCommand::List(output) => {
-            lists::print_dead_letters(&dead_letters::list_dead_letters(client, None).await?, false, &output)?;
+            report::print_dead_letters(
+                &dead_letters::list_dead_letters(client, None).await?,
+                false,
+                &output,
+            )?;
         }
         DeadLetterCommand::Show { sequence, output } => {
             let letters = dead_letters::list_dead_letters(client, Some(sequence)).await?;
             let all = ListArgs { limit: Some(0), json: output.json };
-            lists::print_dead_letters(&letters, true, &all)?;
+            report::print_dead_letters(&letters, true, &all)?;
         }
         DeadLetterCommand::Discard { sequence, item } => {
             let found = dead_letters::discard_dead_letter(client, sequence, item).await?;

@@ -13,8 +13,9 @@ use event_log::write_failure::{WriteFailure, find_write_failure};
 use serde::Serialize;
 use store::db::{self, error_chain};
 use store::ids::GenerationId;
-use telemetry::outln;
+use telemetry::report::Report;
 
+use crate::generations::promote::list_generations;
 use crate::generations::rebuild_args::load_schema_bytes;
 use crate::report;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
@@ -22,7 +23,6 @@ use crate::settings::{DatabaseArgs, LIVE_FACTS};
 const STATUS: &str = include_str!("../../queries/status.sql");
 const BUSY: &str = include_str!("../../queries/status_busy.sql");
 
-/// Maximum wait for an answer from Postgres, and for an answer from NATS.
 const PART_TIMEOUT: Duration = Duration::from_secs(10);
 
 #[derive(Debug, Serialize)]
@@ -79,7 +79,7 @@ struct GenerationStatus {
 
 /// Prints the status. If Postgres or NATS cannot be reached, prints the error in place of the state of that server, and
 /// returns exit code 3.
-pub async fn print_status(
+pub(super) async fn print_status(
     database: &DatabaseArgs,
     stream: &StreamSettings,
     json: bool,
@@ -106,7 +106,7 @@ pub async fn print_status(
         postgres_error: facts.as_ref().err().map(|error| error_chain(error.as_ref())),
         facts: facts.ok(),
     };
-    report::print_result(json, &status, print_text)?;
+    report::print_result(json, &status, describe_status)?;
     Ok(if is_unreachable { ExitCode::from(3) } else { ExitCode::SUCCESS })
 }
 
@@ -131,17 +131,14 @@ async fn load_facts_status(database: &DatabaseArgs) -> anyhow::Result<FactsStatu
         active_generation: row.try_get("active")?,
         generations: Vec::new(),
     };
-    for row in client.query("select id, state, method_version from generations order by id", &[]).await? {
-        let id: GenerationId = row.try_get("id")?;
-        let schema = db::generation_schema(id);
-        let query = format!("select sequence, as_of from {schema}.version");
-        let version = client.query_one(&query, &[]).await?;
+    for listed in list_generations(&client).await? {
+        let schema = db::generation_schema(listed.generation);
         status.generations.push(GenerationStatus {
-            id,
-            state: row.try_get("state")?,
-            method_version: row.try_get("method_version")?,
-            sequence: version.try_get("sequence")?,
-            as_of: version.try_get("as_of")?,
+            id: listed.generation,
+            state: listed.state,
+            method_version: listed.method_version,
+            sequence: listed.sequence,
+            as_of: listed.as_of,
             bytes: load_schema_bytes(&client, &schema).await?,
         });
     }
@@ -156,50 +153,46 @@ async fn load_log_status(settings: &StreamSettings) -> anyhow::Result<(Info, Opt
     Ok((info, failure))
 }
 
-fn print_text(status: &StatusReport) {
+fn describe_status(status: &StatusReport) -> Report {
+    let mut report = Report::new("");
+    let mut add = |label: &str, text: String| report.add_fact(format!("{label:<12} {text}"));
     if let Some(reason) = &status.log_error {
-        outln!("log          unknown: {reason}");
+        add("log", format!("unknown: {reason}"));
     } else if let Some(last) = status.log_last_sequence {
-        outln!("log          ends at sequence {last}");
+        add("log", format!("ends at sequence {last}"));
     }
     if let Some(failure) = &status.write_failure {
-        outln!("log          {failure}");
+        add("log", failure.to_string());
     }
-    for replica in status.lagging_replicas.iter().flatten() {
-        outln!("log          {replica}");
-    }
+    status.lagging_replicas.iter().flatten().for_each(|replica| add("log", replica.to_string()));
     if let Some(reason) = &status.postgres_error {
-        outln!("facts        unknown: {reason}");
+        add("facts", format!("unknown: {reason}"));
     }
-    if let Some(facts) = &status.facts {
-        print_facts(facts, status.lag_events);
+    let Some(facts) = &status.facts else { return report };
+    let lag = status.lag_events.map_or("unknown".to_owned(), |lag| format!("{lag} events"));
+    let size = |bytes: u64| format!("{:.1} MB on disk", bytes as f64 / 1e6);
+    add("facts", format!("applied to sequence {}, lag {lag}, {}", facts.checkpoint, size(facts.facts_bytes)));
+    let holder = facts.holder.as_deref().unwrap_or("none running");
+    let state = match facts.busy_since {
+        _ if facts.holder.is_none() => String::new(),
+        Some(since) => format!(", busy since {}", since.format("%Y-%m-%d %H:%M:%S UTC")),
+        None if facts.leased => String::new(),
+        None => ", without the lease: it retries, or was killed".to_owned(),
+    };
+    add("projector", format!("{holder}{state}"));
+    if let Some(reason) = &facts.halted {
+        add("HALTED", reason.clone());
     }
-}
-
-fn print_facts(status: &FactsStatus, lag_events: Option<u64>) {
-    let lag = lag_events.map_or("unknown".to_owned(), |lag| format!("{lag} events"));
-    let size = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
-    let facts = size(status.facts_bytes);
-    outln!("facts        applied to sequence {}, lag {lag}, {facts} on disk", status.checkpoint);
-    match &status.holder {
-        Some(holder) if let Some(since) = status.busy_since => {
-            outln!("projector    {holder}, busy since {}", since.format("%Y-%m-%d %H:%M:%S UTC"))
-        }
-        Some(holder) if status.leased => outln!("projector    {holder}"),
-        Some(holder) => outln!("projector    {holder}, without the lease: it retries, or was killed"),
-        None => outln!("projector    none running"),
-    }
-    if let Some(reason) = &status.halted {
-        outln!("HALTED       {reason}");
-    }
-    outln!("dead letters {}", status.dead_letters);
-    for generation in &status.generations {
-        let active = if generation.id == status.active_generation { "served" } else { "" };
+    add("dead letters", facts.dead_letters.to_string());
+    for generation in &facts.generations {
+        let active = if generation.id == facts.active_generation { "served" } else { "" };
         let as_of = generation.as_of.map_or("no session yet".to_owned(), |date| date.to_string());
-        let GenerationStatus { id, state, method_version, sequence, .. } = generation;
-        let size = size(generation.bytes);
-        outln!(
-            "generation   {id} {state} sequence {sequence} as of {as_of} rules {method_version} {size} on disk {active}"
+        let GenerationStatus { id, state, method_version, sequence, bytes, .. } = generation;
+        let size = size(*bytes);
+        add(
+            "generation",
+            format!("{id} {state} sequence {sequence} as of {as_of} rules {method_version} {size} {active}"),
         );
     }
+    report
 }

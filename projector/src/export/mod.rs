@@ -28,7 +28,8 @@ use store::analysts::analyst_schema;
 use store::db;
 use store::db::{DbError, generation_schema};
 use store::ids::GenerationId;
-use telemetry::{Shutdown, outln};
+use telemetry::Shutdown;
+use telemetry::report::Report;
 use tokio::task::JoinSet;
 use tokio_postgres::Client;
 
@@ -76,14 +77,18 @@ pub async fn export_generation(
     Ok(manifest)
 }
 
-/// Prints the manifest as text.
-pub fn print_manifest(manifest: &ExportManifest, folder: &Path) {
-    for table in &manifest.tables {
-        let bytes: u64 = table.files.iter().map(|part| part.bytes).sum();
-        let TableManifest { name, rows, files, .. } = table;
-        outln!("{name:<13} {rows:>12} rows {:>5} files {bytes:>14} bytes", files.len());
+impl ExportManifest {
+    /// Report of an export to `folder`.
+    pub(crate) fn report(&self, folder: &Path) -> Report {
+        let mut report = Report::new("");
+        for TableManifest { name, rows, files, .. } in &self.tables {
+            let (bytes, files): (u64, _) = (files.iter().map(|part| part.bytes).sum(), files.len());
+            report.add_fact(format!("{name:<13} {rows:>12} rows {files:>5} files {bytes:>14} bytes"));
+        }
+        let (folder, version) = (folder.display(), &self.data_version);
+        report.add_fact(format!("{folder} as {version}, method {}", self.method_version));
+        report
     }
-    outln!("{} as {}, method {}", folder.display(), manifest.data_version, manifest.method_version);
 }
 
 async fn write_tables(

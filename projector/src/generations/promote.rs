@@ -15,6 +15,7 @@ use store::analysts::{self, analyst_schema};
 use store::db::generation_schema;
 use store::ids::GenerationId;
 use telemetry::failpoint;
+use telemetry::report::Report;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Transaction};
 
@@ -77,6 +78,13 @@ pub struct Switchover {
     pub before: GenerationId,
     /// Sequence of the last log message that the served tables include.
     pub sequence: Sequence,
+}
+
+impl Switchover {
+    pub(crate) fn report(&self) -> Report {
+        let Self { served, before, sequence } = self;
+        Report::new(format!("generation {served} is served at sequence {sequence}; before: {before}"))
+    }
 }
 
 /// Serves a generation. First checks that an operator has reviewed the differences between this generation and the

@@ -28,7 +28,7 @@ use crate::generations::promote::{LOCK_TIMEOUT, lock_timeout_error};
 use crate::generations::rebuild_args::check_disk_space;
 use crate::generations::rebuild_args::{FactSource, RebuildArgs, RequestedInputs};
 use crate::progress::ProgressReport;
-use crate::review::diff::TABLES;
+use crate::review::TABLES;
 use crate::settings::{LIVE_FACTS, ProjectorSettings};
 use crate::write::journal::Journal;
 

@@ -18,6 +18,8 @@ use serde::Serialize;
 use store::db::generation_schema;
 use store::facts::load_policy;
 use store::ids::GenerationId;
+use telemetry::report::Report;
+use telemetry::{counted, list_names};
 use tokio_postgres::{Client, Transaction};
 
 use effect::find_changed_securities;
@@ -31,9 +33,11 @@ const RECOMPUTE: &str = include_str!("../../queries/recompute.sql");
 const LOCK: &str = include_str!("../../queries/fact_sets_lock.sql");
 const SOURCES: &str = include_str!("../../queries/sources_of_kind.sql");
 
-/// Rule of the policy without its rank.
+/// Maximum number of securities that are listed for a policy change. If more changed, `…` follows them.
+const MAX_NAMED_SECURITIES: usize = 12;
+
 #[derive(Debug, Clone, Args)]
-pub struct PolicyRuleArgs {
+pub(crate) struct PolicyRuleArgs {
     /// Kind of rows: security, price, dividend, split, fundamentals, etf or holding
     pub kind: Kind,
     /// Source, as in ingest load --source
@@ -68,7 +72,7 @@ impl PolicyRuleArgs {
 
 /// Arguments that decide when a policy change takes effect.
 #[derive(Debug, Clone, Args)]
-pub struct ApplyMode {
+pub(crate) struct ApplyMode {
     /// Let this change and all pending changes take effect at once: the running projector derives the affected rows
     /// again
     #[arg(long, conflicts_with = "dry_run")]
@@ -81,20 +85,41 @@ pub struct ApplyMode {
     pub json: bool,
 }
 
-/// Result of a policy change.
 #[derive(Debug, Serialize)]
-pub struct PolicyChange {
+pub(crate) struct PolicyChange {
     /// Securities whose published rows change, or would change in a dry run.
     pub securities: Vec<Symbol>,
     /// `true` if the change takes effect at once: the running projector derives the affected rows again. `false` if it
     /// takes effect with the next generation, or if this is a dry run.
     pub applied: bool,
-    /// `true` for a dry run, which changes nothing.
     pub dry_run: bool,
 }
 
+impl PolicyChange {
+    pub(crate) fn report(&self) -> Report {
+        let count = self.securities.len();
+        let first = list_names(&self.securities, MAX_NAMED_SECURITIES, count);
+        let verb = if self.applied { "changes" } else { "would change" };
+        let mut report = Report::new("");
+        match count {
+            0 => tracing::warn!(
+                "no published row changes: no security has differing rows from several sources"
+            ),
+            _ => report.add_fact(format!("{verb} {}: {first}", counted(count, "security"))),
+        }
+        match (self.applied, self.dry_run) {
+            (true, _) => report.add_fact("the projector changes them with its next transaction"),
+            (false, false) => report.add_fact(
+                "the next generation follows the change (projector rebuild, diff, promote); to apply it at once, use --now",
+            ),
+            (false, true) => {}
+        }
+        report
+    }
+}
+
 /// Fails if the source of a rule has no loaded rows of the rule's kind.
-pub async fn check_source_known(client: &Client, rule: &PolicyRuleArgs) -> anyhow::Result<()> {
+pub(crate) async fn check_source_known(client: &Client, rule: &PolicyRuleArgs) -> anyhow::Result<()> {
     let PolicyRuleArgs { kind, source, .. } = rule;
     let rows = client.query(SOURCES, &[kind]).await?;
     let known: Vec<String> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
@@ -111,7 +136,7 @@ pub async fn check_source_known(client: &Client, rule: &PolicyRuleArgs) -> anyho
 }
 
 /// Sets the rank of a source, or removes the rule if `rank` is `None`. The source with the lowest rank is preferred.
-pub async fn change_policy(
+pub(crate) async fn change_policy(
     client: &mut Client,
     line: &PolicyRuleArgs,
     rank: Option<i32>,
@@ -178,7 +203,7 @@ async fn check_served_follows(transaction: &Transaction<'_>) -> anyhow::Result<(
 /// State of a rule: its effect on the served tables now and on the next generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum RuleState {
+pub(crate) enum RuleState {
     /// The served tables and the next generation follow the rule.
     Served,
     /// The served tables do not follow the rule yet. The next generation will follow it.
@@ -189,16 +214,13 @@ pub enum RuleState {
 
 /// Rule of the live policy, or of the served tables' policy, with its state.
 #[derive(Debug, Serialize)]
-pub struct ListedRule {
-    /// Source, kind, date range and rank.
+pub(crate) struct ListedRule {
     #[serde(flatten)]
     pub rule: PolicyRule,
-    /// State of the rule.
     pub standing: RuleState,
 }
 
-/// Lists the rules of the live policy, and of the policy that derived the served tables.
-pub async fn list_rules(client: &Client) -> anyhow::Result<Vec<ListedRule>> {
+pub(crate) async fn list_rules(client: &Client) -> anyhow::Result<Vec<ListedRule>> {
     let live = load_policy(client).await?;
     let generation: GenerationId = client.query_one(SERVED, &[]).await?.try_get("id")?;
     // The table `version` has the policy by which the served rows were derived.

@@ -10,7 +10,7 @@ use telemetry::table::ListArgs;
 
 /// Subcommand of `projector quarantine`.
 #[derive(Debug, Subcommand)]
-pub enum QuarantineCommand {
+pub(crate) enum QuarantineCommand {
     /// List the quarantined rows, which no metric uses
     List(ListQuarantineArgs),
     /// Release a quarantined row, so that metrics use it from now on
@@ -27,7 +27,7 @@ pub enum QuarantineCommand {
 }
 
 #[derive(Debug, Args)]
-pub struct ListQuarantineArgs {
+pub(crate) struct ListQuarantineArgs {
     /// Symbol of the security; default: all securities
     #[arg(long, value_parser = Symbol::parse)]
     pub symbol: Option<Symbol>,
@@ -44,7 +44,7 @@ pub struct ListQuarantineArgs {
 
 /// Filter that selects quarantined rows of one security.
 #[derive(Debug, Args)]
-pub struct RowSelector {
+pub(crate) struct RowSelector {
     /// Symbol of the security
     #[arg(value_parser = Symbol::parse)]
     pub symbol: Symbol,
@@ -66,7 +66,7 @@ pub struct RowSelector {
 }
 
 #[derive(Debug, Args)]
-pub struct DecideArgs {
+pub(crate) struct DecideArgs {
     #[command(flatten)]
     pub which: RowSelector,
     /// Reason for the decision. It is stored in the log, and clients see it in explanations
@@ -80,7 +80,7 @@ pub struct DecideArgs {
 }
 
 #[derive(Debug, Args)]
-pub struct RevokeArgs {
+pub(crate) struct RevokeArgs {
     #[command(flatten)]
     pub which: RowSelector,
     #[command(flatten)]

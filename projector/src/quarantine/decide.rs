@@ -20,10 +20,8 @@ use super::args::{DecideArgs, RevokeArgs, RowSelector};
 use crate::generation::{Generation, begin_snapshot};
 use crate::review::security::SecurityContext;
 
-/// Maximum wait for the acknowledgement of NATS.
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Decision that was published or revoked.
 #[derive(Debug, Serialize)]
 pub(super) struct DecisionReport {
     revoked: bool,
@@ -31,7 +29,6 @@ pub(super) struct DecisionReport {
     decision: Decision,
 }
 
-/// Publishes a decision (release or confirmation) on the selected rows.
 pub(super) async fn decide_rows(
     client: &mut Client,
     args: &DecideArgs,
@@ -59,7 +56,6 @@ pub(super) async fn decide_rows(
     Ok(decided)
 }
 
-/// Publishes revocations of the decisions on the selected rows.
 pub(super) async fn revoke_decisions(
     client: &mut Client,
     args: &RevokeArgs,

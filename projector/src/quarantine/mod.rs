@@ -9,20 +9,20 @@ use anyhow::Context;
 use market::event::DecisionVerdict;
 use market::row::{Quarantined, TableRow};
 use store::FromRow;
-use telemetry::{out, outln};
+use telemetry::out;
+use telemetry::report::Report;
 use tokio_postgres::Client;
 
 use crate::generation::{Generation, begin_snapshot};
 use crate::report;
 use args::ListQuarantineArgs;
 
-pub use args::QuarantineCommand;
+pub(crate) use args::QuarantineCommand;
 
 const LIST: &str = include_str!("../../queries/quarantine_list.sql");
 const CANONICAL: &str = include_str!("../../queries/symbols_canonical.sql");
 
-/// Runs a quarantine command.
-pub async fn run_quarantine(client: &mut Client, command: QuarantineCommand) -> anyhow::Result<()> {
+pub(crate) async fn run_quarantine(client: &mut Client, command: QuarantineCommand) -> anyhow::Result<()> {
     let (decided, json) = match command {
         QuarantineCommand::List(args) => return print_quarantine(client, &args).await,
         QuarantineCommand::Release(args) => {
@@ -33,17 +33,14 @@ pub async fn run_quarantine(client: &mut Client, command: QuarantineCommand) -> 
         }
         QuarantineCommand::Revoke(args) => (decide::revoke_decisions(client, &args).await?, args.json),
     };
-    if json {
-        return report::print_json(&decided);
-    }
-    for one in &decided {
-        outln!("{}", decide::describe_report(one));
-    }
-    outln!("published; the running projector derives the security again");
-    Ok(())
+    report::print_result(json, &decided, |decided| {
+        let mut report = Report::new("");
+        decided.iter().for_each(|one| report.add_fact(decide::describe_report(one)));
+        report.add_fact("published; the running projector derives the security again");
+        report
+    })
 }
 
-/// Prints quarantined rows of the served generation as text, CSV or JSON.
 async fn print_quarantine(client: &mut Client, args: &ListQuarantineArgs) -> anyhow::Result<()> {
     let transaction = begin_snapshot(client).await?;
     Generation::load_served(&transaction).await?;
@@ -56,7 +53,7 @@ async fn print_quarantine(client: &mut Client, args: &ListQuarantineArgs) -> any
     let rows = transaction.query(LIST, &[&canonical, &reason]).await?;
     let rows: Vec<Quarantined> = rows.iter().map(Quarantined::from_row).collect::<Result<_, _>>()?;
     if !args.csv {
-        return report::lists::print_quarantine(&rows, &args.output);
+        return report::print_quarantine(&rows, &args.output);
     }
     let mut writer = csv::Writer::from_writer(Vec::new());
     if rows.is_empty() {

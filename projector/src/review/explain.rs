@@ -1,14 +1,19 @@
 //! `projector explain SYMBOL METRIC`: the observations, the chosen source and the formula of a metric.
 //!
-//! The metric is computed again from the facts, with the inputs of its generation.
+//! The metric is computed again from the facts, with the inputs of its generation. Runs that are held or excluded are
+//! listed with the metrics that would change if they were visible.
 
 use anyhow::bail;
-use chrono::NaiveDate;
+use chrono::{DateTime, NaiveDate, Utc};
 use market::metrics;
 use market::metrics::{Explanation, METHOD_VERSION};
 use market::symbol::Symbol;
+use serde::Serialize;
 use store::feed_files::name_files;
 use store::ids::GenerationId;
+use store::past_facts::{EmptyBatchIndex, FactHistory};
+use store::view::View;
+use store::{FromRow, sql_row};
 use tokio_postgres::{Client, Transaction};
 
 use crate::facts::known_at::{KnownAt, find_version};
@@ -16,23 +21,21 @@ use crate::generation::{Generation, begin_snapshot, load_generation_row};
 use crate::review::security::SecurityContext;
 
 const ACTIVE: &str = "select generation from active";
+const LAST_CHANGES: &str = include_str!("../../queries/run_changes_last.sql");
+const MAX_RUNS: usize = 20;
 
-/// Request for an explanation.
 #[derive(Debug, Clone, Default)]
-pub struct ExplainRequest<'a> {
-    /// Metric to explain; `None` for all metrics.
+pub(crate) struct ExplainRequest<'a> {
     pub metric: Option<&'a str>,
     /// Trading day whose close is explained; `None` to explain metrics.
     pub session: Option<NaiveDate>,
-    /// Generation to explain; `None` for the served generation.
     pub generation: Option<GenerationId>,
     /// Instant in the past, or an earlier data version. The explanation then uses the facts, policy and rules of that
     /// time. `None` explains the current figures of the generation.
     pub known_at: Option<KnownAt>,
 }
 
-/// Explains one or all metrics of a security, or one close.
-pub async fn explain_security(
+pub(crate) async fn explain_security(
     client: &mut Client,
     symbol: &Symbol,
     request: &ExplainRequest<'_>,
@@ -58,7 +61,6 @@ pub async fn explain_security(
     Ok(explanation)
 }
 
-/// Loads a security from a generation. If `generation` is `None`, loads it from the served generation.
 async fn load_of_generation(
     transaction: &Transaction<'_>,
     symbol: &Symbol,
@@ -90,4 +92,77 @@ fn retain_metric(explanation: &mut Explanation, metric: &str) -> anyhow::Result<
     }
     explanation.limit_to_metrics(|explained| explained == metric);
     Ok(())
+}
+
+sql_row! {
+    #[derive(Debug, Serialize)]
+    pub struct RunStateChange {
+        pub run: String,
+        pub state: String,
+        pub reason: String,
+        pub at: DateTime<Utc>,
+        pub operator: String,
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct ChangedMetric {
+    pub metric: String,
+    /// Value with the run, as text; null if unknown.
+    pub value: Option<String>,
+}
+
+/// Run with observations of a security that do not count.
+#[derive(Debug, Serialize)]
+pub(crate) struct HiddenRun {
+    #[serde(flatten)]
+    pub change: RunStateChange,
+    /// Metrics of the explanation that would change if the run were visible.
+    pub would_change: Vec<ChangedMetric>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct SecurityExplanation {
+    #[serde(flatten)]
+    pub explanation: Explanation,
+    /// Runs that are held or excluded and have observations of the security.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hidden_runs: Vec<HiddenRun>,
+}
+
+/// Finds the hidden runs with observations of the explained security, in the served generation.
+pub(crate) async fn find_hidden_runs(
+    client: &mut Client,
+    explanation: &Explanation,
+) -> anyhow::Result<Vec<HiddenRun>> {
+    let transaction = begin_snapshot(client).await?;
+    let generation = Generation::load_served(&transaction).await?;
+    let symbol: Symbol = explanation.symbol.parse().map_err(anyhow::Error::msg)?;
+    let [facts, batches] = FactHistory::statements(&generation.fact_set);
+    let statements = [facts.as_str(), &batches];
+    let history = FactHistory::load(&transaction, statements, &[symbol.as_str()], &EmptyBatchIndex).await?;
+    let mut runs = history.hidden_runs();
+    runs.truncate(MAX_RUNS);
+    if runs.is_empty() {
+        return Ok(Vec::new());
+    }
+    let security = SecurityContext::load(&transaction, &symbol, &generation).await?;
+    let market = security.market();
+    let mut found = Vec::new();
+    for row in transaction.query(LAST_CHANGES, &[&runs]).await? {
+        let change = RunStateChange::from_row(&row)?;
+        let view = View::newest().with_run(&change.run);
+        let facts = history.at(&view, market.policy)?;
+        let with_run = match facts.identity(symbol.as_str()) {
+            Some(identity) => metrics::explain(&facts.history(identity)?, &market).metrics,
+            None => Vec::new(),
+        };
+        let differing = with_run.into_iter().filter(|with_run| {
+            let same = explanation.metrics.iter().find(|metric| metric.metric == with_run.metric);
+            same.is_some_and(|metric| metric.value != with_run.value)
+        });
+        let changed = differing.map(|metric| ChangedMetric { metric: metric.metric, value: metric.value });
+        found.push(HiddenRun { change, would_change: changed.collect() });
+    }
+    Ok(found)
 }

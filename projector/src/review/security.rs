@@ -1,4 +1,4 @@
-//! One security of a generation, with all inputs from which its rows are derived.
+//! Securities of a generation, with the inputs from which their rows are derived.
 
 use anyhow::Context;
 use chrono::NaiveDate;
@@ -8,6 +8,7 @@ use market::metrics;
 use market::metrics::{DerivationContext, MonthlyReturns, Rules};
 use market::row::JsonColumn;
 use market::symbol::Symbol;
+use rayon::prelude::*;
 use store::history::load_histories;
 use store::past_facts::{EmptyBatchIndex, FactHistory};
 use store::versions::ServedVersion;
@@ -16,6 +17,9 @@ use tokio_postgres::Transaction;
 
 use crate::facts::known_at::derivation_inputs;
 use crate::generation::{Generation, load_last_inputs};
+
+/// Maximum number of securities whose histories are in memory at the same time.
+const CHUNK_HISTORIES: usize = 100;
 
 const IDENTITY: &str = include_str!("../../queries/identity_of_symbol.sql");
 
@@ -72,7 +76,6 @@ impl SecurityContext {
         Ok(Self { history: facts.history(own)?, as_of, benchmark, policy: policy.clone(), rules: *rules })
     }
 
-    /// Input of the derivation functions in crate `market`, borrowed from this context.
     pub(crate) fn market(&self) -> DerivationContext<'_> {
         let benchmark = self.benchmark.as_ref();
         let (policy, rules) = (&self.policy, &self.rules);
@@ -86,4 +89,22 @@ async fn load_identity(transaction: &Transaction<'_>, symbol: &Symbol) -> anyhow
         .map(|row| row.try_get::<_, JsonColumn<Identity>>("identity"))
         .transpose()?
         .map(|identity| identity.0))
+}
+
+/// Loads the histories of some securities in chunks. Each is measured, in parallel with the others of its chunk, and then
+/// visited with its measure, in the order of `identities`.
+pub(crate) async fn visit_histories<T: Send>(
+    transaction: &Transaction<'_>,
+    identities: &[Identity],
+    measure: impl Fn(&History) -> anyhow::Result<T> + Sync,
+    mut visit: impl FnMut(&History, T),
+) -> anyhow::Result<()> {
+    for chunk in identities.chunks(CHUNK_HISTORIES) {
+        let histories = load_histories(transaction, &chunk.iter().collect::<Vec<_>>()).await?;
+        let measured: Vec<T> = tokio::task::block_in_place(|| {
+            histories.par_iter().map(&measure).collect::<anyhow::Result<_>>()
+        })?;
+        histories.iter().zip(measured).for_each(|(history, measured)| visit(history, measured));
+    }
+    Ok(())
 }

@@ -7,10 +7,13 @@ pub mod listener;
 pub mod logging;
 #[cfg(feature = "otlp")]
 mod otlp;
-pub mod output;
+mod output;
+pub mod report;
 mod shutdown;
 pub mod table;
+mod text;
 
 pub use logging::{LogLimit, TelemetryGuard, init};
-pub use output::{counted, shorten, write_out};
+pub use output::write_out;
 pub use shutdown::Shutdown;
+pub use text::{counted, escape_controls, escape_formula, group_digits, list_names, shorten};

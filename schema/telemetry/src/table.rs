@@ -7,6 +7,7 @@ use clap::Args;
 use unicode_width::UnicodeWidthStr;
 
 use crate::outln;
+use crate::text::{escape_controls, group_digits};
 
 /// Maximum number of printed rows without `--limit`.
 const DEFAULT_LIMIT: usize = 50;
@@ -134,8 +135,16 @@ impl Table {
         }
     }
 
+    pub(crate) fn headers(&self) -> Vec<&'static str> {
+        self.columns.iter().map(|column| column.header()).collect()
+    }
+
+    pub(crate) fn cells(&self) -> impl Iterator<Item = &Vec<String>> {
+        self.rows.iter().map(|row| &row.cells)
+    }
+
     /// Lines of the printed table and of the total.
-    fn lines(&self, width: usize) -> Vec<String> {
+    pub(crate) fn lines(&self, width: usize) -> Vec<String> {
         let headers: Vec<String> = self.columns.iter().map(|column| column.header().to_owned()).collect();
         let wrapped = self.columns.iter().rposition(|column| matches!(column, Column::Text(_)));
         let mut widths: Vec<usize> = vec![0; headers.len()];
@@ -197,7 +206,7 @@ impl Table {
 
 /// Width of the output, in terminal columns: width of the terminal, else `COLUMNS`, else [`DEFAULT_WIDTH`].
 #[expect(clippy::disallowed_methods, reason = "a variable of every terminal, not a setting of the service")]
-fn output_width() -> usize {
+pub(crate) fn output_width() -> usize {
     let stdout = std::io::stdout();
     let of_terminal = match stdout.is_terminal() {
         true => terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0)),
@@ -220,32 +229,6 @@ fn wrap_words(text: &str, width: usize) -> Vec<String> {
         }
     }
     lines
-}
-
-/// Formats a number with its digits in groups of three: 1,234.
-pub fn group_digits(number: usize) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
-}
-
-/// Escapes characters that could imitate a new line or change the direction of text.
-fn escape_controls(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() || matches!(character, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}') {
-            escaped.extend(character.escape_default());
-        } else {
-            escaped.push(character);
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 use std::collections::{BTreeSet, HashMap};
 
 use market::symbol::Symbol;
+use telemetry::list_names;
 
 use super::column_name_pattern::NameParts;
 use super::map::{ColumnMap, WideNames};
@@ -85,16 +86,12 @@ fn find(names: &[String], column: &str, wanted: &str) -> Result<Option<usize>, S
 }
 
 fn no_column(name: &str, wanted: &str, names: &[String]) -> String {
-    let more = if names.len() > MAX_LISTED { ", …" } else { "" };
-    format!("has no column {wanted:?} ({name} of the map); its columns are: {}{more}", listed(names))
+    let listed = list_names(names, MAX_LISTED, names.len());
+    format!("has no column {wanted:?} ({name} of the map); its columns are: {listed}")
 }
 
 /// Maximum number of column names in an error message.
 const MAX_LISTED: usize = 20;
-
-fn listed(names: &[String]) -> String {
-    names[..names.len().min(MAX_LISTED)].join(", ")
-}
 
 /// Rows to build from each record of a wide table (symbols or dates in the column names). Columns with the same symbol
 /// and date form one row.
@@ -141,7 +138,10 @@ fn wide_rows(
         return Err(no_column(&format!("columns.{name}"), wanted, names));
     }
     if rows.is_empty() {
-        return Err(format!("has no column whose name fits wide.name; its columns are: {}", listed(names)));
+        return Err(format!(
+            "has no column whose name fits wide.name; its columns are: {}",
+            list_names(names, MAX_LISTED, names.len())
+        ));
     }
     Ok(rows)
 }

@@ -18,18 +18,15 @@ pub(super) const MAX_EXAMPLES: usize = 10;
 
 /// Result of one check of an audit. If a check sorts its matches into groups, each group has its own finding.
 #[derive(Debug, Serialize)]
-pub struct AuditFinding {
+pub(crate) struct AuditFinding {
     /// Stable name of the check, for example `held_rows`.
     pub check: &'static str,
     /// Group of the matches, for example a quarantine reason; `None` if the check has no groups.
     pub topic: Option<String>,
-    /// Title of the check, for the reader of the report.
     pub title: &'static str,
     /// Number of matching securities, rows or messages; 0 if the check found no problem.
     pub count: i64,
-    /// First matches, at most ten.
     pub first: Vec<FindingExample>,
-    /// Advice for the operator: what to do about the matches.
     pub next: &'static str,
 }
 
@@ -39,12 +36,10 @@ sql_row! {
     pub struct FindingExample {
         /// Symbol of the security. For a dead letter, `sequence/item`: log sequence, and number within the message.
         pub symbol: String,
-        /// Description of the problem, for the reader of the report.
         pub seen: String,
     }
 }
 
-/// Market date, source policy and rules by which the audited read tables were derived.
 pub(crate) struct AuditContext {
     pub(crate) as_of: NaiveDate,
     pub(crate) policy: SourcePolicy,
@@ -64,15 +59,11 @@ impl AuditContext {
         Ok((as_of.map(|as_of| Self { as_of, policy, rules: generation.rules }), row))
     }
 
-    /// Input of the derivation functions in crate `market`, for the market date `as_of`.
     pub(crate) fn derivation(&self, as_of: NaiveDate) -> DerivationContext<'_> {
         let (policy, rules) = (&self.policy, &self.rules);
         DerivationContext { as_of, newest: self.as_of, benchmark: None, policy, rules }
     }
 }
-
-/// Maximum number of securities whose histories are in memory at the same time.
-pub(crate) const CHUNK_HISTORIES: usize = 100;
 
 /// Runs a query and reads identities from its result. The query must return a column `identity`.
 pub(crate) async fn load_identities(

@@ -2,11 +2,9 @@
 //!
 //! An audit writes nothing. A finding is a possible problem of the data, with advice for the operator.
 
-mod agreement;
-mod covered;
+mod checks;
 mod finding;
-pub(crate) mod sessions;
-mod statuses;
+mod sources;
 
 use std::path::PathBuf;
 
@@ -18,20 +16,21 @@ use event_log::stream::StreamSettings;
 use serde::{Deserialize, Serialize};
 use store::FromRow;
 use store::ids::GenerationId;
+use telemetry::counted;
+use telemetry::report::{Report, ReportTable, subject_line};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Transaction};
 
 use crate::generation::{Generation, begin_snapshot};
+use sources::{CoveredSecurity, CoveredSource, count_covered};
 
-pub use agreement::SourceAgreement;
-pub(crate) use agreement::count_agreements;
-pub use covered::{CoveredSecurity, CoveredSource};
-pub(crate) use finding::{AuditContext, CHUNK_HISTORIES, load_identities};
-pub use finding::{AuditFinding, FindingExample};
+pub(crate) use checks::{sessions, span};
+pub(crate) use finding::{AuditContext, AuditFinding, FindingExample, load_identities};
+pub(crate) use sources::{SourceAgreement, count_agreements};
 
 /// Options of `projector audit`. The daily checks run if neither `--since` nor `--quality` requests another report.
 #[derive(Debug, Clone, Args)]
-pub struct AuditArgs {
+pub(crate) struct AuditArgs {
     /// Report on the effect of a load: compare the figures without the run RUN with the figures with it. `ingest runs`
     /// lists the run ids
     #[arg(long, value_name = "RUN", group = "report")]
@@ -66,22 +65,16 @@ pub struct AuditArgs {
     pub stream: StreamSettings,
 }
 
-/// Result of an audit.
 #[derive(Debug, Serialize)]
-pub struct AuditReport {
-    /// Number of the served generation.
+pub(crate) struct AuditReport {
     pub generation: GenerationId,
-    /// Sequence of the last log message that the served tables contain.
     pub sequence: Sequence,
-    /// Market date of the served tables.
     pub as_of: NaiveDate,
-    /// Version of the rules that derived the served tables.
     pub method_version: String,
     /// Number of securities. It equals the number of rows in table `stocks`.
     pub securities: i64,
     /// Findings, the most urgent first. A check that sorts its matches into groups has one finding per group.
     pub findings: Vec<AuditFinding>,
-    /// Agreement between the adjusted closes of each source and the price factors that the rules compute.
     pub adjusted_closes: Vec<SourceAgreement>,
     /// Rows of each source that no figure uses, because a row of another source is used instead. Sorted by number of
     /// rows, the largest first.
@@ -89,9 +82,44 @@ pub struct AuditReport {
 }
 
 impl AuditReport {
-    /// `true` if no check found a problem.
-    pub fn is_clean(&self) -> bool {
+    pub(crate) fn is_clean(&self) -> bool {
         self.findings.iter().all(|finding| finding.count == 0)
+    }
+
+    pub(crate) fn report(&self) -> Report {
+        let Self { generation, sequence, as_of, method_version, .. } = self;
+        let securities = counted(self.securities, "security");
+        let mut report = Report::new(format!(
+            "generation {generation} as of {as_of} at sequence {sequence}, rules {method_version}, {securities}"
+        ));
+        for finding in self.findings.iter().filter(|finding| finding.count > 0) {
+            let topic = finding.topic.as_ref().map(|topic| format!(": {topic}")).unwrap_or_default();
+            let count = finding.count.unsigned_abs();
+            let mut table = ReportTable::new(format!("{}{topic}", finding.title), &[]).with_count(count);
+            for FindingExample { symbol, seen } in &finding.first {
+                table.add_row([subject_line(symbol, seen)], []);
+            }
+            table.add_hidden_count(count.saturating_sub(finding.first.len() as u64), "");
+            table.add_note(format!("→ {}", finding.next));
+            report.add_table(table);
+        }
+        let clean = self.findings.iter().filter(|finding| finding.count == 0).map(|finding| finding.title);
+        let clean = clean.collect::<Vec<_>>().join("; ");
+        if !clean.is_empty() {
+            report.add_table(ReportTable::new(format!("no findings: {clean}"), &[]));
+        }
+        for SourceAgreement { source, ex_dates, agreeing } in &self.adjusted_closes {
+            report.add_fact(format!(
+                "adjusted closes of {source}: {agreeing} of {ex_dates} ex-dates agree with the price factors"
+            ));
+        }
+        for CoveredSource { kind, source, by, rows, securities, first } in &self.covered {
+            let (rows, of) = (counted(rows, "row"), counted(securities, "security"));
+            let most = first.iter().map(|CoveredSecurity { symbol, rows }| format!("{symbol} {rows}"));
+            let most = most.collect::<Vec<_>>().join(", ");
+            report.add_fact(format!("{by} covers {kind} rows of {source}: {rows} of {of}; most: {most}"));
+        }
+        report
     }
 }
 
@@ -100,7 +128,6 @@ impl AuditReport {
 struct SqlCheck {
     name: &'static str,
     title: &'static str,
-    /// Name of the query in [`QUERIES`].
     query: &'static str,
     /// Parameter of the query: the data quality flag of the securities to find, for example `payment_gap`. `None` for a
     /// query without a parameter.
@@ -118,7 +145,6 @@ macro_rules! queries {
     };
 }
 
-/// SQL text of each query, by its name.
 const QUERIES: [(&str, &str); 8] = queries![
     "currencies",
     "dead_letters",
@@ -130,8 +156,7 @@ const QUERIES: [(&str, &str); 8] = queries![
     "stale_prices",
 ];
 
-/// Audits the served generation.
-pub async fn audit_served(client: &mut Client) -> anyhow::Result<AuditReport> {
+pub(crate) async fn audit_served(client: &mut Client) -> anyhow::Result<AuditReport> {
     let transaction = begin_snapshot(client).await?;
     let generation = Generation::load_served(&transaction).await?;
     let (market, row) = AuditContext::load(&transaction, &generation).await?;
@@ -141,10 +166,10 @@ pub async fn audit_served(client: &mut Client) -> anyhow::Result<AuditReport> {
     for check in &checks {
         findings.extend(check.run(&transaction).await?);
     }
-    findings.push(statuses::find_changed(&transaction, &market).await?);
-    findings.push(sessions::find_gaps(&transaction, &market).await?);
+    findings.push(checks::find_changed_statuses(&transaction, &market).await?);
+    findings.push(checks::find_session_gaps(&transaction, &market).await?);
     let adjusted_closes = count_agreements(&transaction, &market).await?;
-    let covered = covered::count_covered(&transaction, &market).await?;
+    let covered = count_covered(&transaction, &market).await?;
     Ok(AuditReport {
         generation: generation.id,
         sequence: row.try_get("sequence")?,

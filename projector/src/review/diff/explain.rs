@@ -10,81 +10,121 @@ use store::db::error_chain;
 use store::ids::GenerationId;
 use tokio_postgres::Client;
 
-use super::accumulator::TableDiff;
-use super::cell::CellValue;
-use super::difference::RowDifference;
-use super::ranking::{DiffTopic, TopicSummary};
-use super::tables::{PRICES, SECTORS};
+use crate::review::compare::{CellValue, DiffTopic, Differences, PRICES, RowDifference, SECTORS};
 use crate::review::explain::{ExplainRequest, explain_security};
 
-/// Maximum number of observations that are listed per generation.
 const MAX_OBSERVATIONS: usize = 3;
 /// Maximum number of terms in a formula that is printed completely. A longer formula is shortened.
 const MAX_TERMS: usize = 8;
-/// Explanation of a differing figure if its observations and formula are equal in both generations.
-const SAME_INPUTS: &str = "observations and formula are identical; other inputs of the derivation differ";
-/// Explanation of a differing row if none of its differing columns has an explanation.
-const FOLLOWS: &str = "it follows from reference data, prices, dividends or rules that differ";
-/// Explanation of a differing price, dividend or split if both generations use the same observations.
-const SAME_OBSERVATIONS: &str = "both use the same observations; factors, currencies or rules differ";
-/// Separator between the terms of a formula.
 const TERM_END: &str = ", ";
+/// Tables in which each row is derived from the observations of one day, with the kind of these observations.
+const KINDS: [(&str, &str); 3] = [(PRICES, "price"), ("dividends", "dividend"), ("splits", "split")];
 
-/// Adds an explanation to each difference of the summary. Begins its own transactions, so `client` must not be in one.
-pub(super) async fn explain_findings(
-    client: &mut Client,
-    generations: [GenerationId; 2],
-    ranked: &mut [TopicSummary],
-) -> anyhow::Result<()> {
-    for ranked in ranked {
-        for finding in &mut ranked.first {
-            if ranked.topic == DiffTopic::Securities {
-                let lacking = if finding.a == CellValue::Null { generations[0] } else { generations[1] };
-                finding.why.push(format!("{lacking}: no row has this symbol"));
-                continue;
+/// Explains differences between two generations. Begins its own transactions, so the client must not be in one.
+pub(super) struct DiffExplainer<'a> {
+    pub(super) client: &'a mut Client,
+    pub(super) generations: [GenerationId; 2],
+}
+
+type ExplainedGeneration = (GenerationId, Explanation);
+
+impl DiffExplainer<'_> {
+    /// Adds an explanation to the first `limit` differences of each topic and of each table.
+    pub(super) async fn explain(&mut self, found: &mut Differences, limit: usize) -> anyhow::Result<()> {
+        for ranked in &mut found.ranked {
+            ranked.first.truncate(limit);
+            for finding in &mut ranked.first {
+                finding.why = if ranked.topic == DiffTopic::Securities {
+                    let lacking = self.generations[usize::from(finding.a != CellValue::Null)];
+                    vec![format!("{lacking}: no row has this symbol")]
+                } else {
+                    self.explain_figures(&finding.symbol, &[&finding.figure]).await?
+                };
             }
-            finding.why.extend(match explain_sides(client, generations, &finding.symbol, None).await? {
-                Ok([a, b]) => find_reasons(&finding.figure, &a, &b),
+        }
+        for row in found.tables.iter_mut().flat_map(|table| table.rows.iter_mut().take(limit)) {
+            row.why = self.explain_row(row).await?;
+        }
+        Ok(())
+    }
+
+    async fn explain_row(&mut self, row: &RowDifference) -> anyhow::Result<Vec<String>> {
+        if row.table == SECTORS {
+            return Ok(vec!["it summarizes securities that differ".to_owned()]);
+        }
+        let day = row.key.iter().find_map(|(_, cell)| match cell {
+            CellValue::Date(day) => Some(*day),
+            _ => None,
+        });
+        let kind = KINDS.iter().find(|(table, _)| *table == row.table).map(|(_, kind)| *kind);
+        if let (Some(kind), Some(day)) = (kind, day) {
+            let session = (row.table == PRICES).then_some(day);
+            return Ok(match self.explain_sides(&row.owner(), session).await? {
+                Ok(sides) => compare_outcomes(&sides, kind, day),
                 Err(unexplained) => unexplained,
             });
         }
-    }
-    Ok(())
-}
-
-/// Number of a generation, and the explanation of one security in it.
-type ExplainedGeneration = (GenerationId, Explanation);
-/// Explanations of one security in both generations. The error has the reason for each generation that cannot be
-/// explained.
-type ExplainedSides = Result<[ExplainedGeneration; 2], Vec<String>>;
-
-/// Explains a security in both generations. If `session` has a day, explains the price of this day. If `session` is
-/// `None`, explains all metrics.
-async fn explain_sides(
-    client: &mut Client,
-    generations: [GenerationId; 2],
-    symbol: &str,
-    session: Option<NaiveDate>,
-) -> anyhow::Result<ExplainedSides> {
-    let symbol = Symbol::parse(symbol)?;
-    let (mut sides, mut unexplained) = (Vec::new(), Vec::new());
-    for generation in generations {
-        let request = ExplainRequest { generation: Some(generation), session, ..ExplainRequest::default() };
-        match explain_security(client, &symbol, &request).await {
-            Ok(explanation) => sides.push((generation, explanation)),
-            // A generation with another rule version can only be explained by the program version that built it.
-            Err(error) => unexplained.push(format!("{generation}: {}", error_chain(error.as_ref()))),
+        let columns: Vec<&str> = row.columns.iter().map(|changed| changed.column.as_str()).collect();
+        if columns == ["updated_at"] {
+            return Ok(vec!["only the time of the change differs".to_owned()]);
         }
+        self.explain_figures(&row.owner(), &columns).await
     }
-    Ok(<[ExplainedGeneration; 2]>::try_from(sides).map_err(|_| unexplained))
+
+    /// Explains the first of some figures whose formula or observations differ between the generations.
+    async fn explain_figures(&mut self, symbol: &str, figures: &[&str]) -> anyhow::Result<Vec<String>> {
+        let sides = match self.explain_sides(symbol, None).await? {
+            Ok(sides) => sides,
+            Err(unexplained) => return Ok(unexplained),
+        };
+        let mut is_explained = false;
+        for figure in figures {
+            let reasons = compare_figure(figure, &sides);
+            is_explained |= reasons.is_some();
+            if let Some(reasons) = reasons.filter(|reasons| !reasons.is_empty()) {
+                return Ok(reasons);
+            }
+        }
+        Ok(vec![match is_explained {
+            true => {
+                "observations and formula are identical; other inputs of the derivation differ".to_owned()
+            }
+            false => "it follows from reference data, prices, dividends or rules that differ".to_owned(),
+        }])
+    }
+
+    /// Explains a security in both generations: the price of a session, or all metrics. The error has the reason for
+    /// each generation that cannot be explained.
+    async fn explain_sides(
+        &mut self,
+        symbol: &str,
+        session: Option<NaiveDate>,
+    ) -> anyhow::Result<Result<[ExplainedGeneration; 2], Vec<String>>> {
+        let symbol = Symbol::parse(symbol)?;
+        let (mut sides, mut unexplained) = (Vec::new(), Vec::new());
+        for generation in self.generations {
+            let request =
+                ExplainRequest { generation: Some(generation), session, ..ExplainRequest::default() };
+            match explain_security(self.client, &symbol, &request).await {
+                Ok(explanation) => sides.push((generation, explanation)),
+                // A generation with another rule version can only be explained by the program version that built it.
+                Err(error) => unexplained.push(format!("{generation}: {}", error_chain(error.as_ref()))),
+            }
+        }
+        Ok(<[ExplainedGeneration; 2]>::try_from(sides).map_err(|_| unexplained))
+    }
 }
 
-fn find_reasons(figure: &str, a: &ExplainedGeneration, b: &ExplainedGeneration) -> Vec<String> {
-    let (Some(in_a), Some(in_b)) = (find_metric(&a.1, figure), find_metric(&b.1, figure)) else {
-        return vec![format!("no rule explains {figure} by itself; it follows from the differing rows")];
+/// Lists the observations that only one generation uses for a figure, and its formulas if they differ. `None` if a
+/// generation has no explanation of the figure.
+fn compare_figure(figure: &str, [a, b]: &[ExplainedGeneration; 2]) -> Option<Vec<String>> {
+    let metric = |explained: &'_ Explanation| -> Option<ExplainedMetric> {
+        explained.metrics.iter().find(|explained| explained.metric == figure).cloned()
     };
+    let (in_a, in_b) = (metric(&a.1)?, metric(&b.1)?);
+    let sides = [(a.0, &in_a, &in_b, &b.1), (b.0, &in_b, &in_a, &a.1)];
     let mut reasons = Vec::new();
-    for ((generation, _), own, others, other) in [(a, in_a, in_b, &b.1), (b, in_b, in_a, &a.1)] {
+    for (generation, own, others, other) in sides {
         let only = own.observations.iter().filter(|seen| !is_among(seen, &others.observations));
         for seen in only.take(MAX_OBSERVATIONS) {
             let fate = other.unused.iter().find(|unused| is_same(seen, unused));
@@ -94,18 +134,12 @@ fn find_reasons(figure: &str, a: &ExplainedGeneration, b: &ExplainedGeneration) 
         }
     }
     if in_a.formula != in_b.formula {
-        reasons.extend([(a.0, in_a, in_b), (b.0, in_b, in_a)].map(|(id, own, other)| {
-            format!(
-                "{id}, {}: {}",
-                own.rule,
-                mark_difference(&own.formula.to_string(), &other.formula.to_string())
-            )
-        }));
+        for (generation, own, others, _) in sides {
+            let formula = mark_difference(&own.formula.to_string(), &others.formula.to_string());
+            reasons.push(format!("{generation}, {}: {formula}", own.rule));
+        }
     }
-    if reasons.is_empty() {
-        reasons.push(SAME_INPUTS.to_owned());
-    }
-    reasons
+    Some(reasons)
 }
 
 /// Shortens a formula of more than [`MAX_TERMS`] terms. The first term remains, and also each term that is missing in
@@ -127,21 +161,17 @@ fn mark_difference(formula: &str, other: &str) -> String {
     shown.join(TERM_END)
 }
 
-fn find_metric<'a>(explanation: &'a Explanation, figure: &str) -> Option<&'a ExplainedMetric> {
-    explanation.metrics.iter().find(|explained| explained.metric == figure)
-}
-
-/// True if `others` contains the observation `seen`. Compares only kind, date, amount, currency and outcome; the source
-/// may differ. An observation in both generations explains no difference.
+/// True if `others` contains the observation. The source may differ: an observation in both generations explains no
+/// difference.
 fn is_among(seen: &ExplainedObservation, others: &[ExplainedObservation]) -> bool {
-    let says =
-        |o: &ExplainedObservation| (o.kind.clone(), o.date, o.amount, o.currency.clone(), o.outcome.clone());
-    others.iter().any(|other| says(seen) == says(other))
+    others.iter().any(|other| {
+        (&seen.kind, seen.date, seen.amount, &seen.currency, &seen.outcome)
+            == (&other.kind, other.date, other.amount, &other.currency, &other.outcome)
+    })
 }
 
 fn is_same(a: &ExplainedObservation, b: &ExplainedObservation) -> bool {
-    let of = |o: &ExplainedObservation| (o.kind.clone(), o.date, o.id.clone(), o.source.clone(), o.revision);
-    of(a) == of(b)
+    (&a.kind, a.date, &a.id, &a.source, a.revision) == (&b.kind, b.date, &b.id, &b.source, b.revision)
 }
 
 /// Formats an observation, for example `dividend 2024-06-14 0.5 USD from a (id d4)`.
@@ -158,102 +188,23 @@ fn describe_observation(seen: &ExplainedObservation) -> String {
     words.into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
-/// Tables in which each row is derived from the observations of one day. Each table name is paired with the kind of
-/// these observations.
-const KINDS: [(&str, &str); 3] = [(PRICES, "price"), ("dividends", "dividend"), ("splits", "split")];
-
-/// Adds explanations to the first `limit` differing rows of each table. Begins its own transactions, so `client` must
-/// not be in one.
-pub(super) async fn explain_rows(
-    client: &mut Client,
-    generations: [GenerationId; 2],
-    tables: &mut [TableDiff],
-    limit: usize,
-) -> anyhow::Result<()> {
-    for table in tables {
-        let Some((name, kind)) = KINDS.iter().find(|(name, _)| *name == table.table) else {
-            if table.table == SECTORS {
-                let reason = "it summarizes securities that differ";
-                table.rows.iter_mut().for_each(|row| row.why.push(reason.to_owned()));
-            } else {
-                explain_derived_rows(client, generations, &mut table.rows, limit).await?;
-            }
-            continue;
-        };
-        for row in table.rows.iter_mut().take(limit) {
-            let Some(day) = row_day(row) else { continue };
-            let session = (*name == PRICES).then_some(day);
-            // A difference can be explained only with the explanations of both generations. If one is missing, print
-            // the reason.
-            row.why = match explain_sides(client, generations, &row.owner(), session).await? {
-                Ok(sides) => compare_outcomes(&sides, kind, day),
-                Err(unexplained) => unexplained,
-            };
-            if row.why.is_empty() {
-                row.why.push(SAME_OBSERVATIONS.to_owned());
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Explains the first `limit` rows of a table. Only one differing column of each row is explained.
-async fn explain_derived_rows(
-    client: &mut Client,
-    generations: [GenerationId; 2],
-    rows: &mut [RowDifference],
-    limit: usize,
-) -> anyhow::Result<()> {
-    for row in rows.iter_mut().take(limit) {
-        let is_time = row.columns.iter().all(|changed| changed.column == "updated_at");
-        if is_time && !row.columns.is_empty() {
-            row.why.push("only the time of the change differs".to_owned());
-            continue;
-        }
-        row.why = match explain_sides(client, generations, &row.owner(), None).await? {
-            Err(unexplained) => unexplained,
-            Ok([a, b]) => {
-                let is_explained = |column: &&str| find_metric(&a.1, column).is_some();
-                let figures = row.columns.iter().map(|changed| &*changed.column).filter(is_explained);
-                // Use the first figure whose formula or observations differ between the generations.
-                let mut reasons = figures.map(|figure| find_reasons(figure, &a, &b));
-                let first = reasons.next();
-                let differing =
-                    first.iter().cloned().chain(reasons).find(|reasons| *reasons != [SAME_INPUTS]);
-                differing.or(first).unwrap_or_else(|| vec![FOLLOWS.to_owned()])
-            }
-        };
-    }
-    Ok(())
-}
-
-fn row_day(row: &RowDifference) -> Option<NaiveDate> {
-    row.key.iter().find_map(|(_, cell)| match cell {
-        CellValue::Date(day) => Some(*day),
-        _ => None,
-    })
-}
-
-fn observations_of_day<'a>(
-    explained: &'a Explanation,
-    kind: &'a str,
-    day: NaiveDate,
-) -> impl Iterator<Item = &'a ExplainedObservation> {
-    let used = explained.metrics.iter().flat_map(|metric| &metric.observations);
-    used.chain(&explained.unused).filter(move |seen| seen.kind == kind && seen.date == Some(day))
-}
-
 /// Lists the observations of a day that have different outcomes in the two generations.
 fn compare_outcomes(sides: &[ExplainedGeneration; 2], kind: &str, day: NaiveDate) -> Vec<String> {
     let mut outcomes: BTreeMap<String, [&str; 2]> = BTreeMap::new();
     for (side, (_, explained)) in sides.iter().enumerate() {
-        for seen in observations_of_day(explained, kind, day) {
+        let used = explained.metrics.iter().flat_map(|metric| &metric.observations);
+        let all = used.chain(&explained.unused);
+        for seen in all.filter(|seen| seen.kind == kind && seen.date == Some(day)) {
             // Match the observations of both generations by their text. The outcome may differ and must not be in the
             // text. The text omits only the outcome `used`, so all observations get this outcome.
             let used = ExplainedObservation { outcome: "used".to_owned(), ..seen.clone() };
             outcomes.entry(describe_observation(&used)).or_insert(["unknown"; 2])[side] = &seen.outcome;
         }
     }
-    let differing = outcomes.into_iter().filter(|(_, [a, b])| a != b);
-    differing.map(|(seen, [a, b])| format!("{seen}: {a} in {}, {b} in {}", sides[0].0, sides[1].0)).collect()
+    outcomes.retain(|_, [a, b]| a != b);
+    if outcomes.is_empty() {
+        return vec!["both use the same observations; factors, currencies or rules differ".to_owned()];
+    }
+    let [a, b] = [sides[0].0, sides[1].0];
+    outcomes.into_iter().map(|(seen, [of_a, of_b])| format!("{seen}: {of_a} in {a}, {of_b} in {b}")).collect()
 }

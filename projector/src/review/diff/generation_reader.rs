@@ -2,28 +2,35 @@
 //!
 //! Both connections use the same database snapshot. Concurrent writes therefore have no effect on a comparison.
 
+use std::collections::HashMap;
+
+use anyhow::Context;
 use chrono::NaiveDate;
 use event_log::sequence::Sequence;
-use market::history::SourcePolicy;
+use market::bars::Bars;
+use market::history::{PolicyRule, SourcePolicy};
 use market::row::JsonColumn;
 use market::symbol::Symbol;
 use serde::Serialize;
 use store::db;
+use store::facts::read_packed_bars;
 use store::ids::GenerationId;
+use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, NoTls, Statement};
 
-use super::tables::ComparedTable;
 use crate::generation::{Generation, load_generation_row};
+use crate::review::compare::ComparedTable;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 
 const BEGIN: &str = include_str!("../../../queries/diff_begin.sql");
 const EXPORT: &str = "select pg_export_snapshot()";
 const VERSION: &str = include_str!("../../../queries/diff_version.sql");
+const BARS: &str = include_str!("../../../queries/diff_prices.sql");
 const CANONICAL: &str = include_str!("../../../queries/symbols_canonical.sql");
 
 /// Compared generation, with the inputs from which it was derived.
 #[derive(Debug, Clone, Serialize)]
-pub struct ComparedGeneration {
+pub(crate) struct ComparedGeneration {
     pub generation: GenerationId,
     pub method_version: String,
     pub fact_set: String,
@@ -31,7 +38,6 @@ pub struct ComparedGeneration {
     pub as_of: Option<NaiveDate>,
     #[serde(skip)]
     pub(super) policy: SourcePolicy,
-    /// `true` if the rebuild of the generation has not finished.
     #[serde(skip)]
     pub(super) unfinished: bool,
 }
@@ -42,7 +48,6 @@ pub(super) struct GenerationReader {
     pub(super) generation: ComparedGeneration,
 }
 
-/// Opens a reader for each of two generations. Both readers use the same snapshot.
 pub(super) async fn open_readers(
     database: &DatabaseArgs,
     ids: [GenerationId; 2],
@@ -56,7 +61,6 @@ pub(super) async fn open_readers(
 }
 
 impl GenerationReader {
-    /// Loads a generation, and sets the search path of the connection to the schema of the generation.
     async fn open(client: Client, id: GenerationId) -> anyhow::Result<Self> {
         let row = load_generation_row(&client, id).await?;
         let generation = Generation::from_row(&row)?;
@@ -82,8 +86,7 @@ impl GenerationReader {
         Ok(row.map(|row| row.try_get(0)).transpose()?)
     }
 
-    /// Prepares a query for the rows of a table. `$1` is the list of owners (securities, funds or sectors). `$2` is the
-    /// first day; null selects all days.
+    /// Prepares a query for the rows of a table. `$1` is the list of owners. `$2` is the first day; null selects all days.
     pub(super) async fn prepare_rows(&self, table: &ComparedTable) -> anyhow::Result<Statement> {
         let ComparedTable { name, owner, .. } = table;
         let day = table.day.unwrap_or("$2");
@@ -94,8 +97,7 @@ impl GenerationReader {
         Ok(self.client.prepare(&query).await?)
     }
 
-    /// Counts the rows of a table. If `only` has a list of owners (securities, funds or sectors), counts only their
-    /// rows. If `since` has a day and the rows have days, counts only rows of this day or later.
+    /// Counts the rows of a table, or only those of some owners, or of days from `since` on.
     pub(super) async fn count_rows(
         &self,
         table: &ComparedTable,
@@ -111,9 +113,53 @@ impl GenerationReader {
         Ok(count.unsigned_abs())
     }
 
-    /// Returns a future that cancels the running query of this reader.
+    pub(super) async fn load_bars(
+        &self,
+        years: &[(String, i32)],
+    ) -> anyhow::Result<HashMap<(String, i32), Bars>> {
+        let symbols: Vec<&str> = years.iter().map(|(symbol, _)| symbol.as_str()).collect();
+        let numbers: Vec<i32> = years.iter().map(|(_, year)| *year).collect();
+        let parameters: [&(dyn ToSql + Sync); 2] = [&symbols, &numbers];
+        let mut read = HashMap::with_capacity(years.len());
+        for row in self.client.query(BARS, &parameters).await? {
+            let (symbol, year): (String, i32) = (row.try_get("symbol")?, row.try_get("year")?);
+            let bars = read_packed_bars(&row)?.unpack();
+            let bars = bars.with_context(|| format!("cannot unpack the prices of {symbol} in {year}"))?;
+            read.insert((symbol, year), bars);
+        }
+        Ok(read)
+    }
+
     pub(super) fn cancel_query(&self) -> impl Future<Output = Result<(), tokio_postgres::Error>> + use<> {
         let token = self.client.cancel_token();
         async move { token.cancel_query(NoTls).await }
     }
+}
+
+/// Finds the inputs of the derivations that differ between the generations. Returns one text per differing input.
+pub(super) fn find_reasons(a: &ComparedGeneration, b: &ComparedGeneration) -> Vec<String> {
+    let inputs = |generation: &ComparedGeneration| {
+        let as_of = generation.as_of.map_or_else(|| "none".to_owned(), |day| day.to_string());
+        [
+            ("rules: version", generation.method_version.clone()),
+            ("source policy:", describe_policy(&generation.policy)),
+            ("market date:", as_of),
+            ("facts:", generation.fact_set.clone()),
+            ("log: applied to", generation.sequence.to_string()),
+        ]
+    };
+    let pairs = inputs(a).into_iter().zip(inputs(b)).filter(|((_, a), (_, b))| a != b);
+    pairs.map(|((input, a), (_, b))| format!("{input} {a} against {b}")).collect()
+}
+
+/// Formats the rules of a policy, for example `price desk rank 1 from 2020-01-01, dividend other rank 2`. A policy
+/// without rules is `none`.
+fn describe_policy(policy: &SourcePolicy) -> String {
+    let describe = |PolicyRule { kind, source, from, to, rank }: &PolicyRule| {
+        let from = from.map(|day| format!(" from {day}")).unwrap_or_default();
+        let to = to.map(|day| format!(" to {day}")).unwrap_or_default();
+        format!("{kind} {source} rank {rank}{from}{to}")
+    };
+    let rules: Vec<String> = policy.rules.iter().map(describe).collect();
+    if rules.is_empty() { "none".to_owned() } else { rules.join(", ") }
 }

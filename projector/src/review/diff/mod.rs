@@ -2,56 +2,36 @@
 //!
 //! Both generations are read in one snapshot. Stored digests show which securities and price years can differ. Only
 //! these are read, in chunks.
-//!
-//! A different rule version is a reason for differences, but not itself a difference.
 
-mod accumulator;
-mod args;
-mod cell;
-mod csv;
-mod difference;
 mod digests;
 mod explain;
 mod generation_reader;
-mod html;
-#[cfg(feature = "parquet")]
-mod parquet;
-mod prices;
-mod ranking;
-mod result;
-mod rows;
-mod tables;
-mod text;
+
+use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use chrono::Datelike;
+use chrono::{Datelike, NaiveDate};
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+use market::symbol::Symbol;
+use serde::Serialize;
 use store::db;
+use store::ids::GenerationId;
 use telemetry::Shutdown;
+use telemetry::report::Report;
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
 use crate::progress::ProgressReport;
-use crate::review::html_page::HtmlFile;
+use crate::review::compare::{
+    ComparedTable, DiffAccumulator, DifferenceFile, Differences, HOLDINGS, PRICES, RowComparison, SECTORS,
+    SYMBOLS, TABLES, TableDiff, each_pair,
+};
+use crate::review::output_file::{HTML_ROWS, PageFile};
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
-use digests::DiffCandidates;
-use generation_reader::{GenerationReader, open_readers};
-use result::find_reasons;
-use rows::TableComparison;
-use tables::{HOLDINGS, PRICES, SECTORS, SYMBOLS};
-
-pub(crate) use self::csv::CsvDifferences;
-pub use accumulator::Differences;
-pub(crate) use accumulator::{DiffAccumulator, TableDiff};
-pub use args::DiffArgs;
-pub(crate) use cell::{CellValue, read_cells};
-pub use difference::RowDifference;
-pub(crate) use difference::{ChangeKind, ColumnDifference, DifferenceSink};
-pub(crate) use html::write_differences;
-use prices::PriceDifference;
-pub(crate) use prices::{BAR_FIELDS, compare_bars};
-pub use result::GenerationDiff;
-pub use tables::{ComparedTable, TABLES};
-pub(crate) use text::{print_diff, print_topic};
+use digests::{DiffCandidates, DiffScope};
+use explain::DiffExplainer;
+use generation_reader::{ComparedGeneration, GenerationReader, find_reasons, open_readers};
 
 /// Hint for a user who requests a Parquet file from a build without the feature `parquet`.
 #[cfg(not(feature = "parquet"))]
@@ -60,18 +40,102 @@ pub(crate) const NEEDS_PARQUET: &str =
 
 const REVIEWED: &str = include_str!("../../../queries/diff_reviewed.sql");
 
-/// Number of securities that are compared at the same time.
 const SECURITIES_PER_CHUNK: usize = 250;
-/// Number of funds whose holdings are compared at the same time.
 const FUNDS_PER_CHUNK: usize = 4;
 /// Number of price years that are compared at the same time. A price year has the prices of one security in one year.
 const YEARS_PER_CHUNK: usize = 2000;
-/// Maximum number of rows per table and per topic in the HTML report, unless `--limit` is larger.
-pub(crate) const HTML_ROWS: usize = 500;
+
+/// Scope and output files of a comparison.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DiffArgs {
+    /// Number of the first generation to compare, usually the served generation
+    pub a: GenerationId,
+    /// Number of the second generation to compare
+    pub b: GenerationId,
+    /// Read table to compare; default: all tables
+    #[arg(long, value_name = "TABLE", value_parser = PossibleValuesParser::new(TABLES.iter().map(|table| table.name)))]
+    pub table: Option<String>,
+    /// Security to compare; default: all securities
+    #[arg(long, value_parser = Symbol::parse)]
+    pub symbol: Option<Symbol>,
+    /// First day to compare, for prices, dividends, splits, quarantined rows and holdings
+    #[arg(long, value_name = "DATE")]
+    pub since: Option<NaiveDate>,
+    /// Maximum number of printed rows per table and of printed differences per topic
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub limit: usize,
+    /// Explain each printed difference: compare the observations and the formula of the figure in both generations
+    #[arg(long)]
+    pub why: bool,
+    /// Compare all rows; by default, rows with equal digests (checksums) are skipped
+    #[arg(long)]
+    pub whole: bool,
+    /// CSV file for all differing values, one per line
+    #[arg(long, value_name = "FILE")]
+    pub csv: Option<PathBuf>,
+    /// Parquet file for all differing values, one per row
+    // Without the feature `parquet`, this option is hidden and fails with a hint.
+    #[arg(long, value_name = "FILE", hide = cfg!(not(feature = "parquet")))]
+    pub parquet: Option<PathBuf>,
+    /// HTML file for a report without external resources
+    #[arg(long, value_name = "FILE")]
+    pub html: Option<PathBuf>,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl DiffArgs {
+    /// `true` if the comparison covers all tables, securities and days. Only such a comparison permits a promotion.
+    fn is_complete(&self) -> bool {
+        self.table.is_none() && self.symbol.is_none() && self.since.is_none()
+    }
+
+    fn includes_table(&self, table: &str) -> bool {
+        self.table.as_ref().is_none_or(|wanted| wanted == table)
+    }
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct GenerationDiff {
+    a: ComparedGeneration,
+    b: ComparedGeneration,
+    /// Inputs of the derivations (such as rules, source policy and facts) that differ between the generations. They are
+    /// the causes of the differing rows.
+    reasons: Vec<String>,
+    #[serde(flatten)]
+    differences: Differences,
+    /// `true` if the comparison is complete and counts as a review. A promotion requires a review.
+    reviewed: bool,
+}
+
+impl GenerationDiff {
+    pub(crate) fn report(&self) -> Report {
+        let (before, after) = (self.a.generation, self.b.generation);
+        let mut report = Report::new(format!("Generation {before} against {after}"));
+        report.add_fact(format!("before is generation {before}, after is generation {after}"));
+        self.reasons.iter().for_each(|reason| report.add_fact(format!("differs in {reason}")));
+        if self.differences.identical {
+            report.add_fact("identical");
+        }
+        if self.a.unfinished || self.b.unfinished {
+            report.add_fact(
+                "a generation is still being built (projector rebuild); compare again before a promotion",
+            );
+        } else if !self.reviewed {
+            report.add_fact("partial comparison; a promotion requires a complete one");
+        }
+        self.differences.add_charts(&mut report);
+        Differences::add_tables(&mut report, self.differences.tables.iter());
+        self.differences.add_topics(&mut report);
+        self.differences.add_rows(&mut report, true);
+        report
+    }
+}
 
 /// Compares two generations. A complete comparison of completely built generations is stored as a review, which a
 /// promotion requires.
-pub async fn compare_generations(
+pub(crate) async fn compare_generations(
     database: &DatabaseArgs,
     args: &DiffArgs,
     mut shutdown: Shutdown,
@@ -96,27 +160,29 @@ async fn compare_readers(
 ) -> anyhow::Result<GenerationDiff> {
     let only = canonical_symbols(args, readers).await?;
     // Create the output files first, so that a file error is reported before the long comparison.
-    let files = create_sinks(args)?;
-    let page = args.html.as_deref().map(HtmlFile::create).transpose()?;
+    let files = create_files(args)?;
+    let page = args.html.as_deref().map(PageFile::create).transpose()?;
     let keep = if page.is_some() { args.limit.max(HTML_ROWS) } else { args.limit };
-    let first_year = args.since.map(|since| since.year());
-    let candidates = DiffCandidates::find(readers, only.as_deref(), first_year, args.whole).await?;
+    let scope = DiffScope {
+        only: only.as_deref(),
+        first_price_year: args.since.map(|since| since.year()),
+        include_equal: args.whole,
+    };
+    let candidates = DiffCandidates::find(readers, &scope).await?;
     let mut comparing = DiffRun { args, readers, candidates, accumulator: DiffAccumulator::new(keep, files) };
     comparing.compare_tables(only.as_deref()).await?;
     let mut differences = comparing.accumulator.finish()?;
     let mut client = db::connect_migrated(&database.projector_config(LIVE_FACTS)?).await?;
     if args.why {
-        let Differences { ranked, tables, .. } = &mut differences;
-        ranked.iter_mut().for_each(|ranked| ranked.first.truncate(args.limit));
-        explain::explain_findings(&mut client, [args.a, args.b], ranked).await?;
-        explain::explain_rows(&mut client, [args.a, args.b], tables, args.limit).await?;
+        let mut explainer = DiffExplainer { client: &mut client, generations: [args.a, args.b] };
+        explainer.explain(&mut differences, args.limit).await?;
     }
     let [a, b] = readers.each_ref().map(|reader| reader.generation.clone());
     let (reasons, reviewed) = (find_reasons(&a, &b), args.is_complete() && !a.unfinished && !b.unfinished);
     let found = GenerationDiff { a, b, reasons, differences, reviewed };
     // Write the HTML report before storing the review. If the report fails, no review is stored.
     if let Some(page) = page {
-        html::write_page(page, &found)?;
+        page.write(&found.report())?;
     }
     if found.reviewed {
         record_review(&mut client, &found).await?;
@@ -124,21 +190,13 @@ async fn compare_readers(
     Ok(GenerationDiff { differences: found.differences.truncated(args.limit), ..found })
 }
 
-/// Creates the output files for all differing values.
-fn create_sinks(args: &DiffArgs) -> anyhow::Result<Vec<Box<dyn DifferenceSink>>> {
-    #[cfg(not(feature = "parquet"))]
-    if args.parquet.is_some() {
-        bail!("cannot write Parquet: {NEEDS_PARQUET}");
-    }
-    let mut files: Vec<Box<dyn DifferenceSink>> = Vec::new();
-    if let Some(path) = &args.csv {
-        files.push(Box::new(CsvDifferences::create(path)?));
-    }
+fn create_files(args: &DiffArgs) -> anyhow::Result<Vec<DifferenceFile>> {
+    let csv = args.csv.as_deref().map(DifferenceFile::create_csv);
     #[cfg(feature = "parquet")]
-    if let Some(path) = &args.parquet {
-        files.push(Box::new(parquet::ParquetDifferences::create(path)?));
-    }
-    Ok(files)
+    let parquet = args.parquet.as_deref().map(DifferenceFile::create_parquet);
+    #[cfg(not(feature = "parquet"))]
+    let parquet = args.parquet.as_ref().map(|_| bail!("cannot write Parquet: {NEEDS_PARQUET}"));
+    csv.into_iter().chain(parquet).collect()
 }
 
 /// Stores a complete comparison as a review of both generations. A generation can be promoted if a review compared it
@@ -178,10 +236,10 @@ struct DiffRun<'a> {
 
 impl DiffRun<'_> {
     async fn compare_tables(&mut self, only: Option<&[String]>) -> anyhow::Result<()> {
-        let wanted = |table: &&ComparedTable| {
+        let wanted = |table: &&'static ComparedTable| {
             self.args.includes_table(table.name) && (only.is_none() || table.name != SECTORS)
         };
-        let tables: Vec<&ComparedTable> = TABLES.iter().filter(wanted).collect();
+        let tables: Vec<&'static ComparedTable> = TABLES.iter().filter(wanted).collect();
         let rows = tables.iter().map(|table| self.candidates.owners(table).len());
         let years = if self.args.includes_table(PRICES) { self.candidates.years.len() } else { 0 };
         let total = rows.sum::<usize>() + years;
@@ -198,7 +256,6 @@ impl DiffRun<'_> {
         Ok(())
     }
 
-    /// Adds a table to the result, with its row counts in both generations. Its differences are added afterwards.
     async fn count_table(&mut self, table: &ComparedTable, only: Option<&[String]>) -> anyhow::Result<()> {
         let since = self.args.since;
         let [rows_a, rows_b] = match table.name {
@@ -217,10 +274,16 @@ impl DiffRun<'_> {
 
     async fn compare_rows(
         &mut self,
-        table: &ComparedTable,
+        table: &'static ComparedTable,
         progress: &mut ProgressReport,
     ) -> anyhow::Result<()> {
-        let comparison = TableComparison::prepare(table, self.readers).await?;
+        let [a, b] = self.readers;
+        let statements = [a.prepare_rows(table).await?, b.prepare_rows(table).await?];
+        let columns = statements
+            .each_ref()
+            .map(|statement| statement.columns().iter().map(|column| (column.name(), column.type_())));
+        // A different rule version is a cause of differing rows and not an effect.
+        let comparison = RowComparison::new(table, columns, &["method_version"]);
         let owners = self.candidates.owners(table);
         let together = match table.name {
             // Compare all spellings together. A spelling that moved to another security is then one change, not a
@@ -231,7 +294,12 @@ impl DiffRun<'_> {
             _ => SECURITIES_PER_CHUNK,
         };
         for owners in owners.chunks(together) {
-            let found = comparison.compare_owners(self.readers, owners, self.args.since).await?;
+            let parameters: [&(dyn ToSql + Sync); 2] = [&owners, &self.args.since];
+            let rows = tokio::try_join!(
+                a.client.query(&statements[0], &parameters),
+                b.client.query(&statements[1], &parameters)
+            )?;
+            let found = comparison.compare(rows.into())?;
             found.into_iter().try_for_each(|difference| self.accumulator.add_row(difference))?;
             progress.add(owners.len() as u64);
         }
@@ -239,11 +307,17 @@ impl DiffRun<'_> {
     }
 
     async fn compare_prices(&mut self, progress: &mut ProgressReport) -> anyhow::Result<()> {
-        let accumulator = &mut self.accumulator;
+        let [a, b] = self.readers;
         for years in self.candidates.years.chunks(YEARS_PER_CHUNK) {
-            let note = |day: &PriceDifference<'_>| accumulator.add_price_day(day);
-            let compared = prices::compare_years(self.readers, years, self.args.since, note).await;
-            compared.context("cannot compare prices")?;
+            let bars = tokio::try_join!(a.load_bars(years), b.load_bars(years));
+            let (mut left, mut right) = bars.context("cannot compare prices")?;
+            for key in years {
+                let bars = [left.remove(key).unwrap_or_default(), right.remove(key).unwrap_or_default()];
+                each_pair(bars.each_ref(), |pair| match self.args.since {
+                    Some(since) if pair.date < since => Ok(()),
+                    _ => self.accumulator.add_prices(&key.0, pair).map(drop),
+                })?;
+            }
             progress.add(years.len() as u64);
         }
         Ok(())

@@ -15,20 +15,17 @@ use market::symbol::Symbol;
 use store::facts::{load_dividend_feeds, load_known_symbols};
 use store::history::{build_history, fetch_facts, symbols_of_identities};
 use store::past_facts::{BarsKey, RecordsKey};
-use tokio_postgres::Transaction;
+use tokio_postgres::types::ToSql;
 
-use super::side::TouchedViews;
+use super::side::{TouchedViews, overlay};
 use crate::generation::Generation;
 
 const RECORDS: &str = "select symbol, source, packed from records where kind = $1";
-const YEARS: &str = "select distinct year from bars";
 /// Maximum number of touched years of bars in memory.
 const ROWS_PER_CHUNK: usize = 1_000;
-const LAST_DAYS: &str = include_str!("../../../queries/effect/last_days_of_year.sql");
+const LAST_UNTOUCHED_DAY: &str = include_str!("../../../queries/effect/last_untouched_day.sql");
 
-/// Inputs that the derivations of all securities share, on one side of the comparison.
 pub(super) struct MarketInputs {
-    /// Market date; `None` if no session is known.
     pub(super) as_of: Option<NaiveDate>,
     pub(super) directory: SecurityDirectory,
     pub(super) dividend_feeds: DividendFeeds,
@@ -36,42 +33,41 @@ pub(super) struct MarketInputs {
 }
 
 impl MarketInputs {
-    /// Loads the inputs of both sides.
     pub(super) async fn load(
-        transaction: &Transaction<'_>,
         generation: &Generation,
-        policy: &SourcePolicy,
+        policies: [&SourcePolicy; 2],
         views: &TouchedViews<'_>,
     ) -> anyhow::Result<[Self; 2]> {
-        let securities = load_records(transaction, Kind::Security, views).await?;
+        let transaction = views.transaction;
+        let securities = load_records(Kind::Security, views).await?;
         // A symbol without facts on this side has no rows there, so its security counts as not listed.
         let mut known = load_known_symbols(transaction).await?;
         known.extend(views.touched.symbols().into_iter().filter_map(|symbol| symbol.parse::<Symbol>().ok()));
-        let side = |as_of, dividend_feeds, securities: BTreeMap<RecordsKey, Vec<u8>>| {
+        let dates = load_market_dates(generation, views).await?;
+        let mut inputs = load_feeds(views).await?.map(|dividend_feeds| {
+            let directory = SecurityDirectory::default();
+            Self { as_of: None, directory, dividend_feeds, benchmark: None }
+        });
+        for (side, (inputs, securities)) in inputs.iter_mut().zip(securities).enumerate() {
             let mut read = Vec::new();
             for ((_, _, source), packed) in &securities {
                 read.extend(records::read(source, packed)?);
             }
-            let directory = SecurityDirectory::resolve(&read, &known, policy);
-            anyhow::Ok(Self { as_of, directory, dividend_feeds, benchmark: None })
-        };
-        let [before, after] = securities;
-        let dates = load_market_dates(transaction, generation, views).await?;
-        let [feeds_before, feeds_after] = load_feeds(transaction, views).await?;
-        let mut inputs = [side(dates[0], feeds_before, before)?, side(dates[1], feeds_after, after)?];
+            inputs.directory = SecurityDirectory::resolve(&read, &known, policies[side]);
+            inputs.as_of = dates[side];
+        }
         for (number, side) in inputs.iter_mut().enumerate() {
             let Some(identity) = side.directory.identities.get(&generation.benchmark) else { continue };
             let Some(as_of) = side.as_of else { continue };
             let symbols = symbols_of_identities([identity]);
             let rows = &views.of_symbols(&symbols).await?[number];
-            let facts = rows.apply(&fetch_facts(transaction, &symbols).await?);
+            let facts = overlay(rows, &fetch_facts(transaction, &symbols).await?);
             let history = build_history(identity, &facts, &side.dividend_feeds, |_, _| false)?;
-            side.benchmark = Some(metrics::benchmark(&history, as_of, policy, &generation.rules));
+            side.benchmark = Some(metrics::benchmark(&history, as_of, policies[number], &generation.rules));
         }
         Ok(inputs)
     }
 
-    /// Input of the derivation functions in crate `market`; `None` if no session is known.
     pub(super) fn context<'a>(
         &'a self,
         policy: &'a SourcePolicy,
@@ -82,20 +78,18 @@ impl MarketInputs {
     }
 }
 
-/// Loads the packed records of a kind on both sides.
 async fn load_records(
-    transaction: &Transaction<'_>,
     kind: Kind,
     views: &TouchedViews<'_>,
 ) -> anyhow::Result<[BTreeMap<RecordsKey, Vec<u8>>; 2]> {
     let touched = views.of_kind(kind).await?;
     let mut current = BTreeMap::new();
-    for row in transaction.query(RECORDS, &[&kind]).await? {
+    for row in views.transaction.query(RECORDS, &[&kind]).await? {
         current.insert((row.try_get("symbol")?, kind, row.try_get("source")?), row.try_get("packed")?);
     }
     Ok(touched.map(|side| {
         let mut found = current.clone();
-        for (key, packed) in side.rows.records {
+        for (key, packed) in side.records {
             match packed {
                 Some(packed) => drop(found.insert(key, packed)),
                 None => drop(found.remove(&key)),
@@ -107,11 +101,8 @@ async fn load_records(
 
 /// Years in which each source has dividends on both sides. Only the years of the touched rows may differ from the
 /// current ones.
-async fn load_feeds(
-    transaction: &Transaction<'_>,
-    views: &TouchedViews<'_>,
-) -> anyhow::Result<[DividendFeeds; 2]> {
-    let (feeds, feed_years) = (load_dividend_feeds(transaction).await?, &views.touched.feed_years);
+async fn load_feeds(views: &TouchedViews<'_>) -> anyhow::Result<[DividendFeeds; 2]> {
+    let (feeds, feed_years) = (load_dividend_feeds(views.transaction).await?, &views.touched.feed_years);
     if feed_years.is_empty() {
         return Ok([feeds.clone(), feeds]);
     }
@@ -131,13 +122,12 @@ async fn load_feeds(
             untouched.chain(feed_years.iter().filter(|year| present.contains(*year)).cloned()).collect(),
         )
     };
-    let [before, after] = load_records(transaction, Kind::Dividend, views).await?;
+    let [before, after] = load_records(Kind::Dividend, views).await?;
     Ok([side(before)?, side(after)?])
 }
 
 /// Market dates of both sides; `None` if no session is known.
 async fn load_market_dates(
-    transaction: &Transaction<'_>,
     generation: &Generation,
     views: &TouchedViews<'_>,
 ) -> anyhow::Result<[Option<NaiveDate>; 2]> {
@@ -145,49 +135,39 @@ async fn load_market_dates(
         return Ok([generation.as_of; 2]);
     }
     let mut newest = [None; 2];
-    for (newest, side) in newest.iter_mut().zip(load_records(transaction, Kind::Session, views).await?) {
+    for (newest, side) in newest.iter_mut().zip(load_records(Kind::Session, views).await?) {
         for ((.., source), packed) in side {
             *newest = (*newest).max(newest_session(&records::read(&source, &packed)?));
         }
     }
-    let mut years: BTreeSet<i32> = views.touched.years.iter().map(|(.., year)| *year).collect();
-    for row in transaction.query(YEARS, &[]).await? {
-        years.insert(row.try_get("year")?);
+    let (has_prices, last) = (views.have_prices().await?, load_last_untouched_day(views).await?);
+    let mut last = [last; 2];
+    let mut touched: BTreeMap<i32, Vec<BarsKey>> = BTreeMap::new();
+    for key in &views.touched.years {
+        touched.entry(key.2).or_default().push(key.clone());
     }
-    let (has_prices, mut last) = (views.have_prices().await?, [None; 2]);
-    for year in years.into_iter().rev() {
-        if [0, 1].iter().all(|side| last[*side].is_some() || !has_prices[*side]) {
+    for (year, keys) in touched.into_iter().rev() {
+        let is_later = |day: i32| date_of(day).year() > year;
+        if [0, 1].iter().all(|side| !has_prices[*side] || last[*side].is_some_and(is_later)) {
             break;
         }
-        let of_year = load_last_days(transaction, year, views).await?;
-        for (last, of_year) in last.iter_mut().zip(of_year) {
-            *last = last.or(of_year);
+        for keys in keys.chunks(ROWS_PER_CHUNK) {
+            for (last, side) in last.iter_mut().zip(views.load(&[], keys).await?) {
+                for (_, packed) in side.years.values().flatten() {
+                    *last = (*last).max(packed.unpack()?.last_live_day());
+                }
+            }
         }
     }
     Ok([0, 1].map(|side: usize| newest[side].max(last[side].map(date_of))))
 }
 
-/// Day numbers of the newest bars of a year on both sides.
-async fn load_last_days(
-    transaction: &Transaction<'_>,
-    year: i32,
-    views: &TouchedViews<'_>,
-) -> anyhow::Result<[Option<i32>; 2]> {
-    let touched: Vec<BarsKey> = views.touched.years.iter().filter(|(.., of)| *of == year).cloned().collect();
-    let mut last_days = [None; 2];
-    for row in transaction.query(LAST_DAYS, &[&year]).await? {
-        let key: BarsKey = (row.try_get("symbol")?, row.try_get("source")?, year);
-        if touched.binary_search(&key).is_err() {
-            let last_day = row.try_get("last_day")?;
-            last_days = last_days.map(|last: Option<i32>| last.max(last_day));
-        }
-    }
-    for keys in touched.chunks(ROWS_PER_CHUNK) {
-        for (last, side) in last_days.iter_mut().zip(views.load(&[], keys).await?) {
-            for (_, packed) in side.rows.years.values().flatten() {
-                *last = (*last).max(packed.unpack()?.last_live_day());
-            }
-        }
-    }
-    Ok(last_days)
+/// Day number of the newest bar in the rows that the run did not touch.
+async fn load_last_untouched_day(views: &TouchedViews<'_>) -> anyhow::Result<Option<i32>> {
+    let touched = || views.touched.years.iter();
+    let symbols: Vec<&str> = touched().map(|(symbol, ..)| symbol.as_str()).collect();
+    let sources: Vec<&str> = touched().map(|(_, source, _)| source.as_str()).collect();
+    let years: Vec<i32> = touched().map(|(.., year)| *year).collect();
+    let keys: [&(dyn ToSql + Sync); 3] = [&symbols, &sources, &years];
+    Ok(views.transaction.query_one(LAST_UNTOUCHED_DAY, &keys).await?.try_get("last_day")?)
 }

@@ -3,16 +3,13 @@
 //! Both sides are views of the same log: all visible runs without this run, and with it. A run that is held or excluded
 //! is compared as if it were visible.
 
-mod candidate;
 mod comparison;
-mod html;
 mod market_inputs;
 mod position;
 mod replacement;
 mod result;
 mod security_figures;
 mod side;
-mod text;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -27,42 +24,35 @@ use tokio_postgres::Transaction;
 use crate::apply::touched_rows::TouchedRows;
 use crate::generation::{Generation, begin_snapshot, load_last_inputs};
 use crate::review::audit::AuditArgs;
-use crate::review::diff::{CsvDifferences, DifferenceSink, HTML_ROWS};
-use crate::review::html_page::HtmlFile;
+use crate::review::compare::DifferenceFile;
+use crate::review::output_file::{HTML_ROWS, PageFile};
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
-use candidate::read_candidate;
-use comparison::EffectComparison;
-use market_inputs::MarketInputs;
 use position::{RunPosition, wait_until_served};
-use result::FoundEffect;
-use side::TouchedViews;
+use result::{EffectAccumulator, FoundEffect};
+use security_figures::compare_figures;
+use side::read_candidate;
 
-pub use replacement::SourceReplacement;
-pub use result::{FlagChange, QuarantineChange, RunEffect};
-pub use text::print_effect;
+pub(crate) use comparison::MarketComparison;
+pub(crate) use result::RunEffect;
+pub(crate) use security_figures::SecurityFigures;
+pub(crate) use side::TouchedViews;
 
 const ACTIVE: &str = include_str!("../../../queries/generation_active.sql");
 
-/// Rows whose effect is measured.
 #[derive(Debug, Clone, Copy)]
-pub enum EffectTarget<'a> {
-    /// Rows of a run in the log.
+pub(crate) enum EffectTarget<'a> {
     Run(&'a str),
     /// Rows of a dry run, in the file that `ingest load --dry-run` wrote.
     Candidate(&'a Path),
 }
 
-/// Measures the effect of a run, or of a dry run.
-pub async fn measure_effect(
+pub(crate) async fn measure_effect(
     database: &DatabaseArgs,
     args: &AuditArgs,
     target: EffectTarget<'_>,
 ) -> anyhow::Result<RunEffect> {
-    let page = args.html.as_deref().map(HtmlFile::create).transpose()?;
-    let mut files: Vec<Box<dyn DifferenceSink>> = Vec::new();
-    if let Some(path) = &args.csv {
-        files.push(Box::new(CsvDifferences::create(path)?));
-    }
+    let page = args.html.as_deref().map(PageFile::create).transpose()?;
+    let csv = args.csv.as_deref().map(DifferenceFile::create_csv).transpose()?;
     let keep = if page.is_some() { args.limit.max(HTML_ROWS) } else { args.limit };
     let mut client = db::connect_migrated(&database.review_config(LIVE_FACTS)?).await?;
     let generation = Generation::from_row(&client.query_one(ACTIVE, &[]).await?)?;
@@ -78,21 +68,30 @@ pub async fn measure_effect(
     };
     let ComparedRun { mut effect, touched, candidate, views } = compared;
     let views = TouchedViews::new(&transaction, &generation.fact_set, &touched, &candidate, views)?;
-    let markets = MarketInputs::load(&transaction, &generation, &policy, &views).await?;
-    let comparison = EffectComparison { generation: &generation, policy: &policy, views, markets };
-    effect.found = comparison.compare(&transaction, keep, files).await?;
+    let comparison = MarketComparison::load(&generation, [&policy; 2], views).await?;
+    let mut found = EffectAccumulator::new(keep, csv.into_iter().collect());
+    let compare = |sides: [Option<SecurityFigures>; 2]| {
+        let rows = compare_figures(sides.each_ref().map(Option::as_ref))?;
+        Ok((sides, rows))
+    };
+    let touched = comparison.find_touched().await?;
+    comparison
+        .visit(touched, ["compared", "securities"], compare, |symbol, (sides, rows)| {
+            found.add(symbol.as_str(), sides.each_ref().map(Option::as_ref), rows, &policy)
+        })
+        .await?;
+    effect.found = found.finish()?;
+    effect.found.as_of = comparison.markets.each_ref().map(|market| market.as_of);
     if let Some(page) = page {
-        html::write_page(page, &effect)?;
+        page.write(&effect.report())?;
     }
     Ok(effect.truncated(args.limit))
 }
 
 /// Run to compare: the two views, and the rows that differ between them.
 struct ComparedRun {
-    /// Effect without the comparison.
     effect: RunEffect,
     touched: TouchedRows,
-    /// Record batches of a dry run.
     candidate: Vec<RecordBatch>,
     views: [View; 2],
 }

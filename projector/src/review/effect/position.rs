@@ -16,9 +16,7 @@ sql_row! {
     /// Position of a run in the log, and the progress of the facts and of the served tables.
     #[derive(Debug)]
     pub(super) struct RunPosition {
-        /// Sequence of the last log message that the served tables contain.
         pub(super) served: i64,
-        /// Sequence of the last log message that the facts contain.
         checkpoint: i64,
         /// `true` if a projector applies the log to the fact set. The lease of the fact set then has a holder.
         followed: bool,
@@ -26,13 +24,11 @@ sql_row! {
         pub(super) first: Option<i64>,
         /// Sequence of the run's last message; `None` while the facts do not contain it.
         pub(super) last: Option<i64>,
-        /// Source (feed) that the run loaded; `None` if unknown.
         pub(super) source: Option<String>,
     }
 }
 
 impl RunPosition {
-    /// Loads the run's position in the log. The schema of `generation` must be in the search path.
     pub(super) async fn load(
         client: &impl GenericClient,
         generation: &Generation,
@@ -41,12 +37,10 @@ impl RunPosition {
         Self::from_row(&client.query_one(POSITION, &[&run, &generation.fact_set]).await?)
     }
 
-    /// `true` if the served tables contain all messages that the facts contain.
     pub(super) fn is_current(&self) -> bool {
         self.served == self.checkpoint
     }
 
-    /// `true` if the facts contain the last message of the run.
     pub(super) fn is_complete(&self) -> bool {
         self.last.is_some()
     }

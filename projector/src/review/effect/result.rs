@@ -3,32 +3,29 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
+use market::bars::Bars;
+use market::history::SourcePolicy;
+use market::metrics::RowsBySource;
 use market::row::Quarantined;
 use serde::Serialize;
 use store::ids::GenerationId;
 use telemetry::counted;
+use telemetry::report::{Report, ReportTable, subject_line};
 
-use super::replacement::SourceReplacement;
-use super::security_figures::SecurityFigures;
-use crate::review::diff::Differences;
+use super::replacement::{Replacements, SourceReplacement};
+use super::security_figures::{COMPARED, ComparedRows, SecurityFigures};
+use crate::review::compare::{DiffAccumulator, DifferenceFile, Differences, TableDiff, each_pair};
 
-/// Maximum number of securities that are listed per flag.
 const MAX_NAMED: usize = 10;
 
-/// Effect of a run on the served figures.
 #[derive(Debug, Serialize)]
-pub struct RunEffect {
-    /// Id of the run.
+pub(crate) struct RunEffect {
     pub run: String,
-    /// Source (feed) that the run loaded; null if unknown.
     pub source: Option<String>,
-    /// `true` if the facts contain the last message of the run.
     pub complete: bool,
-    /// Served generation.
     pub generation: GenerationId,
     /// Log sequence of the run's first message; null for a dry run.
     pub first_message: Option<i64>,
-    /// Sequence of the last log message that the served tables contain.
     pub last_message: i64,
     #[serde(flatten)]
     pub(super) found: FoundEffect,
@@ -42,21 +39,17 @@ pub(super) struct FoundEffect {
     pub(super) as_of: [Option<NaiveDate>; 2],
     /// Number of affected securities that were listed before the run or are listed now.
     pub(super) compared: u64,
-    /// Number of affected securities with at least one differing row.
     pub(super) changed: u64,
     /// Sources of which the figures now use fewer rows, each with a source of which they use more.
     pub(super) replaced: Vec<SourceReplacement>,
     pub(super) quarantined: QuarantineChange,
-    /// Flags that securities gained or lost, each with the numbers of securities.
     pub(super) flags: Vec<FlagChange>,
-    /// Differences between the rows before the run and the current rows.
     #[serde(flatten)]
     pub(super) differences: Differences,
 }
 
-/// Difference between the rows that were quarantined before the run and the rows that are quarantined now.
 #[derive(Debug, Default, Serialize)]
-pub struct QuarantineChange {
+pub(crate) struct QuarantineChange {
     /// Number of rows that are quarantined now, but were not quarantined before the run.
     pub added: u64,
     /// Number of rows that were quarantined before the run, but are not quarantined now.
@@ -65,40 +58,50 @@ pub struct QuarantineChange {
     pub first: Vec<Quarantined>,
 }
 
-/// Flag, with the numbers of securities that gained or lost the flag.
 #[derive(Debug, Default, Serialize)]
-pub struct FlagChange {
+pub(crate) struct FlagChange {
     /// Code of the flag, for example `payment_gap`. The column `flags` of table `metrics` contains these codes.
     pub flag: String,
-    /// Number of securities that gained the flag: they did not have it before the run, but have it now.
     pub added: u64,
-    /// Number of securities that lost the flag: they had it before the run, but do not have it now.
     pub removed: u64,
-    /// Symbols of the first 10 securities that gained the flag.
     pub first: Vec<String>,
 }
 
 impl RunEffect {
-    /// Shortens the lists of each table, each topic and the quarantined rows to `limit` rows.
     pub(super) fn truncated(mut self, limit: usize) -> Self {
         self.found.differences = self.found.differences.truncated(limit);
         self.found.quarantined.first.truncate(limit);
         self
     }
 
-    /// Returns a sentence with the number of changed securities and the number of affected securities. If the market
-    /// date changed, the sentence also contains the old and the new market date.
-    pub(super) fn scope(&self) -> String {
-        let FoundEffect { changed, compared, .. } = &self.found;
-        let touched = counted(compared, "touched security");
-        let scope = format!("run {}: {changed} of {touched} changed", self.run);
-        match self.found.as_of {
-            [before, after] if before == after => scope,
-            [before, after] => {
-                let day = |date: Option<NaiveDate>| date.map_or("none".to_owned(), |date| date.to_string());
-                format!("{scope}; the market date moved from {} to {}", day(before), day(after))
-            }
+    pub(crate) fn report(&self) -> Report {
+        let FoundEffect { changed, compared, replaced, quarantined, flags, differences, .. } = &self.found;
+        let mut report = Report::new(format!("Effect of run {}", self.run));
+        report.add_fact(format!("{changed} of {} changed", counted(compared, "touched security")));
+        if let [before, after] = self.found.as_of
+            && before != after
+        {
+            let day = |date: Option<NaiveDate>| date.map_or("none".to_owned(), |date| date.to_string());
+            report.add_fact(format!("the market date moved from {} to {}", day(before), day(after)));
         }
+        if !self.complete {
+            report.add_fact("the run is incomplete; ingest resume continues it");
+        }
+        if differences.identical {
+            report.add_fact("no served figure changed");
+        }
+        report.add_filled_table(SourceReplacement::table(replaced));
+        differences.add_charts(&mut report);
+        differences.add_topics(&mut report);
+        if quarantined.added + quarantined.released > 0 {
+            report.add_table(quarantined.to_table());
+        }
+        report.add_filled_table(FlagChange::table(flags));
+        if !differences.identical {
+            Differences::add_tables(&mut report, differences.differing_tables());
+        }
+        differences.add_rows(&mut report, false);
+        report
     }
 }
 
@@ -114,42 +117,109 @@ impl QuarantineChange {
         self.released += before.iter().filter(|row| !after.contains(row)).count() as u64;
     }
 
-    /// Returns the change as text; `None` if no row was quarantined or released.
-    pub(super) fn sentence(&self) -> Option<String> {
-        let Self { added, released, .. } = self;
-        (added + released > 0).then(|| format!("quarantined rows: {added} more, {released} fewer"))
+    fn to_table(&self) -> ReportTable {
+        let columns = &["symbol", "kind", "date", "reason", "seen", "source", "line"];
+        let title = format!("quarantined rows: {} more, {} fewer", self.added, self.released);
+        let mut table = ReportTable::new(title, columns);
+        for row in &self.first {
+            let Quarantined { symbol, kind, reason, message, source, line, .. } = row.clone();
+            let text = format!("{reason}: {message} (source {source}, line {line})");
+            let date = row.date.map(|date| date.to_string()).unwrap_or_default();
+            let cells = [symbol.clone(), kind, date, reason, message, source, line.to_string()];
+            table.add_row([subject_line(&symbol, &text)], cells);
+        }
+        table
     }
 }
 
-#[derive(Debug, Default)]
-pub(super) struct FlagChanges(BTreeMap<String, FlagChange>);
+impl FlagChange {
+    fn table(flags: &[Self]) -> ReportTable {
+        let mut table = ReportTable::new("flags of securities", &["flag", "more", "fewer", "first"]);
+        for Self { flag, added, removed, first } in flags {
+            let text = format!("    {flag:<28} {added} more, {removed} fewer  {}", first.join(", "));
+            table.add_row([text], [flag.clone(), added.to_string(), removed.to_string(), first.join(" ")]);
+        }
+        table
+    }
+}
 
-impl FlagChanges {
-    pub(super) fn add(&mut self, symbol: &str, sides: [Option<&SecurityFigures>; 2]) {
+/// Effect of the run on the securities that were compared so far.
+pub(super) struct EffectAccumulator {
+    /// Maximum number of rows per list.
+    keep: usize,
+    found: FoundEffect,
+    differences: DiffAccumulator,
+    replacements: Replacements,
+    flags: BTreeMap<String, FlagChange>,
+}
+
+impl EffectAccumulator {
+    /// Creates an accumulator. All differing rows are written to `files`.
+    pub(super) fn new(keep: usize, files: Vec<DifferenceFile>) -> Self {
+        let mut differences = DiffAccumulator::new(keep, files);
+        for table in COMPARED {
+            differences.begin_table(TableDiff { table: table.to_owned(), ..TableDiff::default() });
+        }
+        let (found, replacements, flags) = Default::default();
+        Self { keep, found, differences, replacements, flags }
+    }
+
+    pub(super) fn add(
+        &mut self,
+        symbol: &str,
+        sides: [Option<&SecurityFigures>; 2],
+        rows: Vec<ComparedRows>,
+        policy: &SourcePolicy,
+    ) -> anyhow::Result<()> {
+        if sides.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let (mut differs, none, nothing) = (false, Bars::default(), RowsBySource::new());
+        for compared in rows {
+            self.differences.add_row_counts(compared.table, compared.rows);
+            differs |= !compared.differences.is_empty();
+            compared.differences.into_iter().try_for_each(|found| self.differences.add_row(found))?;
+        }
+        let bars = sides.map(|side| side.map_or(&none, |side| &side.rows.bars));
+        self.differences.add_row_counts("prices", bars.map(|bars| bars.years().len() as u64));
+        if sides.iter().all(Option::is_some) && bars[0] != bars[1] {
+            each_pair(bars, |pair| {
+                differs |= self.differences.add_prices(symbol, pair)?;
+                Ok(())
+            })?;
+        }
+        let sources = sides.map(|side| side.map_or(&nothing, |side| &side.sources));
+        self.replacements.add(symbol, sources, policy);
+        self.found.quarantined.add(sides, self.keep);
+        self.add_flags(symbol, sides);
+        self.found.compared += 1;
+        self.found.changed += u64::from(differs);
+        Ok(())
+    }
+
+    fn add_flags(&mut self, symbol: &str, sides: [Option<&SecurityFigures>; 2]) {
         let [before, after] = sides.map(|side| {
             let flags = side.map(|side| side.rows.metrics.flags.0.iter().map(|flag| topic(flag)));
             flags.into_iter().flatten().collect::<BTreeSet<&str>>()
         });
-        for flag in after.difference(&before) {
-            let change = self.change(flag);
+        for flag in before.symmetric_difference(&after) {
+            let new = || FlagChange { flag: (*flag).to_owned(), ..FlagChange::default() };
+            let change = self.flags.entry((*flag).to_owned()).or_insert_with(new);
+            if before.contains(flag) {
+                change.removed += 1;
+                continue;
+            }
             change.added += 1;
             if change.first.len() < MAX_NAMED {
                 change.first.push(symbol.to_owned());
             }
         }
-        before.difference(&after).for_each(|flag| self.change(flag).removed += 1);
     }
 
-    fn change(&mut self, flag: &str) -> &mut FlagChange {
-        let named = || FlagChange { flag: flag.to_owned(), ..FlagChange::default() };
-        self.0.entry(flag.to_owned()).or_insert_with(named)
-    }
-
-    /// Returns the changes of all flags. The flag that most securities gained or lost is the first one.
-    pub(super) fn finish(self) -> Vec<FlagChange> {
-        let mut changes: Vec<FlagChange> = self.0.into_values().collect();
-        changes.sort_by_key(|change| std::cmp::Reverse(change.added + change.removed));
-        changes
+    pub(super) fn finish(self) -> anyhow::Result<FoundEffect> {
+        let (replaced, mut flags) = (self.replacements.finish(), Vec::from_iter(self.flags.into_values()));
+        flags.sort_by_key(|change| std::cmp::Reverse(change.added + change.removed));
+        Ok(FoundEffect { replaced, flags, differences: self.differences.finish()?, ..self.found })
     }
 }
 

@@ -1,10 +1,14 @@
 //! Facts of one side of a comparison: the current facts, in which the rows that a run touched have their content of a
 //! view.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 
+use anyhow::Context;
+use async_nats::{HeaderMap, HeaderName, HeaderValue};
 use codec::records::RawObservation;
+use event_log::archive::ArchiveReader;
 use event_log::record_batch::{Body, RecordBatch};
 use market::bars::Bars;
 use market::event::Kind;
@@ -21,8 +25,8 @@ const PRICE_BATCHES: &str = "select frame from frames where kind = 'price'";
 
 /// Rows that a run touched, in the views of both sides. They are loaded in parts, because a run may touch the whole
 /// market.
-pub(super) struct TouchedViews<'a> {
-    transaction: &'a Transaction<'a>,
+pub(crate) struct TouchedViews<'a> {
+    pub(super) transaction: &'a Transaction<'a>,
     fact_set: &'a str,
     pub(super) touched: &'a TouchedRows,
     candidate: CandidateRows,
@@ -32,19 +36,13 @@ pub(super) struct TouchedViews<'a> {
 /// Rows of record batches that the log does not contain. They belong to a run that is visible.
 #[derive(Default)]
 struct CandidateRows {
-    /// Id and run of each batch.
     batches: Vec<(BatchId, String)>,
     records: BTreeMap<RecordsKey, Vec<RawObservation>>,
     bars: BTreeMap<BarsKey, Vec<Bars>>,
 }
 
-/// Content of some touched rows in the view of one side.
-pub(super) struct SideRows {
-    pub(super) rows: ViewRows,
-}
-
 impl<'a> TouchedViews<'a> {
-    pub(super) fn new(
+    pub(crate) fn new(
         transaction: &'a Transaction<'a>,
         fact_set: &'a str,
         touched: &'a TouchedRows,
@@ -56,8 +54,7 @@ impl<'a> TouchedViews<'a> {
         Ok(Self { transaction, fact_set, touched, candidate: rows, views })
     }
 
-    /// Loads the touched rows of some symbols.
-    pub(super) async fn of_symbols(&self, symbols: &[&str]) -> anyhow::Result<[SideRows; 2]> {
+    pub(super) async fn of_symbols(&self, symbols: &[&str]) -> anyhow::Result<[ViewRows; 2]> {
         let (mut records, mut years) = (Vec::new(), Vec::new());
         for symbol in symbols {
             records.extend(self.touched.records_of(symbol).map(stored_key));
@@ -66,8 +63,7 @@ impl<'a> TouchedViews<'a> {
         self.load(&records, &years).await
     }
 
-    /// Loads the touched records of a kind, with the key of each row.
-    pub(super) async fn of_kind(&self, kind: Kind) -> anyhow::Result<[SideRows; 2]> {
+    pub(super) async fn of_kind(&self, kind: Kind) -> anyhow::Result<[ViewRows; 2]> {
         let of_kind = self.touched.records.iter().filter(|key| key.kind == kind);
         self.load(&of_kind.map(stored_key).collect::<Vec<_>>(), &[]).await
     }
@@ -84,12 +80,11 @@ impl<'a> TouchedViews<'a> {
         Ok([before, after || !self.candidate.bars.is_empty()])
     }
 
-    /// Loads some touched rows.
     pub(super) async fn load(
         &self,
         records: &[RecordsKey],
         years: &[BarsKey],
-    ) -> anyhow::Result<[SideRows; 2]> {
+    ) -> anyhow::Result<[ViewRows; 2]> {
         let mut history = FactHistory::load_rows(self.transaction, self.fact_set, records, years).await?;
         let CandidateRows { batches, records: added, bars } = &self.candidate;
         batches.iter().for_each(|(batch, run)| history.add_batch(*batch, run));
@@ -100,7 +95,7 @@ impl<'a> TouchedViews<'a> {
             parts.iter().try_for_each(|bars| history.add_bars(key.clone(), bars.clone()))?;
         }
         let [before, after] = &self.views;
-        Ok([SideRows { rows: history.rows_at(before)? }, SideRows { rows: history.rows_at(after)? }])
+        Ok([history.rows_at(before)?, history.rows_at(after)?])
     }
 }
 
@@ -127,50 +122,67 @@ impl CandidateRows {
     }
 }
 
-impl SideRows {
-    /// Replaces the touched rows in the current facts.
-    pub(super) fn apply(&self, facts: &FactsBySymbol) -> FactsBySymbol {
-        let mut changed = FactsBySymbol::new();
-        for (symbol, facts) in facts {
-            changed.insert(symbol.clone(), Arc::new(self.apply_to_symbol(symbol, facts)));
-        }
-        changed
-    }
+/// Current facts, in which some rows have the content of a view.
+pub(super) fn overlay(rows: &ViewRows, facts: &FactsBySymbol) -> FactsBySymbol {
+    let of_symbol = |(symbol, facts): (&String, &Arc<SymbolFacts>)| {
+        (symbol.clone(), Arc::new(overlay_symbol(rows, symbol, facts)))
+    };
+    facts.iter().map(of_symbol).collect()
+}
 
-    fn apply_to_symbol(&self, symbol: &str, facts: &SymbolFacts) -> SymbolFacts {
-        let mut changed = SymbolFacts::default();
-        for (kind, source, packed) in facts.records() {
-            if !self.rows.records.contains_key(&(symbol.to_owned(), kind, source.to_owned())) {
-                changed.put_records(kind, source, packed);
-            }
+fn overlay_symbol(rows: &ViewRows, symbol: &str, facts: &SymbolFacts) -> SymbolFacts {
+    let mut changed = SymbolFacts::default();
+    for (kind, source, packed) in facts.records() {
+        if !rows.records.contains_key(&(symbol.to_owned(), kind, source.to_owned())) {
+            changed.put_records(kind, source, packed);
         }
-        for (source, years) in facts.years() {
-            let year = years.range().start;
-            debug_assert!(years.range().len() == 1, "fetched years are not packed together");
-            if let (false, Some(whole)) = (
-                self.rows.years.contains_key(&(symbol.to_owned(), source.to_owned(), year)),
-                years.whole_year(),
-            ) {
-                let columns = PackedColumns::All(Box::new(whole.packed.clone()));
-                let _ = changed.put_year(source, year, whole.digest, columns);
-            }
-        }
-        let first = (symbol.to_owned(), Kind::Security, String::new());
-        let of_symbol = self.rows.records.range(first..).take_while(|((of, ..), _)| of == symbol);
-        for ((_, kind, source), packed) in of_symbol {
-            if let Some(packed) = packed.as_ref().filter(|_| SymbolFacts::has_kind(*kind)) {
-                changed.put_records(*kind, source, packed);
-            }
-        }
-        let first = (symbol.to_owned(), String::new(), i32::MIN);
-        for ((_, source, year), bars) in
-            self.rows.years.range(first..).take_while(|((of, ..), _)| of == symbol)
-        {
-            if let Some((digest, packed)) = bars {
-                let columns = PackedColumns::All(Box::new(packed.clone()));
-                let _ = changed.put_year(source, *year, *digest, columns);
-            }
-        }
-        changed
     }
+    for (source, years) in facts.years() {
+        let year = years.range().start;
+        debug_assert!(years.range().len() == 1, "fetched years are not packed together");
+        let is_touched = rows.years.contains_key(&(symbol.to_owned(), source.to_owned(), year));
+        if let Some(whole) = years.whole_year().filter(|_| !is_touched) {
+            let columns = PackedColumns::All(Box::new(whole.packed.clone()));
+            let _ = changed.put_year(source, year, whole.digest, columns);
+        }
+    }
+    let first = (symbol.to_owned(), Kind::Security, String::new());
+    let records = rows.records.range(first..).take_while(|((of, ..), _)| of == symbol);
+    for ((_, kind, source), packed) in records {
+        if let Some(packed) = packed.as_ref().filter(|_| SymbolFacts::has_kind(*kind)) {
+            changed.put_records(*kind, source, packed);
+        }
+    }
+    let first = (symbol.to_owned(), String::new(), i32::MIN);
+    let years = rows.years.range(first..).take_while(|((of, ..), _)| of == symbol);
+    for ((_, source, year), bars) in years {
+        if let Some((digest, packed)) = bars {
+            let columns = PackedColumns::All(Box::new(packed.clone()));
+            let _ = changed.put_year(source, *year, *digest, columns);
+        }
+    }
+    changed
+}
+
+/// Reads the record batches of a candidate file that the facts do not contain yet. `ingest load --dry-run` wrote the
+/// file. The batches are compared as if their load had been applied.
+pub(super) async fn read_candidate(
+    transaction: &Transaction<'_>,
+    path: &Path,
+) -> anyhow::Result<Vec<RecordBatch>> {
+    let mut archive = ArchiveReader::open_verified(path)?;
+    let mut batches = Vec::new();
+    while let Some(message) = archive.next_message()? {
+        let mut headers = HeaderMap::new();
+        for (name, value) in &message.headers {
+            let name: HeaderName = name.parse().context("a header name")?;
+            headers.append(name, value.parse::<HeaderValue>().context("a header value")?);
+        }
+        batches.extend(RecordBatch::decode(Some(&headers), &message.body)?);
+    }
+    let ids: Vec<&[u8]> = batches.iter().map(|batch| batch.id.0.as_slice()).collect();
+    let owners = BatchOwners::load(transaction, &ids).await?;
+    let known: BTreeSet<BatchId> = owners.places().map(|(id, _)| *id).collect();
+    batches.retain(|batch| !known.contains(&batch.id.0));
+    Ok(batches)
 }

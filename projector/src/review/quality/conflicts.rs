@@ -6,16 +6,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
-use market::bars::{Bars, MISSING};
 use market::event::{Action, Kind, Security};
 use market::history::Observation;
 use market::metrics::source_preference::MANUAL;
-use market::row::{DividendStatus, SplitStatus, TableRow};
-use rust_decimal::Decimal;
+use market::row::{DividendRow, DividendStatus, FundamentalsRow, SplitRow, SplitStatus, TableRow};
 
 use super::isolated_source::IsolatedRows;
 use super::result::{BySource, SourceQuality};
-use crate::review::diff::{BAR_FIELDS, CellValue, read_cells};
+use crate::review::compare::{BAR_FIELDS, DerivedCells, RowComparison, each_pair};
 
 const EX_DATE: &str = "ex_date";
 const DIVIDEND_FIELDS: [&str; 7] =
@@ -36,40 +34,32 @@ pub(super) fn count_conflicts(
     sides: [&IsolatedRows; 2],
     as_of: NaiveDate,
 ) -> anyhow::Result<()> {
-    compare_bars(quality, sides.map(|side| side.bars.as_ref()));
+    each_pair(sides.map(|side| side.bars.as_ref()), |pair| {
+        for field in BAR_FIELDS.iter().filter(|field| pair.has_both(field)) {
+            quality.compare(Kind::Price, field.0, pair.field_differs(field));
+        }
+        Ok(())
+    })?;
     let is_live = |status: DividendStatus| matches!(status, DividendStatus::Declared | DividendStatus::Paid);
     let dividends = sides.map(|side| {
         let live = side.dividends.iter().filter(|row| is_live(row.status) && row.ex_date <= as_of);
         by_date(live.map(|row| (row.ex_date, row)))
     });
-    compare_dated(quality, Kind::Dividend, &DIVIDEND_FIELDS, &dividends)?;
+    let fields = FieldComparison::new::<DividendRow>("dividends", &DIVIDEND_FIELDS)?;
+    compare_dated(quality, Kind::Dividend, &fields, &dividends)?;
     let splits = sides.map(|side| {
         let live = side.splits.iter().filter(|row| row.status == SplitStatus::Effective);
         by_date(live.map(|row| (row.ex_date, row)))
     });
-    compare_dated(quality, Kind::Split, &SPLIT_FIELDS, &splits)?;
+    let fields = FieldComparison::new::<SplitRow>("splits", &SPLIT_FIELDS)?;
+    compare_dated(quality, Kind::Split, &fields, &splits)?;
     if let [Some(own), Some(other)] = sides.map(|side| side.fundamentals.as_ref())
         && own.as_of == other.as_of
     {
-        compare_fields(quality, Kind::Fundamentals, &FUNDAMENTALS_FIELDS, [own, other])?;
+        let fields = FieldComparison::new::<FundamentalsRow>("fundamentals", &FUNDAMENTALS_FIELDS)?;
+        fields.compare(quality, Kind::Fundamentals, [own, other])?;
     }
     Ok(())
-}
-
-fn compare_bars(quality: &mut SourceQuality, bars: [&Bars; 2]) {
-    let [own, other] = bars;
-    for (index, day) in own.day.iter().enumerate() {
-        let Ok(found) = other.day.binary_search(day) else { continue };
-        let pair = [own.bar(index), other.bar(found)];
-        for (field, of, is_price) in BAR_FIELDS {
-            let values = pair.map(|bar| of(&bar));
-            if !values.contains(&MISSING) {
-                let value =
-                    |side: usize| Decimal::new(values[side], if is_price { bars[side].scale } else { 0 });
-                quality.compare(Kind::Price, field, value(0) != value(1));
-            }
-        }
-    }
 }
 
 /// Rows by date.
@@ -86,7 +76,7 @@ fn by_date<'a, T>(rows: impl Iterator<Item = (NaiveDate, &'a T)>) -> Dated<'a, T
 fn compare_dated<T: TableRow>(
     quality: &mut SourceQuality,
     kind: Kind,
-    fields: &[&'static str],
+    fields: &FieldComparison,
     sides: &[Dated<'_, T>; 2],
 ) -> anyhow::Result<()> {
     let bounds = |rows: &Dated<'_, T>| Some((*rows.first_key_value()?.0, *rows.last_key_value()?.0));
@@ -97,27 +87,37 @@ fn compare_dated<T: TableRow>(
         let rows = sides.each_ref().map(|rows| rows.get(&date));
         quality.compare(kind, EX_DATE, rows.iter().any(Option::is_none));
         if let [Some([own]), Some([other])] = rows.map(|rows| rows.map(Vec::as_slice)) {
-            compare_fields(quality, kind, fields, [*own, *other])?;
+            fields.compare(quality, kind, [*own, *other])?;
         }
     }
     Ok(())
 }
 
-fn compare_fields<T: TableRow>(
-    quality: &mut SourceQuality,
-    kind: Kind,
-    fields: &[&'static str],
-    rows: [&T; 2],
-) -> anyhow::Result<()> {
-    let [own, other] = [read_cells(rows[0])?, read_cells(rows[1])?];
-    for field in fields {
-        let Some(place) = T::COLUMNS.iter().position(|column| column == field) else { continue };
-        let (own, other) = (&own[place], &other[place]);
-        if *own != CellValue::Null && *other != CellValue::Null {
-            quality.compare(kind, field, own != other);
-        }
+/// Comparison of some fields of two rows.
+struct FieldComparison {
+    rows: RowComparison,
+    fields: &'static [&'static str],
+}
+
+impl FieldComparison {
+    fn new<T: TableRow>(table: &str, fields: &'static [&'static str]) -> anyhow::Result<Self> {
+        Ok(Self { rows: RowComparison::of_derived::<T>(table, &[])?, fields })
     }
-    Ok(())
+
+    fn compare<T: TableRow>(
+        &self,
+        quality: &mut SourceQuality,
+        kind: Kind,
+        rows: [&T; 2],
+    ) -> anyhow::Result<()> {
+        let cells = [DerivedCells::encode(rows[0])?, DerivedCells::encode(rows[1])?];
+        for field in self.fields {
+            if let Some([own, other]) = self.rows.values(field, cells.each_ref())? {
+                quality.compare(kind, field, own != other);
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Compares the newest security record of each source with that of every other source, symbol by symbol. Counts the

@@ -10,7 +10,7 @@ use market::history::{History, Observation};
 use market::metrics::calendar::sessions_between;
 
 use super::result::{BySource, KindCoverage};
-use crate::review::audit::sessions::{sessions, span};
+use crate::review::audit::{sessions, span};
 
 pub(super) fn add_security(
     sources: &mut BySource,
@@ -24,7 +24,6 @@ pub(super) fn add_security(
     coverage.observed_at = coverage.observed_at.max(Some(record.observed_at));
 }
 
-/// Adds the rows of one security to the coverage of their sources.
 pub(super) fn add_coverage(sources: &mut BySource, history: &History, is_active: bool, as_of: NaiveDate) {
     let mut rows: BTreeMap<(Kind, String), KindCoverage> = BTreeMap::new();
     for prices in &history.prices {
@@ -96,7 +95,6 @@ impl SessionDays {
         Self { year: day_number(start)..=day_number(as_of), traded, own }
     }
 
-    /// Adds the prices of an active security.
     pub(super) fn add(&mut self, history: &History, exchange: &str) {
         for prices in &history.prices {
             let live = (0..prices.bars.len()).filter(|index| !prices.bars.version_of(*index).retracted);

@@ -5,10 +5,9 @@
 
 mod conflicts;
 mod coverage;
-mod html;
 mod isolated_source;
+mod report;
 mod result;
-mod text;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,32 +15,32 @@ use anyhow::Context;
 use market::history::History;
 use market::metrics::DerivationContext;
 use market::metrics::source_preference::MANUAL;
-use rayon::prelude::*;
 use store::db;
 use store::facts::load_securities;
-use store::history::load_histories;
 use tokio_postgres::Transaction;
 
 use crate::generation::{Generation, begin_snapshot};
 use crate::progress::ProgressReport;
-use crate::review::audit::{AuditArgs, AuditContext, CHUNK_HISTORIES, count_agreements, load_identities};
-use crate::review::html_page::HtmlFile;
+use crate::review::audit::{AuditArgs, AuditContext, count_agreements, load_identities};
+use crate::review::output_file::PageFile;
+use crate::review::security::visit_histories;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 use conflicts::{compare_securities, count_conflicts};
 use coverage::{SessionDays, add_coverage, add_security};
 use isolated_source::IsolatedRows;
-use result::BySource;
+use result::{BySource, SourceQuality};
 
-pub use result::{FieldConflicts, KindCoverage, QualityReport, SessionCoverage, SourceQuality};
-pub use text::print_quality;
+pub(crate) use result::QualityReport;
 
 const IDENTITIES: &str = "select identity from identities order by symbol";
 const ACTIVE_SECURITIES: &str = include_str!("../../../queries/quality/active.sql");
 const REJECTS: &str = include_str!("../../../queries/quality/rejects.sql");
 
-/// Measures the quality of every source in the facts of the served generation.
-pub async fn measure_quality(database: &DatabaseArgs, args: &AuditArgs) -> anyhow::Result<QualityReport> {
-    let page = args.html.as_deref().map(HtmlFile::create).transpose()?;
+pub(crate) async fn measure_quality(
+    database: &DatabaseArgs,
+    args: &AuditArgs,
+) -> anyhow::Result<QualityReport> {
+    let page = args.html.as_deref().map(PageFile::create).transpose()?;
     let mut client = db::connect_migrated(&database.review_config(LIVE_FACTS)?).await?;
     let transaction = begin_snapshot(&mut client).await?;
     let generation = Generation::load_served(&transaction).await?;
@@ -69,7 +68,7 @@ pub async fn measure_quality(database: &DatabaseArgs, args: &AuditArgs) -> anyho
         sources: sources.into_iter().map(|(source, quality)| SourceQuality { source, ..quality }).collect(),
     };
     if let Some(page) = page {
-        html::write_page(page, &report)?;
+        page.write(&report.report())?;
     }
     Ok(report)
 }
@@ -87,21 +86,17 @@ async fn measure_securities(
     let identities = load_identities(transaction, IDENTITIES).await?;
     let mut days = SessionDays::new(market.as_of);
     let mut progress = ProgressReport::new("judged", "securities", identities.len() as u64);
-    for chunk in identities.chunks(CHUNK_HISTORIES) {
-        let histories = load_histories(transaction, &chunk.iter().collect::<Vec<_>>()).await?;
-        let judged: Vec<Vec<(String, SourceQuality)>> = tokio::task::block_in_place(|| {
-            histories.par_iter().map(|history| judge_sources(history, &context)).collect::<Result<_, _>>()
-        })?;
-        for (history, judged) in histories.iter().zip(judged) {
-            let exchange = active.get(history.symbol.as_str());
-            add_coverage(&mut sources, history, exchange.is_some(), market.as_of);
-            if let Some(exchange) = exchange {
-                days.add(history, exchange);
-            }
-            judged.iter().for_each(|(source, own)| sources.entry(source.clone()).or_default().add(own));
+    let judge = |history: &_| judge_sources(history, &context);
+    visit_histories(transaction, &identities, judge, |history, judged| {
+        let exchange = active.get(history.symbol.as_str());
+        add_coverage(&mut sources, history, exchange.is_some(), market.as_of);
+        if let Some(exchange) = exchange {
+            days.add(history, exchange);
         }
-        progress.add(chunk.len() as u64);
-    }
+        judged.iter().for_each(|(source, own)| sources.entry(source.clone()).or_default().add(own));
+        progress.add(1);
+    })
+    .await?;
     progress.finish();
     days.count(&mut sources);
     Ok(sources)

@@ -12,25 +12,19 @@ use crate::review::audit::SourceAgreement;
 
 pub(super) type BySource = BTreeMap<String, SourceQuality>;
 
-/// Quality of each source in one generation.
 #[derive(Debug, Serialize)]
-pub struct QualityReport {
-    /// Number of the served generation.
+pub(crate) struct QualityReport {
     pub generation: GenerationId,
     /// Sequence of the last log message that the tables contain.
     pub sequence: i64,
     /// Market date of the tables.
     pub as_of: NaiveDate,
-    /// Number of active securities.
     pub active: u64,
-    /// Sources in alphabetical order.
     pub sources: Vec<SourceQuality>,
 }
 
-/// Quality of one source.
 #[derive(Debug, Default, Serialize)]
-pub struct SourceQuality {
-    /// Name of the feed.
+pub(crate) struct SourceQuality {
     pub source: String,
     /// Coverage and freshness of the source, by kind of rows (for example prices or dividends).
     pub kinds: BTreeMap<Kind, KindCoverage>,
@@ -43,7 +37,6 @@ pub struct SourceQuality {
     pub readings: ReadingCounts,
     /// Number of quarantined rows by kind and reason, for example `dividend amount_outlier`.
     pub quarantined: BTreeMap<String, u64>,
-    /// Number of rejected rows by reason code.
     pub rejected: BTreeMap<String, u64>,
     /// Conflicts with other sources, by kind of rows and by field. A count is the sum over all other sources.
     pub conflicts: BTreeMap<Kind, BTreeMap<&'static str, FieldConflicts>>,
@@ -51,52 +44,43 @@ pub struct SourceQuality {
 
 /// Coverage and freshness of one source for one kind of rows.
 #[derive(Debug, Clone, Default, Serialize)]
-pub struct KindCoverage {
-    /// Number of securities with rows of this kind.
+pub(crate) struct KindCoverage {
     pub securities: u64,
-    /// Number of active securities with rows of this kind.
     pub active: u64,
     /// Number of rows, corrections included; for prices, number of days with a bar.
     pub rows: u64,
-    /// First date of the rows; null if no row has a date.
     pub first: Option<NaiveDate>,
-    /// Last date of the rows; null if no row has a date.
     pub last: Option<NaiveDate>,
     /// Number of trading days from the last date to the market date. Null if no row has a date, or if the last date is
     /// after the market date.
     pub sessions_behind: Option<i32>,
-    /// Newest observation time of the rows; null without rows.
     pub observed_at: Option<DateTime<Utc>>,
 }
 
 /// Coverage of trading sessions by one source. A session is a day on which most securities of the exchange traded.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
-pub struct SessionCoverage {
+pub(crate) struct SessionCoverage {
     /// Number of sessions between the source's first and last price of a security, summed over the active securities.
     pub expected: u64,
-    /// Number of sessions, out of `expected`, on which the source has a price.
     pub present: u64,
 }
 
 /// Number of conflicts in one field. The values of a source are compared with the values of every other source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
-pub struct FieldConflicts {
+pub(crate) struct FieldConflicts {
     /// Number of comparisons. A field is compared if both sources have a value. The field `ex_date` is also compared if
     /// only one source has a row on the date.
     pub compared: u64,
-    /// Number of comparisons with different values.
     pub differing: u64,
 }
 
 impl SourceQuality {
-    /// Counts one comparison of a field.
     pub(super) fn compare(&mut self, kind: Kind, field: &'static str, differs: bool) {
         let found = self.conflicts.entry(kind).or_default().entry(field).or_default();
         found.compared += 1;
         found.differing += u64::from(differs);
     }
 
-    /// Adds the counts of one security: dividend rows, quarantined rows and conflicts.
     pub(super) fn add(&mut self, other: &Self) {
         self.readings.add(&other.readings);
         for (reason, rows) in &other.quarantined {

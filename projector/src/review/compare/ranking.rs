@@ -8,40 +8,38 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 
 use super::cell::CellValue;
-use super::difference::{ChangeKind, ColumnDifference, RowDifference};
+use super::row_difference::{ChangeKind, ColumnDifference, RowDifference};
 
-/// Topics, the most important first, with the compared columns of table `metrics`.
-const TOPICS: [(DiffTopic, &[&str]); 6] = [
-    (DiffTopic::Securities, &[]),
-    (DiffTopic::Statuses, &["dividend_status"]),
-    (DiffTopic::Lists, &["is_dividend_king", "is_dividend_aristocrat", "tier"]),
-    (DiffTopic::Streaks, &["increase_streak_years", "payment_streak_years"]),
-    (DiffTopic::Yields, &["dividend_yield", "yield_forward", "yield_ttm"]),
-    (DiffTopic::Prices, &["price"]),
+/// Topics, the most important first: the compared columns of table `metrics`, and the upper bounds of the ranges of sizes
+/// in thousandths of the topic's unit (years, percentage points or percent).
+const TOPICS: [(DiffTopic, &[&str], &[i64]); 6] = [
+    (DiffTopic::Securities, &[], &[]),
+    (DiffTopic::Statuses, &["dividend_status"], &[]),
+    (DiffTopic::Lists, &["is_dividend_king", "is_dividend_aristocrat", "tier"], &[]),
+    (DiffTopic::Streaks, &["increase_streak_years", "payment_streak_years"], &[2_000, 5_000, 10_000, 25_000]),
+    (DiffTopic::Yields, &["dividend_yield", "yield_forward", "yield_ttm"], &[10, 100, 500, 1_000, 5_000]),
+    (DiffTopic::Prices, &["price"], &[1_000, 5_000, 10_000, 50_000]),
 ];
 
-/// Group of related metrics, for example all yields. Differences are ranked within a group.
+/// Group of related metrics. Differences are ranked within a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum DiffTopic {
+pub(crate) enum DiffTopic {
     /// Securities that only one generation has.
     Securities,
-    /// Dividend statuses.
     Statuses,
     /// Memberships in the lists of dividend growers, for example the Dividend Kings.
     Lists,
     /// Streaks: consecutive years of dividend increases and of dividend payments.
     Streaks,
-    /// Yields, with differences in percentage points.
     Yields,
-    /// Prices, with differences in percent.
     Prices,
 }
 
 /// Largest change of one security in one topic. Contains the metric that changed most, and its value in both
 /// generations.
 #[derive(Debug, Clone, Serialize)]
-pub struct MetricDifference {
+pub(crate) struct MetricDifference {
     pub symbol: String,
     pub figure: String,
     pub a: CellValue,
@@ -49,34 +47,28 @@ pub struct MetricDifference {
     /// Size of the change: in years for streaks, in percentage points for yields, in percent for prices. For statuses
     /// and lists, it is the change of the dividend yield in percentage points. For securities, it is always 0.
     pub size: ExactDecimal,
-    /// Sentences that explain the change; empty unless explanations were requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
 }
 
-/// Differences of one topic.
 #[derive(Debug, Serialize)]
-pub struct TopicSummary {
+pub(crate) struct TopicSummary {
     pub topic: DiffTopic,
-    /// Number of securities with a difference in this topic.
     pub count: u64,
     /// Number of changes by size. Each element counts the changes in one range of sizes. Empty for topics without
     /// numeric metrics.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub sizes: Vec<SizeBucket>,
-    /// Largest changes, largest first.
     pub first: Vec<MetricDifference>,
 }
 
-/// Number of changes whose size is in one range.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct SizeBucket {
+pub(crate) struct SizeBucket {
     /// Upper bound of the range, exclusive; null if unlimited. The lower bound is the `below` of the previous range.
     pub below: Option<ExactDecimal>,
     pub count: u64,
 }
 
-/// The largest differences of each topic among the rows that were added so far.
 #[derive(Debug)]
 pub(super) struct DiffRanking {
     keep: usize,
@@ -84,20 +76,18 @@ pub(super) struct DiffRanking {
 }
 
 impl DiffRanking {
-    /// Creates a ranking that keeps the `keep` largest differences of each topic.
     pub(super) fn new(keep: usize) -> Self {
-        let topic = |(topic, _): &(DiffTopic, _)| TopicSummary {
-            topic: *topic,
-            count: 0,
-            sizes: empty_buckets(*topic),
-            first: Vec::new(),
-        };
-        Self { keep, topics: TOPICS.iter().map(topic).collect() }
+        let topics = TOPICS.iter().map(|(topic, _, bounds)| {
+            let below = bounds.iter().map(|bound| Some(ExactDecimal::from(Decimal::new(*bound, 3))));
+            let last = (!bounds.is_empty()).then_some(None);
+            let sizes = below.chain(last).map(|below| SizeBucket { below, count: 0 }).collect();
+            TopicSummary { topic: *topic, count: 0, sizes, first: Vec::new() }
+        });
+        Self { keep, topics: topics.collect() }
     }
 
-    /// Adds a differing row of table `metrics`.
     pub(super) fn add(&mut self, difference: &RowDifference) {
-        for ((topic, figures), ranked) in TOPICS.iter().zip(&mut self.topics) {
+        for ((topic, figures, _), ranked) in TOPICS.iter().zip(&mut self.topics) {
             let Some(finding) = find_largest(*topic, figures, difference) else { continue };
             ranked.count += 1;
             let size = |bucket: &&mut SizeBucket| bucket.below.is_none_or(|below| finding.size < below);
@@ -109,24 +99,11 @@ impl DiffRanking {
         }
     }
 
-    /// Returns the topics that have differences.
     pub(super) fn finish(mut self) -> Vec<TopicSummary> {
         self.topics.iter_mut().for_each(|ranked| keep_largest(&mut ranked.first, self.keep));
         self.topics.retain(|ranked| ranked.count > 0);
         self.topics
     }
-}
-
-fn empty_buckets(topic: DiffTopic) -> Vec<SizeBucket> {
-    // Upper bounds of the ranges, in thousandths of the topic's unit (years, percentage points or percent).
-    let bounds: &[i64] = match topic {
-        DiffTopic::Streaks => &[2_000, 5_000, 10_000, 25_000],
-        DiffTopic::Yields => &[10, 100, 500, 1_000, 5_000],
-        DiffTopic::Prices => &[1_000, 5_000, 10_000, 50_000],
-        DiffTopic::Securities | DiffTopic::Statuses | DiffTopic::Lists => return Vec::new(),
-    };
-    let below = bounds.iter().map(|bound| Some(ExactDecimal::from(Decimal::new(*bound, 3))));
-    below.chain([None]).map(|below| SizeBucket { below, count: 0 }).collect()
 }
 
 fn keep_largest(findings: &mut Vec<MetricDifference>, keep: usize) {
@@ -163,7 +140,6 @@ fn find_largest(topic: DiffTopic, figures: &[&str], difference: &RowDifference) 
     Some(found(column, a.clone(), b.clone(), size))
 }
 
-/// Absolute change of the dividend yield, in percentage points; 0 if the yield does not differ.
 fn yield_distance(difference: &RowDifference) -> ExactDecimal {
     let changed = difference.column("dividend_yield");
     changed.map(|changed| value_distance(&changed.a, &changed.b)).unwrap_or_default()

@@ -1,23 +1,34 @@
-//! Audit check for missing sessions (trading days) in the last year. A session is missing if the security has prices
-//! before and after it, but none on it.
+//! Audit checks of days and statuses: missing sessions (trading days) in the last year, and dividend statuses that changed
+//! in the last month. A session is missing if the security has prices before and after it, but none on it.
 
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
+use anyhow::Context;
 use chrono::{Datelike, Months};
 use codec::bars::unpack_days;
 use market::day::{date_of, day_number};
+use market::identity::Identity;
+use market::metrics;
+use market::metrics::Rules;
+use market::row::{DividendState, JsonColumn};
+use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive;
 use tokio_postgres::Transaction;
+use tokio_postgres::types::ToSql;
 
 use super::finding::{AuditContext, AuditFinding, FindingExample, MAX_EXAMPLES};
+use crate::review::security::visit_histories;
 
+const CANDIDATES: &str = include_str!("../../../queries/audit/status_candidates.sql");
 const DAYS: &str = include_str!("../../../queries/audit/days.sql");
 
 /// Days with a price, as day numbers, by exchange and symbol.
 type TradingDays = BTreeMap<String, BTreeMap<String, BTreeSet<i32>>>;
 
 /// Finds securities with missing sessions. Securities with the most missing sessions come first.
-pub(super) async fn find_gaps(
+pub(super) async fn find_session_gaps(
     transaction: &Transaction<'_>,
     market: &AuditContext,
 ) -> anyhow::Result<AuditFinding> {
@@ -33,7 +44,7 @@ pub(super) async fn find_gaps(
             .extend(days.into_iter().filter(|day| year.contains(day)));
     }
     let mut found: Vec<(usize, FindingExample)> = traded.values().flat_map(gaps_of_exchange).collect();
-    found.sort_by_key(|(missing, seen)| (std::cmp::Reverse(*missing), seen.symbol.clone()));
+    found.sort_by_key(|(missing, seen)| (Reverse(*missing), seen.symbol.clone()));
     let count = i64::try_from(found.len())?;
     Ok(AuditFinding {
         check: "session_gaps",
@@ -75,6 +86,51 @@ pub(crate) fn sessions(securities: &BTreeMap<String, BTreeSet<i32>>) -> BTreeSet
     trading.into_iter().filter_map(most).collect()
 }
 
+/// Finds payers with a dividend status that differs from their status one month before the market date. An SQL query
+/// selects candidates. The earlier status of each candidate is then derived from the facts.
+pub(super) async fn find_changed_statuses(
+    transaction: &Transaction<'_>,
+    market: &AuditContext,
+) -> anyhow::Result<AuditFinding> {
+    let before = market.as_of.checked_sub_months(Months::new(1)).unwrap_or(market.as_of);
+    let then = market.derivation(before);
+    let (mut candidates, mut statuses) = (Vec::new(), Vec::new());
+    let [any, yearly, irregular] = lapse_days(&market.rules)?;
+    let values: [&(dyn ToSql + Sync); 4] = [&before, &any, &yearly, &irregular];
+    for row in transaction.query(CANDIDATES, &values).await? {
+        candidates.push(row.try_get::<_, JsonColumn<Identity>>("identity")?.0);
+        statuses.push(row.try_get::<_, DividendState>("dividend_status")?);
+    }
+    let (mut count, mut first, mut statuses) = (0, Vec::new(), statuses.into_iter());
+    let measure = |history: &_| Ok(metrics::derive(history, &then).metrics.dividend_status);
+    visit_histories(transaction, &candidates, measure, |history, was| {
+        if let Some(now) = statuses.next().filter(|now| *now != was) {
+            count += 1;
+            let seen = format!("{was} on {before}, {now} now");
+            first.push(FindingExample { symbol: history.symbol.to_string(), seen });
+        }
+    })
+    .await?;
+    first.truncate(MAX_EXAMPLES);
+    Ok(AuditFinding {
+        check: "changed_statuses",
+        topic: None,
+        title: "payers whose status changed in the last month",
+        count,
+        first,
+        next: "if lapsed, check for a missing declaration; if active again, check if the payment is regular: projector explain SYMBOL frequency",
+    })
+}
+
+/// Days without a dividend until a lapse: the longest limit, and those of yearly and irregular payers.
+fn lapse_days(rules: &Rules) -> anyhow::Result<[i32; 3]> {
+    let status = &rules.status;
+    let yearly = (status.lapse_periods * Decimal::from(365)).ceil().to_i64().context("lapse_periods")?;
+    let each = [yearly, status.irregular_days, status.monthly_least_days, status.weekly_least_days];
+    let any = each.into_iter().fold(0, i64::max);
+    Ok([i32::try_from(any)?, i32::try_from(yearly)?, i32::try_from(status.irregular_days)?])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -95,5 +151,12 @@ mod tests {
         let found_gaps: Vec<(&str, usize)> =
             found.iter().map(|(missing, seen)| (seen.symbol.as_str(), *missing)).collect();
         assert_eq!(found_gaps, [("B", 1)]);
+    }
+
+    #[test]
+    fn lapse_days_follow_the_rules() {
+        assert_eq!(lapse_days(&Rules::DEFAULT).unwrap(), [548, 548, 450]);
+        let patient = Rules::parse(&["status.lapse_periods=3", "status.weekly_least_days=21"]).unwrap();
+        assert_eq!(lapse_days(&patient).unwrap(), [1095, 1095, 450]);
     }
 }

@@ -11,10 +11,20 @@ use super::cell::CellValue;
 /// `Changed`: both versions have the row, with different values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum ChangeKind {
+pub(crate) enum ChangeKind {
     Added,
     Removed,
     Changed,
+}
+
+impl ChangeKind {
+    pub(super) fn of<T>(sides: [Option<&T>; 2]) -> Self {
+        match sides {
+            [None, _] => Self::Added,
+            [_, None] => Self::Removed,
+            _ => Self::Changed,
+        }
+    }
 }
 
 impl fmt::Display for ChangeKind {
@@ -27,36 +37,30 @@ impl fmt::Display for ChangeKind {
     }
 }
 
-/// Differing row, with its key and with both values of each differing column.
 #[derive(Debug, Clone, Serialize)]
-pub struct RowDifference {
-    /// Name of the read table.
+pub(crate) struct RowDifference {
     #[serde(skip)]
     pub table: &'static str,
     /// Key columns and their values, in the order of the table's key.
     #[serde(serialize_with = "as_object")]
     pub key: Vec<(&'static str, CellValue)>,
-    /// Kind of the difference.
     pub change: ChangeKind,
     /// Differing columns, without key columns. If only one version has the row, the list has every column with a value.
     #[serde(serialize_with = "as_pairs")]
     pub columns: Vec<ColumnDifference>,
-    /// Sentences that explain the difference; empty unless explanations were requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
 }
 
-/// One differing column of a row, with its values in both versions.
 #[derive(Debug, Clone)]
-pub struct ColumnDifference {
+pub(crate) struct ColumnDifference {
     pub column: String,
     pub a: CellValue,
     pub b: CellValue,
 }
 
 impl RowDifference {
-    /// Finds a differing column by its name; `None` if the column does not differ.
-    pub(crate) fn column(&self, name: &str) -> Option<&ColumnDifference> {
+    pub(super) fn column(&self, name: &str) -> Option<&ColumnDifference> {
         self.columns.iter().find(|changed| changed.column == name)
     }
 
@@ -65,7 +69,6 @@ impl RowDifference {
         self.key.first().map(|(_, cell)| cell.to_string()).unwrap_or_default()
     }
 
-    /// Values of the key columns after the first, as text.
     pub(crate) fn rest_of_key(&self) -> String {
         let rest = self.key.iter().skip(1).map(|(_, cell)| cell.to_string());
         rest.collect::<Vec<_>>().join(" ")
@@ -82,16 +85,4 @@ fn as_pairs<S: Serializer>(columns: &[ColumnDifference], serializer: S) -> Resul
         map.serialize_entry(column, &(a, b))?;
     }
     map.end()
-}
-
-/// Column names in an output file. Each line of the file has one differing value.
-pub(super) const HEADER: [&str; 7] = ["table", "symbol", "key", "change", "column", "a", "b"];
-
-/// Output file with one line (CSV) or one row (Parquet) per differing value.
-pub(crate) trait DifferenceSink: fmt::Debug {
-    /// Writes one differing row of a read table: a line of the file for each differing column.
-    fn write(&mut self, difference: &RowDifference) -> anyhow::Result<()>;
-
-    /// Completes the file and gives it its final name.
-    fn finish(self: Box<Self>) -> anyhow::Result<()>;
 }

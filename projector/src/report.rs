@@ -1,17 +1,36 @@
-//! Output of the commands that print a list: a table or JSON.
+//! Output of the commands: a result as a report or as JSON, and a list as a table or as JSON.
 
 use chrono::NaiveDate;
 use market::metrics::rules::RuleParameter;
 use market::metrics::source_preference::DEFAULT_CHOICE;
 use market::row::Quarantined;
 use serde::Serialize;
+use telemetry::outln;
+use telemetry::report::Report;
 use telemetry::table::Column::{self, Number, Text};
 use telemetry::table::{ListArgs, Table};
 
-use super::print_json;
 use crate::apply::dead_letters::DeadLetterEntry;
 use crate::generations::promote::GenerationSummary;
 use crate::policy::{ListedRule, RuleState};
+
+pub(crate) fn print_json(value: &impl Serialize) -> anyhow::Result<()> {
+    outln!("{}", serde_json::to_string_pretty(value)?);
+    Ok(())
+}
+
+/// Prints a result: as JSON if `json` is true, otherwise as the report that `to_report` makes of it.
+pub(crate) fn print_result<T: Serialize>(
+    json: bool,
+    result: &T,
+    to_report: impl FnOnce(&T) -> Report,
+) -> anyhow::Result<()> {
+    if json {
+        return print_json(result);
+    }
+    to_report(result).print();
+    Ok(())
+}
 
 /// Column of a table, and the function that formats its cell for one entry of the list.
 type ListColumn<T> = (Column, fn(&T) -> String);
@@ -42,8 +61,7 @@ fn date_text(date: Option<NaiveDate>) -> String {
     date.map_or_else(|| "-".to_owned(), |date| date.to_string())
 }
 
-/// Prints the output of `projector list`.
-pub fn print_generations(listed: &[GenerationSummary], output: &ListArgs) -> anyhow::Result<()> {
+pub(crate) fn print_generations(listed: &[GenerationSummary], output: &ListArgs) -> anyhow::Result<()> {
     let columns: [ListColumn<GenerationSummary>; 8] = [
         (Number("generation"), |one| one.generation.to_string()),
         (Text("state"), |one| one.state.clone()),
@@ -64,8 +82,7 @@ pub fn print_generations(listed: &[GenerationSummary], output: &ListArgs) -> any
     })
 }
 
-/// Prints the output of `projector rules`.
-pub fn print_rules(parameters: &[RuleParameter], output: &ListArgs) -> anyhow::Result<()> {
+pub(crate) fn print_rules(parameters: &[RuleParameter], output: &ListArgs) -> anyhow::Result<()> {
     let columns: [ListColumn<RuleParameter>; 5] = [
         (Text("parameter"), |one| one.name.to_owned()),
         (Text("rule"), |one| one.rule.to_owned()),
@@ -76,8 +93,7 @@ pub fn print_rules(parameters: &[RuleParameter], output: &ListArgs) -> anyhow::R
     print_list(parameters, output, ["parameter", "parameters"], &columns, "no parameters", |_| Vec::new())
 }
 
-/// Prints the output of `projector policy list`.
-pub fn print_policy(listed: &[ListedRule], output: &ListArgs) -> anyhow::Result<()> {
+pub(crate) fn print_policy(listed: &[ListedRule], output: &ListArgs) -> anyhow::Result<()> {
     let columns: [ListColumn<ListedRule>; 6] = [
         (Text("kind"), |one| one.rule.kind.to_string()),
         (Text("source"), |one| one.rule.source.clone()),
@@ -98,7 +114,11 @@ pub fn print_policy(listed: &[ListedRule], output: &ListArgs) -> anyhow::Result<
 }
 
 /// Prints the output of `projector dead-letters list` and `show`. If `whole` is true, the payloads are printed too.
-pub fn print_dead_letters(letters: &[DeadLetterEntry], whole: bool, output: &ListArgs) -> anyhow::Result<()> {
+pub(crate) fn print_dead_letters(
+    letters: &[DeadLetterEntry],
+    whole: bool,
+    output: &ListArgs,
+) -> anyhow::Result<()> {
     let columns: [ListColumn<DeadLetterEntry>; 6] = [
         (Text("letter"), |one| format!("{}/{}", one.sequence, one.item)),
         (Text("status"), |one| one.status.clone()),
@@ -122,8 +142,7 @@ pub fn print_dead_letters(letters: &[DeadLetterEntry], whole: bool, output: &Lis
     })
 }
 
-/// Prints the output of `projector quarantine list`.
-pub fn print_quarantine(rows: &[Quarantined], output: &ListArgs) -> anyhow::Result<()> {
+pub(crate) fn print_quarantine(rows: &[Quarantined], output: &ListArgs) -> anyhow::Result<()> {
     let columns: [ListColumn<Quarantined>; 7] = [
         (Text("symbol"), |row| row.symbol.to_string()),
         (Text("kind"), |row| row.kind.to_string()),

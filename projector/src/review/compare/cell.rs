@@ -3,17 +3,14 @@
 use std::error::Error;
 use std::fmt;
 
-use bytes::BytesMut;
 use chrono::{DateTime, NaiveDate, SecondsFormat, Utc};
 use market::decimal::ExactDecimal;
-use market::row::TableRow;
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
-use tokio_postgres::types::{FromSql, IsNull, Type};
+use tokio_postgres::types::{FromSql, Type};
 
-/// Decoded value of a column. Decimals have no rounding error.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CellValue {
+pub(crate) enum CellValue {
     Null,
     Bool(bool),
     Integer(i64),
@@ -25,12 +22,11 @@ pub enum CellValue {
     Json(String),
 }
 
-/// Encoded value of a column, in Postgres's binary format; `None` for null. Two values are equal if their bytes are
-/// equal.
+/// Encoded value of a column, in Postgres's binary format; `None` for null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct PostgresCell<'a>(pub(super) Option<&'a [u8]>);
+pub(crate) struct EncodedCell<'a>(pub(super) Option<&'a [u8]>);
 
-impl<'a> FromSql<'a> for PostgresCell<'a> {
+impl<'a> FromSql<'a> for EncodedCell<'a> {
     fn from_sql(_: &Type, raw: &'a [u8]) -> Result<Self, Box<dyn Error + Sync + Send>> {
         Ok(Self(Some(raw)))
     }
@@ -42,23 +38,24 @@ impl<'a> FromSql<'a> for PostgresCell<'a> {
     }
 }
 
-impl CellValue {
-    /// Decodes a value. If a type has no variant in this enum, its value is decoded as text.
-    pub(super) fn decode(ty: &Type, raw: PostgresCell<'_>) -> Result<Self, Box<dyn Error + Sync + Send>> {
-        let PostgresCell(Some(raw)) = raw else { return Ok(Self::Null) };
+impl EncodedCell<'_> {
+    /// Decodes the value. If a type has no variant in [`CellValue`], its value is decoded as text.
+    pub(super) fn decode(self, ty: &Type) -> Result<CellValue, Box<dyn Error + Sync + Send>> {
+        let Some(raw) = self.0 else { return Ok(CellValue::Null) };
         Ok(match *ty {
-            Type::BOOL => Self::Bool(bool::from_sql(ty, raw)?),
-            Type::INT4 => Self::Integer(i32::from_sql(ty, raw)?.into()),
-            Type::INT8 => Self::Integer(i64::from_sql(ty, raw)?),
-            Type::NUMERIC => Self::Decimal(ExactDecimal::from_sql(ty, raw)?),
-            Type::DATE => Self::Date(NaiveDate::from_sql(ty, raw)?),
-            Type::TIMESTAMPTZ => Self::Timestamp(DateTime::from_sql(ty, raw)?),
-            Type::JSON => Self::Json(std::str::from_utf8(raw)?.to_owned()),
-            _ => Self::Text(String::from_sql(&Type::TEXT, raw)?),
+            Type::BOOL => CellValue::Bool(bool::from_sql(ty, raw)?),
+            Type::INT4 => CellValue::Integer(i32::from_sql(ty, raw)?.into()),
+            Type::INT8 => CellValue::Integer(i64::from_sql(ty, raw)?),
+            Type::NUMERIC => CellValue::Decimal(ExactDecimal::from_sql(ty, raw)?),
+            Type::DATE => CellValue::Date(NaiveDate::from_sql(ty, raw)?),
+            Type::TIMESTAMPTZ => CellValue::Timestamp(DateTime::from_sql(ty, raw)?),
+            Type::JSON => CellValue::Json(std::str::from_utf8(raw)?.to_owned()),
+            _ => CellValue::Text(String::from_sql(&Type::TEXT, raw)?),
         })
     }
+}
 
-    /// The value as a decimal; `None` if it is not a number.
+impl CellValue {
     pub(super) fn as_decimal(&self) -> Option<ExactDecimal> {
         match self {
             Self::Decimal(value) => Some(*value),
@@ -95,19 +92,4 @@ impl Serialize for CellValue {
             Self::Date(_) | Self::Timestamp(_) | Self::Text(_) => serializer.collect_str(self),
         }
     }
-}
-
-/// Returns the values of a derived row in column order. They equal the values that Postgres returns after the row is
-/// stored.
-pub(crate) fn read_cells<T: TableRow>(row: &T) -> anyhow::Result<Vec<CellValue>> {
-    let mut cells = Vec::with_capacity(T::COLUMNS.len());
-    for (value, ty) in row.values().into_iter().zip(T::types()) {
-        let mut bytes = BytesMut::new();
-        let cell = match value.to_sql_checked(ty, &mut bytes).map_err(|error| anyhow::anyhow!(error))? {
-            IsNull::Yes => PostgresCell(None),
-            IsNull::No => PostgresCell(Some(&bytes)),
-        };
-        cells.push(CellValue::decode(ty, cell).map_err(|error| anyhow::anyhow!(error))?);
-    }
-    Ok(cells)
 }

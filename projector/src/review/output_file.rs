@@ -1,10 +1,15 @@
-//! File that is written under a temporary name and renamed when it is complete.
+//! Output files of a command. A file is written under a temporary name and renamed when it is complete.
 
 use std::fmt;
 use std::fs::{self, File};
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use telemetry::report::Report;
+
+/// Maximum number of rows per table and per topic on a page, unless `--limit` is larger.
+pub(crate) const HTML_ROWS: usize = 500;
 
 /// File with a temporary name until it is complete. If this value is dropped before [`AtomicFile::finish`], the
 /// temporary file is removed.
@@ -28,13 +33,11 @@ impl AtomicFile {
         Ok((File::create_new(&file.written).with_context(|| file.to_string())?, file))
     }
 
-    /// Path of the temporary file.
     #[cfg(feature = "parquet")]
     pub(crate) fn path(&self) -> &Path {
         &self.written
     }
 
-    /// Renames the file to its final name.
     pub(crate) fn finish(self) -> anyhow::Result<()> {
         fs::rename(&self.written, &self.wanted).with_context(|| self.to_string())
     }
@@ -50,5 +53,27 @@ impl Drop for AtomicFile {
     fn drop(&mut self) {
         // After the rename, no file has the temporary name.
         let _ = fs::remove_file(&self.written);
+    }
+}
+
+/// HTML file for a report. It is created before the report is computed, so that a file error is reported early.
+#[derive(Debug)]
+pub(crate) struct PageFile {
+    created: File,
+    file: AtomicFile,
+}
+
+impl PageFile {
+    pub(crate) fn create(path: &Path) -> anyhow::Result<Self> {
+        let (created, file) = AtomicFile::create(path)?;
+        Ok(Self { created, file })
+    }
+
+    pub(crate) fn write(self, report: &Report) -> anyhow::Result<()> {
+        let Self { mut created, file } = self;
+        let mut page = String::new();
+        report.write_page(&mut page)?;
+        created.write_all(page.as_bytes()).with_context(|| file.to_string())?;
+        file.finish()
     }
 }
