@@ -5,7 +5,7 @@ use std::sync::Arc;
 use chrono::Utc;
 use store::db::DbError;
 
-use crate::admission::token_bucket::{Bucket, RemainingLimits};
+use crate::admission::token_bucket::{Bucket, CALL, RemainingLimits};
 use crate::auth::credential::PresentedKey;
 use crate::auth::ids::{AccountId, KeyId};
 use crate::auth::tier::Tier;
@@ -33,8 +33,6 @@ pub(crate) enum AdmissionVerdict {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct AdmissionDecision {
     pub(crate) account: AccountId,
-    /// Id of the key. The account limiter sets 0, because it does not have the id. The admission batch then sets the
-    /// id.
     pub(crate) key: KeyId,
     pub(crate) tier: Tier,
     pub(crate) verdict: AdmissionVerdict,
@@ -46,7 +44,7 @@ pub(crate) struct AdmissionDecision {
 impl AdmissionDecision {
     /// Decision for a call of the service itself, which is not charged.
     pub(crate) fn uncharged(tier: Tier) -> Self {
-        let bucket = Bucket { rate_per_minute: 1, capacity: 1, tokens: 1.0 };
+        let bucket = Bucket { rate_per_minute: 1, capacity: 1, tokens: CALL };
         let usage = RemainingLimits { bucket, now: Utc::now(), quota: 0, used: 0, month: 0..1 };
         Self {
             account: AccountId(0),
@@ -57,15 +55,6 @@ impl AdmissionDecision {
             usage,
         }
     }
-}
-
-/// Outcome of one call in one batch.
-#[derive(Debug)]
-pub(crate) enum BatchOutcome {
-    /// Decision; `None` for an invalid key.
-    Decided(Option<AdmissionDecision>),
-    /// No decision yet: the account was not cached, or its row has changed. The next batch decides the call.
-    Undecided,
 }
 
 /// Reason for a missing decision. One failure may concern all waiting calls, so the type is `Clone`.
