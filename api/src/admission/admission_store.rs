@@ -10,8 +10,7 @@ use tokio::time::timeout;
 use tokio_postgres::{Client, Config, Error, Row, Statement};
 
 use crate::account::statistics::CallOutcome;
-use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionRequest};
-use crate::admission::grant::{CallGroups, Grant};
+use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionRequest, CallGroups, Grant};
 use crate::auth::credential::PresentedKey;
 use crate::auth::ids::{AccountId, KeyId};
 use crate::auth::tier::Tier;
