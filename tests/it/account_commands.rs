@@ -129,8 +129,11 @@ async fn a_full_account_replaces_without_overlap() -> Result<()> {
 async fn usage_tells_what_is_used() -> Result<()> {
     let app = TestApp::start().await?;
     app.create_account(WHO, "starter").await?;
-    app.sql("update accounts.limiter set used = 12345, tokens = 7.5, at = now() - interval '1 second'", &[])
-        .await?;
+    app.sql(
+        "update accounts.limiter set used = 12345, tokens = 7.5 * 60000000, at = now() - interval '1 second'",
+        &[],
+    )
+    .await?;
     let usage = run(&app, &["usage", WHO]).await?;
     check(
         &usage,

@@ -63,7 +63,8 @@ impl Cluster {
     /// Returns the number of tokens taken from the bucket, and the number of calls charged to the quota. The test must
     /// have set the bucket to five tokens and the used quota to zero before.
     async fn charges(&self) -> Result<(f64, i64)> {
-        let rows = self.app.sql("select 5 - floor(tokens), used from accounts.limiter", &[]).await?;
+        let rows =
+            self.app.sql("select 5 - floor(tokens / 6e7::float8), used from accounts.limiter", &[]).await?;
         let row = rows.first().context("one account")?;
         Ok((row.try_get(0)?, row.try_get(1)?))
     }
@@ -219,7 +220,7 @@ async fn every_outcome_charges_what_is_due() -> Result<()> {
     let (api, key) = (&cluster.apis[0], cluster.account("charged@example.com", "free").await?);
     let key = [("x-api-key", key)];
     let call = async |before: &str, method: Method, path: &str| -> Result<(u16, f64, i64)> {
-        cluster.limiter("tokens = 5, cap = 20, at = clock_timestamp(), used = 0").await?;
+        cluster.limiter("tokens = 5 * 60000000, cap = 20, at = clock_timestamp(), used = 0").await?;
         cluster.limiter(before).await?;
         let status = api.send(method, path, &key).await?.status.as_u16();
         let (rate, quota) = cluster.charges().await?;

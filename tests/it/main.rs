@@ -3,7 +3,7 @@
 
 mod account_commands;
 mod adjusted_feeds;
-mod admission_cache;
+mod admission;
 mod analysts;
 mod api_access;
 mod api_answers;

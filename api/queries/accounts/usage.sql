@@ -3,11 +3,7 @@ select t.tier, t.rate_per_minute, t.burst, t.monthly_quota,
   case when m.month > l.month then 0 else l.used end as used,
   greatest(m.month, l.month) as month,
   (greatest(m.month, l.month) + interval '1 month') at time zone 'utc' as resets_at,
-  floor(least(
-    t.burst,
-    greatest(0, t.burst - (l.cap - l.tokens))
-      + t.rate_per_minute / 60.0::double precision * greatest(0, extract(epoch from now() - l.at)::double precision)
-  ) + 1e-6)::bigint as available
+  accounts.refill(l.tokens, l.cap, t.burst, t.rate_per_minute, now() - l.at) / 60000000 as available
 from accounts.accounts a
 join accounts.tiers t on t.tier = case when a.paid_until is null or a.paid_until > now() then a.tier else a.next_tier end
 join accounts.limiter l on l.account_id = a.id

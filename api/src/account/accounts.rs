@@ -111,7 +111,6 @@ pub(crate) async fn change_address(account: &LockedAccount<'_>, email: &str) -> 
 /// this month.
 pub(crate) async fn delete_account(client: &mut Client, actor: AccountActor<'_>) -> Result<()> {
     let account = actor.begin(client).await?;
-    account.lock_limiter().await?;
     let keys = account.count_active_keys().await?;
     account.transaction.execute(DELETE, &[&account.id]).await?;
     account.record("account.delete", json!({ "keys": keys })).await?;

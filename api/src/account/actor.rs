@@ -12,7 +12,6 @@ use crate::auth::tier::Tier;
 
 const BY_ADDRESS: &str = include_str!("../../queries/accounts/lock_account.sql");
 const BY_ID: &str = include_str!("../../queries/accounts/lock_own_account.sql");
-const LIMITER: &str = include_str!("../../queries/accounts/lock_limiter.sql");
 const RECORD: &str = include_str!("../../queries/accounts/record.sql");
 const ACTIVE_KEYS: &str = include_str!("../../queries/accounts/count_active_keys.sql");
 /// Maximum number of changes of one kind per holder within 24 hours. This limits the size of the audit log.
@@ -80,13 +79,6 @@ impl AccountActor<'_> {
 }
 
 impl LockedAccount<'_> {
-    /// Locks the account's row in `accounts.limiter`. This lock must precede the replacement or deletion of a key:
-    /// admission locks the rows in the same order.
-    pub(crate) async fn lock_limiter(&self) -> Result<()> {
-        self.transaction.execute(LIMITER, &[&self.id]).await?;
-        Ok(())
-    }
-
     /// True if the actor of the change is the holder, false if the actor is the operator.
     pub(crate) fn is_own(&self) -> bool {
         self.actor.is_some()

@@ -137,7 +137,6 @@ pub(crate) async fn replace_key(
     overlap: Overlap,
 ) -> Result<CreatedKey> {
     let account = actor.begin(client).await?;
-    account.lock_limiter().await?;
     let old = find_active_key(&account, key).await?;
     refuse_replaced(&account, &old).await?;
     if overlap == Overlap::None {
@@ -166,7 +165,6 @@ pub(crate) async fn delete_key(
     key: &str,
 ) -> Result<(KeyId, String)> {
     let account = actor.begin(client).await?;
-    account.lock_limiter().await?;
     let ActiveKey { id, name, .. } = find_active_key(&account, key).await?;
     account.transaction.execute(DELETE, &[&id]).await?;
     account.record_key("key.delete", json!({ "id": id, "name": name })).await?;

@@ -20,13 +20,10 @@ use tokio::time::timeout;
 use tokio_postgres::Config;
 use tracing::Instrument;
 
-use crate::admission::account_cache::AccountCache;
-use crate::admission::decision::{
-    AdmissionDecision, AdmissionError, AdmissionRequest, AdmissionVerdict, BatchOutcome,
-};
+use crate::admission::admission_store::{InstanceId, StreamSlot};
+use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionRequest, AdmissionVerdict};
 use crate::admission::request_context::RequestContext;
 use crate::admission::store_connection::StoreConnection;
-use crate::admission::stream_slot::{InstanceId, StreamSlot};
 use crate::admission::usage_recorder::UsageRecorder;
 use crate::auth::credential::PresentedKey;
 use crate::auth::ids::AccountId;
@@ -34,10 +31,10 @@ use crate::auth::tier::Tier;
 use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::metrics::AdmissionMetrics;
 
-/// Postgres session settings. Queries use one generic plan with index look-ups. A crash of Postgres may lose the
-/// charges of the last second.
-const SESSION: &str = "-c synchronous_commit=off -c plan_cache_mode=force_generic_plan -c enable_hashjoin=off \
-                       -c enable_mergejoin=off -c jit=off";
+/// Postgres session settings. Queries use one generic plan with index look-ups, however small the tables were when the
+/// plan was made. A crash of Postgres may lose the charges of the last second.
+const SESSION: &str = "-c synchronous_commit=off -c plan_cache_mode=force_generic_plan -c enable_seqscan=off \
+                       -c enable_hashjoin=off -c enable_mergejoin=off -c jit=off";
 /// Maximum number of waiting calls. Further calls are refused.
 const QUEUE: usize = 16_384;
 /// Maximum number of calls per batch.
@@ -50,7 +47,6 @@ const IDLE: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 struct WaitingCall {
     call: AdmissionRequest,
-    since: Instant,
     decision: oneshot::Sender<Result<Option<AdmissionDecision>, AdmissionError>>,
 }
 
@@ -59,11 +55,10 @@ enum BackgroundTask {
     /// Refund of one call of the account. The date is the first day of the month in which the call was charged to the
     /// quota.
     Refund(AccountId, NaiveDate),
-    FindKeyTiers(Vec<PresentedKey>, oneshot::Sender<HashMap<u128, Tier>>),
     /// Request for a slot of the account, which permits one open change stream. The number is the maximum number of
     /// slots of the account.
     TakeSlot(AccountId, usize, oneshot::Sender<Option<StreamSlot>>),
-    RenewSlots(Vec<StreamSlot>, oneshot::Sender<Vec<StreamSlot>>),
+    RenewSlots(Vec<(StreamSlot, PresentedKey)>, oneshot::Sender<HashMap<StreamSlot, Option<Tier>>>),
     FreeSlot(StreamSlot),
 }
 
@@ -74,7 +69,7 @@ pub(crate) struct AdmissionQueue {
     background: mpsc::Sender<BackgroundTask>,
     usage_recorder: UsageRecorder,
     metrics: AdmissionMetrics,
-    /// True while the database is treated as reachable. Connection attempts, checks and decisions update the value.
+    /// True while the database is treated as reachable. Checks and decisions update the value.
     reachability: Arc<AtomicBool>,
 }
 
@@ -109,7 +104,7 @@ impl AdmissionQueue {
     ) -> Result<Option<AdmissionDecision>, AdmissionError> {
         let deciding = async {
             let (decision, decided) = oneshot::channel();
-            let waiting = WaitingCall { call, since: Instant::now(), decision };
+            let waiting = WaitingCall { call, decision };
             self.calls.try_send(waiting).map_err(|_| AdmissionError::QueueFull)?;
             // The worker enforces the timeout for a whole batch. The timeout begins with the batch, not with the
             // arrival of a call.
@@ -120,7 +115,7 @@ impl AdmissionQueue {
         decision
     }
 
-    /// True while the database is treated as reachable. Connection attempts, checks and decisions update the value.
+    /// True while the database is treated as reachable. Checks and decisions update the value.
     pub(crate) fn is_database_reachable(&self) -> bool {
         self.reachability.load(Ordering::Relaxed)
     }
@@ -151,14 +146,6 @@ impl AdmissionQueue {
         }
     }
 
-    /// Finds the valid keys among `keys`, and returns their identifiers ([`PresentedKey::tag`]). Nothing is charged.
-    pub(crate) async fn find_key_tiers(
-        &self,
-        keys: Vec<PresentedKey>,
-    ) -> Result<HashMap<u128, Tier>, AdmissionError> {
-        self.run_in_background(|found| BackgroundTask::FindKeyTiers(keys, found)).await
-    }
-
     /// Takes a slot for a stream; `None` if the account already has `limit` open streams on all instances together.
     pub(crate) async fn take_slot(
         &self,
@@ -168,11 +155,12 @@ impl AdmissionQueue {
         self.run_in_background(|taken| BackgroundTask::TakeSlot(account, limit, taken)).await
     }
 
-    /// Renews the leases of slots. Returns the renewed slots.
+    /// Renews the leases of slots, each given with the key of its stream. Returns the renewed slots, each with the tier
+    /// of its key; `None` for an invalid key.
     pub(crate) async fn renew_slots(
         &self,
-        slots: Vec<StreamSlot>,
-    ) -> Result<Vec<StreamSlot>, AdmissionError> {
+        slots: Vec<(StreamSlot, PresentedKey)>,
+    ) -> Result<HashMap<StreamSlot, Option<Tier>>, AdmissionError> {
         self.run_in_background(|renewed| BackgroundTask::RenewSlots(slots, renewed)).await
     }
 
@@ -213,13 +201,10 @@ async fn decide_queues(
     mut waiting: mpsc::Receiver<WaitingCall>,
     metrics: AdmissionMetrics,
 ) {
-    let (mut queue, mut cache) = (Vec::with_capacity(BATCH), AccountCache::new());
-    // Opens the connection before the first call. The timeout keeps an unresponsive server from delaying calls.
-    let _ = timeout(connection.response_timeout(), connection.open_store()).await;
-    // If a batch leaves calls undecided, the next batch starts at once. Otherwise, the worker waits for new calls.
-    while !queue.is_empty() || wait_for_calls(&mut connection, &mut waiting, &mut queue).await {
+    let mut queue = Vec::with_capacity(BATCH);
+    while wait_for_calls(&mut connection, &mut waiting, &mut queue).await {
         gather(&mut waiting, &mut queue).await;
-        decide_batch(&mut connection, &mut cache, &mut queue, &metrics).await;
+        decide_batch(&mut connection, &mut queue, &metrics).await;
     }
 }
 
@@ -244,8 +229,7 @@ async fn wait_for_calls(
     loop {
         let checked = async {
             tokio::time::sleep(IDLE).await;
-            // A call that arrives during a connection attempt waits for this attempt. If the attempt fails, the call
-            // starts another one.
+            // A call that arrives during a connection attempt waits for this attempt.
             connection.check().await;
         };
         tokio::select! {
@@ -256,34 +240,27 @@ async fn wait_for_calls(
     }
 }
 
-/// Decides one batch. Calls without a decision stay in the queue.
+/// Decides one batch, and empties the queue.
 async fn decide_batch(
     connection: &mut StoreConnection,
-    cache: &mut AccountCache,
     queue: &mut Vec<WaitingCall>,
     metrics: &AdmissionMetrics,
 ) {
     // Calls of disconnected clients are dropped without a charge.
     queue.retain(|waiting| !waiting.decision.is_closed());
     let calls: Vec<AdmissionRequest> = queue.iter().map(|waiting| waiting.call).collect();
-    let (response_timeout, was_open) = (connection.response_timeout(), connection.is_open());
-    let (round, deciding) = (Instant::now(), decide_reconnecting(connection, cache, &calls));
+    let (response_timeout, started) = (connection.response_timeout, Instant::now());
     let span = tracing::info_span!(target: SPAN_TARGET, "admission", otel.kind = "client", calls = i64::try_from(calls.len()).ok());
-    let decided =
-        timeout(response_timeout, deciding.instrument(span)).await.unwrap_or(Err(AdmissionError::Timeout));
-    metrics.statement.observe(round.elapsed().as_secs_f64());
+    let deciding = decide_reconnecting(connection, &calls).instrument(span);
+    let decided = timeout(response_timeout, deciding).await.unwrap_or(Err(AdmissionError::Timeout));
+    metrics.statement.observe(started.elapsed().as_secs_f64());
     metrics.batch.observe(to_float(calls.len()));
     match decided {
-        Ok(outcomes) => {
-            // A batch that opened a new connection took several round trips, so its duration is not recorded.
-            if was_open && !calls.is_empty() {
-                connection.record_round_trip(round.elapsed());
+        Ok(decisions) => {
+            connection.record_reply();
+            for (waiting, decision) in queue.drain(..).zip(decisions) {
+                let _ = waiting.decision.send(Ok(decision));
             }
-            let answered = queue.drain(..).zip(outcomes);
-            let open = answered
-                .filter_map(|(waiting, outcome)| waiting.send_decision(outcome, response_timeout))
-                .collect();
-            *queue = open;
         }
         Err(error) => {
             connection.close_after_failure();
@@ -308,29 +285,15 @@ fn to_float(calls: usize) -> f64 {
 /// more.
 async fn decide_reconnecting(
     connection: &mut StoreConnection,
-    cache: &mut AccountCache,
     calls: &[AdmissionRequest],
-) -> Result<Vec<BatchOutcome>, AdmissionError> {
+) -> Result<Vec<Option<AdmissionDecision>>, AdmissionError> {
     let was_open = connection.is_open();
-    match connection.open_store().await?.decide(cache, calls).await {
+    match connection.open_store().await?.decide(calls).await {
         Err(AdmissionError::ConnectionLost(_)) if was_open => {
             connection.close();
-            connection.open_store().await?.decide(cache, calls).await
+            connection.open_store().await?.decide(calls).await
         }
         decided => decided,
-    }
-}
-
-impl WaitingCall {
-    /// Sends the decision to the caller. Returns the call itself if the next batch must decide it.
-    fn send_decision(self, outcome: BatchOutcome, response_timeout: Duration) -> Option<Self> {
-        let decision = match outcome {
-            BatchOutcome::Undecided if self.since.elapsed() < response_timeout => return Some(self),
-            BatchOutcome::Undecided => Err(AdmissionError::Contended),
-            BatchOutcome::Decided(decision) => Ok(decision),
-        };
-        let _ = self.decision.send(decision);
-        None
     }
 }
 
@@ -338,15 +301,11 @@ impl WaitingCall {
 async fn run_background_tasks(mut connection: StoreConnection, mut waiting: mpsc::Receiver<BackgroundTask>) {
     let instance = InstanceId(rand::random());
     while let Some(task) = waiting.recv().await {
-        let response_timeout = connection.response_timeout();
+        let response_timeout = connection.response_timeout;
         let running = async {
             let store = connection.open_store().await?;
             match task {
                 BackgroundTask::Refund(account, month) => store.refund(account, month).await,
-                BackgroundTask::FindKeyTiers(keys, found) => {
-                    let _ = found.send(store.find_key_tiers(&keys).await?);
-                    Ok(())
-                }
                 BackgroundTask::TakeSlot(account, limit, taken) => {
                     match taken.send(store.take_slot(instance, account, limit).await?) {
                         // The client disconnected before it got the slot, so the slot is freed.

@@ -1,40 +1,38 @@
 //! SQL statements of admission and of the usage statistics.
-//!
-//! Invariant: rows are locked in the order of the account ids, so instances cannot deadlock.
 
 use std::collections::{BTreeMap, HashMap};
-use std::iter::repeat_with;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, Utc};
-use foldhash::fast::RandomState;
-use futures::future;
 use store::connect;
 use store::tls::MakeRustlsConnect;
 use tokio::time::timeout;
 use tokio_postgres::{Client, Config, Error, Row, Statement};
 
 use crate::account::statistics::CallOutcome;
-use crate::admission::account_cache::AccountCache;
-use crate::admission::admission_batch::{AdmissionBatch, CachedAccount, CachedKey, KeyBucket, WriteMode};
-use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionRequest, BatchOutcome};
+use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionRequest, CallGroups, Grant};
 use crate::auth::credential::PresentedKey;
 use crate::auth::ids::{AccountId, KeyId};
 use crate::auth::tier::Tier;
 use crate::concurrency::background_tasks::BackgroundTasks;
 
-const READ: &str = include_str!("../../queries/access/read.sql");
-const DECREMENT: &str = include_str!("../../queries/access/decrement.sql");
-const COMPARE_AND_SET: &str = include_str!("../../queries/access/compare_and_set.sql");
+const ADMIT: &str = include_str!("../../queries/access/admit.sql");
 const REFUND: &str = include_str!("../../queries/access/refund.sql");
 const COUNT: &str = include_str!("../../queries/access/count.sql");
 const FORGET: &str = include_str!("../../queries/access/forget_counts.sql");
+const OPEN_STREAM: &str = include_str!("../../queries/access/open_stream.sql");
+const RENEW_STREAMS: &str = include_str!("../../queries/access/renew_streams.sql");
+const CLOSE_STREAM: &str = include_str!("../../queries/access/close_stream.sql");
 
 /// Cheap statement that checks the connection. It succeeds only on a server that can write the limits of accounts. A
 /// read-only server, such as a demoted primary, refuses it.
 const CHECK: &str = "select from accounts.limiter limit 0 for update";
 /// Timeout for preparing the statements of a new connection.
 const PREPARE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Length of the lease of a stream slot.
+pub(super) const LEASE: Duration = Duration::from_secs(30);
+/// Maximum number of attempts to take a slot. An attempt fails if another instance takes the same free slot first.
+const SLOT_ATTEMPTS: usize = 10;
 
 /// Primary key of one row of the usage statistics.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -55,15 +53,24 @@ pub(crate) struct UsageIncrement {
     pub(crate) last_at: DateTime<Utc>,
 }
 
+/// Random id of a running instance.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct InstanceId(pub(super) i64);
+
+/// Slot of an open stream: a row in Postgres with a lease, which all instances share. An account has one slot per
+/// permitted stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct StreamSlot {
+    pub(crate) account: AccountId,
+    /// Number of the slot, from 1 to the plan's limit of open streams.
+    pub(crate) number: i32,
+}
+
 /// Open connection with prepared statements.
 pub(crate) struct AdmissionStore {
-    pub(super) client: Client,
-    read: Statement,
-    decrement: Statement,
-    compare_and_set: Statement,
+    client: Client,
+    admit: Statement,
     refund: Statement,
-    /// Duration of one round trip, measured when the connection was opened.
-    pub(crate) round_trip: Duration,
 }
 
 impl AdmissionStore {
@@ -78,12 +85,8 @@ impl AdmissionStore {
     }
 
     async fn prepare(client: Client) -> Result<Self, AdmissionError> {
-        let (read, decrement) = (client.prepare(READ).await?, client.prepare(DECREMENT).await?);
-        let (compare_and_set, refund) =
-            (client.prepare(COMPARE_AND_SET).await?, client.prepare(REFUND).await?);
-        let sent = Instant::now();
-        client.simple_query(CHECK).await?;
-        Ok(Self { client, read, decrement, compare_and_set, refund, round_trip: sent.elapsed() })
+        let (admit, refund) = (client.prepare(ADMIT).await?, client.prepare(REFUND).await?);
+        Ok(Self { client, admit, refund })
     }
 
     /// Succeeds if the server replies and accepts writes.
@@ -95,138 +98,25 @@ impl AdmissionStore {
         !self.client.is_closed()
     }
 
-    /// Decides calls in order of arrival. Uncached accounts are only read, and their calls stay undecided. After an
-    /// error, the caller must drop the connection.
+    /// Decides calls, and charges them to accounts and keys; `None` for an invalid key. After an error, the caller must
+    /// drop the connection, because the statement may still run.
     pub(crate) async fn decide(
         &self,
-        cache: &mut AccountCache,
         calls: &[AdmissionRequest],
-    ) -> Result<Vec<BatchOutcome>, AdmissionError> {
-        let (keys, key_indexes) = distinct_keys(calls);
-        let mut accounts = cache.checkout(&keys);
-        let placed = || calls.iter().zip(key_indexes.iter().copied());
-        placed().for_each(|(call, key_index)| accounts.add_demand(call, key_index));
-        accounts.choose_write_modes();
-        // Only calls of accounts with compare-and-set are decided before the statements. Usually there are none.
-        let decided: Vec<Option<AdmissionDecision>> = match accounts
-            .accounts_by_write_mode(WriteMode::CompareAndSet)
-            .is_empty()
-        {
-            true => vec![],
-            false => placed()
-                .map(|(call, key_index)| accounts.decide_in_mode(call, key_index, WriteMode::CompareAndSet))
-                .collect(),
-        };
-        let unknown = |key_index: &usize| accounts.keys[*key_index].is_none();
-        let unread_keys: Vec<usize> = (0..keys.len()).filter(unknown).collect();
-        let sent = Instant::now();
-        // The statements are pipelined and executed in this order.
-        let (decremented, written, rows) = future::try_join3(
-            self.decrement(&accounts.accounts_by_write_mode(WriteMode::Decrement)),
-            self.compare_and_set(&accounts),
-            self.read(unread_keys.iter().map(|key_index| keys[*key_index].hash()).collect()),
-        )
-        .await?;
-        if let Some(row) = decremented.as_ref().or(written.first()).or(rows.first()) {
-            cache.clock.update(row.try_get::<_, DateTime<Utc>>("now")?, sent, Instant::now());
-        }
-        for row in &written {
-            accounts.record_write(row.try_get("account_id")?, row.try_get("version")?);
-        }
-        if let Some(row) = &decremented {
-            accounts.record_decrements(row)?;
-        }
-        let mut found = vec![None; keys.len()];
+    ) -> Result<Vec<Option<AdmissionDecision>>, AdmissionError> {
+        let groups = CallGroups::new(calls);
+        let hashes = column(&groups.keys, |key| key.0.as_slice());
+        let rows = self.client.query(&self.admit, &[&hashes, &groups.calls, &groups.counted_ranks]).await?;
+        let mut grants: Vec<Option<Grant>> = groups.keys.iter().map(|_| None).collect();
         for row in &rows {
-            found[key_index_of(row, &unread_keys)?] = Some(row);
+            let index = usize::try_from(row.try_get::<_, i64>("ordinal")? - 1).ok();
+            let grant =
+                index.and_then(|index| grants.get_mut(index)).ok_or(AdmissionError::UnrequestedKey)?;
+            *grant = Some(Grant::from_row(row)?);
         }
-        let mut outcomes = Vec::with_capacity(calls.len());
-        for ((call, key_index), decided) in placed().zip(decided.into_iter().chain(repeat_with(|| None))) {
-            outcomes.push(match accounts.is_written(key_index) {
-                Some(true) => BatchOutcome::Decided(
-                    decided.or_else(|| accounts.decide_in_mode(call, key_index, WriteMode::Decrement)),
-                ),
-                None if found[key_index].is_none() => BatchOutcome::Decided(None),
-                Some(false) | None => BatchOutcome::Undecided,
-            });
-        }
-        cache.checkin(&keys, accounts);
-        for (key, row) in keys.iter().zip(found) {
-            let Some(row) = row else { continue };
-            let now = row.try_get("now")?;
-            let account = CachedAccount::from_row(row, now)?;
-            cache.insert(key, CachedKey::from_row(row, now, &account)?, account);
-        }
-        Ok(outcomes)
-    }
-
-    async fn read(&self, hashes: Vec<[u8; 32]>) -> Result<Vec<Row>, Error> {
-        if hashes.is_empty() {
-            return Ok(vec![]);
-        }
-        let hashes: Vec<&[u8]> = hashes.iter().map(<[u8; 32]>::as_slice).collect();
-        self.client.query(&self.read, &[&hashes]).await
-    }
-
-    /// Subtracts calls from the rows of these accounts, without reading the rows first. This is the common case.
-    async fn decrement(&self, accounts: &[&CachedAccount]) -> Result<Option<Row>, Error> {
-        if accounts.is_empty() {
-            return Ok(None);
-        }
-        let ids = column(accounts, |account| account.limiter.account);
-        let plans = column(accounts, |account| account.plan_version);
-        let rates = column(accounts, |account| account.limiter.bucket.rate_per_second());
-        let capacities = column(accounts, |account| account.limiter.bucket.capacity);
-        let times = column(accounts, |account| account.limiter.at);
-        let months = column(accounts, |account| account.limiter.month);
-        let quotas = column(accounts, |account| account.limiter.monthly_quota);
-        let calls = column(accounts, |account| account.demand.calls);
-        let counted = column(accounts, |account| account.demand.counted);
-        self.client
-            .query_opt(
-                &self.decrement,
-                &[&ids, &plans, &rates, &capacities, &times, &months, &quotas, &calls, &counted],
-            )
-            .await
-    }
-
-    /// Writes accounts whose rows are unchanged since they were cached. Accounts with only refused calls are written
-    /// too, because the row stores the batch's time.
-    async fn compare_and_set(&self, accounts: &AdmissionBatch) -> Result<Vec<Row>, Error> {
-        let list = accounts.accounts_by_write_mode(WriteMode::CompareAndSet);
-        if list.is_empty() {
-            return Ok(vec![]);
-        }
-        let ids = column(&list, |account| account.limiter.account);
-        let tokens = column(&list, |account| account.limiter.bucket.tokens);
-        let capacities = column(&list, |account| account.limiter.bucket.capacity);
-        let times = column(&list, |account| account.limiter.at);
-        let months = column(&list, |account| account.limiter.month);
-        let used = column(&list, |account| account.limiter.used);
-        let versions = column(&list, |account| account.version);
-        let cached_keys = accounts.keys.iter().flatten();
-        let key_buckets: Vec<&KeyBucket> =
-            cached_keys.filter_map(|(_, key)| key.key_bucket.as_ref()).collect();
-        let keys = column(&key_buckets, |key_bucket| key_bucket.key);
-        let key_tokens = column(&key_buckets, |key_bucket| key_bucket.limiter.bucket.tokens);
-        let key_times = column(&key_buckets, |key_bucket| key_bucket.limiter.at);
-        self.client
-            .query(
-                &self.compare_and_set,
-                &[
-                    &ids,
-                    &tokens,
-                    &capacities,
-                    &times,
-                    &months,
-                    &used,
-                    &versions,
-                    &keys,
-                    &key_tokens,
-                    &key_times,
-                ],
-            )
-            .await
+        let decide =
+            |(call, index): (&AdmissionRequest, usize)| Some(grants[index].as_mut()?.decide_next(call));
+        Ok(calls.iter().zip(groups.indexes).map(decide).collect())
     }
 
     /// Refunds one call of an account. `month` is the first day of the month in which the call was charged to the
@@ -236,14 +126,55 @@ impl AdmissionStore {
         Ok(())
     }
 
-    /// Finds the valid keys among `keys`. Returns the tier of each, by its identifier ([`PresentedKey::tag`]).
-    pub(crate) async fn find_key_tiers(
+    /// Takes a slot of an account that has at most `limit` slots; `None` if all are in use.
+    pub(super) async fn take_slot(
         &self,
-        keys: &[PresentedKey],
-    ) -> Result<HashMap<u128, Tier>, AdmissionError> {
-        let rows = self.read(keys.iter().map(PresentedKey::hash).collect()).await?;
-        let all: Vec<usize> = (0..keys.len()).collect();
-        rows.iter().map(|row| Ok((keys[key_index_of(row, &all)?].tag, row.try_get("tier")?))).collect()
+        instance: InstanceId,
+        account: AccountId,
+        limit: usize,
+    ) -> Result<Option<StreamSlot>, AdmissionError> {
+        // No instance has 2^31 streams, so a larger limit limits nothing.
+        let limit = i32::try_from(limit).unwrap_or(i32::MAX);
+        for _ in 0..SLOT_ATTEMPTS {
+            let lease = LEASE.as_secs_f64();
+            let row = self.client.query_one(OPEN_STREAM, &[&account, &instance.0, &limit, &lease]).await?;
+            if let Some(number) = row.try_get("slot")? {
+                return Ok(Some(StreamSlot { account, number }));
+            }
+            if !row.try_get::<_, bool>("was_free")? {
+                return Ok(None);
+            }
+        }
+        Err(AdmissionError::Contended)
+    }
+
+    /// Renews the leases of slots that this instance has, each given with the key of its stream. Returns the renewed
+    /// slots, each with the tier of its key; `None` for an invalid key.
+    pub(super) async fn renew_slots(
+        &self,
+        instance: InstanceId,
+        slots: &[(StreamSlot, PresentedKey)],
+    ) -> Result<HashMap<StreamSlot, Option<Tier>>, AdmissionError> {
+        let accounts = column(slots, |(slot, _)| slot.account);
+        let numbers = column(slots, |(slot, _)| slot.number);
+        let hashes = column(slots, |(_, key)| key.0.as_slice());
+        let lease = LEASE.as_secs_f64();
+        let rows =
+            self.client.query(RENEW_STREAMS, &[&instance.0, &accounts, &numbers, &hashes, &lease]).await?;
+        let renewed = |row: &Row| {
+            let slot = StreamSlot { account: row.try_get("account_id")?, number: row.try_get("slot")? };
+            Ok((slot, row.try_get("tier")?))
+        };
+        rows.iter().map(renewed).collect()
+    }
+
+    pub(super) async fn free_slot(
+        &self,
+        instance: InstanceId,
+        slot: StreamSlot,
+    ) -> Result<(), AdmissionError> {
+        self.client.execute(CLOSE_STREAM, &[&slot.account, &slot.number, &instance.0]).await?;
+        Ok(())
     }
 
     /// Adds calls to the statistics. Rows are written in the order of their [`UsageKey`], so that instances cannot
@@ -273,25 +204,4 @@ impl AdmissionStore {
 /// Collects one field of all rows. The result is an array parameter of a statement.
 fn column<'a, R: 'a, T>(rows: impl IntoIterator<Item = &'a R>, field: impl Fn(&'a R) -> T) -> Vec<T> {
     rows.into_iter().map(field).collect()
-}
-
-/// Index of the row's key among the caller's keys: `unread_keys[ordinal - 1]`.
-fn key_index_of(row: &Row, unread_keys: &[usize]) -> Result<usize, AdmissionError> {
-    let key_index: i64 = row.try_get("ordinal")?;
-    let key_index = usize::try_from(key_index - 1).ok().and_then(|key_index| unread_keys.get(key_index));
-    key_index.copied().ok_or(AdmissionError::UnrequestedKey)
-}
-
-/// Distinct keys of the calls, and for each call the index of its key.
-fn distinct_keys(calls: &[AdmissionRequest]) -> (Vec<PresentedKey>, Vec<usize>) {
-    let (mut keys, mut known) =
-        (Vec::new(), HashMap::with_capacity_and_hasher(calls.len(), RandomState::default()));
-    let key_index = |call: &AdmissionRequest| {
-        *known.entry(call.key.tag).or_insert_with(|| {
-            keys.push(call.key);
-            keys.len() - 1
-        })
-    };
-    let key_indexes = calls.iter().map(key_index).collect();
-    (keys, key_indexes)
 }

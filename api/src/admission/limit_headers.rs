@@ -114,13 +114,13 @@ impl LimitHeaderValues {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::admission::token_bucket::RemainingLimits;
+    use crate::admission::token_bucket::{CALL, RemainingLimits};
     use crate::auth::tier::Tier;
 
     #[test]
     fn an_account_sees_its_minute_its_month_and_the_exact_state() {
         let usage = RemainingLimits {
-            bucket: Bucket { rate_per_minute: 10, capacity: 20, tokens: 19.0 },
+            bucket: Bucket { rate_per_minute: 10, capacity: 20, tokens: 19 * CALL },
             now: DateTime::from_timestamp_millis(1_000_250).expect("a time"),
             quota: 5_000,
             used: 1,

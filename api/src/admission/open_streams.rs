@@ -1,8 +1,10 @@
-//! Open change streams (server-sent events) of one API instance. Each stream uses one slot of its account.
+//! Open change streams (server-sent events) of one API instance. Each stream uses one slot of its account: a row in
+//! Postgres with a lease. All instances share the slots.
 //!
-//! Invariant: a stream ends before the lease of its slot ends.
+//! Invariant: a stream ends before the lease of its slot ends. If the lease is not renewed, another stream may then take
+//! the slot.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,16 +14,15 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::admission::admission_queue::AdmissionQueue;
+use crate::admission::admission_store::{LEASE, StreamSlot};
 use crate::admission::decision::AdmissionError;
-use crate::admission::stream_slot::{LEASE, StreamSlot};
 use crate::auth::credential::PresentedKey;
 use crate::auth::ids::AccountId;
 use crate::auth::tier::Tier;
 
-/// Interval between two checks of the keys and tiers of open streams.
-const KEY_CHECK: Duration = Duration::from_secs(1);
-/// Interval between two renewals of the leases, and timeout of a renewal.
-const RENEWAL: Duration = Duration::from_secs(5);
+/// Interval between two renewals of the leases. A renewal also checks the keys and tiers of open streams.
+const RENEWAL: Duration = Duration::from_secs(1);
+const RENEWAL_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Maximum number of open streams of an account, by tier.
 #[derive(Debug, Clone, Copy)]
@@ -36,7 +37,7 @@ pub(crate) enum StreamRefusal {
     Undecided(#[source] AdmissionError),
 }
 
-/// Reason why a check ended an open stream.
+/// Reason why a renewal ended an open stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StreamEnd {
     /// The key is no longer valid.
@@ -72,7 +73,7 @@ struct OpenStream {
     /// Lowest tier that includes the stream.
     required_tier: Tier,
     ended: CancellationToken,
-    /// Result of the checks: `None` until a check ends the stream.
+    /// Reason for the end of the stream; `None` while it may stay open.
     checked: watch::Sender<Option<StreamEnd>>,
 }
 
@@ -84,7 +85,7 @@ pub(crate) struct StreamPermit {
     number: u64,
     /// Cancelled when the instance stops, or loses the lease of the stream's [`StreamSlot`].
     pub(crate) ended: CancellationToken,
-    /// Result of the checks: `None` until a check ends the stream.
+    /// Reason for the end of the stream; `None` while it may stay open.
     pub(crate) checked: watch::Receiver<Option<StreamEnd>>,
 }
 
@@ -130,64 +131,49 @@ impl OpenStreams {
     }
 
     /// Renews the leases of open streams until the process ends. A stream ends if its lease was lost or cannot be
-    /// renewed in time.
+    /// renewed in time, if its key is invalid, if the tier does not include it any more, or if its slot is above the
+    /// limit of the tier.
     pub(crate) async fn renew_leases(self: Arc<Self>) {
         let mut renewed_at = Instant::now();
         loop {
             sleep(RENEWAL).await;
+            let sent = Instant::now();
             let (slots, newest) = {
                 let state = self.state.lock();
-                (state.slots.keys().copied().collect::<Vec<_>>(), state.opened)
+                (state.slots.iter().map(|(slot, open)| (*slot, open.key)).collect::<Vec<_>>(), state.opened)
             };
-            let sent = Instant::now();
-            let renewed = if slots.is_empty() {
-                Ok(Vec::new())
-            } else {
-                let renewing = self.admission.renew_slots(slots);
-                timeout(RENEWAL, renewing).await.unwrap_or(Err(AdmissionError::Timeout))
-            };
-            match renewed {
-                Ok(renewed) => {
+            if slots.is_empty() {
+                renewed_at = sent;
+                continue;
+            }
+            let renewing = timeout(RENEWAL_TIMEOUT, self.admission.renew_slots(slots));
+            match renewing.await.unwrap_or(Err(AdmissionError::Timeout)) {
+                Ok(tiers) => {
                     renewed_at = sent;
-                    self.end_others(&renewed.into_iter().collect(), newest);
+                    self.end_refused(&tiers, newest);
                 }
                 // The leases may end before the next renewal is finished, so the streams end now.
-                Err(_) if renewed_at.elapsed() + 2 * RENEWAL >= LEASE => {
-                    self.end_others(&HashSet::new(), newest)
+                Err(_) if renewed_at.elapsed() + RENEWAL + RENEWAL_TIMEOUT >= LEASE => {
+                    self.end_refused(&HashMap::new(), newest);
                 }
+                // An invalid key gets no further changes, because admission decides again before each batch of
+                // changes.
                 Err(_) => {}
             }
         }
     }
 
-    /// Ends the streams whose slot was not renewed. Streams with a number above `newest` stay open: they were opened
-    /// after the renewal began.
-    fn end_others(&self, renewed: &HashSet<StreamSlot>, newest: u64) {
+    /// Ends the streams whose slot was not renewed, or whose key or tier does not permit them any more. `tiers` has the
+    /// renewed slots. Streams with a number above `newest` stay open: they were opened after the renewal began.
+    fn end_refused(&self, tiers: &HashMap<StreamSlot, Option<Tier>>, newest: u64) {
         let state = self.state.lock();
-        let lost = state.slots.iter().filter(|(slot, open)| open.number <= newest && !renewed.contains(slot));
-        lost.for_each(|(_, open)| open.ended.cancel());
-    }
-
-    /// Checks the keys and tiers of open streams until the process ends. A stream ends if its key is invalid, if the
-    /// tier does not include it any more, or if its slot is above the limit of the tier.
-    pub(crate) async fn check_access(self: Arc<Self>) {
-        loop {
-            sleep(KEY_CHECK).await;
-            let keys: HashMap<u128, PresentedKey> =
-                self.state.lock().slots.values().map(|open| (open.key.tag, open.key)).collect();
-            if keys.is_empty() {
-                continue;
-            }
-            // Without a reply of the database, the streams stay open until the next check. An invalid key gets no
-            // further changes, because admission decides again before each batch of changes.
-            let checked = keys.values().copied().collect();
-            let Ok(tiers) = self.admission.find_key_tiers(checked).await else { continue };
-            let state = self.state.lock();
-            // Streams that were opened after the check began are checked next time.
-            for (slot, open) in state.slots.iter().filter(|(_, open)| keys.contains_key(&open.key.tag)) {
-                let tier = tiers.get(&open.key.tag).copied();
-                if let Some(end) = self.limits.find_end(*slot, open.required_tier, tier) {
-                    open.checked.send_replace(Some(end));
+        for (slot, open) in state.slots.iter().filter(|(_, open)| open.number <= newest) {
+            match tiers.get(slot) {
+                None => open.ended.cancel(),
+                Some(tier) => {
+                    if let Some(end) = self.limits.find_end(*slot, open.required_tier, *tier) {
+                        open.checked.send_replace(Some(end));
+                    }
                 }
             }
         }

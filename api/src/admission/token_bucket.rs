@@ -1,14 +1,14 @@
 //! Token bucket and monthly quota: remaining calls, and the values of the limit headers.
 //!
-//! Pure arithmetic. All times are times of the database clock.
+//! Pure integer arithmetic. All times are times of the database clock.
 
 use std::ops::Range;
 
-use chrono::{DateTime, NaiveDate, TimeDelta, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 
-/// Tolerance for rounding errors, in tokens. A call uses one token. The bucket admits a call if it has at least `1 -
-/// TOKEN_TOLERANCE` tokens.
-const TOKEN_TOLERANCE: f64 = 1e-6;
+/// Micro-tokens that a call takes. A rate of one call per minute adds one micro-token per microsecond.
+pub(crate) const CALL: i64 = 60_000_000;
+const SECOND_US: i64 = 1_000_000;
 
 /// State of a token bucket at one point in time.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -17,37 +17,14 @@ pub(crate) struct Bucket {
     pub(crate) rate_per_minute: i32,
     /// Capacity, in calls.
     pub(crate) capacity: i32,
-    /// Number of available calls. It may have a fraction, because the bucket refills continuously.
-    pub(crate) tokens: f64,
+    /// Micro-tokens in the bucket, at least 0.
+    pub(crate) tokens: i64,
 }
 
 impl Bucket {
-    /// Refill rate, in calls per second.
-    pub(crate) fn rate_per_second(&self) -> f64 {
-        f64::from(self.rate_per_minute.max(1)) / 60.0
-    }
-
-    /// Adjusts `tokens` after the capacity changed from `previous` to `capacity`. The number of used calls (capacity
-    /// minus tokens) stays the same.
-    pub(crate) fn with_capacity_changed_from(self, previous: i32) -> Self {
-        let used = f64::from(previous) - self.tokens;
-        Self { tokens: (f64::from(self.capacity) - used).max(0.0), ..self }
-    }
-
-    /// Refills the bucket for the elapsed time. A negative time refills nothing.
-    pub(crate) fn refilled_after(self, elapsed: TimeDelta) -> Self {
-        let flowed = self.rate_per_second() * seconds(elapsed).max(0.0);
-        Self { tokens: (self.tokens + flowed).min(f64::from(self.capacity)), ..self }
-    }
-
-    /// Subtracts one call.
-    pub(crate) fn minus_one_call(self) -> Self {
-        Self { tokens: self.tokens - 1.0, ..self }
-    }
-
     /// Available calls, rounded down.
     pub(crate) fn available_calls(&self) -> i64 {
-        floor(self.tokens + TOKEN_TOLERANCE).max(0)
+        self.tokens / CALL
     }
 
     /// Number of available calls minus the burst reserve, at least 0. The burst reserve is the capacity minus the rate
@@ -57,35 +34,44 @@ impl Bucket {
             .clamp(0, i64::from(self.rate_per_minute))
     }
 
-    /// Time to refill an empty bucket, in seconds.
+    /// Time to refill an empty bucket, in seconds, rounded.
     pub(crate) fn seconds_to_fill_empty(&self) -> i64 {
-        floor((f64::from(self.capacity) / self.rate_per_second()).round())
+        (self.refill_us(self.capacity_tokens()) + SECOND_US / 2) / SECOND_US
     }
 
     /// Seconds until the bucket is full, rounded up.
     pub(crate) fn seconds_until_full(&self) -> i64 {
-        floor(self.filling().ceil())
-    }
-
-    fn filling(&self) -> f64 {
-        ((f64::from(self.capacity) - self.tokens) / self.rate_per_second()).max(0.0)
-    }
-
-    /// Seconds until the bucket admits the next call.
-    fn wait(&self) -> f64 {
-        ((1.0 - TOKEN_TOLERANCE - self.tokens) / self.rate_per_second()).max(0.0)
+        div_ceil(self.until_full_us(), SECOND_US)
     }
 
     /// Whole seconds until the bucket admits the next call, at least 1.
     pub(crate) fn retry_after_seconds(&self) -> u64 {
-        floor(self.wait().ceil()).max(1).unsigned_abs()
+        div_ceil(self.wait_us(), SECOND_US).max(1).unsigned_abs()
     }
 
     /// Bucket that refuses calls first: this bucket or `other`.
     pub(crate) fn tighter_of(self, other: Self) -> Self {
         let stops_sooner =
-            (other.wait(), self.remaining_within_rate()) > (self.wait(), other.remaining_within_rate());
+            (other.wait_us(), self.remaining_within_rate()) > (self.wait_us(), other.remaining_within_rate());
         if stops_sooner { other } else { self }
+    }
+
+    fn capacity_tokens(&self) -> i64 {
+        i64::from(self.capacity) * CALL
+    }
+
+    fn until_full_us(&self) -> i64 {
+        self.refill_us(self.capacity_tokens() - self.tokens)
+    }
+
+    /// Time until the bucket admits the next call, in microseconds.
+    fn wait_us(&self) -> i64 {
+        self.refill_us(CALL - self.tokens)
+    }
+
+    /// Time in which the bucket gains these micro-tokens, in microseconds, rounded up.
+    fn refill_us(&self, tokens: i64) -> i64 {
+        div_ceil(tokens.max(0), i64::from(self.rate_per_minute.max(1)))
     }
 }
 
@@ -106,8 +92,8 @@ pub(crate) struct RemainingLimits {
 impl RemainingLimits {
     /// Time at which the bucket is full, as a Unix second. The value is always later than `now`.
     pub(crate) fn full_at_unix(&self) -> i64 {
-        let now = seconds(self.now - DateTime::UNIX_EPOCH);
-        floor((now + self.bucket.filling()).ceil()).max(self.now.timestamp() + 1)
+        let full_at_us = self.now.timestamp_micros() + self.bucket.until_full_us();
+        div_ceil(full_at_us, SECOND_US).max(self.now.timestamp() + 1)
     }
 
     /// Seconds until the quota resets, at least 1.
@@ -121,14 +107,9 @@ impl RemainingLimits {
     }
 }
 
-#[expect(clippy::cast_precision_loss, reason = "microseconds of centuries are below 2^53")]
-fn seconds(time: TimeDelta) -> f64 {
-    (time.num_seconds() * 1_000_000 + i64::from(time.subsec_micros())) as f64 / 1e6
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "times and call counts are far below 2^53")]
-fn floor(value: f64) -> i64 {
-    value.floor() as i64
+/// Quotient rounded up, for a non-negative dividend.
+fn div_ceil(dividend: i64, divisor: i64) -> i64 {
+    (dividend + divisor - 1) / divisor
 }
 
 #[cfg(test)]
@@ -137,35 +118,36 @@ mod tests {
 
     use super::*;
 
-    fn bucket(tokens: f64) -> Bucket {
-        Bucket { rate_per_minute: 10, capacity: 20, tokens }
+    fn bucket(millicalls: i64) -> Bucket {
+        Bucket { rate_per_minute: 10, capacity: 20, tokens: millicalls * CALL / 1_000 }
     }
 
     #[test]
     fn remaining_counts_the_minute_and_hides_the_reserve() {
-        for (tokens, remaining) in [(20.0, 10), (19.0, 9), (10.0, 0), (10.999_999_9, 1), (0.5, 0), (0.0, 0)] {
-            assert_eq!(bucket(tokens).remaining_within_rate(), remaining, "{tokens}");
+        for (millicalls, remaining) in
+            [(20_000, 10), (19_000, 9), (10_000, 0), (10_999, 0), (11_000, 1), (0, 0)]
+        {
+            assert_eq!(bucket(millicalls).remaining_within_rate(), remaining, "{millicalls}");
         }
     }
 
     #[test]
     fn retry_is_when_one_call_is_there() {
-        for (tokens, wait) in [(0.0, 6), (0.5, 3), (0.99, 1), (1.0, 1)] {
-            assert_eq!(bucket(tokens).retry_after_seconds(), wait, "{tokens}");
+        for (millicalls, wait) in [(0, 6), (500, 3), (990, 1), (1_000, 1)] {
+            assert_eq!(bucket(millicalls).retry_after_seconds(), wait, "{millicalls}");
         }
     }
 
     #[test]
     fn the_bucket_that_stops_the_next_call_governs() {
-        let key = |tokens| Bucket { rate_per_minute: 5, capacity: 5, tokens };
-        assert_eq!(bucket(19.0).tighter_of(key(4.0)), key(4.0));
-        assert_eq!(bucket(0.5).tighter_of(key(4.0)), bucket(0.5));
-        assert_eq!(bucket(19.0).tighter_of(key(0.5)), key(0.5));
-        assert_eq!(bucket(12.0).tighter_of(key(4.0)), bucket(12.0));
+        let key = |millicalls| Bucket { rate_per_minute: 5, capacity: 5, ..bucket(millicalls) };
+        assert_eq!(bucket(19_000).tighter_of(key(4_000)), key(4_000));
+        assert_eq!(bucket(500).tighter_of(key(4_000)), bucket(500));
+        assert_eq!(bucket(19_000).tighter_of(key(500)), key(500));
+        assert_eq!(bucket(12_000).tighter_of(key(4_000)), bucket(12_000));
     }
 
-    /// Reference implementation of the bucket in integer arithmetic. A call is 60 million units. At a rate of one call
-    /// per minute, the bucket gains one unit per microsecond.
+    /// Reference implementation of the bucket.
     #[derive(Debug, Clone)]
     struct Model {
         rate: i64,
@@ -175,7 +157,6 @@ mod tests {
         now: i64,
     }
 
-    const CALL: i64 = 60_000_000;
     const TIERS: [(i64, i64); 4] = [(10, 20), (30, 60), (100, 200), (300, 600)];
 
     impl Model {
@@ -190,19 +171,17 @@ mod tests {
         }
 
         fn call(&mut self) -> bool {
-            // The bucket tolerates a missing millionth of a call.
-            let passes = self.units + CALL / 1_000_000 >= CALL;
+            let passes = self.units >= CALL;
             self.units -= if passes { CALL } else { 0 };
             passes
         }
 
-        #[expect(clippy::cast_precision_loss, reason = "as the store counts")]
         fn usage(&self) -> RemainingLimits {
             let (rate, capacity) = (i32::try_from(self.rate), i32::try_from(self.capacity));
             let bucket = Bucket {
                 rate_per_minute: rate.expect("a rate"),
                 capacity: capacity.expect("a capacity"),
-                tokens: self.units as f64 / CALL as f64,
+                tokens: self.units,
             };
             let now = DateTime::from_timestamp_micros(self.now).expect("a time");
             RemainingLimits { bucket, now, quota: 1, used: 0, month: 0..1_000_000_000 }

@@ -223,7 +223,7 @@ async fn admit(
         return Err(ApiError::Internal(anyhow::anyhow!("cannot admit a request without a request context")));
     };
     let key = credential::read_key(&parts.headers, &parts.uri);
-    if let Some(refused) = app.throttle.find_refusal(caller.client, key.map(|key| key.tag)) {
+    if let Some(refused) = app.throttle.find_refusal(caller.client, key) {
         caller.set_remaining_failures(refused.left);
         app.metrics.throttled.inc();
         return Err(ApiError::RateLimited { retry_after: refused.retry_after_seconds });
@@ -236,7 +236,7 @@ async fn admit(
     let counted = required.counts_as_call && app.settings.quota_check.is_counted(required.endpoint.0);
     let call = AdmissionRequest { key, required_rank, counted };
     let admitted = app.admission.decide(call).await?.ok_or_else(failed)?;
-    app.throttle.record_valid_key(key.tag);
+    app.throttle.record_valid_key(key);
     caller.set_decision(&admitted);
     match admitted.verdict {
         AdmissionVerdict::Passed => Ok(admitted),

@@ -117,8 +117,8 @@ pub struct ServeSettings {
     /// Timeout of a connection attempt to Postgres and of a statement, in milliseconds
     #[arg(long, env = "API_READ_TIMEOUT_MS", default_value_t = 5_000)]
     pub read_timeout_ms: u64,
-    /// Timeout of the check of a key and its limits, in milliseconds. After this time the response is 503. If the
-    /// database is distant, the timeout rises to the time of four round trips, at most 2 s
+    /// Timeout of the check of a key and its limits, in milliseconds. After this time the response is 503. A
+    /// check takes one round trip to the database
     #[arg(long, env = "API_ADMISSION_TIMEOUT_MS", default_value_t = 250)]
     pub admission_timeout_ms: u64,
     /// Timeout of a request in milliseconds. The wait of an expensive request for its turn is not counted. After this

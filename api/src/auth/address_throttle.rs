@@ -7,6 +7,7 @@ use std::net::IpAddr;
 use std::time::Instant;
 
 use crate::auth::client_address::ClientNetwork;
+use crate::auth::credential::PresentedKey;
 use crate::auth::timestamp_map::BoundedTimestampMap;
 
 /// Time after the last valid use of a key, in microseconds. During this time, the throttle accepts the key even if the
@@ -62,8 +63,8 @@ pub(crate) struct AddressThrottle {
     viewed: BoundedTimestampMap<ClientNetwork>,
     /// For each network with too many failed credentials, the time from which it may try another key.
     next_lookup_at: BoundedTimestampMap<ClientNetwork>,
-    /// Time until which failed credentials do not block a key, by the key's tag.
-    valid: BoundedTimestampMap<u128>,
+    /// Time until which failed credentials do not block a key.
+    valid: BoundedTimestampMap<PresentedKey>,
 }
 
 impl AddressThrottle {
@@ -94,7 +95,7 @@ impl AddressThrottle {
 
     /// Returns a refusal if the client or its IPv6 /48 has too many failed credentials. Recently valid keys are exempt.
     /// A refused network may still try one key per second.
-    pub(crate) fn find_refusal(&self, address: IpAddr, key: Option<u128>) -> Option<ThrottleRefusal> {
+    pub(crate) fn find_refusal(&self, address: IpAddr, key: Option<PresentedKey>) -> Option<ThrottleRefusal> {
         let now = self.now();
         if key.is_some_and(|key| self.valid.update(key, now, |until| (until, until > now))) {
             return None;
@@ -121,7 +122,7 @@ impl AddressThrottle {
     }
 
     /// Records that a key is valid. The key is then exempt from the limit of failed credentials for a day.
-    pub(crate) fn record_valid_key(&self, key: u128) {
+    pub(crate) fn record_valid_key(&self, key: PresentedKey) {
         let now = self.now();
         self.valid.update(key, now, |_| (now + VALID_KEY_EXEMPTION, ()));
     }
@@ -212,13 +213,13 @@ mod tests {
     #[test]
     fn guessing_does_not_block_a_valid_key() {
         let throttle = AddressThrottle::new(FEW, FEW, FEW);
-        let (client, key) = (address("1.2.3.4"), 7);
+        let (client, key, other) = (address("1.2.3.4"), PresentedKey([7; 32]), PresentedKey([8; 32]));
         throttle.record_valid_key(key);
         let left: Vec<u64> = (0..3).map(|_| throttle.record_failure(client).remaining).collect();
         assert_eq!(left, [2, 1, 0]);
         assert!(throttle.find_refusal(client, None).is_some());
-        assert!(throttle.find_refusal(client, Some(8)).is_none(), "the address's first of this second");
-        assert!(throttle.find_refusal(client, Some(8)).is_some());
+        assert!(throttle.find_refusal(client, Some(other)).is_none(), "the address's first of this second");
+        assert!(throttle.find_refusal(client, Some(other)).is_some());
         assert!(throttle.find_refusal(client, Some(key)).is_none());
         assert!(throttle.find_refusal(address("1.2.3.5"), None).is_none());
     }
@@ -232,11 +233,11 @@ mod tests {
                 throttle.record_failure(guesser);
             }
         }
-        let fresh = address("2001:db8:0:77::1");
+        let (fresh, other) = (address("2001:db8:0:77::1"), PresentedKey([8; 32]));
         assert!(throttle.find_refusal(fresh, None).is_some());
         assert!(throttle.find_refusal(address("2001:db8:1::1"), None).is_none());
-        assert!(throttle.find_refusal(fresh, Some(8)).is_none(), "the network's first of this second");
-        assert!(throttle.find_refusal(address("2001:db8:0:78::1"), Some(8)).is_some());
+        assert!(throttle.find_refusal(fresh, Some(other)).is_none(), "the network's first of this second");
+        assert!(throttle.find_refusal(address("2001:db8:0:78::1"), Some(other)).is_some());
     }
 
     #[test]

@@ -16,7 +16,6 @@ const PREFIX: &str = "dds_live_";
 const LINK: &str = "/link/";
 const RANDOM: usize = 30;
 const CHECKSUM: usize = 6;
-const LENGTH: usize = PREFIX.len() + RANDOM + CHECKSUM;
 const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
@@ -43,14 +42,9 @@ impl GeneratedKey {
     }
 }
 
-/// Well-formed key that a request contains. The key may still be unknown or expired.
-#[derive(Clone, Copy)]
-pub(crate) struct PresentedKey {
-    /// Identifier of the key in the memory of this process: the first 128 bits of the key's BLAKE3 hash. BLAKE3 is
-    /// faster than SHA-256.
-    pub(crate) tag: u128,
-    secret: [u8; LENGTH],
-}
+/// Well-formed key that a request contains, as its SHA-256. The key may still be unknown or expired.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct PresentedKey(pub(crate) [u8; 32]);
 
 impl PresentedKey {
     /// Parses an API key and verifies the checksum; `None` for any text that is not a well-formed key.
@@ -61,21 +55,7 @@ impl PresentedKey {
         if checksum(random) != check.as_bytes() {
             return None;
         }
-        let secret = text.as_bytes().try_into().ok()?;
-        let digest = blake3::hash(text.as_bytes());
-        let (tag, _) = digest.as_bytes().split_first_chunk()?;
-        Some(Self { tag: u128::from_le_bytes(*tag), secret })
-    }
-
-    /// Creates a key with the given tag, for tests that need no valid key.
-    #[cfg(test)]
-    pub(crate) fn with_tag(tag: u128) -> Self {
-        Self { tag, secret: [b'0'; LENGTH] }
-    }
-
-    /// SHA-256 of the key, as stored in the database.
-    pub(crate) fn hash(&self) -> [u8; 32] {
-        hash(&self.secret)
+        Some(Self(hash(text.as_bytes())))
     }
 }
 
@@ -212,7 +192,7 @@ mod tests {
         let secret = GeneratedKey::generate();
         let text = secret.text.expose_secret();
         assert_eq!(text.len(), 45);
-        assert_eq!(PresentedKey::parse(text).map(|key| key.hash()), Some(secret.hash));
+        assert_eq!(PresentedKey::parse(text).map(|key| key.0), Some(secret.hash));
         let other = if text.ends_with('0') { "1" } else { "0" };
         assert!(PresentedKey::parse(&format!("{}{other}", &text[..44])).is_none());
     }

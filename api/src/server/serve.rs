@@ -202,7 +202,6 @@ fn start(
     let journal_reader = JournalReader::new();
     let streams = OpenStreams::new(StreamLimits(settings.change_streams), admission.clone());
     tasks.spawn_until_stopped(Arc::clone(&journal_reader).run(Arc::clone(&projection)));
-    tasks.spawn_until_stopped(Arc::clone(&streams).check_access());
     tasks.spawn_until_stopped(Arc::clone(&streams).renew_leases());
     Ok(App(Arc::new(SharedState {
         dashboard,

@@ -136,14 +136,17 @@ pub async fn restore_backup(
     let mut client = db::connect(&owner).await?;
     refuse_full_database(&client).await?;
     refuse_full_log(settings, &manifest).await?;
+    if manifest.log.is_some() {
+        import_archive(&manifest::log_path(folder), &settings.applying.stream).await?;
+    }
+    // The rows of the backup have the columns of its schema. Later migrations then convert them.
+    db::migrate_to(&owner, schema).await?;
+    let accounts = import_rows(&mut client, folder, &manifest).await?;
     db::migrate(&owner, METHOD_VERSION, &manifest.benchmark).await?;
     if manifest.generation != FIRST_GENERATION {
         renumber_generation(&mut client, &manifest).await?;
     }
-    if manifest.log.is_some() {
-        import_archive(&manifest::log_path(folder), &settings.applying.stream).await?;
-    }
-    let accounts = import_state(&mut client, folder, &manifest).await?;
+    import_state(&client, &manifest).await?;
     let metrics = Arc::new(ProjectorMetrics::new().map_err(RunError::from)?);
     run_projector(settings, true, &metrics, shutdown).await?;
     for (sequence, item) in &manifest.discarded {
@@ -204,16 +207,14 @@ async fn renumber_generation(client: &mut Client, manifest: &BackupManifest) -> 
     Ok(transaction.commit().await?)
 }
 
-async fn import_state(
+/// Imports the tables of the backup.
+async fn import_rows(
     client: &mut Client,
     folder: &Path,
     manifest: &BackupManifest,
 ) -> Result<RestoredAccounts, BackupError> {
     let transaction = client.transaction().await?;
     tables::import_tables(&transaction, folder, &manifest.tables).await?;
-    transaction.query_one(POSITIONS, &[]).await?;
-    let BackupManifest { generation, own_policy, held_policy, as_of, rules, note, .. } = manifest;
-    transaction.execute(STUDIED, &[generation, own_policy, held_policy, as_of, rules, note]).await?;
     // A session that ended after the backup must not become valid again. A link that was used after the backup must
     // stay used.
     let ended_sessions = transaction.execute(END_SESSIONS, &[]).await?;
@@ -229,6 +230,14 @@ async fn import_state(
     };
     transaction.commit().await?;
     Ok(accounts)
+}
+
+/// Restores the position of the journal, and the state of the served generation.
+async fn import_state(client: &Client, manifest: &BackupManifest) -> Result<(), BackupError> {
+    client.query_one(POSITIONS, &[]).await?;
+    let BackupManifest { generation, own_policy, held_policy, as_of, rules, note, .. } = manifest;
+    client.execute(STUDIED, &[generation, own_policy, held_policy, as_of, rules, note]).await?;
+    Ok(())
 }
 
 fn compare_checksums(before: &Checksums, now: &Checksums) -> Vec<DifferingTable> {

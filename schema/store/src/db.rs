@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use refinery_core::Runner;
+use refinery_core::{Runner, Target};
 use tokio_postgres::{Client, Config, GenericClient};
 
 use crate::ids::GenerationId;
@@ -120,6 +120,14 @@ pub async fn connect_migrated(config: &Config) -> Result<Client, DbError> {
     let client = connect(config).await?;
     check_schema(&client).await?;
     Ok(client)
+}
+
+/// Migrates an empty database to this schema version, without a generation.
+pub async fn migrate_to(config: &Config, schema: i64) -> Result<(), DbError> {
+    let mut client = connect(config).await?;
+    let target = schema.try_into().map_or(Target::Latest, Target::Version);
+    Runner::new(&schema::migrations()?).set_target(target).run_async(&mut client).await?;
+    Ok(())
 }
 
 /// Migrates the database to the newest schema, and creates the first generation if none exists. A repeated call changes

@@ -12,7 +12,7 @@ async fn months_and_clocks_only_move_forward() -> Result<()> {
         let reply = cluster.apis[0].get(CALL, Some(&key)).await?;
         Ok((reply.status.as_u16(), reply.header("x-quota-remaining").map(str::to_owned)))
     };
-    let full = "tokens = 20, at = clock_timestamp()";
+    let full = "tokens = 20 * 60000000, at = clock_timestamp()";
     let seen = remaining(&format!("{full}, used = 5000, month = month - interval '1 month'")).await?;
     assert_eq!(seen, (200, Some("4999".to_owned())), "a new month begins with the whole quota");
     let seen = remaining(&format!("{full}, used = 5000, month = month + interval '1 month'")).await?;
@@ -37,7 +37,7 @@ async fn months_and_clocks_only_move_forward() -> Result<()> {
 async fn a_downgrade_keeps_what_is_used() -> Result<()> {
     let cluster = Cluster::start(1).await?;
     let key = cluster.account("down@example.com", "professional").await?;
-    cluster.limiter("used = 60000, tokens = 590, at = clock_timestamp()").await?;
+    cluster.limiter("used = 60000, tokens = 590 * 60000000::bigint, at = clock_timestamp()").await?;
     cluster.app.api(&["account", "set-tier", "down@example.com", "starter"]).await?.success()?;
     let reply = cluster.apis[0].get(CALL, Some(&key)).await?;
     assert_eq!(reply.status, 429);
@@ -45,7 +45,7 @@ async fn a_downgrade_keeps_what_is_used() -> Result<()> {
     assert_eq!(reply.json()?["usage"], usage);
     // Before the downgrade, ten of the 600 tokens were used. The new bucket has 60 tokens, so fifty were left before
     // this call.
-    let tokens: f64 = cluster.app.sql_value("select tokens from accounts.limiter").await?;
+    let tokens: f64 = cluster.app.sql_value("select tokens / 6e7::float8 from accounts.limiter").await?;
     assert!((49.0..60.0).contains(&tokens), "{tokens}");
     cluster.app.api(&["account", "set-tier", "down@example.com", "premium"]).await?.success()?;
     assert_eq!(cluster.apis[0].get(CALL, Some(&key)).await?.status, 200);
