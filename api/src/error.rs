@@ -13,8 +13,8 @@ use telemetry::LogLimit;
 use crate::admission::AdmissionError;
 use crate::auth::redact_secrets;
 use crate::auth::tier::Tier;
-use crate::concurrency::cpu_pool::CpuPoolError;
 use crate::concurrency::fair_queue::QueueError;
+use crate::concurrency::low_priority::LowPriorityError;
 use crate::connection::request_id::current_request_id;
 use crate::parameters::{ParameterError, ParameterErrors};
 use crate::read::QueryError;
@@ -292,8 +292,8 @@ impl From<RenderError> for ApiError {
     }
 }
 
-impl From<CpuPoolError> for ApiError {
-    fn from(error: CpuPoolError) -> Self {
+impl From<LowPriorityError> for ApiError {
+    fn from(error: LowPriorityError) -> Self {
         Self::Internal(error.into())
     }
 }

@@ -21,8 +21,8 @@ use super::revocation;
 use super::rows::find_row;
 use crate::auth::client_address::ClientNetwork;
 use crate::auth::ids::AccountId;
-use crate::concurrency::cpu_pool::{CpuPoolError, run_low_priority};
 use crate::concurrency::fair_queue::{FairQueue, QueueKey, QueueLimits};
+use crate::concurrency::low_priority::{LowPriorityError, run_low_priority};
 
 const FIND: &str = include_str!("../../queries/accounts/find_password.sql");
 const HOLDS: &str = include_str!("../../queries/accounts/is_password.sql");
@@ -54,7 +54,7 @@ pub(crate) enum PasswordError {
     #[error("cannot hash a password: {0}")]
     Hash(#[source] argon2::password_hash::Error),
     #[error("cannot hash a password: {0}")]
-    Pool(#[from] CpuPoolError),
+    Pool(#[from] LowPriorityError),
     #[error("cannot hash the placeholder password: {0}")]
     Placeholder(#[source] &'static PasswordError),
 }

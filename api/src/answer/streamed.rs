@@ -1,8 +1,7 @@
 //! Responses to expensive requests. A request waits in the fair queue for a permit. Then its response is rendered on
-//! its own thread. A long JSON response is streamed: it is sent while it is rendered.
+//! a low-priority thread. A long JSON response is streamed: it is sent while it is rendered.
 
 use std::sync::Arc;
-use std::{io, thread};
 
 use axum::body::Body;
 use axum::response::Response;
@@ -13,8 +12,8 @@ use super::pending_response::{CacheHandle, PendingResponse};
 use super::response_writer::{FinishedBody, ResponseWriter};
 use crate::app::state::App;
 use crate::auth::ids::AccountId;
-use crate::concurrency::cpu_pool::lower_thread_priority;
 use crate::concurrency::fair_queue::{KeySlot, Permit, WorkPermit};
+use crate::concurrency::low_priority::{LowPriorityError, spawn_low_priority};
 use crate::connection::request_id::current_request_id;
 use crate::error::ApiError;
 use crate::read::ServedGeneration;
@@ -49,9 +48,7 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
         let writing = generation.run_while_responsive(write(expensive, writer));
         tokio::time::timeout(limit, writing).await.map_err(late)?
     };
-    let mut finished = on_own_thread(writing, work, slot).map_err(|error| {
-        ApiError::Unavailable(format!("cannot start a thread for an expensive response: {error}"))
-    })?;
+    let mut finished = write_at_low_priority(writing, work, slot)?;
     let outcome = tokio::select! {
         biased;
         outcome = &mut finished => outcome,
@@ -66,17 +63,16 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
     Ok(respond_complete(&app, &handle, &written, reader))
 }
 
-/// Runs a handler on its own low-priority thread, so that the threads of the runtime stay free. The handler runs to its
-/// end, even if the client disconnects.
-fn on_own_thread<F: Future<Output = WriteOutcome>>(
+/// Runs a handler on a low-priority thread, so that the threads of the runtime stay free. The handler runs to its end,
+/// even if the client disconnects.
+fn write_at_low_priority<F: Future<Output = WriteOutcome>>(
     writing: impl FnOnce() -> F + Send + 'static,
     work: WorkPermit<AccountId>,
     slot: Arc<KeySlot<AccountId>>,
-) -> io::Result<oneshot::Receiver<WriteOutcome>> {
+) -> Result<oneshot::Receiver<WriteOutcome>, LowPriorityError> {
     let (finish, finished) = oneshot::channel();
     let (runtime, id) = (tokio::runtime::Handle::current(), current_request_id());
-    thread::Builder::new().name("costly answer".to_owned()).spawn(move || {
-        lower_thread_priority();
+    spawn_low_priority(move || {
         let outcome = runtime.block_on(writing());
         drop((work, slot));
         // If the response is already being sent, nothing receives the outcome. An error is then only logged.

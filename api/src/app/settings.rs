@@ -14,7 +14,7 @@ use telemetry::listener::MetricsSettings;
 use crate::app::dashboard_settings::DashboardSettings;
 use crate::auth::address_throttle::AddressAllowance;
 use crate::auth::tier::Tier;
-use crate::concurrency::cpu_pool::cores;
+use crate::concurrency::low_priority::cores;
 use crate::connection::{ClientTimeouts, ConnectionCaps};
 
 /// Maximum size of a request head in bytes. It is sufficient for a thousand percent-encoded symbols of maximum length.
