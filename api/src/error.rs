@@ -13,7 +13,7 @@ use telemetry::LogLimit;
 use crate::admission::AdmissionError;
 use crate::auth::redact_secrets;
 use crate::auth::tier::Tier;
-use crate::concurrency::fair_queue::QueueError;
+use crate::concurrency::limiter::LimiterError;
 use crate::concurrency::low_priority::LowPriorityError;
 use crate::connection::request_id::current_request_id;
 use crate::parameters::{ParameterError, ParameterErrors};
@@ -280,8 +280,8 @@ impl From<QueryError> for ApiError {
     }
 }
 
-impl From<QueueError> for ApiError {
-    fn from(error: QueueError) -> Self {
+impl From<LimiterError> for ApiError {
+    fn from(error: LimiterError) -> Self {
         Self::Unavailable(error.to_string())
     }
 }

@@ -1,4 +1,4 @@
-//! Responses to expensive requests. A request waits in the fair queue for a permit. Then its response is rendered on
+//! Responses to expensive requests. A request waits for a permit. Then its response is rendered on
 //! a low-priority thread. A long JSON response is streamed: it is sent while it is rendered.
 
 use std::sync::Arc;
@@ -6,13 +6,12 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::response::Response;
 use futures::future::LocalBoxFuture;
-use tokio::sync::oneshot;
+use tokio::sync::{OwnedSemaphorePermit, oneshot};
 
 use super::pending_response::{CacheHandle, PendingResponse};
 use super::response_writer::{FinishedBody, ResponseWriter};
 use crate::app::state::App;
-use crate::auth::ids::AccountId;
-use crate::concurrency::fair_queue::{KeySlot, Permit, WorkPermit};
+use crate::concurrency::limiter::{KeySlot, Permit};
 use crate::concurrency::low_priority::{LowPriorityError, spawn_low_priority};
 use crate::connection::request_id::current_request_id;
 use crate::error::ApiError;
@@ -31,7 +30,8 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
     if let Some(kept) = asked.cached_response() {
         return Ok(kept);
     }
-    let Permit { work, slot } = asked.app.fair_queue.acquire(asked.account_id).await?;
+    let Permit { work, slot } = asked.app.expensive_limiter.acquire(asked.account_id).await?;
+    let slot = Arc::new(slot);
     // Another request may have cached the same response while this one waited.
     if let Some(kept) = asked.cached_response() {
         return Ok(kept);
@@ -67,8 +67,8 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
 /// even if the client disconnects.
 fn write_at_low_priority<F: Future<Output = WriteOutcome>>(
     writing: impl FnOnce() -> F + Send + 'static,
-    work: WorkPermit<AccountId>,
-    slot: Arc<KeySlot<AccountId>>,
+    work: OwnedSemaphorePermit,
+    slot: Arc<KeySlot>,
 ) -> Result<oneshot::Receiver<WriteOutcome>, LowPriorityError> {
     let (finish, finished) = oneshot::channel();
     let (runtime, id) = (tokio::runtime::Handle::current(), current_request_id());
@@ -91,7 +91,7 @@ fn respond_complete(
     app: &App,
     handle: &CacheHandle,
     written: &FinishedBody,
-    reader: BodyReceiver<Arc<KeySlot<AccountId>>>,
+    reader: BodyReceiver<Arc<KeySlot>>,
 ) -> Response {
     let FinishedBody { version, next_cursor } = written;
     if let Some(body) = reader.complete_body() {

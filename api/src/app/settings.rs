@@ -14,11 +14,16 @@ use telemetry::listener::MetricsSettings;
 use crate::app::dashboard_settings::DashboardSettings;
 use crate::auth::address_throttle::AddressAllowance;
 use crate::auth::tier::Tier;
+use crate::concurrency::limiter::ConcurrencyLimits;
 use crate::concurrency::low_priority::cores;
 use crate::connection::{ClientTimeouts, ConnectionCaps};
 
 /// Maximum size of a request head in bytes. It is sufficient for a thousand percent-encoded symbols of maximum length.
 pub(crate) const HEAD_BYTES: usize = 96 * 1024;
+/// Maximum number of expensive responses of one account that are rendered or sent at the same time.
+const MAX_IN_PROGRESS_PER_ACCOUNT: usize = 4;
+/// Maximum number of expensive requests of one account, with those that wait.
+const MAX_REQUESTS_PER_ACCOUNT: usize = 64;
 /// Number of file descriptors reserved for Postgres, NATS, logs and the program itself.
 const OTHER_FILES: usize = 128;
 /// Maximum value of the rate settings, in calls per minute. It equals one call per microsecond, the time unit of the
@@ -106,8 +111,7 @@ pub struct ServeSettings {
     #[arg(long, env = "API_READ_CONNECTIONS", default_value_t = 8)]
     pub read_connections: usize,
     /// Number of Postgres connections for expensive responses (bulk, long ranges). It also limits how many of these
-    /// responses are rendered at the same time. While a request that is not expensive is in progress, half of this
-    /// limit applies. Default: the number of cores
+    /// responses are rendered at the same time. Default: the number of cores
     #[arg(long, env = "API_COSTLY_CONNECTIONS", default_value_t = cores())]
     pub costly_connections: usize,
     /// Maximum wait of an expensive request for its turn, in milliseconds (accounts take turns). After this time the
@@ -217,8 +221,18 @@ impl ServeSettings {
     pub fn admission_timeout(&self) -> Duration {
         Duration::from_millis(self.admission_timeout_ms)
     }
-    /// Timeout of the wait in the fair queue.
-    pub fn fair_queue_timeout(&self) -> Duration {
+    /// Limits on expensive requests.
+    pub(crate) fn expensive_limits(&self) -> ConcurrencyLimits {
+        ConcurrencyLimits {
+            max_working: self.costly_connections,
+            max_in_progress_per_key: MAX_IN_PROGRESS_PER_ACCOUNT,
+            max_requests_per_key: MAX_REQUESTS_PER_ACCOUNT,
+            max_requests: usize::MAX,
+            timeout: self.permit_timeout(),
+        }
+    }
+    /// Timeout of the wait for a permit of an expensive request.
+    pub fn permit_timeout(&self) -> Duration {
         Duration::from_millis(self.turn_timeout_ms)
     }
     /// Timeout of one request.

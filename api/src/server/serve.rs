@@ -32,7 +32,7 @@ use crate::app::state::{App, SharedState};
 use crate::auth::address_throttle::AddressThrottle;
 use crate::auth::client_address;
 use crate::concurrency::background_tasks::BackgroundTasks;
-use crate::concurrency::fair_queue::{FairQueue, QueueLimits};
+use crate::concurrency::limiter::ConcurrencyLimiter;
 use crate::connection::{ConnectionRegistry, MonitoredStream, TrackedBody};
 use crate::metrics::ApiMetrics;
 use crate::middleware::{self, ConnectionInfo};
@@ -214,10 +214,7 @@ fn start(
         admission,
         journal_reader,
         streams,
-        fair_queue: FairQueue::new(QueueLimits::of_responses(
-            settings.costly_connections,
-            settings.fair_queue_timeout(),
-        )),
+        expensive_limiter: ConcurrencyLimiter::new(settings.expensive_limits()),
         response_cache: ResponseCache::new(settings.cache_mib * 1024 * 1024, metrics.cache.clone()),
         memory_tables: MemoryTables::default(),
         signer: CursorSigner::new(settings.cursor_secret.as_ref(), settings.cursor_secret_previous.as_ref())
