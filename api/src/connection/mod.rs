@@ -7,9 +7,7 @@ mod monitored_stream;
 mod protocol_error;
 mod registry;
 pub(crate) mod request_id;
-mod tracked_body;
 
 pub(crate) use client_connection::{ClientConnection, ClientTimeouts};
 pub(crate) use monitored_stream::MonitoredStream;
 pub(crate) use registry::{ConnectionCaps, ConnectionRegistry};
-pub(crate) use tracked_body::TrackedBody;

@@ -33,7 +33,7 @@ use crate::auth::address_throttle::AddressThrottle;
 use crate::auth::client_address;
 use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::concurrency::limiter::ConcurrencyLimiter;
-use crate::connection::{ConnectionRegistry, MonitoredStream, TrackedBody};
+use crate::connection::{ConnectionRegistry, MonitoredStream};
 use crate::metrics::ApiMetrics;
 use crate::middleware::{self, ConnectionInfo};
 use crate::parameters::cursor::CursorSigner;
@@ -43,6 +43,7 @@ use crate::read::memory_tables::MemoryTables;
 use crate::read::projection::Projection;
 use crate::read::read_source::ConnectionSettings;
 use crate::render::cache::ResponseCache;
+use crate::render::guarded_body::GuardedBody;
 use crate::server::metrics_source::ApiMetricsSource;
 use crate::server::router;
 
@@ -313,7 +314,7 @@ impl Clients {
             // a pointer, and the future is freed after each request.
             Box::pin(
                 answered.map(|response| {
-                    Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, working)))
+                    Ok::<_, Infallible>(response.map(|body| GuardedBody::new(body, working)))
                 }),
             )
         });

@@ -1,26 +1,24 @@
-//! Response body that keeps the client connection in the phase `working` until the body is dropped.
+//! Response body with a guard, such as a permit, that is dropped with the body.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use hyper::body::{Body, Frame, SizeHint};
 
-use super::client_connection::RequestGuard;
-
-/// Response body with the guard of its request. The request ends when the guard is dropped.
+/// Response body with a guard.
 #[derive(Debug)]
-pub(crate) struct TrackedBody<B> {
+pub(crate) struct GuardedBody<B, G> {
     body: B,
-    _working: RequestGuard,
+    _guard: G,
 }
 
-impl<B> TrackedBody<B> {
-    pub(crate) fn new(body: B, working: RequestGuard) -> Self {
-        Self { body, _working: working }
+impl<B, G> GuardedBody<B, G> {
+    pub(crate) fn new(body: B, guard: G) -> Self {
+        Self { body, _guard: guard }
     }
 }
 
-impl<B: Body + Unpin> Body for TrackedBody<B> {
+impl<B: Body + Unpin, G: Unpin> Body for GuardedBody<B, G> {
     type Data = B::Data;
     type Error = B::Error;
 
