@@ -185,7 +185,6 @@ fn refused_code(status: StatusCode) -> &'static str {
         StatusCode::REQUEST_TIMEOUT => "REQUEST_TIMEOUT",
         StatusCode::PAYLOAD_TOO_LARGE => "BODY_TOO_LARGE",
         StatusCode::UNSUPPORTED_MEDIA_TYPE => "UNSUPPORTED_MEDIA_TYPE",
-        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => "HEAD_TOO_LARGE",
         _ => "BAD_REQUEST",
     }
 }

@@ -3,7 +3,6 @@
 //! Invariant: a body and its data version come from the same snapshot.
 
 pub(crate) mod access;
-mod buffered;
 mod context;
 mod pending_response;
 pub(crate) mod required_tier;
@@ -47,7 +46,7 @@ impl<G: RequiredTier, P: Parameters> Access<G, P> {
         if let Some(kept) = asked.cached_response() {
             return ready(kept).left_future();
         }
-        buffered::respond(asked, Box::pin(render(context))).boxed().right_future()
+        asked.respond_buffered(Box::pin(render(context))).boxed().right_future()
     }
 
     /// Responds with the body that `write` produces. JSON above 1 MiB is streamed (sent while it is rendered) if the

@@ -17,7 +17,7 @@ use crate::concurrency::low_priority::spawn_low_priority;
 use crate::connection::request_id::{RequestId, current_request_id};
 use crate::error::ApiError;
 use crate::read::ServedGeneration;
-use crate::render::guarded_body::GuardedBody;
+use crate::render::body_channel::GuardedBody;
 
 type WriteOutcome = Result<FinishedBody, ApiError>;
 

@@ -16,7 +16,7 @@ use crate::auth::address_throttle::AddressAllowance;
 use crate::auth::tier::Tier;
 use crate::concurrency::limiter::ConcurrencyLimits;
 use crate::concurrency::low_priority::cores;
-use crate::connection::{ClientTimeouts, ConnectionCaps};
+use crate::connection::ConnectionCaps;
 
 /// Maximum size of a request head in bytes. It is sufficient for a thousand percent-encoded symbols of maximum length.
 pub(crate) const HEAD_BYTES: usize = 96 * 1024;
@@ -146,10 +146,7 @@ pub struct ServeSettings {
     /// Maximum number of connections per client address while none of them has sent a valid key
     #[arg(long, env = "API_ADDRESS_CONNECTIONS_WITHOUT_KEY", default_value_t = 256)]
     pub address_connections_without_key: usize,
-    /// Timeout of a request head in milliseconds, from its first byte
-    #[arg(long, env = "API_HEAD_TIMEOUT_MS", default_value_t = 10_000)]
-    pub head_timeout_ms: u64,
-    /// Timeout of an idle connection, in milliseconds
+    /// Timeout of a connection without a request, in milliseconds. It ends when the head of a request is complete
     #[arg(long, env = "API_IDLE_TIMEOUT_MS", default_value_t = 75_000)]
     pub idle_timeout_ms: u64,
     /// Timeout in milliseconds for a client to read 64 KiB of a response. If less than 64 KiB is left, the client must
@@ -201,13 +198,13 @@ impl ServeSettings {
             by_address: self.address_connections,
         }
     }
-    /// Timeouts of client connections.
-    pub(crate) fn client_timeouts(&self) -> ClientTimeouts {
-        ClientTimeouts {
-            head: Duration::from_millis(self.head_timeout_ms),
-            idle: Duration::from_millis(self.idle_timeout_ms),
-            write: Duration::from_millis(self.write_timeout_ms),
-        }
+    /// Timeout of a client connection between two requests, with the time to receive the head of the next one.
+    pub(crate) fn idle_timeout(&self) -> Duration {
+        Duration::from_millis(self.idle_timeout_ms)
+    }
+    /// Time in which a client must accept the next part of a response.
+    pub(crate) fn write_timeout(&self) -> Duration {
+        Duration::from_millis(self.write_timeout_ms)
     }
     /// Interval of the heartbeats of a change stream.
     pub(crate) fn stream_heartbeat(&self) -> Duration {

@@ -4,9 +4,13 @@
 //!
 //! Invariant: a truncated response never looks complete.
 
-use axum::body::Body;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
+use hyper::body::{Frame, SizeHint};
 use tokio::sync::mpsc;
 
 /// Size of a segment, in bytes.
@@ -89,6 +93,39 @@ impl BodyReceiver {
         });
         // The compression layer polls a body again after its end.
         Body::from_stream(parts.fuse())
+    }
+}
+
+/// Response body with a guard, such as a permit, that is dropped with the body.
+#[derive(Debug)]
+pub(crate) struct GuardedBody<B, G> {
+    body: B,
+    _guard: G,
+}
+
+impl<B, G> GuardedBody<B, G> {
+    pub(crate) fn new(body: B, guard: G) -> Self {
+        Self { body, _guard: guard }
+    }
+}
+
+impl<B: HttpBody + Unpin, G: Unpin> HttpBody for GuardedBody<B, G> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 

@@ -3,6 +3,5 @@
 pub(crate) mod body_channel;
 pub(crate) mod cache;
 pub(crate) mod envelope;
-pub(crate) mod guarded_body;
 pub(crate) mod raw_row;
 pub(crate) mod rows;
