@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 use super::pending_response::PendingResponse;
 use super::response_writer::{FinishedBody, LongBody, ResponseWriter};
 use crate::concurrency::limiter::Permit;
-use crate::concurrency::low_priority::spawn_low_priority;
+use crate::concurrency::low_priority::spawn_response;
 use crate::connection::request_id::{RequestId, current_request_id};
 use crate::error::ApiError;
 use crate::read::ServedGeneration;
@@ -43,7 +43,7 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
     let slot = Arc::new(slot);
     let guards = (work, Arc::clone(&slot));
     // The handler runs to its end, even if the client disconnects.
-    let writing = spawn_low_priority(move || {
+    let writing = spawn_response(move || {
         let _guards = guards;
         runtime.block_on(async move {
             let late = |_| ApiError::Unavailable("the request took too long".to_owned());

@@ -111,8 +111,8 @@ pub struct ServeSettings {
     #[arg(long, env = "API_READ_CONNECTIONS", default_value_t = 8)]
     pub read_connections: usize,
     /// Number of Postgres connections for expensive responses (bulk, long ranges). It also limits how many of these
-    /// responses are rendered at the same time. Default: the number of cores
-    #[arg(long, env = "API_COSTLY_CONNECTIONS", default_value_t = cores())]
+    /// responses are rendered at the same time. Default: half of the cores, so that other requests are not delayed
+    #[arg(long, env = "API_COSTLY_CONNECTIONS", default_value_t = (cores() / 2).max(1))]
     pub costly_connections: usize,
     /// Maximum wait of an expensive request for its turn, in milliseconds (accounts take turns). After this time the
     /// response is 503

@@ -8,21 +8,19 @@ use std::thread::available_parallelism;
 use std::{io, result};
 
 use tokio::runtime::{Builder, Runtime};
-use tokio::sync::Semaphore;
 use tokio::task::{JoinError, JoinHandle};
 use tokio_util::task::AbortOnDropHandle;
 
 /// Niceness of a low-priority thread. Such a thread gets about a tenth of the CPU time of a normal thread.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
+/// Maximum number of threads for responses. The limiter of expensive requests allows fewer.
+const MAX_RESPONSES: usize = 512;
 
-/// Runtime whose blocking threads have a low priority. No other work runs on it.
-static RUNTIME: LazyLock<io::Result<Runtime>> = LazyLock::new(|| {
-    let mut builder = Builder::new_current_thread();
-    builder.thread_name("low-priority").on_thread_start(lower_thread_priority).build()
-});
-/// Permits for computations: one per core.
-static COMPUTATIONS: LazyLock<Semaphore> = LazyLock::new(|| Semaphore::new(cores()));
+/// Runtimes of which only the blocking threads are used: one thread per core for computations, and the threads for
+/// responses. A response may wait for a computation, so it must not use the same threads.
+static COMPUTATIONS: LazyLock<io::Result<Runtime>> = LazyLock::new(|| build_runtime("computation", cores()));
+static RESPONSES: LazyLock<io::Result<Runtime>> = LazyLock::new(|| build_runtime("response", MAX_RESPONSES));
 
 /// Errors of work on a low-priority thread.
 #[derive(Debug, thiserror::Error)]
@@ -40,20 +38,20 @@ type Result<T> = result::Result<T, LowPriorityError>;
 pub(crate) async fn run_low_priority<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T> {
-    // The semaphore is never closed.
-    let permit = COMPUTATIONS.acquire().await.ok();
-    let running = spawn_low_priority(move || {
-        let _permit = permit;
-        work()
-    });
-    AbortOnDropHandle::new(running?).await.map_err(LowPriorityError::Panicked)
+    let runtime = COMPUTATIONS.as_ref().map_err(LowPriorityError::Start)?;
+    AbortOnDropHandle::new(runtime.spawn_blocking(work)).await.map_err(LowPriorityError::Panicked)
 }
 
-/// Starts work on a low-priority thread.
-pub(crate) fn spawn_low_priority<T: Send + 'static>(
+/// Starts to write a response on a low-priority thread.
+pub(crate) fn spawn_response<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<JoinHandle<T>> {
-    Ok(RUNTIME.as_ref().map_err(LowPriorityError::Start)?.spawn_blocking(work))
+    Ok(RESPONSES.as_ref().map_err(LowPriorityError::Start)?.spawn_blocking(work))
+}
+
+fn build_runtime(name: &str, threads: usize) -> io::Result<Runtime> {
+    let mut builder = Builder::new_current_thread();
+    builder.max_blocking_threads(threads).thread_name(name).on_thread_start(lower_thread_priority).build()
 }
 
 /// Number of cores that the process may use.

@@ -44,7 +44,7 @@ pub(crate) fn market_routes(app: &App, data: Router) -> Router<App> {
     if app.settings.dashboard.pages == MarketPages::Off {
         return Router::new();
     }
-    let renders = Arc::new(Semaphore::new((app.settings.costly_connections / 2).max(1)));
+    let renders = Arc::new(Semaphore::new(app.settings.costly_connections.max(1)));
     Router::new()
         .route("/s/{symbol}", get(security::page::show_security))
         .route("/s/{symbol}/why/{figure}", get(security::explanation::show_explanation))
