@@ -13,8 +13,8 @@ use telemetry::LogLimit;
 use crate::admission::AdmissionError;
 use crate::auth::redact_secrets;
 use crate::auth::tier::Tier;
-use crate::concurrency::cpu_pool::CpuPoolError;
-use crate::concurrency::fair_queue::QueueError;
+use crate::concurrency::limiter::LimiterError;
+use crate::concurrency::low_priority::LowPriorityError;
 use crate::connection::request_id::current_request_id;
 use crate::parameters::{ParameterError, ParameterErrors};
 use crate::read::QueryError;
@@ -185,7 +185,6 @@ fn refused_code(status: StatusCode) -> &'static str {
         StatusCode::REQUEST_TIMEOUT => "REQUEST_TIMEOUT",
         StatusCode::PAYLOAD_TOO_LARGE => "BODY_TOO_LARGE",
         StatusCode::UNSUPPORTED_MEDIA_TYPE => "UNSUPPORTED_MEDIA_TYPE",
-        StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => "HEAD_TOO_LARGE",
         _ => "BAD_REQUEST",
     }
 }
@@ -280,8 +279,8 @@ impl From<QueryError> for ApiError {
     }
 }
 
-impl From<QueueError> for ApiError {
-    fn from(error: QueueError) -> Self {
+impl From<LimiterError> for ApiError {
+    fn from(error: LimiterError) -> Self {
         Self::Unavailable(error.to_string())
     }
 }
@@ -292,8 +291,8 @@ impl From<RenderError> for ApiError {
     }
 }
 
-impl From<CpuPoolError> for ApiError {
-    fn from(error: CpuPoolError) -> Self {
+impl From<LowPriorityError> for ApiError {
+    fn from(error: LowPriorityError) -> Self {
         Self::Internal(error.into())
     }
 }

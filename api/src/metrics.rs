@@ -89,7 +89,7 @@ impl ApiMetrics {
             queue: gauge("dds_admission_queue_calls", "Calls waiting for an admission decision.")?,
             connections: gauges(
                 "dds_connections",
-                "Open client connections by state: idle, receiving a request head (head), or with a request in progress (working).",
+                "Open client connections by state: with a request in progress (working), or without one (idle).",
                 "state",
             )?,
             pool_waiting: gauges("dds_pool_waiting", "Requests waiting for a Postgres connection.", "pool")?,
@@ -114,12 +114,6 @@ impl ApiMetrics {
     ) {
         let route = route.map_or("none", MatchedPath::as_str);
         self.requests.with_label_values(&[route, method_label(method), status.as_str()]).observe(seconds);
-    }
-
-    /// Records the response to a protocol error. The route and method of the request are unknown, because the request
-    /// could not be parsed.
-    pub(crate) fn record_protocol_error(&self, status: StatusCode) {
-        self.requests.with_label_values(&["none", "other", status.as_str()]).observe(0.0);
     }
 }
 

@@ -18,14 +18,13 @@ const BASE62: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnop
 const FLOOD: usize = 1_000;
 /// Maximum wait for an event that certainly happens, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// Number of bytes after which a head that arrives byte by byte should be refused. They take about a hundred times the
-/// time limit of a head.
+/// Number of bytes after which a head that arrives byte by byte should be refused. They take more than ten times
+/// the time limit of a head.
 const MOST_DROPS: usize = 500;
 /// Time after which a client of a flood stops sending.
 const FLOOD_TIME: Duration = Duration::from_secs(2);
 /// Timeouts so short that a test can wait for them.
-const SHORT: [(&str, &str); 3] =
-    [("API_HEAD_TIMEOUT_MS", "500"), ("API_IDLE_TIMEOUT_MS", "3000"), ("API_WRITE_TIMEOUT_MS", "500")];
+const SHORT: [(&str, &str); 2] = [("API_IDLE_TIMEOUT_MS", "3000"), ("API_WRITE_TIMEOUT_MS", "500")];
 
 fn address(api: &Api) -> Result<SocketAddr> {
     Ok(api.base_url.trim_start_matches("http://").parse()?)

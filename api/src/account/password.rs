@@ -4,7 +4,7 @@
 //! limited.
 
 use std::collections::HashSet;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
@@ -21,8 +21,8 @@ use super::revocation;
 use super::rows::find_row;
 use crate::auth::client_address::ClientNetwork;
 use crate::auth::ids::AccountId;
-use crate::concurrency::cpu_pool::{CpuPoolError, run_low_priority};
-use crate::concurrency::fair_queue::{FairQueue, QueueKey, QueueLimits};
+use crate::concurrency::limiter::{ConcurrencyLimiter, ConcurrencyLimits, LimiterError, Permit};
+use crate::concurrency::low_priority::{LowPriorityError, run_low_priority};
 
 const FIND: &str = include_str!("../../queries/accounts/find_password.sql");
 const HOLDS: &str = include_str!("../../queries/accounts/is_password.sql");
@@ -35,11 +35,10 @@ const LENGTH: std::ops::RangeInclusive<usize> = 12..=128;
 const COMMON: &str = include_str!("common_passwords.txt");
 /// Maximum wait for a hashing permit. The number of permits limits the number of concurrent hashes.
 const PERMIT_TIMEOUT: Duration = Duration::from_secs(15);
-/// Maximum number of passwords that wait for a hashing permit. A full queue first refuses passwords from the network
-/// with the most waiting passwords.
-const MAX_WAITERS: usize = 512;
-/// Maximum number of passwords that wait for a hashing permit, per network or account.
-const MAX_WAITERS_PER_KEY: usize = 40;
+/// Maximum number of passwords that are hashed or wait for a hashing permit.
+const MAX_PASSWORDS: usize = 512;
+/// Maximum number of passwords that are hashed or wait for a hashing permit, per network or account.
+const MAX_PASSWORDS_PER_KEY: usize = 40;
 /// Placeholder hash for sign-ins with an unknown email address. The verification of this hash takes as long as the
 /// verification of a real hash. The response time therefore does not reveal whether the account exists.
 static PLACEHOLDER: LazyLock<Result<String, PasswordError>> = LazyLock::new(|| hash_now("no one's password"));
@@ -54,29 +53,27 @@ pub(crate) enum PasswordError {
     #[error("cannot hash a password: {0}")]
     Hash(#[source] argon2::password_hash::Error),
     #[error("cannot hash a password: {0}")]
-    Pool(#[from] CpuPoolError),
+    Pool(#[from] LowPriorityError),
     #[error("cannot hash the placeholder password: {0}")]
     Placeholder(#[source] &'static PasswordError),
 }
 
-/// Group of passwords in the hashing queue. The queue serves the groups round-robin.
+/// Client whose password is hashed. A client has at most one permit at a time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum HashingQueueKey {
-    /// Account of a client that is signed in or uses a known device. Passwords of these clients are hashed first.
+pub(crate) enum HashingClient {
+    /// Account of a client that is signed in or uses a known device.
     Known(AccountId),
     /// Network of a client that is neither signed in nor uses a known device.
     Network(ClientNetwork),
 }
 
-impl QueueKey for HashingQueueKey {
-    fn is_urgent(self) -> bool {
-        matches!(self, Self::Known(_))
-    }
+/// Argon2 hasher with a limit of concurrent hashes. Known clients have their own limit, so that many sign-ins of
+/// unknown clients do not delay them.
+#[derive(Debug)]
+pub(crate) struct PasswordHashing {
+    known: ConcurrencyLimiter<AccountId>,
+    networks: ConcurrencyLimiter<ClientNetwork>,
 }
-
-/// Argon2 hasher with a limit of concurrent hashes, and with a fair queue for waiting passwords.
-#[derive(Debug, Clone)]
-pub(crate) struct PasswordHashing(Arc<FairQueue<HashingQueueKey>>);
 
 sql_row! {
     /// Account of a sign-in attempt, with the password hash of the account. Two flags are true if the attempt came from
@@ -94,22 +91,29 @@ sql_row! {
 
 impl PasswordHashing {
     pub(crate) fn new(max_concurrent: usize) -> Self {
-        Self(FairQueue::new(QueueLimits {
-            max_permits: max_concurrent,
-            max_permits_beside_others: max_concurrent,
-            max_in_progress_per_key: max_concurrent,
-            max_waiters_per_key: MAX_WAITERS_PER_KEY,
-            max_waiters: MAX_WAITERS,
+        let limits = ConcurrencyLimits {
+            max_working: max_concurrent,
+            max_in_progress_per_key: 1,
+            max_requests_per_key: MAX_PASSWORDS_PER_KEY,
+            max_requests: MAX_PASSWORDS,
             timeout: PERMIT_TIMEOUT,
-        }))
+        };
+        Self { known: ConcurrencyLimiter::new(limits), networks: ConcurrencyLimiter::new(limits) }
+    }
+
+    async fn acquire(&self, client: HashingClient) -> Result<Permit, LimiterError> {
+        match client {
+            HashingClient::Known(account_id) => self.known.acquire(account_id).await,
+            HashingClient::Network(network) => self.networks.acquire(network).await,
+        }
     }
 
     pub(crate) async fn hash(
         &self,
         password: SecretString,
-        key: HashingQueueKey,
+        client: HashingClient,
     ) -> Result<String, PasswordError> {
-        self.work(key, move || hash_now(password.expose_secret())).await?
+        self.work(client, move || hash_now(password.expose_secret())).await?
     }
 
     /// Compares a password with the stored hash. If `stored` is `None`, the comparison takes equally long and returns
@@ -118,10 +122,10 @@ impl PasswordHashing {
         &self,
         password: SecretString,
         stored: Option<&StoredPassword>,
-        key: HashingQueueKey,
+        client: HashingClient,
     ) -> Result<bool, PasswordError> {
         let hash = stored.map(|stored| stored.hash.clone());
-        self.work(key, move || {
+        self.work(client, move || {
             let placeholder = PLACEHOLDER.as_ref().map_err(PasswordError::Placeholder)?;
             let right = compare(password.expose_secret(), hash.as_deref().unwrap_or(placeholder));
             Ok(right && hash.is_some())
@@ -131,12 +135,12 @@ impl PasswordHashing {
 
     async fn work<T: Send + 'static>(
         &self,
-        key: HashingQueueKey,
+        client: HashingClient,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Result<T, PasswordError> {
-        let permit = self.0.acquire(key).await.map_err(|_| PasswordError::Busy)?;
+        let permit = self.acquire(client).await.map_err(|_| PasswordError::Busy)?;
         let worked = run_low_priority(move || {
-            // The permit returns to the queue when the hashing ends, even if the caller's future was dropped before.
+            // The permit is released when the hashing ends, even if the caller's future was dropped before.
             let _permit = permit;
             work()
         });
@@ -242,21 +246,19 @@ mod tests {
         assert!(!check(&"ab1c2".repeat(26)), "130 characters");
     }
 
-    const STRANGER: HashingQueueKey = HashingQueueKey::Network(ClientNetwork::V4([192, 0, 2, 1]));
+    const STRANGER: HashingClient = HashingClient::Network(ClientNetwork::V4([192, 0, 2, 1]));
 
     #[tokio::test]
-    async fn a_full_queue_refuses_a_network_at_once_and_no_known_holder() {
+    async fn a_greedy_network_is_refused_at_once_and_no_known_holder() {
         let hashing = PasswordHashing::new(1);
-        let first = hashing.0.acquire(STRANGER).await.unwrap();
+        let _first = hashing.acquire(STRANGER).await.unwrap();
         let mut waiting: Vec<_> =
-            (0..MAX_WAITERS_PER_KEY).map(|_| Box::pin(hashing.0.acquire(STRANGER))).collect();
+            (1..MAX_PASSWORDS_PER_KEY).map(|_| Box::pin(hashing.acquire(STRANGER))).collect();
         assert!(waiting.iter_mut().all(|waiter| waiter.now_or_never().is_none()));
         let refused = hashing.hash("correct horse battery".into(), STRANGER).await;
         assert!(matches!(refused, Err(PasswordError::Busy)), "{refused:?}");
-        let mut holder = Box::pin(hashing.0.acquire(HashingQueueKey::Known(AccountId(1))));
-        assert!((&mut holder).now_or_never().is_none());
-        drop(first);
-        assert!(holder.now_or_never().is_some_and(|permit| permit.is_ok()), "before the waiting network");
+        let holder = hashing.acquire(HashingClient::Known(AccountId(1))).now_or_never();
+        assert!(holder.is_some_and(|permit| permit.is_ok()), "before the waiting network");
     }
 
     #[tokio::test]

@@ -19,7 +19,6 @@ use crate::app::state::App;
 use crate::auth::credential;
 use crate::auth::ids::AccountId;
 use crate::auth::tier::{Tier, TierTable, years_before};
-use crate::concurrency::fair_queue::OrdinaryRequest;
 use crate::error::ApiError;
 use crate::parameters::facets::FacetIndex;
 use crate::parameters::served_rules::ServedRules;
@@ -45,9 +44,8 @@ pub(crate) struct Access<G, P> {
     pub(crate) today: NaiveDate,
     pub(crate) parameters: P,
     pub(crate) format: ResponseFormat,
-    /// Guard of a request with a cheap response; `None` if the response is expensive. Until the guard is dropped, the
-    /// request takes precedence over expensive responses.
-    pub(crate) ordinary: Option<OrdinaryRequest<AccountId>>,
+    /// True if the response needs a permit of the limiter of expensive requests.
+    pub(crate) is_expensive: bool,
     /// Value of the parameter `known_at`; `None` if absent.
     pub(crate) known_at: Option<DateTime<Utc>>,
     /// True if the client can detect a truncated response. False for HTTP/1.0.
@@ -93,8 +91,7 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
             let facet_index = Box::pin(app.facet_index()).await;
             read = parse_parameters::<P>(&path, parts, app, today, &served_rules, Some(&facet_index));
         }
-        let is_costly = P::IS_COSTLY || read.properties.is_costly();
-        let ordinary = (!is_costly).then(|| app.fair_queue.begin_ordinary_request());
+        let is_expensive = P::IS_COSTLY || read.properties.is_costly();
         let admitted = admit(parts, app, &read.requirements::<G>(today)).await?;
         std::mem::replace(&mut read.errors, Ok(()))?;
         let mut generation = app.projection.pin_version(&read.properties.min_version).await;
@@ -123,7 +120,7 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
             today,
             parameters: read.parameters,
             format: read.properties.format,
-            ordinary,
+            is_expensive,
             known_at: read.properties.known_at,
             detects_truncation: parts.version >= Version::HTTP_11,
             target: parts.uri.path_and_query().map_or("", PathAndQuery::as_str).to_owned(),

@@ -6,8 +6,9 @@ use axum::body::Body;
 use axum::http::HeaderValue;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use futures::future::BoxFuture;
 
-use super::context::HandlerContext;
+use super::context::{HandlerContext, RenderedBody};
 use super::response;
 use crate::answer::{Access, RequiredTier};
 use crate::app::state::App;
@@ -80,6 +81,27 @@ pub(super) fn prepare_handler<G: RequiredTier, P: Parameters>(
 }
 
 impl PendingResponse {
+    /// Responds with the result of `rendering`. The whole body is rendered before it is sent. Concurrent identical
+    /// requests share one rendering.
+    pub(super) async fn respond_buffered(
+        self,
+        rendering: BoxFuture<'static, Result<RenderedBody, ApiError>>,
+    ) -> Response {
+        let Self { handle, app, generation, .. } = self;
+        let fill = async {
+            let rendered = generation.run_while_responsive(rendering).await?;
+            generation.record_returned_version(rendered.version);
+            let next_cursor = rendered.next_cursor.as_deref();
+            Ok::<_, ApiError>(handle.to_cached(rendered.body, &rendered.version, next_cursor))
+        };
+        let filled = app.response_cache.get_or_render(&handle.key, fill);
+        match tokio::time::timeout(app.settings.request_timeout(), filled).await {
+            Ok(Ok(answer)) => handle.respond_cached(&answer),
+            Ok(Err(error)) => error.into_response(),
+            Err(_) => ApiError::Unavailable("the request took too long".to_owned()).into_response(),
+        }
+    }
+
     /// Looks up the response in the cache.
     pub(super) fn cached_response(&self) -> Option<Response> {
         self.app.response_cache.get(&self.handle.key).map(|kept| self.handle.respond_cached(&kept))

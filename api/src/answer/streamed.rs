@@ -1,24 +1,23 @@
-//! Responses to expensive requests. A request waits in the fair queue for a permit. Then its response is rendered on
-//! its own thread. A long JSON response is streamed: it is sent while it is rendered.
+//! Responses to expensive requests. A request waits for a permit. Then its response is rendered on a low-priority thread.
+//! A long JSON response is streamed: it is sent while it is rendered.
 
 use std::sync::Arc;
-use std::{io, thread};
 
 use axum::body::Body;
+use axum::http::{StatusCode, header};
 use axum::response::Response;
 use futures::future::LocalBoxFuture;
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
-use super::pending_response::{CacheHandle, PendingResponse};
-use super::response_writer::{FinishedBody, ResponseWriter};
-use crate::app::state::App;
-use crate::auth::ids::AccountId;
-use crate::concurrency::cpu_pool::lower_thread_priority;
-use crate::concurrency::fair_queue::{KeySlot, Permit, WorkPermit};
-use crate::connection::request_id::current_request_id;
+use super::pending_response::PendingResponse;
+use super::response_writer::{FinishedBody, LongBody, ResponseWriter};
+use crate::concurrency::limiter::Permit;
+use crate::concurrency::low_priority::spawn_response;
+use crate::connection::request_id::{RequestId, current_request_id};
 use crate::error::ApiError;
 use crate::read::ServedGeneration;
-use crate::render::body_channel::{BodyReceiver, body_channel};
+use crate::render::body_channel::GuardedBody;
 
 type WriteOutcome = Result<FinishedBody, ApiError>;
 
@@ -32,76 +31,60 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
     if let Some(kept) = asked.cached_response() {
         return Ok(kept);
     }
-    let Permit { work, slot } = asked.app.fair_queue.acquire(asked.account_id).await?;
+    let Permit { work, slot } = asked.app.expensive_limiter.acquire(asked.account_id).await?;
     // Another request may have cached the same response while this one waited.
     if let Some(kept) = asked.cached_response() {
         return Ok(kept);
     }
     let PendingResponse { handle, app, generation, accepts_streaming, .. } = asked;
     let expensive = generation.expensive_generation();
-    let (long_signal, mut long_version) = oneshot::channel();
-    let (sender, reader) = body_channel(Arc::clone(&slot));
-    let writer = ResponseWriter::new(sender, accepts_streaming.then_some(long_signal));
-    let limit = app.settings.request_timeout();
-    let writing = async move || {
-        let late = |_| ApiError::Unavailable("the request took too long".to_owned());
-        let generation = Arc::clone(&expensive);
-        let writing = generation.run_while_responsive(write(expensive, writer));
-        tokio::time::timeout(limit, writing).await.map_err(late)?
-    };
-    let mut finished = on_own_thread(writing, work, slot).map_err(|error| {
-        ApiError::Unavailable(format!("cannot start a thread for an expensive response: {error}"))
+    let (long, long_body) = oneshot::channel();
+    let (limit, runtime) = (app.settings.request_timeout(), tokio::runtime::Handle::current());
+    let slot = Arc::new(slot);
+    let guards = (work, Arc::clone(&slot));
+    // The handler runs to its end, even if the client disconnects.
+    let writing = spawn_response(move || {
+        let _guards = guards;
+        runtime.block_on(async move {
+            let late = |_| ApiError::Unavailable("the request took too long".to_owned());
+            let written = write(Arc::clone(&expensive), ResponseWriter::new(long));
+            tokio::time::timeout(limit, expensive.run_while_responsive(written)).await.map_err(late)?
+        })
     })?;
-    let outcome = tokio::select! {
-        biased;
-        outcome = &mut finished => outcome,
-        Ok(version) = &mut long_version => {
+    let guarded = |body| Body::new(GuardedBody::new(body, slot));
+    // The channel is closed without a body if the body is short, or if the handler failed.
+    let long_body = long_body.await.ok();
+    if let Some(LongBody { version, receiver }) = long_body {
+        if accepts_streaming {
+            tokio::spawn(log_truncation(writing, current_request_id()));
             generation.record_returned_version(version);
-            return Ok(handle.respond(&handle.etag(&version), None, || Body::new(reader)));
+            return Ok(handle.respond(&handle.etag(&version), None, || guarded(receiver.into_body())));
         }
-    };
-    let panicked = |_| ApiError::Internal(anyhow::anyhow!("the handler panicked"));
-    let written = outcome.map_err(panicked)??;
-    generation.record_returned_version(written.version);
-    Ok(respond_complete(&app, &handle, &written, reader))
-}
-
-/// Runs a handler on its own low-priority thread, so that the threads of the runtime stay free. The handler runs to its
-/// end, even if the client disconnects.
-fn on_own_thread<F: Future<Output = WriteOutcome>>(
-    writing: impl FnOnce() -> F + Send + 'static,
-    work: WorkPermit<AccountId>,
-    slot: Arc<KeySlot<AccountId>>,
-) -> io::Result<oneshot::Receiver<WriteOutcome>> {
-    let (finish, finished) = oneshot::channel();
-    let (runtime, id) = (tokio::runtime::Handle::current(), current_request_id());
-    thread::Builder::new().name("costly answer".to_owned()).spawn(move || {
-        lower_thread_priority();
-        let outcome = runtime.block_on(writing());
-        drop((work, slot));
-        // If the response is already being sent, nothing receives the outcome. An error is then only logged.
-        match finish.send(outcome) {
-            Ok(()) | Err(Ok(_) | Err(ApiError::ClientDisconnected(_))) => {}
-            Err(Err(error)) => {
-                tracing::error!(request_id = id.as_str(), %error, "a streamed response was truncated")
-            }
+        let written = wait_for_end(writing).await?;
+        generation.record_returned_version(version);
+        let link = handle.link(written.next_cursor.as_deref());
+        let mut response =
+            handle.respond(&handle.etag(&version), link.as_ref(), || guarded(receiver.into_body()));
+        if response.status() == StatusCode::OK {
+            response.headers_mut().insert(header::CONTENT_LENGTH, written.length.into());
         }
-    })?;
-    Ok(finished)
-}
-
-/// Responds with a finished body, and caches it unless a part is already compressed.
-fn respond_complete(
-    app: &App,
-    handle: &CacheHandle,
-    written: &FinishedBody,
-    reader: BodyReceiver<Arc<KeySlot<AccountId>>>,
-) -> Response {
-    let FinishedBody { version, next_cursor } = written;
-    if let Some(body) = reader.complete_body() {
-        app.response_cache
-            .insert(handle.key.clone(), handle.to_cached(body, version, next_cursor.as_deref()));
+        return Ok(response);
     }
-    let link = handle.link(next_cursor.as_deref());
-    handle.respond(&handle.etag(version), link.as_ref(), || Body::new(reader))
+    let FinishedBody { version, next_cursor, short, .. } = wait_for_end(writing).await?;
+    generation.record_returned_version(version);
+    let answer = handle.to_cached(short, &version, next_cursor.as_deref());
+    app.response_cache.insert(handle.key.clone(), answer.clone());
+    Ok(handle.respond(&answer.etag, answer.link.as_ref(), || guarded(answer.body.into())))
+}
+
+async fn wait_for_end(writing: JoinHandle<WriteOutcome>) -> WriteOutcome {
+    writing.await.map_err(|_| ApiError::Internal(anyhow::anyhow!("the handler panicked")))?
+}
+
+/// Logs the error of a response that is already being sent.
+async fn log_truncation(writing: JoinHandle<WriteOutcome>, id: RequestId) {
+    match wait_for_end(writing).await {
+        Ok(_) | Err(ApiError::ClientDisconnected(_)) => {}
+        Err(error) => tracing::error!(request_id = id.as_str(), %error, "a streamed response was truncated"),
+    }
 }

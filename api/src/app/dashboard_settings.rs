@@ -89,7 +89,8 @@ pub struct DashboardSettings {
     /// Postgres connections of the dashboard
     #[arg(long, env = "DASHBOARD_CONNECTIONS", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub dashboard_connections: u32,
-    /// Maximum number of password hashes computed at the same time. Each takes 19 MiB of memory and one processor
+    /// Maximum number of password hashes computed at the same time for clients on known devices, and for all other
+    /// clients. Each takes 19 MiB of memory and one processor
     #[arg(long, env = "PASSWORDS_AT_ONCE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub passwords_at_once: u32,
 }

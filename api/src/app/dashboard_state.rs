@@ -24,9 +24,6 @@ const LOCKS: &str = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout
 pub(crate) struct DashboardState {
     pub(crate) settings: DashboardSettings,
     pub(crate) hashing: PasswordHashing,
-    /// Hasher for the passwords of signed-in users who confirm a change. It is separate from `hashing`, so that many
-    /// sign-ins do not delay a confirmation.
-    pub(crate) confirmation_hashing: PasswordHashing,
     pub(crate) login_throttle: LoginThrottle,
     pool: Pool,
 }
@@ -43,13 +40,7 @@ impl DashboardState {
         let pool = build_pool(config, tls, connections, DATABASE_TIMEOUT, recycling, "")
             .context("cannot create the connection pool of the dashboard")?;
         let hashing = PasswordHashing::new(usize::try_from(settings.passwords_at_once)?);
-        Ok(Self {
-            settings,
-            hashing,
-            confirmation_hashing: PasswordHashing::new(1),
-            login_throttle: LoginThrottle::new(pool.clone()),
-            pool,
-        })
+        Ok(Self { settings, hashing, login_throttle: LoginThrottle::new(pool.clone()), pool })
     }
 
     pub(crate) async fn database_client(&self) -> Result<Object, PoolError> {

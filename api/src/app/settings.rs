@@ -14,11 +14,16 @@ use telemetry::listener::MetricsSettings;
 use crate::app::dashboard_settings::DashboardSettings;
 use crate::auth::address_throttle::AddressAllowance;
 use crate::auth::tier::Tier;
-use crate::concurrency::cpu_pool::cores;
-use crate::connection::{ClientTimeouts, ConnectionCaps};
+use crate::concurrency::limiter::ConcurrencyLimits;
+use crate::concurrency::low_priority::cores;
+use crate::connection::ConnectionCaps;
 
 /// Maximum size of a request head in bytes. It is sufficient for a thousand percent-encoded symbols of maximum length.
 pub(crate) const HEAD_BYTES: usize = 96 * 1024;
+/// Maximum number of expensive responses of one account that are rendered or sent at the same time.
+const MAX_IN_PROGRESS_PER_ACCOUNT: usize = 4;
+/// Maximum number of expensive requests of one account, with those that wait.
+const MAX_REQUESTS_PER_ACCOUNT: usize = 64;
 /// Number of file descriptors reserved for Postgres, NATS, logs and the program itself.
 const OTHER_FILES: usize = 128;
 /// Maximum value of the rate settings, in calls per minute. It equals one call per microsecond, the time unit of the
@@ -106,9 +111,8 @@ pub struct ServeSettings {
     #[arg(long, env = "API_READ_CONNECTIONS", default_value_t = 8)]
     pub read_connections: usize,
     /// Number of Postgres connections for expensive responses (bulk, long ranges). It also limits how many of these
-    /// responses are rendered at the same time. While a request that is not expensive is in progress, half of this
-    /// limit applies. Default: the number of cores
-    #[arg(long, env = "API_COSTLY_CONNECTIONS", default_value_t = cores())]
+    /// responses are rendered at the same time. Default: half of the cores, so that other requests are not delayed
+    #[arg(long, env = "API_COSTLY_CONNECTIONS", default_value_t = (cores() / 2).max(1))]
     pub costly_connections: usize,
     /// Maximum wait of an expensive request for its turn, in milliseconds (accounts take turns). After this time the
     /// response is 503
@@ -142,10 +146,7 @@ pub struct ServeSettings {
     /// Maximum number of connections per client address while none of them has sent a valid key
     #[arg(long, env = "API_ADDRESS_CONNECTIONS_WITHOUT_KEY", default_value_t = 256)]
     pub address_connections_without_key: usize,
-    /// Timeout of a request head in milliseconds, from its first byte
-    #[arg(long, env = "API_HEAD_TIMEOUT_MS", default_value_t = 10_000)]
-    pub head_timeout_ms: u64,
-    /// Timeout of an idle connection, in milliseconds
+    /// Timeout of a connection without a request, in milliseconds. It ends when the head of a request is complete
     #[arg(long, env = "API_IDLE_TIMEOUT_MS", default_value_t = 75_000)]
     pub idle_timeout_ms: u64,
     /// Timeout in milliseconds for a client to read 64 KiB of a response. If less than 64 KiB is left, the client must
@@ -197,13 +198,13 @@ impl ServeSettings {
             by_address: self.address_connections,
         }
     }
-    /// Timeouts of client connections.
-    pub(crate) fn client_timeouts(&self) -> ClientTimeouts {
-        ClientTimeouts {
-            head: Duration::from_millis(self.head_timeout_ms),
-            idle: Duration::from_millis(self.idle_timeout_ms),
-            write: Duration::from_millis(self.write_timeout_ms),
-        }
+    /// Timeout of a client connection between two requests, with the time to receive the head of the next one.
+    pub(crate) fn idle_timeout(&self) -> Duration {
+        Duration::from_millis(self.idle_timeout_ms)
+    }
+    /// Time in which a client must accept the next part of a response.
+    pub(crate) fn write_timeout(&self) -> Duration {
+        Duration::from_millis(self.write_timeout_ms)
     }
     /// Interval of the heartbeats of a change stream.
     pub(crate) fn stream_heartbeat(&self) -> Duration {
@@ -217,8 +218,18 @@ impl ServeSettings {
     pub fn admission_timeout(&self) -> Duration {
         Duration::from_millis(self.admission_timeout_ms)
     }
-    /// Timeout of the wait in the fair queue.
-    pub fn fair_queue_timeout(&self) -> Duration {
+    /// Limits on expensive requests.
+    pub(crate) fn expensive_limits(&self) -> ConcurrencyLimits {
+        ConcurrencyLimits {
+            max_working: self.costly_connections,
+            max_in_progress_per_key: MAX_IN_PROGRESS_PER_ACCOUNT,
+            max_requests_per_key: MAX_REQUESTS_PER_ACCOUNT,
+            max_requests: usize::MAX,
+            timeout: self.permit_timeout(),
+        }
+    }
+    /// Timeout of the wait for a permit of an expensive request.
+    pub fn permit_timeout(&self) -> Duration {
         Duration::from_millis(self.turn_timeout_ms)
     }
     /// Timeout of one request.

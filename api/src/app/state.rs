@@ -11,7 +11,7 @@ use crate::app::dashboard_state::DashboardState;
 use crate::app::settings::ServeSettings;
 use crate::auth::address_throttle::AddressThrottle;
 use crate::auth::ids::AccountId;
-use crate::concurrency::fair_queue::FairQueue;
+use crate::concurrency::limiter::ConcurrencyLimiter;
 use crate::metrics::ApiMetrics;
 use crate::parameters::cursor::CursorSigner;
 use crate::parameters::facets::FacetIndex;
@@ -29,7 +29,8 @@ pub struct SharedState {
     pub(crate) throttle: AddressThrottle,
     pub(crate) admission: AdmissionQueue,
     pub(crate) response_cache: ResponseCache,
-    pub(crate) fair_queue: Arc<FairQueue<AccountId>>,
+    /// Limiter of expensive requests.
+    pub(crate) expensive_limiter: ConcurrencyLimiter<AccountId>,
     pub(crate) memory_tables: MemoryTables,
     pub(crate) signer: CursorSigner,
     pub(crate) lag: LagMonitor,

@@ -2,8 +2,6 @@
 
 use store::id_type;
 
-use crate::concurrency::fair_queue::QueueKey;
-
 id_type! {
     /// Id of an account.
     pub(crate) struct AccountId(i64);
@@ -14,5 +12,3 @@ id_type! {
     /// Id of a browser session.
     pub(crate) struct SessionId(i64);
 }
-
-impl QueueKey for AccountId {}

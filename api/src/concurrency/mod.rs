@@ -1,5 +1,5 @@
-//! Concurrency limits: low-priority CPU pool, fair queue for expensive requests, background tasks.
+//! Concurrency: limiter of expensive work, low-priority threads, background tasks.
 
 pub(crate) mod background_tasks;
-pub(crate) mod cpu_pool;
-pub(crate) mod fair_queue;
+pub(crate) mod limiter;
+pub(crate) mod low_priority;

@@ -1,15 +1,11 @@
-//! Client connections: progress, timeouts and eviction.
+//! Client connections: caps, write timeout, and the id of a request.
 //!
-//! Invariant: an idle or slow client occupies resources only for a limited time.
+//! Invariant: an idle or slow client occupies resources only for a limited time. hyper limits the time until the head of
+//! a request is complete, and the size of the head.
 
-mod client_connection;
-mod monitored_stream;
-mod protocol_error;
 mod registry;
 pub(crate) mod request_id;
-mod tracked_body;
+mod write_timeout;
 
-pub(crate) use client_connection::{ClientConnection, ClientTimeouts};
-pub(crate) use monitored_stream::MonitoredStream;
-pub(crate) use registry::{ConnectionCaps, ConnectionRegistry};
-pub(crate) use tracked_body::TrackedBody;
+pub(crate) use registry::{ClientConnection, ConnectionCaps, ConnectionRegistry};
+pub(crate) use write_timeout::WriteTimeout;

@@ -1,21 +1,17 @@
-//! Registry of open connections by client network, with caps and eviction.
+//! Registry of open client connections, with caps. If a cap is reached, the connection that is idle for the longest time
+//! is closed.
+//!
+//! Invariant: idle connections, and connections without a complete request, exclude no new client.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures::future::{AbortHandle, AbortRegistration};
 use parking_lot::Mutex;
-use tokio::sync::Semaphore;
 
-use super::client_connection::{ClientConnection, ClientTimeouts, PHASES};
 use crate::auth::client_address::ClientNetwork;
-
-/// Maximum number of concurrent request heads above 16 KiB from clients without a valid key.
-const LARGE_HEADS: usize = 512;
-/// Maximum interval between two checks for connections that exceed a timeout.
-const SWEEP: Duration = Duration::from_secs(1);
 
 /// Maximum numbers of connections.
 #[derive(Debug, Clone, Copy)]
@@ -32,35 +28,51 @@ pub(crate) struct ConnectionCaps {
 #[derive(Debug)]
 pub(crate) struct ConnectionRegistry {
     caps: ConnectionCaps,
-    timeouts: ClientTimeouts,
-    large_heads: Arc<Semaphore>,
     open: Mutex<OpenConnections>,
 }
 
 #[derive(Debug, Default)]
 struct OpenConnections {
     total: usize,
-    next: u64,
-    networks: HashMap<ClientNetwork, HashMap<u64, Arc<ClientConnection>>>,
+    networks: HashMap<ClientNetwork, Vec<Arc<ClientConnection>>>,
+}
+
+/// One client connection.
+#[derive(Debug)]
+pub(crate) struct ClientConnection {
+    network: ClientNetwork,
+    /// Abort handle of the task that serves the connection.
+    abort: AbortHandle,
+    state: Mutex<ConnectionState>,
+}
+
+#[derive(Debug)]
+struct ConnectionState {
+    /// True after a request with a valid key.
+    has_shown_key: bool,
+    is_working: bool,
+    /// Time of the end of the last request, or of the start of the connection.
+    idle_since: Instant,
 }
 
 /// Connection with its entry in the registry. The entry is removed on drop.
 #[derive(Debug)]
 pub(crate) struct RegisteredConnection {
     registry: Arc<ConnectionRegistry>,
-    network: ClientNetwork,
-    number: u64,
     pub(crate) connection: Arc<ClientConnection>,
 }
 
+/// Guard of a request in progress. The request ends when the guard is dropped.
+#[derive(Debug)]
+pub(crate) struct RequestGuard(Arc<ClientConnection>);
+
 impl ConnectionRegistry {
-    pub(crate) fn new(caps: ConnectionCaps, timeouts: ClientTimeouts) -> Arc<Self> {
-        let large_heads = Arc::new(Semaphore::new(LARGE_HEADS));
-        Arc::new(Self { caps, timeouts, large_heads, open: Mutex::default() })
+    pub(crate) fn new(caps: ConnectionCaps) -> Arc<Self> {
+        Arc::new(Self { caps, open: Mutex::default() })
     }
 
-    /// Registers a connection, and evicts another one if a cap is reached. Returns `None` if no connection can be
-    /// evicted. The caller must run the connection under the returned abort registration.
+    /// Registers a connection, and closes another one if a cap is reached. Returns `None` if no connection can be
+    /// closed. The caller must run the connection under the returned abort registration.
     pub(crate) fn register(
         self: &Arc<Self>,
         peer: IpAddr,
@@ -71,117 +83,99 @@ impl ConnectionRegistry {
         if !is_trusted && !open.make_room_at(network, &self.caps) {
             return None;
         }
-        if open.total >= self.caps.total && !open.evict_anywhere() {
+        if open.total >= self.caps.total && !open.evict(|_| true) {
             return None;
         }
-        let (closing, ended) = AbortHandle::new_pair();
-        let connection = Arc::new(ClientConnection::new(closing, Arc::clone(&self.large_heads)));
-        let number = open.insert(network, Arc::clone(&connection));
-        Some((RegisteredConnection { registry: Arc::clone(self), network, number, connection }, ended))
+        let (abort, aborted) = AbortHandle::new_pair();
+        let state = ConnectionState { has_shown_key: false, is_working: false, idle_since: Instant::now() };
+        let connection = Arc::new(ClientConnection { network, abort, state: Mutex::new(state) });
+        open.total += 1;
+        open.networks.entry(network).or_default().push(Arc::clone(&connection));
+        Some((RegisteredConnection { registry: Arc::clone(self), connection }, aborted))
     }
 
-    /// Aborts connections that exceed a timeout, in an endless loop.
-    pub(crate) async fn abort_overdue(self: Arc<Self>) {
-        let shortest = self.timeouts.head.min(self.timeouts.idle).min(self.timeouts.write);
-        let mut ticks = tokio::time::interval(SWEEP.min(shortest / 4).max(Duration::from_millis(10)));
-        loop {
-            ticks.tick().await;
-            let now = Instant::now();
-            for connection in self.open.lock().networks.values().flat_map(HashMap::values) {
-                if connection.is_overdue(now, &self.timeouts) {
-                    connection.closing.abort();
-                }
-            }
-        }
-    }
-
-    pub(crate) fn abort_all(&self) {
-        self.open.lock().networks.values().flat_map(HashMap::values).for_each(|one| one.closing.abort());
-    }
-
-    /// Number of open connections by phase.
-    pub(crate) fn count_by_phase(&self) -> HashMap<&'static str, i64> {
-        let mut counts = HashMap::from(PHASES.map(|phase| (phase, 0)));
-        for connection in self.open.lock().networks.values().flat_map(HashMap::values) {
-            *counts.entry(connection.phase_name()).or_default() += 1;
-        }
-        counts
+    /// Number of connections with a request in progress, and of all other connections.
+    pub(crate) fn count_working_and_idle(&self) -> [usize; 2] {
+        let open = self.open.lock();
+        let working = open.connections().filter(|connection| connection.state.lock().is_working).count();
+        [working, open.total - working]
     }
 }
 
 impl OpenConnections {
+    fn connections(&self) -> impl Iterator<Item = &Arc<ClientConnection>> {
+        self.networks.values().flatten()
+    }
+
     /// Makes room for one more connection of a client network. Returns `false` if a cap is reached and no connection
-    /// can be evicted.
+    /// can be closed.
     fn make_room_at(&mut self, network: ClientNetwork, caps: &ConnectionCaps) -> bool {
         let Some(here) = self.networks.get(&network) else { return true };
-        let by_address_without_key =
-            || here.values().filter(|connection| !connection.has_shown_key()).count();
-        if here.len() >= caps.by_address {
-            self.evict_at(network, |_| true)
-        } else if here.len() >= caps.by_address_without_key
-            && by_address_without_key() >= caps.by_address_without_key
-        {
-            self.evict_at(network, |connection| !connection.has_shown_key())
-        } else {
-            true
+        let is_full = here.len() >= caps.by_address;
+        let without_key = here.iter().filter(|connection| !connection.has_shown_key()).count();
+        if !is_full && without_key < caps.by_address_without_key {
+            return true;
         }
+        self.evict(|one| one.network == network && (is_full || !one.has_shown_key()))
     }
 
-    fn insert(&mut self, network: ClientNetwork, connection: Arc<ClientConnection>) -> u64 {
-        self.next += 1;
-        self.total += 1;
-        self.networks.entry(network).or_default().insert(self.next, connection);
-        self.next
+    /// Closes the connection that is idle for the longest time among those that `may_go` accepts. A connection with a
+    /// valid key is closed last. Returns `false` if no connection can be closed.
+    fn evict(&mut self, may_go: impl Fn(&ClientConnection) -> bool) -> bool {
+        let candidates = self.connections().filter(|connection| may_go(connection));
+        let idle = candidates.filter_map(|connection| Some((connection.eviction_rank()?, connection)));
+        let Some((_, oldest)) = idle.min_by_key(|(rank, _)| *rank) else { return false };
+        let oldest = Arc::clone(oldest);
+        oldest.abort.abort();
+        self.remove(&oldest);
+        true
     }
 
-    fn remove(&mut self, network: ClientNetwork, number: u64) {
-        let Some(here) = self.networks.get_mut(&network) else { return };
-        if here.remove(&number).is_some() {
+    fn remove(&mut self, connection: &Arc<ClientConnection>) {
+        let Some(here) = self.networks.get_mut(&connection.network) else { return };
+        if let Some(index) = here.iter().position(|other| Arc::ptr_eq(other, connection)) {
+            here.swap_remove(index);
             self.total -= 1;
         }
         if here.is_empty() {
-            self.networks.remove(&network);
+            self.networks.remove(&connection.network);
         }
     }
+}
 
-    /// Evicts one connection of a client network: the one with the lowest rank among the connections that `may_go`
-    /// accepts. Returns `false` if no connection can be evicted.
-    fn evict_at(&mut self, network: ClientNetwork, may_go: impl Fn(&ClientConnection) -> bool) -> bool {
-        let here = self.networks.get(&network).into_iter().flatten();
-        let candidates = here
-            .filter(|(_, connection)| may_go(connection))
-            .filter_map(|(number, connection)| Some((connection.eviction_rank()?, *number)));
-        let Some((_, number)) = candidates.min() else { return false };
-        self.end(network, number);
-        true
+impl ClientConnection {
+    /// Records a request with a valid key.
+    pub(crate) fn record_valid_key(&self) {
+        self.state.lock().has_shown_key = true;
     }
 
-    /// Evicts one connection: the one with the lowest rank among the connections of all networks. Returns `false` if no
-    /// connection can be evicted.
-    fn evict_anywhere(&mut self) -> bool {
-        let all =
-            self.networks.iter().flat_map(|(network, here)| here.iter().map(move |entry| (network, entry)));
-        let candidates = all.filter_map(|(network, (number, connection))| {
-            Some((connection.eviction_rank()?, *number, *network))
-        });
-        let Some((_, number, network)) = candidates.min_by_key(|(rank, number, _)| (*rank, *number)) else {
-            return false;
-        };
-        self.end(network, number);
-        true
+    /// Begins a request, after its head was received.
+    pub(crate) fn begin_request(self: &Arc<Self>) -> RequestGuard {
+        self.state.lock().is_working = true;
+        RequestGuard(Arc::clone(self))
     }
 
-    fn end(&mut self, network: ClientNetwork, number: u64) {
-        if let Some(connection) = self.networks.get(&network).and_then(|here| here.get(&number)) {
-            connection.closing.abort();
-        }
-        self.remove(network, number);
+    fn has_shown_key(&self) -> bool {
+        self.state.lock().has_shown_key
+    }
+
+    /// The connection with the lowest rank is closed first. `None` during a request.
+    fn eviction_rank(&self) -> Option<(bool, Instant)> {
+        let state = self.state.lock();
+        (!state.is_working).then_some((state.has_shown_key, state.idle_since))
+    }
+}
+
+impl Drop for RequestGuard {
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        (state.is_working, state.idle_since) = (false, Instant::now());
     }
 }
 
 impl Drop for RegisteredConnection {
     fn drop(&mut self) {
-        self.registry.open.lock().remove(self.network, self.number);
+        self.registry.open.lock().remove(&self.connection);
     }
 }
 
@@ -191,28 +185,24 @@ mod tests {
 
     const CAPS: ConnectionCaps = ConnectionCaps { total: 5, by_address_without_key: 2, by_address: 3 };
 
-    fn registry() -> Arc<ConnectionRegistry> {
-        let long = Duration::from_secs(60);
-        ConnectionRegistry::new(CAPS, ClientTimeouts { head: long, idle: long, write: long })
-    }
-
     fn from(registry: &Arc<ConnectionRegistry>, last: u8) -> Option<RegisteredConnection> {
         registry.register(IpAddr::from([10, 0, 0, last]), false).map(|(registered, _)| registered)
     }
 
     fn is_ended(registered: &RegisteredConnection) -> bool {
-        registered.connection.closing.is_aborted()
+        registered.connection.abort.is_aborted()
     }
 
     #[test]
     fn the_oldest_idle_stranger_of_the_address_goes_first() {
-        let registry = registry();
+        let registry = ConnectionRegistry::new(CAPS);
         let (one, two) = (from(&registry, 1).expect("room"), from(&registry, 1).expect("room"));
         let elsewhere = from(&registry, 2).expect("room");
         let three = from(&registry, 1).expect("room made");
         assert!(is_ended(&one) && !is_ended(&two) && !is_ended(&elsewhere));
         let at_work = [two.connection.begin_request(), three.connection.begin_request()];
         assert!(from(&registry, 1).is_none(), "all are at work");
+        assert_eq!(registry.count_working_and_idle(), [2, 1]);
         drop(at_work);
         two.connection.record_valid_key();
         let four = from(&registry, 1).expect("a key makes room");
@@ -221,7 +211,7 @@ mod tests {
 
     #[test]
     fn nobody_is_locked_out_by_many_addresses() {
-        let registry = registry();
+        let registry = ConnectionRegistry::new(CAPS);
         let mut all: Vec<RegisteredConnection> = (1..=5).filter_map(|last| from(&registry, last)).collect();
         let late = from(&registry, 9).expect("room made");
         assert!(is_ended(&all[0]) && !is_ended(&all[1]) && !is_ended(&late));
@@ -231,7 +221,7 @@ mod tests {
 
     #[test]
     fn a_trusted_address_has_no_cap_of_its_own() {
-        let registry = registry();
+        let registry = ConnectionRegistry::new(CAPS);
         let proxy = || registry.register(IpAddr::from([10, 0, 0, 1]), true);
         let all: Vec<RegisteredConnection> =
             (0..5).filter_map(|_| proxy()).map(|(registered, _)| registered).collect();

@@ -4,13 +4,13 @@
 //! 500, and the connection stays open.
 
 mod common_headers;
-mod timeout;
 mod trace;
 
 use std::convert::Infallible;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::body::Body;
@@ -26,7 +26,6 @@ use tower_http::compression::{Compression, CompressionBody};
 use tracing::Instrument;
 
 use crate::admission::RequestContext;
-use crate::app::settings::HEAD_BYTES;
 use crate::app::state::App;
 use crate::auth::{client_address, redact_secrets};
 use crate::connection::ClientConnection;
@@ -34,8 +33,7 @@ use crate::connection::request_id::{self, RequestId};
 use crate::error::ApiError;
 use common_headers::add_common_headers;
 
-/// Connection of a request: peer address, and the state of the connection. Timeouts and the eviction of connections use
-/// this state.
+/// Connection of a request.
 pub(crate) struct ConnectionInfo {
     pub(crate) peer: SocketAddr,
     /// True if the peer is a trusted proxy.
@@ -109,13 +107,13 @@ pub(crate) fn handle_request(
 fn call_router(app: &App, mut router: Router, request: Request) -> impl Future<Output = Response> + use<> {
     // The response timeout begins only after the wait for a permit. The deadline must therefore exceed the sum of the
     // maximum wait and the response timeout.
-    let deadline = app.settings.fair_queue_timeout() + app.settings.request_timeout() * 2;
+    let deadline = app.settings.permit_timeout() + app.settings.request_timeout() * 2;
     // Without this header nothing is compressed, and the layer would only copy the response.
     if !request.headers().contains_key(header::ACCEPT_ENCODING) {
-        return timeout::with_deadline(deadline, router.call(request)).left_future();
+        return with_deadline(deadline, router.call(request)).left_future();
     }
     let route = tower::service_fn(move |request: Request| {
-        timeout::with_deadline(deadline, router.call(request)).map(|mut response| {
+        with_deadline(deadline, router.call(request)).map(|mut response| {
             let status = RoutedStatus(response.status());
             response.extensions_mut().insert(status);
             Ok::<_, Infallible>(response)
@@ -123,6 +121,20 @@ fn call_router(app: &App, mut router: Router, request: Request) -> impl Future<O
     });
     let compressed = Compression::new(route).quality(CompressionLevel::Fastest).call(request);
     compressed.map(|Ok(response)| restore_status(response)).right_future()
+}
+
+/// Runs a handler until the deadline. After a timeout the response is 503, after a panic 500. The layers of tower-http
+/// send an empty body after a timeout, and box every response body again.
+fn with_deadline(
+    deadline: Duration,
+    handler: impl Future<Output = Result<Response, Infallible>>,
+) -> impl Future<Output = Response> {
+    let running = AssertUnwindSafe(handler).catch_unwind();
+    tokio::time::timeout(deadline, running).map(|outcome| match outcome {
+        Ok(Ok(Ok(response))) => response,
+        Ok(Err(_)) => ApiError::Internal(anyhow::anyhow!("a handler panicked")).into_response(),
+        Err(_) => ApiError::Unavailable("the request took too long".to_owned()).into_response(),
+    })
 }
 
 /// Undoes the status 406 of the compression layer. The layer sets it for a request that excludes every encoding, but
@@ -157,33 +169,6 @@ fn has_valid_host(request: &Request) -> bool {
     match hosts.next() {
         Some(host) => hosts.next().is_none() && is_valid(host),
         None => request.version() < Version::HTTP_11,
-    }
-}
-
-/// Builds the response to a protocol error, such as a malformed request. `status` is the status that hyper chose. The
-/// error counts as a call in the throttle of the client address.
-pub(crate) fn respond_to_protocol_error(app: &App, client: IpAddr, status: StatusCode) -> Response {
-    let (error, left) = match app.throttle.charge_call(client) {
-        Ok(left) => (protocol_error(status), left),
-        Err(refused) => (throttled(app, refused.retry_after_seconds), refused.left),
-    };
-    let mut response = error.into_response();
-    app.metrics.record_protocol_error(response.status());
-    add_common_headers(app, &mut response, None, left, &RequestId::generate());
-    response
-}
-
-fn protocol_error(status: StatusCode) -> ApiError {
-    match status {
-        // A request line of more than 64 KiB is treated as a head that is too large.
-        StatusCode::URI_TOO_LONG | StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE => ApiError::refused(
-            StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            format!(
-                "The request head may have at most {} KiB, its URL 64 KiB; send fewer symbols per call",
-                HEAD_BYTES / 1024
-            ),
-        ),
-        _ => ApiError::refused(StatusCode::BAD_REQUEST, "This is not an HTTP/1.1 request"),
     }
 }
 
@@ -226,11 +211,15 @@ mod tests {
         assert!(check(Version::HTTP_10, &[]) && !check(Version::HTTP_10, &["a", "b"]));
     }
 
-    #[test]
-    fn a_long_address_is_a_head_that_is_too_large() {
-        for (of_hyper, expected) in [(414, 431), (431, 431), (400, 400), (405, 400)] {
-            let status = StatusCode::from_u16(of_hyper).expect("a status");
-            assert_eq!(protocol_error(status).into_response().status().as_u16(), expected, "{of_hyper}");
-        }
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[tokio::test]
+    async fn a_panic_is_a_500_and_a_timeout_a_503() {
+        let answered = with_deadline(LONG, async { Ok(Response::default()) }).await;
+        assert_eq!(answered.status(), StatusCode::OK);
+        let panicked = with_deadline(LONG, async { panic!("of the test") }).await;
+        assert_eq!(panicked.status(), StatusCode::INTERNAL_SERVER_ERROR);
+        let late = with_deadline(Duration::ZERO, std::future::pending()).await;
+        assert_eq!(late.status(), StatusCode::SERVICE_UNAVAILABLE);
     }
 }

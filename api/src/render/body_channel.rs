@@ -1,25 +1,28 @@
-//! Body channel of streamed responses. It contains the bytes that are written but not yet sent (the backlog).
+//! Body channel of long responses: a bounded channel of segments that are rendered but not yet sent (the backlog).
 //!
-//! The writer never waits for the client. The backlog above 1 MiB is compressed.
+//! The writer never waits for the client. Segments behind a backlog of 1 MiB are compressed.
 //!
 //! Invariant: a truncated response never looks complete.
 
-use std::collections::VecDeque;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
+use axum::body::{Body, HttpBody};
 use bytes::Bytes;
-use hyper::body::{Body, Frame, SizeHint};
+use futures::{StreamExt, stream};
+use hyper::body::{Frame, SizeHint};
+use tokio::sync::mpsc;
 
-/// Maximum size of the uncompressed backlog, in bytes. Further bytes are compressed.
-pub(crate) const MAX_UNCOMPRESSED: usize = 1024 * 1024;
-/// Size of a segment, in bytes. Segments are queued and compressed one by one.
-const SEGMENT: usize = 128 * 1024;
+/// Size of a segment, in bytes.
+pub(crate) const SEGMENT: usize = 128 * 1024;
+/// Number of uncompressed segments in the backlog.
+const MAX_UNCOMPRESSED: usize = 8;
+/// Maximum number of segments in the backlog: 128 MiB before compression.
+const CAPACITY: usize = 1_024;
 /// Compression level. The fastest level already compresses repetitive rows to less than a tenth.
 const LEVEL: i32 = 1;
 
-/// Error of a writer whose client has disconnected.
+/// Error of a writer whose client has disconnected, or reads so slowly that the channel is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the client disconnected")]
 pub(crate) struct Disconnected;
@@ -27,230 +30,110 @@ pub(crate) struct Disconnected;
 /// Error of a reader whose writer has stopped before the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the response was truncated")]
-pub(crate) struct Truncated;
+struct Truncated;
 
 /// Write end of the channel. If it is dropped before `finish`, the response is truncated.
 #[derive(Debug)]
-pub(crate) struct BodySender {
-    backlog: SharedBacklog,
-    /// Bytes of the current segment, which is not complete yet.
-    segment: Vec<u8>,
-    is_finished: bool,
-}
+pub(crate) struct BodySender(mpsc::Sender<Segment>);
 
-/// Read end of the channel. It owns a guard, such as a permit, which is dropped with the read end.
+/// Read end of the channel.
 #[derive(Debug)]
-pub(crate) struct BodyReceiver<H> {
-    backlog: SharedBacklog,
-    _guard: H,
-}
-
-#[derive(Debug, Clone, Default)]
-struct SharedBacklog(Arc<Mutex<State>>);
-
-#[derive(Debug, Default)]
-struct State {
-    waiting: VecDeque<Segment>,
-    /// Size of the uncompressed part of the backlog, in bytes.
-    plain: usize,
-    /// Size of the whole backlog, in bytes before compression.
-    left: usize,
-    end: Option<Result<(), Truncated>>,
-    is_read: bool,
-    reader: Option<Waker>,
-}
+pub(crate) struct BodyReceiver(mpsc::Receiver<Segment>);
 
 #[derive(Debug)]
 enum Segment {
     Plain(Bytes),
-    Packed { bytes: Box<[u8]>, unpacked: usize },
+    Packed {
+        bytes: Box<[u8]>,
+        unpacked: usize,
+    },
+    /// End of a complete response.
+    End,
 }
 
-/// Creates both ends of an empty channel. The read end owns `guard`.
-pub(crate) fn body_channel<H>(guard: H) -> (BodySender, BodyReceiver<H>) {
-    let backlog = SharedBacklog::default();
-    backlog.state().is_read = true;
-    let reader = BodyReceiver { backlog: backlog.clone(), _guard: guard };
-    (BodySender { backlog, segment: Vec::new(), is_finished: false }, reader)
-}
-
-impl SharedBacklog {
-    fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Appends a segment. If the uncompressed backlog is full, the segment is compressed.
-    fn push(&self, bytes: Bytes) -> Result<(), Disconnected> {
-        let is_room = {
-            let state = self.state();
-            if !state.is_read {
-                return Err(Disconnected);
-            }
-            state.plain + bytes.len() <= MAX_UNCOMPRESSED
-        };
-        let unpacked = bytes.len();
-        // A boxed slice is used, because it has no spare capacity.
-        let packed =
-            if is_room { None } else { zstd::bulk::compress(&bytes, LEVEL).ok().map(Vec::into_boxed_slice) };
-        let mut state = self.state();
-        state.left += unpacked;
-        state.plain += if packed.is_none() { unpacked } else { 0 };
-        state.waiting.push_back(match packed {
-            Some(bytes) => Segment::Packed { bytes, unpacked },
-            None => Segment::Plain(bytes),
-        });
-        state.wake();
-        Ok(())
-    }
-}
-
-impl State {
-    fn wake(&mut self) {
-        if let Some(reader) = self.reader.take() {
-            reader.wake();
-        }
-    }
-
-    fn next(&mut self) -> Option<Segment> {
-        let segment = self.waiting.pop_front()?;
-        match &segment {
-            Segment::Plain(bytes) => {
-                self.plain -= bytes.len();
-                self.left -= bytes.len();
-            }
-            Segment::Packed { unpacked, .. } => self.left -= unpacked,
-        }
-        Some(segment)
-    }
-}
-
-impl Segment {
-    fn plain(&self) -> Option<&Bytes> {
-        if let Self::Plain(bytes) = self { Some(bytes) } else { None }
-    }
-
-    fn unpacked(self) -> Result<Bytes, Truncated> {
-        match self {
-            Self::Plain(bytes) => Ok(bytes),
-            Self::Packed { bytes, unpacked } => {
-                zstd::bulk::decompress(&bytes, unpacked).map(Bytes::from).map_err(|_| Truncated)
-            }
-        }
-    }
+/// Creates both ends of an empty channel.
+pub(crate) fn body_channel() -> (BodySender, BodyReceiver) {
+    let (sender, receiver) = mpsc::channel(CAPACITY);
+    (BodySender(sender), BodyReceiver(receiver))
 }
 
 impl BodySender {
-    /// Writes bytes. A block of 128 KiB to 1 MiB is queued as one segment without a copy. The bytes of every other
-    /// block are copied into segments.
-    pub(crate) fn write(&mut self, bytes: Bytes) -> Result<(), Disconnected> {
-        if (SEGMENT..=MAX_UNCOMPRESSED).contains(&bytes.len()) {
-            self.flush()?;
-            return self.backlog.push(bytes);
-        }
-        for part in bytes.chunks(SEGMENT) {
-            self.segment.extend_from_slice(part);
-            if self.segment.len() >= SEGMENT {
-                self.flush()?;
-            }
-        }
-        Ok(())
-    }
-
-    fn flush(&mut self) -> Result<(), Disconnected> {
-        if self.segment.is_empty() {
-            Ok(())
-        } else {
-            self.backlog.push(std::mem::take(&mut self.segment).into())
-        }
+    pub(crate) fn send(&self, bytes: &[u8]) -> Result<(), Disconnected> {
+        let backlog = CAPACITY - self.0.capacity();
+        let packed = if backlog < MAX_UNCOMPRESSED { None } else { zstd::bulk::compress(bytes, LEVEL).ok() };
+        self.push(match packed {
+            // A boxed slice is used, because it has no spare capacity.
+            Some(packed) => Segment::Packed { bytes: packed.into_boxed_slice(), unpacked: bytes.len() },
+            None => Segment::Plain(Bytes::copy_from_slice(bytes)),
+        })
     }
 
     /// Finishes the response.
-    pub(crate) fn finish(mut self) -> Result<(), Disconnected> {
-        self.flush()?;
-        self.is_finished = true;
-        Ok(())
+    pub(crate) fn finish(self) -> Result<(), Disconnected> {
+        self.push(Segment::End)
+    }
+
+    fn push(&self, segment: Segment) -> Result<(), Disconnected> {
+        self.0.try_send(segment).map_err(|_| Disconnected)
     }
 }
 
-impl Drop for BodySender {
-    fn drop(&mut self) {
-        let mut state = self.backlog.state();
-        state.end = Some(if self.is_finished { Ok(()) } else { Err(Truncated) });
-        state.wake();
+impl BodyReceiver {
+    pub(crate) fn into_body(self) -> Body {
+        let parts = stream::unfold(self.0, async |mut segments| {
+            let bytes = match segments.recv().await {
+                Some(Segment::End) => return None,
+                Some(Segment::Plain(bytes)) => Ok(bytes),
+                Some(Segment::Packed { bytes, unpacked }) => {
+                    zstd::bulk::decompress(&bytes, unpacked).map(Bytes::from).map_err(|_| Truncated)
+                }
+                None => Err(Truncated),
+            };
+            Some((bytes, segments))
+        });
+        // The compression layer polls a body again after its end.
+        Body::from_stream(parts.fuse())
     }
 }
 
-impl<H> BodyReceiver<H> {
-    /// Whole body, if the writer has finished and no segment is compressed; otherwise `None`.
-    pub(crate) fn complete_body(&self) -> Option<Bytes> {
-        let state = self.backlog.state();
-        let is_plain = state.end == Some(Ok(())) && state.plain == state.left;
-        let parts: Option<Vec<&Bytes>> = state.waiting.iter().map(Segment::plain).collect();
-        match parts.filter(|_| is_plain)?.as_slice() {
-            [one] => Some((*one).clone()),
-            several => {
-                let parts: Vec<&[u8]> = several.iter().map(|part| &part[..]).collect();
-                Some(parts.concat().into())
-            }
-        }
+/// Response body with a guard, such as a permit, that is dropped with the body.
+#[derive(Debug)]
+pub(crate) struct GuardedBody<B, G> {
+    body: B,
+    _guard: G,
+}
+
+impl<B, G> GuardedBody<B, G> {
+    pub(crate) fn new(body: B, guard: G) -> Self {
+        Self { body, _guard: guard }
     }
 }
 
-impl<H: Unpin> Body for BodyReceiver<H> {
-    type Data = Bytes;
-    type Error = Truncated;
+impl<B: HttpBody + Unpin, G: Unpin> HttpBody for GuardedBody<B, G> {
+    type Data = B::Data;
+    type Error = B::Error;
 
     fn poll_frame(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Truncated>>> {
-        let segment = {
-            let mut state = self.backlog.state();
-            match (state.next(), state.end) {
-                (Some(segment), _) => segment,
-                (None, Some(end)) => return Poll::Ready(end.err().map(Err)),
-                (None, None) => {
-                    state.reader = Some(cx.waker().clone());
-                    return Poll::Pending;
-                }
-            }
-        };
-        Poll::Ready(Some(segment.unpacked().map(Frame::data)))
+    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
+        Pin::new(&mut self.body).poll_frame(cx)
     }
 
     fn is_end_stream(&self) -> bool {
-        let state = self.backlog.state();
-        state.waiting.is_empty() && state.end == Some(Ok(()))
+        self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        let state = self.backlog.state();
-        let left = u64::try_from(state.left);
-        match (state.end, left) {
-            (Some(Ok(())), Ok(left)) => SizeHint::with_exact(left),
-            _ => SizeHint::default(),
-        }
-    }
-}
-
-impl<H> Drop for BodyReceiver<H> {
-    fn drop(&mut self) {
-        let mut state = self.backlog.state();
-        state.is_read = false;
-        state.waiting.clear();
+        self.body.size_hint()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use futures::FutureExt;
+    use axum::body::to_bytes;
 
     use super::*;
-
-    async fn next(reader: &mut BodyReceiver<()>) -> Option<Result<Bytes, Truncated>> {
-        let frame = std::future::poll_fn(|cx| Pin::new(&mut *reader).poll_frame(cx)).await?;
-        Some(frame.map(|frame| frame.into_data().unwrap_or_default()))
-    }
 
     fn lines(count: usize) -> Bytes {
         (0..count)
@@ -260,53 +143,45 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_not_taken_is_packed_and_comes_out_as_it_went_in() {
-        let (mut writer, mut reader) = body_channel(());
+    async fn a_backlog_is_packed_and_comes_out_as_it_went_in() {
+        let (writer, mut reader) = body_channel();
         let text = lines(250_000);
-        for part in text.chunks(1_000) {
-            writer.write(Bytes::copy_from_slice(part)).expect("a reader");
+        for part in text.chunks(SEGMENT) {
+            writer.send(part).expect("a reader");
         }
         writer.finish().expect("a reader");
-        let held: usize = reader
-            .backlog
-            .state()
-            .waiting
-            .iter()
-            .map(|segment| match segment {
+        let (mut held, mut segments) = (0, Vec::new());
+        while let Some(segment) = reader.0.recv().await {
+            held += match &segment {
                 Segment::Plain(bytes) => bytes.len(),
                 Segment::Packed { bytes, .. } => bytes.len(),
-            })
-            .sum();
-        assert!(text.len() > 8 * MAX_UNCOMPRESSED && held < 2 * MAX_UNCOMPRESSED, "{held} of {}", text.len());
-        assert_eq!(reader.size_hint().exact(), u64::try_from(text.len()).ok());
-        assert!(reader.complete_body().is_none(), "it is long");
-        let mut taken = Vec::new();
-        while let Some(part) = next(&mut reader).await {
-            taken.extend_from_slice(&part.expect("whole"));
+                Segment::End => 0,
+            };
+            segments.push(segment);
         }
-        assert!(taken == text && reader.is_end_stream());
+        let most = 2 * MAX_UNCOMPRESSED * SEGMENT;
+        assert!(text.len() > 4 * most && held < most, "{held} of {}", text.len());
+        let (writer, reader) = body_channel();
+        segments.into_iter().for_each(|segment| writer.push(segment).expect("a reader"));
+        assert_eq!(to_bytes(reader.into_body(), usize::MAX).await.expect("whole"), text);
     }
 
     #[tokio::test]
-    async fn an_answer_without_its_end_is_broken() {
-        let (mut writer, mut reader) = body_channel(());
-        writer.write(lines(10_000)).expect("a reader");
-        assert!(reader.complete_body().is_none() && reader.size_hint().exact().is_none(), "more may come");
-        assert!(matches!(next(&mut reader).await, Some(Ok(_))));
-        assert!(next(&mut reader).now_or_never().is_none(), "waits");
+    async fn a_response_without_its_end_is_truncated() {
+        let (writer, reader) = body_channel();
+        writer.send(&lines(10)).expect("a reader");
         drop(writer);
-        assert!(matches!(next(&mut reader).await, Some(Err(Truncated))));
+        let error = to_bytes(reader.into_body(), usize::MAX).await.expect_err("truncated");
+        assert!(error.to_string().contains("truncated"), "{error}");
     }
 
     #[tokio::test]
-    async fn a_short_answer_is_whole_and_a_writer_without_a_client_is_told() {
-        let (mut writer, reader) = body_channel(());
-        let text = lines(20);
-        writer.write(text.clone()).expect("a reader");
-        writer.finish().expect("a reader");
-        assert_eq!(reader.complete_body(), Some(text));
-        let (mut writer, reader) = body_channel(());
+    async fn a_writer_without_a_client_is_told() {
+        let (writer, reader) = body_channel();
         drop(reader);
-        assert_eq!(writer.write(lines(SEGMENT)), Err(Disconnected));
+        assert_eq!(writer.send(&lines(1)), Err(Disconnected));
+        let (writer, _reader) = body_channel();
+        let sent = (0..=CAPACITY).take_while(|_| writer.send(&lines(1)).is_ok()).count();
+        assert_eq!(sent, CAPACITY, "the backlog is bounded");
     }
 }

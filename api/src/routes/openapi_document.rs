@@ -95,9 +95,6 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
         }
         let keyed = path != "/v1/health";
         let is_stream = responses["200"]["content"].get(EVENT_STREAM).is_some();
-        if keyed {
-            responses["431"] = head_too_large();
-        }
         if keyed && !is_stream {
             bodies.push(responses["200"]["content"]["application/json"]["schema"].clone());
             responses["200"]["content"]["text/csv"] = parts["csv"].clone();
@@ -112,6 +109,13 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
                 let shared = json!({ "$ref": format!("#/components/responses/{status}") });
                 refusals.insert(status.clone(), std::mem::replace(response, shared));
             }
+        }
+        if keyed {
+            let meaning = format!(
+                "The request head is longer than {} KiB. The response has no body.",
+                HEAD_BYTES / 1024
+            );
+            responses["431"] = json!({ "description": meaning });
         }
     }
     document["components"]["responses"] = refusals.into();
@@ -137,13 +141,6 @@ fn document_flag_words(schemas: &mut Value) {
             flags["items"]["x-extensible-enum"] = flag["enum"].clone();
         }
     }
-}
-
-/// Documentation of status 431: the head of the request (request line and headers) is too large.
-fn head_too_large() -> Value {
-    let meaning = format!("The request head is longer than {} KiB.", HEAD_BYTES / 1024);
-    let error = json!({ "application/json": { "schema": { "$ref": "#/components/schemas/ErrorBody" } } });
-    json!({ "description": meaning, "content": error })
 }
 
 /// Replaces each `oneOf` schema in `value`.

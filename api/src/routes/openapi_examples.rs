@@ -2,7 +2,6 @@
 //!
 //! Invariant: the code that builds real error responses also builds the example error bodies.
 
-use axum::http::StatusCode;
 use chrono::NaiveDate;
 use futures::FutureExt;
 use serde_json::{Map, Value, json};
@@ -75,10 +74,6 @@ fn errors(status: &str) -> Vec<ApiError> {
             ApiError::QuotaExceeded { current: 5_000, limit: 5_000, retry_after: 86_400 },
             ApiError::TooManyStreams { limit: 2 },
         ],
-        "431" => vec![ApiError::Refused {
-            status: StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE,
-            message: "The request's head is too large".to_owned(),
-        }],
         "500" => vec![ApiError::Internal(anyhow::anyhow!("an example"))],
         "503" => vec![ApiError::Unavailable("an example".to_owned())],
         _ => vec![],

@@ -9,7 +9,7 @@ use market::{table_row, text_enum};
 use rust_decimal::Decimal;
 
 use crate::answer::{Free, HandlerContext, RenderedBody};
-use crate::concurrency::cpu_pool::run_low_priority;
+use crate::concurrency::low_priority::run_low_priority;
 use crate::error::ApiError;
 use crate::parameters::cursor::CursorSigner;
 use crate::parameters::facets::FilterField;

@@ -22,8 +22,8 @@ impl MetricsSource for ApiMetricsSource {
         let (app, metrics) = (&self.app, &self.app.metrics);
         metrics.queue.set(gauge(app.admission.waiting_calls()));
         metrics.streams.set(gauge(app.streams.count()));
-        for (state, count) in self.registry.count_by_phase() {
-            metrics.connections.with_label_values(&[state]).set(count);
+        for (state, count) in ["working", "idle"].into_iter().zip(self.registry.count_working_and_idle()) {
+            metrics.connections.with_label_values(&[state]).set(gauge(count));
         }
         for (state, count) in ["read", "left_out"].into_iter().zip(app.projection.count_replicas()) {
             metrics.replicas.with_label_values(&[state]).set(gauge(count));

@@ -13,7 +13,8 @@ use axum::body::Body;
 use futures::FutureExt;
 use futures::future::Abortable;
 use hyper::body::Incoming;
-use hyper_util::rt::TokioIo;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use ipnet::IpNet;
 use socket2::SockRef;
@@ -32,8 +33,8 @@ use crate::app::state::{App, SharedState};
 use crate::auth::address_throttle::AddressThrottle;
 use crate::auth::client_address;
 use crate::concurrency::background_tasks::BackgroundTasks;
-use crate::concurrency::fair_queue::{FairQueue, QueueLimits};
-use crate::connection::{ConnectionRegistry, MonitoredStream, TrackedBody};
+use crate::concurrency::limiter::ConcurrencyLimiter;
+use crate::connection::{ConnectionRegistry, WriteTimeout};
 use crate::metrics::ApiMetrics;
 use crate::middleware::{self, ConnectionInfo};
 use crate::parameters::cursor::CursorSigner;
@@ -42,6 +43,7 @@ use crate::read::lag::LagMonitor;
 use crate::read::memory_tables::MemoryTables;
 use crate::read::projection::Projection;
 use crate::read::read_source::ConnectionSettings;
+use crate::render::body_channel::GuardedBody;
 use crate::render::cache::ResponseCache;
 use crate::server::metrics_source::ApiMetricsSource;
 use crate::server::router;
@@ -69,7 +71,6 @@ pub async fn serve(
     warn_about_public_address(&settings);
     let app = start(settings, database, &tasks)?;
     let router = router::build_router(app.clone()).context("cannot build the OpenAPI document")?;
-    clients.tasks.spawn_until_stopped(Arc::clone(&clients.registry).abort_overdue());
     if let Some(metrics) = metrics {
         let observed = ApiMetricsSource { app: app.clone(), registry: Arc::clone(&clients.registry) };
         tasks.spawn_until_stopped(metrics.serve(Arc::new(observed)));
@@ -91,7 +92,6 @@ pub async fn serve(
     if tokio::time::timeout(drain, clients.graceful.shutdown()).await.is_err() {
         tracing::warn!("open requests did not finish before the drain timeout");
     }
-    clients.registry.abort_all();
     clients.tasks.stop(drain).await;
     // The workers finish their queues and end when their last handles are dropped.
     drop((app, router));
@@ -213,10 +213,7 @@ fn start(
         admission,
         journal_reader,
         streams,
-        fair_queue: FairQueue::new(QueueLimits::of_responses(
-            settings.costly_connections,
-            settings.fair_queue_timeout(),
-        )),
+        expensive_limiter: ConcurrencyLimiter::new(settings.expensive_limits()),
         response_cache: ResponseCache::new(settings.cache_mib * 1024 * 1024, metrics.cache.clone()),
         memory_tables: MemoryTables::default(),
         signer: CursorSigner::new(settings.cursor_secret.as_ref(), settings.cursor_secret_previous.as_ref())
@@ -251,6 +248,7 @@ fn dashboard(
 /// Open client connections, and the tasks that serve them.
 struct Clients {
     registry: Arc<ConnectionRegistry>,
+    http: http1::Builder,
     trusted: Vec<IpNet>,
     write_timeout: Duration,
     graceful: GracefulShutdown,
@@ -259,11 +257,13 @@ struct Clients {
 
 impl Clients {
     fn of(settings: &ServeSettings) -> Self {
-        let timeouts = settings.client_timeouts();
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(settings.idle_timeout()).max_buf_size(HEAD_BYTES);
         Self {
-            registry: ConnectionRegistry::new(settings.connection_caps(file_limit()), timeouts),
+            registry: ConnectionRegistry::new(settings.connection_caps(file_limit())),
+            http,
             trusted: settings.trusted_proxies.clone(),
-            write_timeout: timeouts.write,
+            write_timeout: settings.write_timeout(),
             graceful: GracefulShutdown::new(),
             tasks: BackgroundTasks::default(),
         }
@@ -295,17 +295,14 @@ impl Clients {
     /// Serves a connection until it ends or is aborted.
     fn serve(&self, stream: TcpStream, peer: SocketAddr, app: &App, router: &Router) {
         let is_trusted = client_address::is_trusted_proxy(peer.ip(), &self.trusted);
-        let Some((registered, ended)) = self.registry.register(peer.ip(), is_trusted) else { return };
+        let Some((registered, aborted)) = self.registry.register(peer.ip(), is_trusted) else { return };
         let _ = stream.set_nodelay(true);
         // `TCP_USER_TIMEOUT` extends the write timeout to bytes in the kernel's send buffer. An error is ignored,
         // because some systems lack this option.
         let _ = SockRef::from(&stream).set_tcp_user_timeout(Some(self.write_timeout));
         let connection = Arc::clone(&registered.connection);
-        let refusing = app.clone();
-        let on_protocol_error =
-            Box::new(move |status| middleware::respond_to_protocol_error(&refusing, peer.ip(), status));
-        let stream = MonitoredStream::new(stream, Arc::clone(&connection), on_protocol_error);
-        let (app, router) = (app.clone(), router.clone());
+        let stream = WriteTimeout::new(stream, self.write_timeout);
+        let (app, router, refusing) = (app.clone(), router.clone(), app.clone());
         let service = hyper::service::service_fn(move |request: hyper::Request<Incoming>| {
             let working = connection.begin_request();
             let info = ConnectionInfo { peer, is_proxied: is_trusted, connection: Arc::clone(&connection) };
@@ -315,17 +312,20 @@ impl Clients {
             // a pointer, and the future is freed after each request.
             Box::pin(
                 answered.map(|response| {
-                    Ok::<_, Infallible>(response.map(|body| TrackedBody::new(body, working)))
+                    Ok::<_, Infallible>(response.map(|body| GuardedBody::new(body, working)))
                 }),
             )
         });
-        let serving = hyper::server::conn::http1::Builder::new()
-            .max_buf_size(HEAD_BYTES)
-            .serve_connection(TokioIo::new(stream), service);
-        let serving = self.graceful.watch(serving);
-        // Errors of a connection are ignored, because they concern only its client.
-        self.tasks.spawn(async move {
-            let _ = Abortable::new(serving, ended).await;
+        let serving = self.http.serve_connection(TokioIo::new(stream), service);
+        let serving = Abortable::new(self.graceful.watch(serving), aborted);
+        self.tasks.spawn_until_stopped(async move {
+            // hyper replies to a malformed request. It counts as a call of the client address. Other errors of a
+            // connection concern only its client.
+            if let Ok(Err(error)) = serving.await
+                && error.is_parse()
+            {
+                let _ = refusing.throttle.charge_call(peer.ip());
+            }
             drop(registered);
         });
     }

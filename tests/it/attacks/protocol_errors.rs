@@ -1,5 +1,5 @@
-//! Responses to bytes that are not HTTP, and to request heads that are too large. They are JSON errors, and count
-//! against the limit of the client's address.
+//! Responses to bytes that are not HTTP, and to request heads that are too large. They count against the limit of the
+//! client's address.
 
 use anyhow::Result;
 use harness::TestApp;
@@ -21,7 +21,7 @@ fn is_told(answer: &str, status: u16, code: &str) {
 }
 
 #[tokio::test]
-async fn what_is_no_http_is_told_so_in_json() -> Result<()> {
+async fn what_is_no_http_is_told_so() -> Result<()> {
     let app = TestApp::start().await?;
     let api = app.api_serve_with(&MANY).await?;
     let nothing_of_http: [&[u8]; 5] = [
@@ -32,13 +32,15 @@ async fn what_is_no_http_is_told_so_in_json() -> Result<()> {
         b"GET /v1/sto cks HTTP/1.1\r\nhost: a\r\n\r\n",
     ];
     for bytes in nothing_of_http {
-        is_told(&raw(&api, bytes).await?, 400, "BAD_REQUEST");
+        assert_eq!(statuses(&raw(&api, bytes).await?), [400]);
     }
     let (long, path) = ("k".repeat(200 * 1024), "k".repeat(80 * 1024));
     let large = format!("GET /v1/stocks HTTP/1.1\r\nhost: a\r\nx-api-key: {long}\r\n\r\n");
-    is_told(&raw(&api, large.as_bytes()).await?, 431, "HEAD_TOO_LARGE");
+    // The server may close the connection before the client has sent everything. The client may then lose the reply.
+    let reply = raw(&api, large.as_bytes()).await.unwrap_or_default();
+    assert!([&[][..], &[431]].contains(&&statuses(&reply)[..]), "{reply}");
     let large = format!("GET /v1/{path} HTTP/1.1\r\nhost: a\r\n\r\n");
-    is_told(&raw(&api, large.as_bytes()).await?, 431, "HEAD_TOO_LARGE");
+    assert_eq!(statuses(&raw(&api, large.as_bytes()).await?), [414]);
     // The earlier request on the connection is answered normally.
     let answer = raw(&api, b"GET /v1/health HTTP/1.1\r\nhost: a\r\n\r\nhello\r\n\r\n").await?;
     assert_eq!(statuses(&answer), [200, 400], "{answer}");
@@ -49,15 +51,13 @@ async fn what_is_no_http_is_told_so_in_json() -> Result<()> {
 async fn what_is_no_http_counts_against_its_address() -> Result<()> {
     let app = TestApp::start().await?;
     let api = app.api_serve_with(&[("ADDRESS_CALLS_PER_MINUTE", "1"), ("ADDRESS_CALLS_BURST", "20")]).await?;
-    let mut refused = 0;
-    for _ in 0..21 {
-        let answer = raw(&api, b"hello\r\n\r\n").await?;
-        match statuses(&answer)[..] {
-            [400] => assert_eq!(refused, 0, "{answer}"),
-            _ => refused += usize::from(answer.contains("RATE_LIMITED") && answer.contains("retry-after: ")),
-        }
+    for _ in 0..20 {
+        let reply = raw(&api, b"hello\r\n\r\n").await?;
+        assert_eq!(statuses(&reply), [400], "{reply}");
     }
-    assert!(refused >= 1, "twenty-one calls of twenty");
+    let reply = api.get("/v1/health", None).await?;
+    assert_eq!(reply.status, 429, "the twenty-first call of twenty");
+    assert!(reply.header("retry-after").is_some(), "{reply:?}");
     Ok(())
 }
 

@@ -70,6 +70,8 @@ export class Internal extends Refused {}
 /** The service cannot answer now, after as many tries as the retry policy allows. */
 export class ServiceUnavailable extends Refused {}
 
+/** These answers may have no code: a proxy's page, or the short reply to a head that is too large. */
+const BY_STATUS: Record<number, typeof Refused> = { 404: NotFound, 414: HeadTooLarge, 431: HeadTooLarge };
 const BY_CODE: Record<string, typeof Refused> = {
   INVALID_API_KEY: InvalidApiKey,
   FEATURE_NOT_AVAILABLE: FeatureNotAvailable,
@@ -79,16 +81,15 @@ const BY_CODE: Record<string, typeof Refused> = {
   INVALID_PARAMETER: InvalidParameter,
   INVALID_CURSOR: InvalidCursor,
   METHOD_NOT_ALLOWED: MethodNotAllowed,
-  HEAD_TOO_LARGE: HeadTooLarge,
   VERSION_NOT_SERVED: VersionNotServed,
   INTERNAL: Internal,
   SERVICE_UNAVAILABLE: ServiceUnavailable,
 };
 
-/** The error for an answer that is no success. A proxy's page has no code, so its status alone tells. */
+/** The error for an answer that is no success. */
 export function refusal(status: number, text: string, headers: Headers): Refused {
   const body = object(text);
-  const Kind = status === 404 ? NotFound : (BY_CODE[body.code ?? ""] ?? Refused);
+  const Kind = BY_STATUS[status] ?? BY_CODE[body.code ?? ""] ?? Refused;
   return new Kind(status, body, headers);
 }
 

@@ -17,7 +17,7 @@ use tower::ServiceExt;
 
 use crate::answer::InternalRequest;
 use crate::auth::tier::Tier;
-use crate::concurrency::cpu_pool::{CpuPoolError, run_low_priority};
+use crate::concurrency::low_priority::{LowPriorityError, run_low_priority};
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
 
@@ -50,8 +50,8 @@ pub(crate) enum MarketError {
     Unavailable(String),
 }
 
-impl From<CpuPoolError> for MarketError {
-    fn from(error: CpuPoolError) -> Self {
+impl From<LowPriorityError> for MarketError {
+    fn from(error: LowPriorityError) -> Self {
         Self::Unavailable(error.to_string())
     }
 }

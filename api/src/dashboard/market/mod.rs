@@ -11,7 +11,6 @@ pub(crate) mod feed;
 mod flag_words;
 mod icalendar;
 mod income;
-mod pacing;
 mod page;
 mod quality;
 mod reader;
@@ -28,14 +27,12 @@ pub(crate) use income::read_holdings;
 use std::sync::Arc;
 
 use axum::extract::DefaultBodyLimit;
-use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use axum::{Extension, Router};
 use tokio::sync::Semaphore;
 
 use crate::app::dashboard_settings::MarketPages;
 use crate::app::state::App;
-use pacing::{PageTurns, pace_response};
 use reader::PageRenderer;
 
 /// Maximum size of an uploaded portfolio, in bytes.
@@ -47,7 +44,7 @@ pub(crate) fn market_routes(app: &App, data: Router) -> Router<App> {
     if app.settings.dashboard.pages == MarketPages::Off {
         return Router::new();
     }
-    let renders = Arc::new(Semaphore::new((app.settings.costly_connections / 2).max(1)));
+    let renders = Arc::new(Semaphore::new(app.settings.costly_connections.max(1)));
     Router::new()
         .route("/s/{symbol}", get(security::page::show_security))
         .route("/s/{symbol}/why/{figure}", get(security::explanation::show_explanation))
@@ -67,5 +64,4 @@ pub(crate) fn market_routes(app: &App, data: Router) -> Router<App> {
         .route("/sitemap.xml", get(sitemap::show_sitemap))
         .layer(Extension(PageRenderer { data, renders }))
         .layer(DefaultBodyLimit::max(UPLOAD))
-        .layer(from_fn_with_state(PageTurns::new(Arc::clone(&app.fair_queue)), pace_response))
 }

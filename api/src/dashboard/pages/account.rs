@@ -6,7 +6,7 @@ use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
 use tokio_postgres::Client;
 
-use crate::account::password::{HashingQueueKey, StoredPassword};
+use crate::account::password::{HashingClient, StoredPassword};
 use crate::account::sessions::{self, SessionCookies, SessionSummary};
 use crate::account::{AccountError, LockedAccount, accounts, parse_email, password, revocation};
 use crate::auth::ids::SessionId;
@@ -160,9 +160,9 @@ async fn verify_password(holder: &AccountHolder, form: &Form) -> PageResult<Stor
     let throttle = &visitor.dashboard.login_throttle;
     let charge = throttle.wait_for_confirmation(holder.email(), visitor.client).await?;
     let known = find_stored(visitor, holder.email()).await?;
-    let hashing = &visitor.dashboard.confirmation_hashing;
-    let queue_key = HashingQueueKey::Known(account_id);
-    let checked = check_password(hashing, form.secret("present"), known.as_ref(), queue_key).await;
+    let hashing = &visitor.dashboard.hashing;
+    let client = HashingClient::Known(account_id);
+    let checked = check_password(hashing, form.secret("present"), known.as_ref(), client).await;
     let is_right = or_refund(visitor, &charge, checked).await?;
     let known = known.filter(|known| is_right && known.account_id == account_id);
     known.ok_or_else(|| PageError::Refused(WRONG.to_owned()))
@@ -213,8 +213,8 @@ async fn set_password(holder: &AccountHolder, form: &Form) -> PageResult<Session
     let known = verify_password(holder, form).await?;
     let chosen = form.secret("password");
     password::check_strength(&chosen, holder.email())?;
-    let hashing = &holder.visitor.dashboard.confirmation_hashing;
-    let hash = hashing.hash(chosen, HashingQueueKey::Known(holder.account_id())).await?;
+    let hashing = &holder.visitor.dashboard.hashing;
+    let hash = hashing.hash(chosen, HashingClient::Known(holder.account_id())).await?;
     let mut client = holder.database_client().await?;
     let account = begin_if_current(&mut client, &known).await?;
     password::change_password(&account, &hash).await?;

@@ -48,7 +48,7 @@ pub(crate) async fn redeem_link(secret: LinkSecret, PublicForm { visitor, form }
     if let Err(error) = password::check_strength(&chosen, &link.email) {
         return Ok(page(&visitor, &secret, &link, Some(&to_form_message(error)?)));
     }
-    let hashed = visitor.dashboard.hashing.hash(chosen, sign_in::network_queue_key(&visitor)).await;
+    let hashed = visitor.dashboard.hashing.hash(chosen, sign_in::unknown_client(&visitor)).await;
     let hash = sign_in::or_refund(&visitor, &charge, hashed).await?;
     let mut client = visitor.dashboard.database_client().await?;
     let Some(account) = links::redeem_link(&mut client, &secret.0, &hash).await? else {

@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use secrecy::{ExposeSecret, SecretString};
 use tokio_postgres::Client;
 
-use crate::account::password::{self, HashingQueueKey, PasswordHashing, StoredPassword};
+use crate::account::password::{self, HashingClient, PasswordHashing, StoredPassword};
 use crate::account::sessions::{self, SessionCookies};
 use crate::account::{AccountError, LockedAccount, accounts, audit, parse_email};
 use crate::app::dashboard_settings::SignUp;
@@ -72,7 +72,7 @@ async fn create(visitor: &Visitor, given: &str, secret: SecretString) -> PageRes
     let address = parse_email(given)?;
     password::check_strength(&secret, &address)?;
     let charge = visitor.dashboard.login_throttle.wait_for_hashing(visitor.client).await?;
-    let hashed = visitor.dashboard.hashing.hash(secret, network_queue_key(visitor)).await;
+    let hashed = visitor.dashboard.hashing.hash(secret, unknown_client(visitor)).await;
     let hash = or_refund(visitor, &charge, hashed).await?;
     let mut client = visitor.dashboard.database_client().await?;
     match create_account(&mut client, visitor, &address, &hash).await {
@@ -95,13 +95,12 @@ async fn create_account(
     Ok(session)
 }
 
-/// Queue key for hashing the password of a client whose device is not known: the client's network. The queue serves the
-/// networks in turn, so that one network cannot block the others.
-pub(crate) fn network_queue_key(visitor: &Visitor) -> HashingQueueKey {
-    HashingQueueKey::Network(ClientNetwork::containing(visitor.client).0)
+/// Client of the password hasher whose device is not known.
+pub(crate) fn unknown_client(visitor: &Visitor) -> HashingClient {
+    HashingClient::Network(ClientNetwork::containing(visitor.client).0)
 }
 
-/// Returns the result of hashing a password. If hashing failed, for example because the queue was full, the attempt no
+/// Returns the result of hashing a password. If hashing failed, for example because too many passwords wait, the attempt no
 /// longer counts in the login throttle.
 pub(crate) async fn or_refund<T, E>(
     visitor: &Visitor,
@@ -118,10 +117,10 @@ pub(crate) async fn or_refund<T, E>(
 pub(crate) async fn sign_in(PublicForm { visitor, form }: PublicForm) -> PageResult {
     let (given, next) = (form.text("email"), form.text("next"));
     let stored = find_stored(&visitor, given).await?;
-    let (trust, queue_key) = trust(&visitor, stored.as_ref());
+    let (trust, client) = trust(&visitor, stored.as_ref());
     let charge = visitor.dashboard.login_throttle.wait_for_sign_in(given, visitor.client, trust).await?;
     let hashing = &visitor.dashboard.hashing;
-    let checked = check_password(hashing, form.secret("password"), stored.as_ref(), queue_key).await;
+    let checked = check_password(hashing, form.secret("password"), stored.as_ref(), client).await;
     let is_right = or_refund(&visitor, &charge, checked).await?;
     let begun = match stored.as_ref().filter(|_| is_right) {
         Some(known) => run_within(PAGE_DEADLINE, begin(&visitor, known)).await?,
@@ -151,25 +150,25 @@ pub(crate) async fn check_password(
     hashing: &PasswordHashing,
     secret: SecretString,
     stored: Option<&StoredPassword>,
-    queue_key: HashingQueueKey,
+    client: HashingClient,
 ) -> PageResult<bool> {
     // Passwords have at most 1,024 bytes. A longer text cannot be correct, but hashing it would take more work. An
     // empty text is hashed instead, so that the refusal takes the usual time.
     let is_short = secret.expose_secret().len() <= 1_024;
     let secret = if is_short { secret } else { SecretString::default() };
-    Ok(hashing.verify(secret, stored, queue_key).await?)
+    Ok(hashing.verify(secret, stored, client).await?)
 }
 
-/// Trust in the visitor's device, and the key for the password hashing queue.
-fn trust(visitor: &Visitor, stored: Option<&StoredPassword>) -> (DeviceTrust, HashingQueueKey) {
+/// Trust in the visitor's device, and the client of the password hasher.
+fn trust(visitor: &Visitor, stored: Option<&StoredPassword>) -> (DeviceTrust, HashingClient) {
     match (stored, visitor.origin.devices.browser) {
         (Some(stored), Some(browser)) if stored.knows_browser => {
-            (DeviceTrust::Browser(browser), HashingQueueKey::Known(stored.account_id))
+            (DeviceTrust::Browser(browser), HashingClient::Known(stored.account_id))
         }
         (Some(stored), _) if stored.knows_network => {
-            (DeviceTrust::Network, HashingQueueKey::Known(stored.account_id))
+            (DeviceTrust::Network, HashingClient::Known(stored.account_id))
         }
-        _ => (DeviceTrust::Unknown, network_queue_key(visitor)),
+        _ => (DeviceTrust::Unknown, unknown_client(visitor)),
     }
 }
 

@@ -197,7 +197,7 @@ impl ChangeStream {
 
     /// Reads one page of the journal, with a permit for expensive requests.
     async fn read_page(&mut self) -> Result<(), ApiError> {
-        let permit = self.app.fair_queue.acquire(self.call.account_id).await?;
+        let permit = self.app.expensive_limiter.acquire(self.call.account_id).await?;
         let min_version = MinVersion::of_position(self.place.position.0);
         let generation = self.app.projection.pin_version(&min_version).await?.expensive_generation();
         let selection = ChangeSelection { symbols: self.filter.symbols(), kinds: &self.filter.kinds };

@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 use super::filters::{Criterion, Preset, ScreenFilters};
 use super::row::ScreenerRow;
 use crate::answer::{Free, HandlerContext, RenderedBody};
-use crate::concurrency::cpu_pool::run_low_priority;
+use crate::concurrency::low_priority::run_low_priority;
 use crate::error::ApiError;
 use crate::parameters::cursor::CursorSigner;
 use crate::read::memory_tables::{SecurityRow, StockTable};

@@ -92,6 +92,8 @@ class ServiceUnavailable(Refused):
     """The service cannot answer now, after as many tries as the retry policy allows."""
 
 
+# These answers may have no code: a proxy's page, or the short reply to a head that is too large.
+_BY_STATUS: dict[int, type[Refused]] = {404: NotFound, 414: HeadTooLarge, 431: HeadTooLarge}
 _BY_CODE: dict[str, type[Refused]] = {
     "INVALID_API_KEY": InvalidApiKey,
     "FEATURE_NOT_AVAILABLE": FeatureNotAvailable,
@@ -101,7 +103,6 @@ _BY_CODE: dict[str, type[Refused]] = {
     "INVALID_PARAMETER": InvalidParameter,
     "INVALID_CURSOR": InvalidCursor,
     "METHOD_NOT_ALLOWED": MethodNotAllowed,
-    "HEAD_TOO_LARGE": HeadTooLarge,
     "VERSION_NOT_SERVED": VersionNotServed,
     "INTERNAL": Internal,
     "SERVICE_UNAVAILABLE": ServiceUnavailable,
@@ -109,12 +110,12 @@ _BY_CODE: dict[str, type[Refused]] = {
 
 
 def refusal(status: int, text: bytes, headers: Mapping[str, str]) -> Refused:
-    """The error for an answer that is no success. A proxy's page has no code, so its status alone tells."""
+    """The error for an answer that is no success."""
     try:
         body = _OBJECT.decode(text)
     except msgspec.MsgspecError:
         body = {}
-    kind = NotFound if status == 404 else _BY_CODE.get(body.get("code", ""), Refused)
+    kind = _BY_STATUS.get(status) or _BY_CODE.get(body.get("code", ""), Refused)
     return kind(status, body, headers)
 
 

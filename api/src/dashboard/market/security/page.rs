@@ -9,7 +9,7 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::auth::tier::Tier;
-use crate::concurrency::cpu_pool::run_low_priority;
+use crate::concurrency::low_priority::run_low_priority;
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
 use crate::dashboard::market::block::{Block, Choice, render_choices};
 use crate::dashboard::market::chart::price_chart::{Close, PriceChart};

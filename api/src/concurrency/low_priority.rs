@@ -1,51 +1,57 @@
-//! Thread pool for long computations: one thread per core, at low priority.
+//! Low-priority threads for long computations and expensive responses.
 //!
-//! Invariant: tokio's blocking threads keep the normal priority, because the whole process needs them.
+//! Invariant: the threads of the server's runtime keep the normal priority, because the whole process needs them.
 
 use std::num::NonZero;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::LazyLock;
 use std::thread::available_parallelism;
+use std::{io, result};
 
-use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
-use tokio::sync::oneshot;
+use tokio::runtime::{Builder, Runtime};
+use tokio::task::{JoinError, JoinHandle};
+use tokio_util::task::AbortOnDropHandle;
 
 /// Niceness of a low-priority thread. Such a thread gets about a tenth of the CPU time of a normal thread.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 10;
+/// Maximum number of threads for responses. The limiter of expensive requests allows fewer.
+const MAX_RESPONSES: usize = 512;
 
-static POOL: LazyLock<Result<ThreadPool, ThreadPoolBuildError>> = LazyLock::new(|| {
-    let builder = ThreadPoolBuilder::new().num_threads(cores()).thread_name(|number| format!("cpu-{number}"));
-    builder.start_handler(|_| lower_thread_priority()).build()
-});
+/// Runtimes of which only the blocking threads are used: one thread per core for computations, and the threads for
+/// responses. A response may wait for a computation, so it must not use the same threads.
+static COMPUTATIONS: LazyLock<io::Result<Runtime>> = LazyLock::new(|| build_runtime("computation", cores()));
+static RESPONSES: LazyLock<io::Result<Runtime>> = LazyLock::new(|| build_runtime("response", MAX_RESPONSES));
 
-/// Errors of a computation in the pool.
+/// Errors of work on a low-priority thread.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum CpuPoolError {
-    #[error("cannot start the CPU pool")]
-    Start(#[source] &'static ThreadPoolBuildError),
-    #[error("a computation in the CPU pool panicked")]
-    Panicked,
+pub(crate) enum LowPriorityError {
+    #[error("cannot start a low-priority thread")]
+    Start(#[source] &'static io::Error),
+    #[error("a computation on a low-priority thread panicked")]
+    Panicked(#[source] JoinError),
 }
 
-/// Runs a computation on a low-priority thread. If the caller's future is dropped before the computation starts, the
-/// computation does not run.
+type Result<T> = result::Result<T, LowPriorityError>;
+
+/// Runs a computation on a low-priority thread; at most one per core at the same time. If the caller's future is
+/// dropped before the computation starts, the computation does not run.
 pub(crate) async fn run_low_priority<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, CpuPoolError> {
-    let pool = POOL.as_ref().map_err(CpuPoolError::Start)?;
-    let (sender, receiver) = oneshot::channel();
-    pool.spawn_fifo(move || {
-        if sender.is_closed() {
-            return;
-        }
-        // rayon aborts the process on an uncaught panic. After a caught panic, the sender is dropped without a result,
-        // so that the receiver returns an error.
-        if let Ok(result) = catch_unwind(AssertUnwindSafe(work)) {
-            let _ = sender.send(result);
-        }
-    });
-    receiver.await.map_err(|_| CpuPoolError::Panicked)
+) -> Result<T> {
+    let runtime = COMPUTATIONS.as_ref().map_err(LowPriorityError::Start)?;
+    AbortOnDropHandle::new(runtime.spawn_blocking(work)).await.map_err(LowPriorityError::Panicked)
+}
+
+/// Starts to write a response on a low-priority thread.
+pub(crate) fn spawn_response<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<JoinHandle<T>> {
+    Ok(RESPONSES.as_ref().map_err(LowPriorityError::Start)?.spawn_blocking(work))
+}
+
+fn build_runtime(name: &str, threads: usize) -> io::Result<Runtime> {
+    let mut builder = Builder::new_current_thread();
+    builder.max_blocking_threads(threads).thread_name(name).on_thread_start(lower_thread_priority).build()
 }
 
 /// Number of cores that the process may use.
@@ -53,8 +59,7 @@ pub(crate) fn cores() -> usize {
     available_parallelism().map_or(1, NonZero::get)
 }
 
-/// Lowers the priority of the current thread. Threads that it starts inherit the priority.
-pub(crate) fn lower_thread_priority() {
+fn lower_thread_priority() {
     // Only Linux has a priority per thread. Elsewhere, and after an error, the priority stays unchanged.
     #[cfg(target_os = "linux")]
     let _ = rustix::process::setpriority_process(None, NICENESS);
@@ -84,10 +89,10 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_panic_is_an_error_and_leaves_the_pool_usable() {
+    async fn a_panic_is_an_error_and_leaves_the_threads_usable() {
         for _ in 0..cores() * 2 {
             let outcome = run_low_priority(|| panic!("of the test")).await;
-            assert!(matches!(outcome, Err::<(), _>(CpuPoolError::Panicked)));
+            assert!(matches!(outcome, Err::<(), _>(LowPriorityError::Panicked(_))));
         }
         run_low_priority(|| ()).await.expect("a result");
     }
