@@ -12,7 +12,7 @@ use crate::error::ApiError;
 use crate::parameters::{Output, Page, Sortable};
 use crate::read::{DataVersion, ServedGeneration};
 use crate::render::envelope::{Depth, ListMeta, Meta};
-use crate::render::rows::{self, ToJsonObject};
+use crate::render::rows;
 
 /// Inputs of a handler that renders a response.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl<P> HandlerContext<P> {
         &self,
         output: &Output,
         version: DataVersion,
-        row: &impl ToJsonObject,
+        row: &impl Serialize,
     ) -> Result<RenderedBody, ApiError> {
         let meta = Meta { known_at: self.known_at, ..Meta::new(&version) };
         let body = rows::render_single(output, row, &meta)?;

@@ -29,7 +29,7 @@ pub(crate) use keyset::{SortValue, Sortable};
 pub(crate) use min_version::{MIN_VERSION_HEADER, MinVersion};
 pub(crate) use number::Bounds;
 pub(crate) use openapi_parameters::DocumentedParameters;
-pub(crate) use output::{ExpandedColumn, Output};
+pub(crate) use output::Output;
 pub(crate) use page::{Direction, Page, PageOptions};
 pub(crate) use parameter_set::{Parameters, UnroutedParameters, parameters};
 pub(crate) use reader::ParameterReader;
