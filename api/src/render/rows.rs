@@ -3,6 +3,7 @@
 
 use bytes::Bytes;
 use serde::Serialize;
+use telemetry::csv_cell::escape_formula;
 
 use super::row_cells::RowCells;
 use crate::parameters::{Output, ResponseFormat};
@@ -105,6 +106,19 @@ pub(crate) fn render_rows<T: Serialize>(output: &Output, rows: &[T]) -> Result<V
         }
     }
     Ok(body)
+}
+
+/// Encodes a text as a JSON value, or as a CSV cell of a record with several cells.
+pub(crate) fn encode_text(output: &Output, text: Option<&str>) -> Result<Vec<u8>, RenderError> {
+    match text.filter(|text| !text.is_empty()) {
+        _ if output.format == ResponseFormat::Json => Ok(serde_json::to_vec(&text)?),
+        Some(text) => {
+            let mut cell = csv_bytes(|writer| Ok(writer.write_record([escape_formula(text.to_owned())])?))?;
+            cell.truncate(cell.len() - 2);
+            Ok(cell)
+        }
+        None => Ok(Vec::new()),
+    }
 }
 
 /// Runs `serialize`. `output` determines whether `serialize` writes decimals as numbers or as strings.

@@ -1,355 +1,48 @@
-//! Price point: prices, volume and factors of one period, as exact decimals.
-//!
-//! The route `latest` serves price points. Other price routes write the same values with a faster encoder. Tests
-//! compare the output of the encoder with price points.
+//! Price point: the values of one price row and their meaning. [`PriceEncoder`](super::PriceEncoder) writes them.
 
-use crate::bars::MISSING;
-use crate::day::date_of;
-use crate::decimal::{ExactDecimal, round};
-use crate::metrics::prices::adjustment::AdjustmentFactor;
-use crate::table_row;
 use chrono::NaiveDate;
-use rust_decimal::Decimal;
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use super::cumulative::{CumulativeFactors, PriceBasis};
-use super::period::SessionRange;
-use super::raw::RawBars;
+use crate::decimal::ExactDecimal;
 
-table_row! {
-    /// A price bar of one session, or of a longer period such as a week. Open, high, low, close, volume, vwap and
-    /// change have the requested adjustment.
-    pub struct PricePoint {
-        /// Day of the session. For a longer period, the day of its last session.
-        "date" date: NaiveDate,
-        /// First price of the period.
-        "open" open: Option<ExactDecimal>,
-        /// Highest price of the period.
-        "high" high: Option<ExactDecimal>,
-        /// Lowest price of the period.
-        "low" low: Option<ExactDecimal>,
-        /// Last price of the period.
-        "close" close: ExactDecimal,
-        /// Shares traded in the period.
-        "volume" volume: Option<i64>,
-        /// Volume-weighted average price of the period.
-        "vwap" vwap: Option<ExactDecimal>,
-        /// Number of trades in the period.
-        "trade_count" trade_count: Option<i64>,
-        /// Last price of the period as traded.
-        "raw_close" raw_close: ExactDecimal,
-        /// Last price of the period, adjusted for splits and dividends (R11).
-        "adj_close" adj_close: ExactDecimal,
-        /// Multiplier that adjusts raw_close for later splits and for later price-only actions, such as a spin-off
-        /// reported as a ratio. Dividends are left out.
-        "split_factor" split_factor: ExactDecimal,
-        /// Multiplier that converts raw_close to adj_close.
-        "total_factor" total_factor: ExactDecimal,
-        /// Cash per share, as declared: the sum of the dividends with an ex-date in the period. Null without such a
-        /// dividend.
-        "dividend" dividend: Option<ExactDecimal>,
-        /// New shares per old share: the product of the ratios of all splits with an ex-date in the period. Null
-        /// without a split.
-        "split_ratio" split_ratio: Option<ExactDecimal>,
-        /// Change of the close since the last session before the period.
-        "change" change: Option<ExactDecimal>,
-        /// Change of the close since the last session before the period, percent.
-        "change_percent" change_percent: Option<ExactDecimal>,
-    }
-}
-
-/// Bars of a security with the factors that adjust them.
-#[derive(Debug)]
-pub struct AdjustedBars<'a> {
-    /// Raw bars, ascending by day.
-    pub bars: &'a RawBars,
-    /// Cumulative factors, oldest days first.
-    pub cumulative: &'a CumulativeFactors,
-    /// Adjustment factors, each for one ex-date.
-    pub factors: &'a [AdjustmentFactor],
-    /// Price basis of the results.
-    pub basis: PriceBasis,
-}
-
-impl AdjustedBars<'_> {
-    /// Converts a raw price of a session to a price basis, rounded to 18 decimal places. `value` is the price x
-    /// 10^scale, with the scale of the session's bar. `None` if `value` is [`MISSING`].
-    pub fn exact(&self, session: usize, value: i64, basis: PriceBasis) -> Option<Decimal> {
-        let raw = (value != MISSING).then(|| Decimal::new(value, u32::from(self.bars.scale[session])))?;
-        Some(self.cumulative.at(self.cumulative.position(self.bars.day[session])).exact(raw, basis))
-    }
-
-    /// Sum of the known volumes of a period, in shares on the requested basis. `None` if no volume is known or the sum
-    /// exceeds 64 bits.
-    pub fn volume(&self, period: &SessionRange) -> Option<i64> {
-        sum(period
-            .clone()
-            .filter(|session| self.bars.volume[*session] != MISSING)
-            .map(|session| self.adjusted_volume(session)))
-    }
-
-    /// Number of trades in a period. Sessions with an unknown number are left out. `None` if the number is unknown for
-    /// all sessions, or if the sum exceeds 64 bits.
-    pub fn trade_count(&self, period: &SessionRange) -> Option<i64> {
-        sum(period
-            .clone()
-            .map(|session| self.bars.trade_count[session])
-            .filter(|count| *count != MISSING)
-            .map(Some))
-    }
-
-    /// Shares traded in a session, on the requested basis; `None` if unknown.
-    pub fn adjusted_volume(&self, session: usize) -> Option<i64> {
-        let volume = self.bars.volume[session];
-        let step = self.cumulative.at(self.cumulative.position(self.bars.day[session]));
-        if volume == MISSING || !self.basis.split {
-            return (volume != MISSING).then_some(volume);
-        }
-        step.adjusted_volume(volume)
-    }
-
-    /// Volume-weighted average price of a period, on the requested basis. `None` if a price or volume that it needs is
-    /// unknown, or if all volumes of several sessions are 0.
-    pub fn vwap(&self, period: &SessionRange) -> Option<Decimal> {
-        if period.len() == 1 {
-            return self.exact(period.start, self.bars.vwap[period.start], self.basis);
-        }
-        let (mut value, mut shares) = (Decimal::ZERO, Decimal::ZERO);
-        for session in period.clone() {
-            let volume = Decimal::from(self.adjusted_volume(session)?);
-            let price = self.exact(session, self.bars.vwap[session], self.basis)?;
-            value = value.checked_add(price.checked_mul(volume)?)?;
-            shares = shares.checked_add(volume)?;
-        }
-        value.checked_div(shares).map(|mean| round(mean, 18))
-    }
-
-    /// Sum of the cash per share, and split ratio (new shares per old share), of all ex-dates in a period. Without a
-    /// cash dividend or a split, the value is `None`.
-    pub fn events(&self, period: &SessionRange) -> (Option<Decimal>, Option<Decimal>) {
-        // An ex-date on a day without a session belongs to the next session.
-        let after = period.start.checked_sub(1).map_or(self.bars.day[0] - 1, |before| self.bars.day[before]);
-        let last = self.bars.day[period.end - 1];
-        let during = |factor: &&AdjustmentFactor| {
-            let day = crate::day::day_number(factor.ex_date);
-            after < day && day <= last
-        };
-        // Amounts have at most ten integer digits, so the sum over a period cannot overflow.
-        let (mut cash, mut ratio) = (Decimal::ZERO, Decimal::ONE);
-        for factor in self.factors.iter().filter(during) {
-            cash += factor.dividend;
-            ratio = factor.split.inverse().apply(ratio);
-        }
-        ((!cash.is_zero()).then_some(cash), (ratio != Decimal::ONE).then(|| round(round(ratio, 18), 12)))
-    }
-
-    /// Change of the close since the last session before the period. Returns the unrounded difference and the change in
-    /// percent. `None` without an earlier session.
-    pub fn change(&self, period: &SessionRange) -> Option<(Decimal, Option<Decimal>)> {
-        let (last, before) = (period.end - 1, period.start.checked_sub(1)?);
-        let close = self.exact(last, self.bars.close[last], self.basis)?;
-        let previous = self.exact(before, self.bars.close[before], self.basis)?;
-        let change = close.checked_sub(previous)?;
-        let percent = change.checked_div(previous).and_then(|ratio| ratio.checked_mul(Decimal::ONE_HUNDRED));
-        Some((change, percent.map(|percent| round(percent, 18))))
-    }
-
-    /// Price point of a period, computed only with decimal arithmetic.
-    pub fn point(&self, period: &SessionRange) -> PricePoint {
-        let last = period.end - 1;
-        let price = |session: usize, column: &[i64]| {
-            self.exact(session, column[session], self.basis).map(ExactDecimal::amount)
-        };
-        let prices =
-            |column: &[i64]| period.clone().filter_map(|session| price(session, column)).collect::<Vec<_>>();
-        let close =
-            |basis| ExactDecimal::amount(self.exact(last, self.bars.close[last], basis).unwrap_or_default());
-        let step = self.cumulative.at(self.cumulative.position(self.bars.day[last]));
-        let (dividend, split_ratio) = self.events(period);
-        let change = self.change(period);
-        PricePoint {
-            date: date_of(self.bars.day[last]),
-            open: prices(&self.bars.open).first().copied(),
-            high: prices(&self.bars.high).into_iter().max(),
-            low: prices(&self.bars.low).into_iter().min(),
-            close: close(self.basis),
-            volume: self.volume(period),
-            vwap: self.vwap(period).map(ExactDecimal::amount),
-            trade_count: self.trade_count(period),
-            raw_close: close(PriceBasis::RAW),
-            adj_close: close(PriceBasis::ALL),
-            split_factor: ExactDecimal(step.factor(PriceBasis::SPLIT)),
-            total_factor: ExactDecimal(step.factor(PriceBasis::ALL)),
-            dividend: dividend.map(ExactDecimal::amount),
-            split_ratio: split_ratio.map(ExactDecimal),
-            change: change.map(|(change, _)| ExactDecimal::amount(change)),
-            change_percent: change.and_then(|(_, percent)| percent).map(ExactDecimal::percent),
-        }
-    }
-}
-
-/// Sum of the values. `None` if any value is `None`, if the list is empty, or if the sum overflows.
-fn sum(mut values: impl Iterator<Item = Option<i64>>) -> Option<i64> {
-    let first = values.next()??;
-    values.try_fold(first, |sum, value| sum.checked_add(value?))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::bars::{Bar, BarVersion, Bars};
-    use crate::day::day_number;
-    use crate::metrics::prices::adjustment::Ratio;
-
-    fn decimal(text: &str) -> Decimal {
-        text.parse().expect("a decimal")
-    }
-
-    fn factor(day: &str, to: i64, dividend_factor: &str, dividend: &str) -> AdjustmentFactor {
-        AdjustmentFactor {
-            ex_date: day.parse().expect("a date"),
-            split: Ratio { from: Decimal::ONE, to: to.into() },
-            dividend_factor: decimal(dividend_factor),
-            dividend: decimal(dividend),
-            value: None,
-            price_only: Ratio::ONE,
-        }
-    }
-
-    /// Raw bars from rows of (day, open, high, low, close, volume, vwap, trades). Prices are in cents.
-    fn raw(rows: &[(&str, [i64; 7])]) -> RawBars {
-        let mut bars = Bars { scale: 2, versions: vec![BarVersion::UNKNOWN], ..Bars::default() };
-        for (day, [open, high, low, close, volume, vwap, trade_count]) in rows.iter().copied() {
-            let day = day_number(day.parse().expect("a date"));
-            bars.push(Bar { day, open, high, low, close, volume, vwap, trade_count }, 0);
-        }
-        let mut raw = RawBars::default();
-        assert!(raw.is_empty());
-        for (_, year) in bars.by_year() {
-            raw.append(year).expect("bars");
-        }
-        raw
-    }
-
-    const NONE: i64 = MISSING;
-
-    /// Price point of a period as text. The dividend has its ex-date on a day without a session.
-    fn told(period: SessionRange, basis: PriceBasis) -> String {
-        let rows = [
-            ("2023-12-29", [9_800, 10_100, 9_700, 10_000, 1_000, 9_900, 10]),
-            ("2024-01-02", [10_000, 10_400, 9_900, 10_200, 2_000, 10_100, 20]),
-            ("2024-01-03", [5_100, 5_300, 5_000, 5_200, 3_000, NONE, NONE]),
-            ("2024-01-05", [5_200, 5_400, 5_100, 5_300, NONE, 5_200, 5]),
-        ];
-        let factors = [factor("2024-01-03", 2, "1", "0"), factor("2024-01-04", 1, "0.99", "0.5")];
-        told_of(&raw(&rows), &factors, period, basis)
-    }
-
-    /// Price point as text: `date open high low close volume vwap trades raw adjusted factors dividend split change
-    /// percent`.
-    fn told_of(
-        bars: &RawBars,
-        factors: &[AdjustmentFactor],
-        period: SessionRange,
-        basis: PriceBasis,
-    ) -> String {
-        let cumulative = CumulativeFactors::new(factors, None);
-        let adjusted = AdjustedBars { bars, cumulative: &cumulative, factors, basis };
-        let point = adjusted.point(&period);
-        let price = |value: Option<ExactDecimal>| value.map_or("-".to_owned(), |value| value.to_string());
-        let count = |value: Option<i64>| value.map_or("-".to_owned(), |value| value.to_string());
-        let words = [
-            point.date.to_string(),
-            price(point.open),
-            price(point.high),
-            price(point.low),
-            point.close.to_string(),
-            count(point.volume),
-            price(point.vwap),
-            count(point.trade_count),
-            point.raw_close.to_string(),
-            point.adj_close.to_string(),
-            point.split_factor.to_string(),
-            point.total_factor.to_string(),
-            price(point.dividend),
-            price(point.split_ratio),
-            price(point.change),
-            price(point.change_percent),
-        ];
-        words.join(" ")
-    }
-
-    #[test]
-    fn a_session_on_the_shares_of_today() {
-        assert_eq!(
-            told(0..1, PriceBasis::SPLIT),
-            "2023-12-29 49 50.5 48.5 50 2000 49.5 10 100 49.5 0.5 0.495 - - - -"
-        );
-        assert_eq!(
-            told(1..2, PriceBasis::SPLIT),
-            "2024-01-02 50 52 49.5 51 4000 50.5 20 102 50.49 0.5 0.495 - - 1 2"
-        );
-        assert_eq!(
-            told(2..3, PriceBasis::SPLIT),
-            "2024-01-03 51 53 50 52 3000 - - 52 51.48 1 0.99 - 2 1 1.9608"
-        );
-        // An ex-date without a session appears on the next session.
-        assert_eq!(told(3..4, PriceBasis::SPLIT), "2024-01-05 52 54 51 53 - 52 5 53 53 1 1 0.5 - 1 1.9231");
-    }
-
-    #[test]
-    fn a_session_as_traded_and_without_dividends() {
-        assert_eq!(
-            told(1..2, PriceBasis::RAW),
-            "2024-01-02 100 104 99 102 2000 101 20 102 50.49 0.5 0.495 - - 2 2"
-        );
-        assert_eq!(
-            told(1..2, PriceBasis::ALL),
-            "2024-01-02 49.5 51.48 49.005 50.49 4000 49.995 20 102 50.49 0.5 0.495 - - 0.99 2"
-        );
-    }
-
-    #[test]
-    fn a_period_begins_with_its_first_session_and_ends_with_its_last() {
-        assert_eq!(told(1..4, PriceBasis::SPLIT), "2024-01-05 50 54 49.5 53 7000 - 25 53 53 1 1 0.5 2 3 6");
-        // Average prices are weighted by shares: (49.5 x 2000 + 50.5 x 4000) / 6000.
-        assert_eq!(
-            told(0..2, PriceBasis::SPLIT),
-            "2024-01-02 49 52 48.5 51 6000 50.166667 30 102 50.49 0.5 0.495 - - - -"
-        );
-    }
-
-    #[test]
-    fn the_first_session_tells_of_its_own_day_and_of_nothing_before_it() {
-        let bars = raw(&[("2024-01-02", [NONE, NONE, NONE, 10_000, NONE, NONE, NONE])]);
-        assert!(!bars.is_empty());
-        let events = [
-            factor("2023-12-29", 3, "0.9", "0.7"),
-            factor("2024-01-01", 1, "0.9", "0.6"),
-            factor("2024-01-02", 2, "0.9", "0.5"),
-            factor("2024-01-03", 1, "0.9", "0.4"),
-        ];
-        assert_eq!(
-            told_of(&bars, &events, 0..1, PriceBasis::SPLIT),
-            "2024-01-02 - - - 100 - - - 100 90 1 0.9 0.5 2 - -"
-        );
-    }
-
-    #[test]
-    fn what_is_not_known_or_does_not_fit_is_absent() {
-        let bare = raw(&[
-            ("2024-01-02", [NONE, NONE, NONE, 100, NONE, NONE, NONE]),
-            ("2024-01-03", [NONE, 120, NONE, 100, i64::MAX - 1, 100, i64::MAX - 1]),
-            ("2024-01-04", [90, NONE, 80, 100, 2, 100, 2]),
-        ]);
-        assert_eq!(told_of(&bare, &[], 0..1, PriceBasis::ALL), "2024-01-02 - - - 1 - - - 1 1 1 1 - - - -");
-        assert_eq!(
-            told_of(&bare, &[], 0..3, PriceBasis::RAW),
-            "2024-01-04 0.9 1.2 0.8 1 - - - 1 1 1 1 - - - -"
-        );
-        let halved = [factor("2024-01-05", 2, "1", "0")];
-        assert_eq!(
-            told_of(&bare, &halved, 2..3, PriceBasis::SPLIT),
-            "2024-01-04 0.45 - 0.4 0.5 4 0.5 2 1 0.5 0.5 0.5 - - 0 0"
-        );
-    }
+/// A price bar of one session, or of a longer period such as a week. Open, high, low, close, volume, vwap and
+/// change have the requested adjustment.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PricePoint {
+    /// Day of the session. For a longer period, the day of its last session.
+    pub date: NaiveDate,
+    /// First price of the period.
+    pub open: Option<ExactDecimal>,
+    /// Highest price of the period.
+    pub high: Option<ExactDecimal>,
+    /// Lowest price of the period.
+    pub low: Option<ExactDecimal>,
+    /// Last price of the period.
+    pub close: ExactDecimal,
+    /// Shares traded in the period.
+    pub volume: Option<i64>,
+    /// Volume-weighted average price of the period.
+    pub vwap: Option<ExactDecimal>,
+    /// Number of trades in the period.
+    pub trade_count: Option<i64>,
+    /// Last price of the period as traded.
+    pub raw_close: ExactDecimal,
+    /// Last price of the period, adjusted for splits and dividends (R11).
+    pub adj_close: ExactDecimal,
+    /// Multiplier that adjusts raw_close for later splits and for later price-only actions, such as a spin-off
+    /// reported as a ratio. Dividends are left out.
+    pub split_factor: ExactDecimal,
+    /// Multiplier that converts raw_close to adj_close.
+    pub total_factor: ExactDecimal,
+    /// Cash per share, as declared: the sum of the dividends with an ex-date in the period. Null without such a
+    /// dividend.
+    pub dividend: Option<ExactDecimal>,
+    /// New shares per old share: the product of the ratios of all splits with an ex-date in the period. Null
+    /// without a split.
+    pub split_ratio: Option<ExactDecimal>,
+    /// Change of the close since the last session before the period.
+    pub change: Option<ExactDecimal>,
+    /// Change of the close since the last session before the period, percent.
+    pub change_percent: Option<ExactDecimal>,
 }
