@@ -22,7 +22,7 @@ mod symbols;
 mod sync_point;
 mod validation_error;
 
-pub(crate) use date_range::{DateRange, OTHER_DATE_PARAMETERS, OtherDateRanges};
+pub(crate) use date_range::{OTHER_DATE_PARAMETERS, OtherDateRanges};
 pub(crate) use facet_filter::is_among;
 pub(crate) use holdings::{Holding, HoldingList, parse_holdings};
 pub(crate) use keyset::{SortValue, Sortable};

@@ -62,12 +62,8 @@ pub(crate) async fn find_rows<T: FromRow>(
     generation: &ServedGeneration,
     statement: &str,
     symbol: &PathSymbol,
-    parameters: &[&(dyn ToSql + Sync)],
 ) -> Result<SymbolRows<T>, QueryError> {
-    let candidates = symbol.candidates();
-    let mut all: Vec<&(dyn ToSql + Sync)> = vec![&candidates];
-    all.extend(parameters);
-    let rows = run_query(generation, statement, &all).await?;
+    let rows = run_query(generation, statement, &[&symbol.candidates()]).await?;
     let first = first_row(generation, &rows)?;
     first.try_get::<_, Option<&str>>("canonical")?.ok_or_else(|| unknown_symbol_error(symbol))?;
     Ok(SymbolRows {

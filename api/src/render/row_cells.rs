@@ -51,8 +51,14 @@ impl<'a> RowCells<'a> {
             cell.bytes.clear();
             (cell.is_present, cell.is_text) = (false, false);
         }
-        let selector =
-            CellSelector { row: self, path: String::new(), parents: vec![], in_key: false, depth: 0 };
+        let selector = CellSelector {
+            row: self,
+            path: String::new(),
+            parents: vec![],
+            in_key: false,
+            depth: 0,
+            next: 0,
+        };
         row.serialize(&mut Serializer::with_formatter(CellWriter(&self.state), selector))
     }
 
@@ -111,6 +117,8 @@ struct CellSelector<'c> {
     in_key: bool,
     /// Number of open lists and objects in the current cell.
     depth: usize,
+    /// Index of the cell after the one that was selected last. Members and cells usually have the same order.
+    next: usize,
 }
 
 impl CellSelector<'_> {
@@ -213,12 +221,16 @@ impl Formatter for CellSelector<'_> {
 
     fn end_object_key<W: ?Sized + Write>(&mut self, _: &mut W) -> io::Result<()> {
         if std::mem::take(&mut self.in_key) {
-            let CellState { cells, current } = &mut *self.row.state.borrow_mut();
-            *current = self.row.paths.iter().position(|path| *path == self.path);
-            current
-                .and_then(|index| cells.get_mut(index))
-                .into_iter()
-                .for_each(|cell| cell.is_present = true);
+            let paths = self.row.paths;
+            let index = match paths.get(self.next).is_some_and(|path| *path == self.path) {
+                true => Some(self.next),
+                false => paths.iter().position(|path| *path == self.path),
+            };
+            if let Some(index) = index {
+                self.next = index + 1;
+                self.row.state.borrow_mut().cells[index].is_present = true;
+            }
+            self.row.state.borrow_mut().current = index;
         }
         Ok(())
     }

@@ -1,7 +1,5 @@
 //! `GET /v1/bulk/quotes` and `/v1/bulk/metrics`: quotes or metrics of up to 1,000 symbols.
 
-use std::sync::Arc;
-
 use chrono::NaiveDate;
 use market::dated_text::LimitToHistory;
 use market::metrics::DerivedRows;
@@ -59,9 +57,7 @@ async fn stream_rows<T: TableRow + Serialize, const METRICS: bool>(
         let rows = lookup::rows_by_symbol(rows)?;
         Ok(rows.into_iter().map(|(symbol, row)| (symbol, limit(row))).collect())
     };
-    let of_past = async |securities: Vec<Arc<PastSecurity>>| {
-        Ok::<_, ApiError>(securities.iter().map(|security| limit(of_past(&security.rows))).collect())
-    };
+    let of_past = |security: &PastSecurity| limit(of_past(&security.rows));
     stream_bulk(&context.generation, outlet, asked, by_symbol, of_past, render).await
 }
 
