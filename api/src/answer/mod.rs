@@ -3,19 +3,15 @@
 //! Invariant: a body and its data version come from the same snapshot.
 
 pub(crate) mod access;
-mod buffered;
 mod context;
 mod pending_response;
-pub(crate) mod required_tier;
 mod response;
-mod response_writer;
 mod streamed;
 
-pub(crate) use access::{Access, InternalRequest, quota_exceeded};
+pub(crate) use access::{Access, Free, InternalRequest, Professional, RequiredTier, Starter, quota_exceeded};
 pub(crate) use context::{HandlerContext, RenderedBody};
-pub(crate) use required_tier::{Free, Professional, RequiredTier, Starter};
 pub(crate) use response::private_response;
-pub(crate) use response_writer::{BodyWriter, FinishedBody, ResponseWriter};
+pub(crate) use streamed::{BodyWriter, FinishedBody, ResponseWriter};
 
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
@@ -47,7 +43,7 @@ impl<G: RequiredTier, P: Parameters> Access<G, P> {
         if let Some(kept) = asked.cached_response() {
             return ready(kept).left_future();
         }
-        let rendered = buffered::respond(asked, Box::pin(render(context)));
+        let rendered = pending_response::respond(asked, Box::pin(render(context)));
         rendered.inspect(move |_| drop(in_progress)).boxed().right_future()
     }
 

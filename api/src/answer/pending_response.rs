@@ -1,4 +1,5 @@
-//! Pending response: a request and its cache key, before the body is rendered.
+//! Pending response: a request and its cache key, before the body is rendered. The body of a cheap request is rendered
+//! completely before it is sent. Concurrent identical requests share one rendering.
 
 use std::sync::Arc;
 
@@ -6,8 +7,9 @@ use axum::body::Body;
 use axum::http::HeaderValue;
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
+use futures::future::BoxFuture;
 
-use super::context::HandlerContext;
+use super::context::{HandlerContext, RenderedBody};
 use super::response;
 use crate::answer::{Access, RequiredTier};
 use crate::app::state::App;
@@ -121,5 +123,23 @@ impl CacheHandle {
             return response::not_modified(etag);
         }
         response::ok_response(body(), self.key.format, etag, link)
+    }
+}
+
+/// Responds with the result of `rendering`.
+pub(super) async fn respond(
+    PendingResponse { handle, app, generation, .. }: PendingResponse,
+    rendering: BoxFuture<'static, Result<RenderedBody, ApiError>>,
+) -> Response {
+    let fill = async {
+        let rendered = generation.run_while_responsive(rendering).await?;
+        generation.record_returned_version(rendered.version);
+        Ok::<_, ApiError>(handle.to_cached(rendered.body, &rendered.version, rendered.next_cursor.as_deref()))
+    };
+    let filled = app.response_cache.get_or_render(&handle.key, fill);
+    match tokio::time::timeout(app.settings.request_timeout(), filled).await {
+        Ok(Ok(answer)) => handle.respond_cached(&answer),
+        Ok(Err(error)) => error.into_response(),
+        Err(_) => ApiError::Unavailable("the request took too long".to_owned()).into_response(),
     }
 }

@@ -6,19 +6,19 @@ use std::{io, thread};
 
 use axum::body::Body;
 use axum::response::Response;
+use bytes::Bytes;
 use futures::future::LocalBoxFuture;
 use tokio::sync::oneshot;
 
 use super::pending_response::{CacheHandle, PendingResponse};
-use super::response_writer::{FinishedBody, ResponseWriter};
 use crate::app::state::App;
 use crate::auth::ids::AccountId;
 use crate::concurrency::cpu_pool::lower_thread_priority;
 use crate::concurrency::fair_queue::{KeySlot, Permit, WorkPermit};
 use crate::connection::request_id::current_request_id;
 use crate::error::ApiError;
-use crate::read::ServedGeneration;
-use crate::render::body_channel::{BodyReceiver, body_channel};
+use crate::read::{DataVersion, ServedGeneration};
+use crate::render::body_channel::{BodyReceiver, BodySender, Disconnected, MAX_UNCOMPRESSED, body_channel};
 
 type WriteOutcome = Result<FinishedBody, ApiError>;
 
@@ -104,4 +104,62 @@ fn respond_complete(
     }
     let link = handle.link(next_cursor.as_deref());
     handle.respond(&handle.etag(version), link.as_ref(), || Body::new(reader))
+}
+
+/// Writer of a response that has not started. Writing starts when the data version is known.
+#[derive(Debug)]
+pub(crate) struct ResponseWriter {
+    sender: BodySender,
+    /// Channel to the task that sends the response. When the body exceeds [`MAX_UNCOMPRESSED`] bytes, the task receives
+    /// the data version and starts streaming. `None` if the response must not be streamed.
+    long_signal: Option<oneshot::Sender<DataVersion>>,
+}
+
+/// Writer of a response that has started.
+#[derive(Debug)]
+pub(crate) struct BodyWriter {
+    sender: BodySender,
+    version: DataVersion,
+    long_signal: Option<oneshot::Sender<DataVersion>>,
+    /// Number of bytes written so far.
+    length: usize,
+}
+
+/// Completely written response.
+#[derive(Debug)]
+pub(crate) struct FinishedBody {
+    pub(super) version: DataVersion,
+    pub(super) next_cursor: Option<String>,
+}
+
+impl ResponseWriter {
+    /// Creates a writer to a body channel. Without `long_signal`, the response is sent only after it is finished.
+    pub(super) fn new(sender: BodySender, long_signal: Option<oneshot::Sender<DataVersion>>) -> Self {
+        Self { sender, long_signal }
+    }
+
+    /// Starts a response that is rendered from this data version.
+    pub(crate) fn begin(self, version: DataVersion) -> BodyWriter {
+        BodyWriter { sender: self.sender, version, long_signal: self.long_signal, length: 0 }
+    }
+}
+
+impl BodyWriter {
+    pub(crate) fn write(&mut self, bytes: impl Into<Bytes>) -> Result<(), Disconnected> {
+        let bytes = bytes.into();
+        self.length += bytes.len();
+        // The task that responds is notified before the write, so that the client reads while the body is written.
+        if self.length > MAX_UNCOMPRESSED
+            && let Some(long_signal) = self.long_signal.take()
+        {
+            long_signal.send(self.version).map_err(|_| Disconnected)?;
+        }
+        self.sender.write(bytes)
+    }
+
+    /// Finishes the response. `next_cursor` is `None` on the last page.
+    pub(crate) fn finish(self, next_cursor: Option<String>) -> Result<FinishedBody, Disconnected> {
+        self.sender.finish()?;
+        Ok(FinishedBody { version: self.version, next_cursor })
+    }
 }

@@ -20,7 +20,6 @@ pub(crate) mod served_rules;
 mod spec;
 mod symbols;
 mod sync_point;
-mod validation_error;
 
 pub(crate) use date_range::{OTHER_DATE_PARAMETERS, OtherDateRanges};
 pub(crate) use facet_filter::is_among;
@@ -32,8 +31,7 @@ pub(crate) use openapi_parameters::DocumentedParameters;
 pub(crate) use output::Output;
 pub(crate) use page::{Direction, Page, PageOptions};
 pub(crate) use parameter_set::{Parameters, UnroutedParameters, parameters};
-pub(crate) use reader::ParameterReader;
+pub(crate) use reader::{ParameterError, ParameterErrors, ParameterReader};
 pub(crate) use request_properties::{RequestProperties, ResponseFormat};
 pub(crate) use symbols::{PathSymbol, SymbolList};
 pub(crate) use sync_point::{ChangeKind, JournalPlace, Knowledge, RowKey, SyncPoint};
-pub(crate) use validation_error::{ParameterError, ParameterErrors};
