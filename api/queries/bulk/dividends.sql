@@ -22,4 +22,4 @@ left join (
   ) as has_more
   from (select symbol, min(ex_date) as oldest from kept group by symbol) k
 ) o on o.symbol = t.symbol
-order by t.symbol, t.ex_date desc, t.type, t.id
+order by t.symbol, t.ex_date desc, t.type collate "C", t.id collate "C"

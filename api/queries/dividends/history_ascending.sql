@@ -16,6 +16,6 @@ left join dividends t on t.symbol = any ($1)
   and ($11::date is null or t.declaration_date >= $11) and ($12::date is null or t.declaration_date <= $12)
   and ($13::date is null or t.record_date >= $13) and ($14::date is null or t.record_date <= $14)
   and ($6::date is null or t.ex_date > $6
-    or (t.ex_date = $6 and (t.symbol, t.type, coalesce(t.id, '')) > ($7::text, $8::text, $9::text)))
-order by t.ex_date, t.symbol, t.type, coalesce(t.id, '')
+    or (t.ex_date = $6 and (t.symbol, t.type collate "C", coalesce(t.id, '') collate "C") > ($7::text, $8::text, $9::text)))
+order by t.ex_date, t.symbol, t.type collate "C", coalesce(t.id, '') collate "C"
 limit $10

@@ -1,4 +1,4 @@
--- $1 spellings of the symbol, $2 first and $3 last date or null. Ticker events are in the identity.
+-- $1 spellings of the symbol. Ticker events are in the identity.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
   v.position as version_position, v.is_repeated as version_is_repeated,
   found.canonical, i.identity, t.*
@@ -16,7 +16,6 @@ left join lateral (
     null::numeric as amount, null::text as currency
   from splits s
   where s.symbol = found.canonical and s.status <> 'cancelled'
-    and ($2::date is null or s.ex_date >= $2) and ($3::date is null or s.ex_date <= $3)
   union all
   select d.symbol, d.ex_date, case when d.type = 'spin_off' then d.type else 'special_dividend' end,
     case when d.ex_date <= v.as_of then 'effective' else 'announced' end, d.id, null, null, null, d.price_factor,
@@ -24,5 +23,4 @@ left join lateral (
   from dividends d
   where d.symbol = found.canonical and d.type in ('special', 'supplemental', 'liquidation', 'spin_off')
     and d.status in ('declared', 'paid')
-    and ($2::date is null or d.ex_date >= $2) and ($3::date is null or d.ex_date <= $3)
 ) t on true

@@ -1,4 +1,4 @@
--- $1 spellings of the symbol, $2 first and $3 last ex-date or null, $4 types or null.
+-- $1 spellings of the symbol.
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
   v.position as version_position, v.is_repeated as version_is_repeated,
   found.canonical, y.sync_from, t.*,
@@ -16,5 +16,3 @@ left join lateral (
   order by c.ordinal limit 1
 ) found on true
 left join splits t on t.symbol = found.canonical
-  and ($2::date is null or t.ex_date >= $2) and ($3::date is null or t.ex_date <= $3)
-  and ($4::text[] is null or t.type = any ($4)) and t.status <> 'cancelled'

@@ -1,5 +1,5 @@
 //! Axum extractor [`Access`], which admits a request before its handler runs. It parses the parameters, checks tier and
-//! limits, and charges the account.
+//! limits, and charges the account. The required tier of an endpoint is a type parameter of its handler.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -14,7 +14,6 @@ use chrono_tz::America::New_York;
 use crate::admission::decision::{AdmissionDecision, AdmissionRequest, AdmissionVerdict};
 use crate::admission::request_context::RequestContext;
 use crate::admission::token_bucket::RemainingLimits;
-use crate::answer::required_tier::RequiredTier;
 use crate::app::state::App;
 use crate::auth::credential;
 use crate::auth::ids::AccountId;
@@ -24,6 +23,31 @@ use crate::parameters::facets::FacetIndex;
 use crate::parameters::served_rules::ServedRules;
 use crate::parameters::{ParameterErrors, ParameterReader, Parameters, RequestProperties, ResponseFormat};
 use crate::read::{QueryError, ServedGeneration};
+
+/// Minimum tier of an endpoint, as a type in the handler's signature.
+pub(crate) trait RequiredTier: Send + Sync + 'static {
+    const TIER: Tier;
+}
+
+/// Endpoint for all tiers.
+#[derive(Debug)]
+pub(crate) struct Free;
+/// Endpoint for Starter and all higher tiers.
+#[derive(Debug)]
+pub(crate) struct Starter;
+/// Endpoint for Professional only.
+#[derive(Debug)]
+pub(crate) struct Professional;
+
+impl RequiredTier for Free {
+    const TIER: Tier = Tier::Free;
+}
+impl RequiredTier for Starter {
+    const TIER: Tier = Tier::Starter;
+}
+impl RequiredTier for Professional {
+    const TIER: Tier = Tier::Professional;
+}
 
 /// Request extension of an internal call. The dashboard makes internal calls to render its pages. The value is the tier
 /// of the page's reader. An internal call needs the same tier as a client's call, but is not charged. Clients cannot set

@@ -12,7 +12,7 @@ use crate::error::ApiError;
 use crate::parameters::{Output, Page, Sortable};
 use crate::read::{DataVersion, ServedGeneration};
 use crate::render::envelope::{Depth, ListMeta, Meta};
-use crate::render::rows::{self, ToJsonObject};
+use crate::render::rows;
 
 /// Inputs of a handler that renders a response.
 #[derive(Debug)]
@@ -41,6 +41,16 @@ impl<P> HandlerContext<P> {
         Depth { from: self.first_day_of_tier_history(), tier: self.tier }
     }
 
+    /// First day of a response: the requested day, else the first day of the history that the tier includes.
+    pub(crate) fn first_day(&self, start_date: Option<NaiveDate>) -> NaiveDate {
+        start_date.unwrap_or_else(|| self.first_day_of_tier_history())
+    }
+
+    /// Start of the history in a response; `None` if the request names a start date.
+    pub(crate) fn depth_without(&self, start_date: Option<NaiveDate>) -> Option<Depth> {
+        start_date.is_none().then(|| self.depth())
+    }
+
     /// First day of the history that the tier includes.
     pub(crate) fn first_day_of_tier_history(&self) -> NaiveDate {
         years_before(self.today, self.app.projection.tiers().depth_years(self.tier))
@@ -51,7 +61,7 @@ impl<P> HandlerContext<P> {
         &self,
         output: &Output,
         version: DataVersion,
-        row: &impl ToJsonObject,
+        row: &impl Serialize,
     ) -> Result<RenderedBody, ApiError> {
         let meta = Meta { known_at: self.known_at, ..Meta::new(&version) };
         let body = rows::render_single(output, row, &meta)?;

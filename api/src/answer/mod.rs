@@ -5,14 +5,12 @@
 pub(crate) mod access;
 mod context;
 mod pending_response;
-pub(crate) mod required_tier;
 mod response;
 mod response_writer;
 mod streamed;
 
-pub(crate) use access::{Access, InternalRequest, quota_exceeded};
+pub(crate) use access::{Access, Free, InternalRequest, Professional, RequiredTier, Starter, quota_exceeded};
 pub(crate) use context::{HandlerContext, RenderedBody};
-pub(crate) use required_tier::{Free, Professional, RequiredTier, Starter};
 pub(crate) use response::private_response;
 pub(crate) use response_writer::{BodyWriter, FinishedBody, ResponseWriter};
 

@@ -1,4 +1,5 @@
-//! Pending response: a request and its cache key, before the body is rendered.
+//! Pending response: a request and its cache key, before the body is rendered. The body of a cheap request is rendered
+//! completely before it is sent. Concurrent identical requests share one rendering.
 
 use std::sync::Arc;
 

@@ -11,11 +11,26 @@ pub(crate) struct DateRange {
     pub(crate) end: Option<NaiveDate>,
 }
 
+impl DateRange {
+    /// True if the range includes a date. A range with a bound does not include an unknown date (`None`).
+    fn includes(self, date: Option<NaiveDate>) -> bool {
+        self.start.is_none_or(|start| date.is_some_and(|date| start <= date))
+            && self.end.is_none_or(|end| date.is_some_and(|date| date <= end))
+    }
+}
+
 /// Date ranges for the declaration date and the record date of a dividend.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct OtherDateRanges {
     pub(crate) declared: DateRange,
     pub(crate) record: DateRange,
+}
+
+impl OtherDateRanges {
+    /// True if the ranges include the declaration date and the record date of a dividend.
+    pub(crate) fn include(&self, declared: Option<NaiveDate>, record: Option<NaiveDate>) -> bool {
+        self.declared.includes(declared) && self.record.includes(record)
+    }
 }
 
 /// Names of the parameters in [`OtherDateRanges`].

@@ -10,14 +10,6 @@ const MAX_FIELDS: usize = 50;
 /// Pattern of a data version, with or without a journal position.
 pub(super) const VERSION_PATTERN: &str = "^g[0-9]{1,9}\\.[0-9]{1,18}(\\.[0-9]{1,18})?$";
 
-/// Column whose value is a list. If a CSV request names this column in `fields`, the CSV has one row per list element.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ExpandedColumn {
-    pub(crate) name: &'static str,
-    /// Fields of a list element. In CSV, they are columns that replace the list's column.
-    pub(crate) fields: &'static [&'static str],
-}
-
 /// Output options of a response.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Output {
@@ -28,17 +20,6 @@ pub(crate) struct Output {
     pub(crate) columns: &'static [&'static str],
     /// Selected fields; `None` for all.
     pub(crate) fields: Option<Vec<&'static str>>,
-    /// Column whose list elements become CSV rows; `None` if each CSV row is a whole resource.
-    pub(crate) expanded: Option<ExpandedColumn>,
-}
-
-impl Output {
-    /// Sets `expanded` if a CSV request names `column` in `fields`.
-    pub(crate) fn expand_if_named(self, column: ExpandedColumn) -> Self {
-        let named = self.fields.as_ref().is_some_and(|fields| fields.contains(&column.name));
-        let expanded = (named && self.format == ResponseFormat::Csv).then_some(column);
-        Self { expanded, ..self }
-    }
 }
 
 impl ParameterReader<'_> {
@@ -73,7 +54,7 @@ impl ParameterReader<'_> {
         let fields = self.read_fields(columns, of_csv);
         self.read_min_version();
         self.read_version_headers();
-        Output { format, text_decimals, columns, fields, expanded: None }
+        Output { format, text_decimals, columns, fields }
     }
 
     /// Reads `fields`, whose names must be in `columns`. The OpenAPI document also lists `others`, which are valid only

@@ -1,4 +1,4 @@
-//! Parameter reader: parses parameters by name and collects errors.
+//! Parameter reader: parses parameters by name and collects validation errors.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -8,9 +8,8 @@ use chrono::NaiveDate;
 use market::reference::plain;
 use serde_json::{Value, json};
 
+use super::RequestProperties;
 use super::spec::{ParameterSpec, TEXT};
-use super::validation_error::truncate_for_message;
-use super::{ParameterError, ParameterErrors, RequestProperties};
 use crate::parameters::cursor::CursorSigner;
 use crate::parameters::facets::{FacetIndex, UnknownFacet, sort_by_similarity};
 use crate::parameters::served_rules::ServedRules;
@@ -279,4 +278,41 @@ fn parse_date(text: &str) -> Option<NaiveDate> {
     let date: Option<NaiveDate> = text.parse().ok().filter(|_| shaped);
     // Year 0 is refused. All other years of four digits are far from the limits of date arithmetic.
     date.filter(|date| chrono::Datelike::year(date) >= 1)
+}
+
+/// Error of one parameter.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ParameterError {
+    /// Name of the parameter.
+    pub(crate) param: String,
+    /// Human-readable message.
+    pub(crate) error: String,
+    /// Accepted values: a list of words, or bounds; `None` if the error has neither.
+    pub(crate) allowed: Option<Value>,
+}
+
+impl ParameterError {
+    /// Error for an unknown filter value.
+    pub(crate) fn unknown_value(param: &str, UnknownFacet { word, nearest }: UnknownFacet) -> Self {
+        let error = format!(
+            "has the unknown value {:?}; known are: {}",
+            truncate_for_message(&word),
+            nearest.join(", ")
+        );
+        Self { param: param.to_owned(), error, allowed: Some(json!(nearest)) }
+    }
+}
+
+/// Truncates text from the client, so that error messages stay short.
+pub(super) fn truncate_for_message(text: &str) -> String {
+    text.chars().take(64).collect()
+}
+
+/// Errors of a request's parameters.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub(crate) enum ParameterErrors {
+    #[error("invalid parameter")]
+    Parameters(Vec<ParameterError>),
+    #[error("the cursor belongs to another request or is damaged")]
+    Cursor,
 }

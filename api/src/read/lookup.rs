@@ -37,23 +37,13 @@ pub(crate) async fn run_query(
     Ok(client.query(&statement, parameters).await?)
 }
 
-/// Finds the single row of a symbol and parses it into `T`. Also returns the data version.
+/// Finds the single row of a symbol. One statement serves the look-ups of several requests (see
+/// [`super::lookup_batch`]). For an unknown symbol, the statement must return a row that contains only the version.
 pub(crate) async fn find_one<T: FromRow>(
     generation: &ServedGeneration,
     statement: &'static str,
     symbol: &PathSymbol,
 ) -> Result<(DataVersion, T), QueryError> {
-    let (version, row) = find_row(generation, statement, symbol).await?;
-    Ok((version, T::from_row(&row)?))
-}
-
-/// Finds the single row of a symbol. One statement serves the look-ups of several requests (see
-/// [`super::lookup_batch`]). For an unknown symbol, the statement must return a row that contains only the version.
-pub(crate) async fn find_row(
-    generation: &ServedGeneration,
-    statement: &'static str,
-    symbol: &PathSymbol,
-) -> Result<(DataVersion, Row), QueryError> {
     let candidates = symbol.candidates();
     if candidates.is_empty() {
         return Err(unknown_symbol_error(symbol));
@@ -61,7 +51,7 @@ pub(crate) async fn find_row(
     let row =
         generation.look_up_row(statement, candidates).await?.ok_or(QueryError::Unversioned(generation.id))?;
     match row.try_get::<_, Option<&str>>("symbol")? {
-        Some(_) => Ok((DataVersion::from_row(&row)?, row)),
+        Some(_) => Ok((DataVersion::from_row(&row)?, T::from_row(&row)?)),
         None => Err(unknown_symbol_error(symbol)),
     }
 }
@@ -72,12 +62,8 @@ pub(crate) async fn find_rows<T: FromRow>(
     generation: &ServedGeneration,
     statement: &str,
     symbol: &PathSymbol,
-    parameters: &[&(dyn ToSql + Sync)],
 ) -> Result<SymbolRows<T>, QueryError> {
-    let candidates = symbol.candidates();
-    let mut all: Vec<&(dyn ToSql + Sync)> = vec![&candidates];
-    all.extend(parameters);
-    let rows = run_query(generation, statement, &all).await?;
+    let rows = run_query(generation, statement, &[&symbol.candidates()]).await?;
     let first = first_row(generation, &rows)?;
     first.try_get::<_, Option<&str>>("canonical")?.ok_or_else(|| unknown_symbol_error(symbol))?;
     Ok(SymbolRows {

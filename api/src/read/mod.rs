@@ -2,7 +2,6 @@
 //!
 //! Invariant: this module does not depend on HTTP, keys or rate limits.
 
-mod benchmark_cache;
 pub(crate) mod changes;
 mod data_version;
 mod error;
@@ -16,7 +15,6 @@ pub(crate) mod past_version;
 pub(crate) mod pool;
 pub(crate) mod projection;
 pub(crate) mod read_source;
-mod record_batches;
 mod served_generation;
 
 pub(crate) use data_version::DataVersion;

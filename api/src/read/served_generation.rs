@@ -11,11 +11,9 @@ use tokio_postgres::Row;
 use tokio_util::sync::CancellationToken;
 
 use super::QueryError;
-use super::benchmark_cache::{BenchmarkCache, MAX_BENCHMARKS};
 use super::data_version::DataVersion;
 use super::lookup_batch::LookupBatcher;
-use super::past_securities::{self, PastSecurityCache};
-use super::record_batches::RecordBatches;
+use super::past_securities::{self, BenchmarkCache, MAX_BENCHMARKS, PastSecurityCache, RecordBatches};
 use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::metrics::PoolUse;
 use crate::parameters::served_rules::ServedRules;

@@ -3,5 +3,5 @@
 pub(crate) mod body_channel;
 pub(crate) mod cache;
 pub(crate) mod envelope;
-pub(crate) mod raw_row;
+mod row_cells;
 pub(crate) mod rows;

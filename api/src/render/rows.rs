@@ -1,17 +1,11 @@
-//! Renderer of rows to JSON or CSV, with all fields or only selected fields.
-//!
-//! Invariant: the digits of a number are copied without arithmetic. A CSV column `quote.price` is a path in the JSON
-//! object.
-
-use std::collections::HashMap;
+//! Renderer of rows to JSON or CSV, with all fields or only selected fields. A CSV column `quote.price` is a path in the
+//! JSON object of the row.
 
 use bytes::Bytes;
-use foldhash::fast::RandomState;
-use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
+use serde::Serialize;
 use telemetry::escape_formula;
-use tokio_postgres::types::Type;
 
+use super::row_cells::RowCells;
 use crate::parameters::{Output, ResponseFormat};
 
 /// Rendering error, always a defect of the service and never caused by a request.
@@ -23,42 +17,18 @@ pub(crate) enum RenderError {
     Csv(#[from] csv::Error),
     #[error("cannot write CSV: {0}")]
     Flush(#[source] std::io::Error),
-    #[error("cannot read a row: {0}")]
-    Row(#[from] tokio_postgres::Error),
-    #[error("cannot render a row: column {0} is missing")]
-    Column(&'static str),
-    #[error("cannot render a column of type {0}")]
-    Type(Type),
-}
-
-/// Value that can be rendered as a JSON object.
-pub(crate) trait ToJsonObject {
-    /// JSON bytes of the value. `output` determines whether decimals are numbers or strings.
-    fn to_json(&self, output: &Output) -> Result<Vec<u8>, RenderError>;
-}
-
-impl<T: Serialize> ToJsonObject for T {
-    fn to_json(&self, output: &Output) -> Result<Vec<u8>, RenderError> {
-        Ok(json(output, self)?)
-    }
 }
 
 /// Renders a body with one resource.
 pub(crate) fn render_single(
     output: &Output,
-    row: &impl ToJsonObject,
+    row: &impl Serialize,
     meta: &impl Serialize,
 ) -> Result<Bytes, RenderError> {
-    let row = row.to_json(output)?;
-    if output.format == ResponseFormat::Csv {
-        return Ok([list_opening(output)?, records(output, [Ok(row)])?].concat().into());
-    }
-    let data = match &output.fields {
-        None => row,
-        Some(fields) => select_members(&row, fields)?.get().into(),
-    };
-    let meta = json(output, meta)?;
-    Ok([&b"{\"data\":"[..], &data, b",\"meta\":", &meta, b"}"].concat().into())
+    let mut body = single_opening(output)?;
+    body.extend(render_rows(output, &[row])?);
+    body.extend(single_closing(output, meta)?);
+    Ok(body.into())
 }
 
 /// Renders a body with a page of rows.
@@ -75,46 +45,80 @@ pub(crate) fn render_list<T: Serialize>(
 
 /// Renders the start of a list: the JSON text before the first row, or the CSV header.
 pub(crate) fn list_opening(output: &Output) -> Result<Vec<u8>, RenderError> {
+    opening(output, b"{\"data\":[")
+}
+
+/// Renders the start of a body with one resource: the JSON text before the resource, or the CSV header.
+pub(crate) fn single_opening(output: &Output) -> Result<Vec<u8>, RenderError> {
+    opening(output, b"{\"data\":")
+}
+
+/// Renders the end of a list. In JSON, this is the metadata; in CSV, it is empty.
+pub(crate) fn list_closing(output: &Output, meta: &impl Serialize) -> Result<Vec<u8>, RenderError> {
+    closing(output, b"],\"meta\":", meta)
+}
+
+/// Renders the end of a body with one resource. In JSON, this is the metadata; in CSV, it is empty.
+pub(crate) fn single_closing(output: &Output, meta: &impl Serialize) -> Result<Vec<u8>, RenderError> {
+    closing(output, b",\"meta\":", meta)
+}
+
+fn opening(output: &Output, json: &[u8]) -> Result<Vec<u8>, RenderError> {
     match output.format {
-        ResponseFormat::Json => Ok(b"{\"data\":[".to_vec()),
-        ResponseFormat::Csv => csv_bytes(|writer| Ok(writer.write_record(csv_header(output))?)),
+        ResponseFormat::Json => Ok(json.to_vec()),
+        ResponseFormat::Csv => csv_bytes(|writer| Ok(writer.write_record(columns(output))?)),
     }
 }
 
-/// Renders rows of a list: comma-separated JSON items, or CSV records.
+fn closing(output: &Output, json: &[u8], meta: &impl Serialize) -> Result<Vec<u8>, RenderError> {
+    let mut body = Vec::new();
+    if output.format == ResponseFormat::Json {
+        body.extend_from_slice(json);
+        with_decimal_style(output, || serde_json::to_writer(&mut body, meta))?;
+        body.push(b'}');
+    }
+    Ok(body)
+}
+
+/// Renders rows: comma-separated JSON objects, or CSV records.
 pub(crate) fn render_rows<T: Serialize>(output: &Output, rows: &[T]) -> Result<Vec<u8>, RenderError> {
-    if output.format == ResponseFormat::Csv {
-        return records(output, rows.iter().map(|row| row.to_json(output)));
+    let is_csv = output.format == ResponseFormat::Csv;
+    let mut cells = RowCells::new(columns(output), is_csv);
+    if is_csv {
+        return csv_bytes(|writer| {
+            for row in rows {
+                cells.read(row)?;
+                cells.write_csv(writer)?;
+            }
+            Ok(())
+        });
     }
     let mut body = Vec::new();
     for row in rows {
         if !body.is_empty() {
             body.push(b',');
         }
-        match &output.fields {
-            None => with_decimal_style(output, || serde_json::to_writer(&mut body, row))?,
-            Some(fields) => {
-                body.extend_from_slice(select_members(&json(output, row)?, fields)?.get().as_bytes());
-            }
+        if output.fields.is_none() {
+            with_decimal_style(output, || serde_json::to_writer(&mut body, row))?;
+        } else {
+            with_decimal_style(output, || cells.read(row))?;
+            cells.write_json(&mut body);
         }
     }
     Ok(body)
 }
 
-/// Renders the end of a list. In JSON, this is the metadata; in CSV, it is empty.
-pub(crate) fn list_closing(output: &Output, meta: &impl Serialize) -> Result<Vec<u8>, RenderError> {
-    let mut body = Vec::new();
-    if output.format == ResponseFormat::Json {
-        body.extend_from_slice(b"],\"meta\":");
-        body.extend(json(output, meta)?);
-        body.push(b'}');
+/// Encodes a text as a JSON value, or as a CSV cell of a record with several cells.
+pub(crate) fn encode_text(output: &Output, text: Option<&str>) -> Result<Vec<u8>, RenderError> {
+    match text.filter(|text| !text.is_empty()) {
+        _ if output.format == ResponseFormat::Json => Ok(serde_json::to_vec(&text)?),
+        Some(text) => {
+            let mut cell = csv_bytes(|writer| Ok(writer.write_record([escape_formula(text.to_owned())])?))?;
+            cell.truncate(cell.len() - 2);
+            Ok(cell)
+        }
+        None => Ok(Vec::new()),
     }
-    Ok(body)
-}
-
-/// Value as JSON. `output` determines whether decimals are numbers or strings.
-fn json(output: &Output, value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
-    with_decimal_style(output, || serde_json::to_vec(value))
 }
 
 /// Runs `serialize`. `output` determines whether `serialize` writes decimals as numbers or as strings.
@@ -127,82 +131,8 @@ fn with_decimal_style<T>(output: &Output, serialize: impl FnOnce() -> T) -> T {
     }
 }
 
-/// JSON object with only the keys in `fields`. The text of each value is unchanged.
-fn select_members(row: &[u8], fields: &[&str]) -> Result<Box<RawValue>, RenderError> {
-    let members: JsonMembers<'_> = serde_json::from_slice(row)?;
-    let mut text = String::with_capacity(row.len());
-    text.push('{');
-    for field in fields {
-        if let Some(value) = members.get(field) {
-            if text.len() > 1 {
-                text.push(',');
-            }
-            text.push_str(&serde_json::to_string(field)?);
-            text.push(':');
-            text.push_str(value.get());
-        }
-    }
-    text.push('}');
-    Ok(RawValue::from_string(text)?)
-}
-
 fn columns(output: &Output) -> &[&'static str] {
     output.fields.as_deref().unwrap_or(output.columns)
-}
-
-/// Names of the CSV columns.
-fn csv_header(output: &Output) -> Vec<&'static str> {
-    let mut header = Vec::new();
-    for column in columns(output) {
-        match output.expanded.filter(|expanded| expanded.name == *column) {
-            Some(expanded) => header.extend_from_slice(expanded.fields),
-            None => header.push(column),
-        }
-    }
-    header
-}
-
-/// CSV records of JSON objects, one record per object. If `output` expands a list, such as `annual_totals`: one record
-/// per element of the list.
-fn records(
-    output: &Output,
-    rows: impl IntoIterator<Item = Result<Vec<u8>, RenderError>>,
-) -> Result<Vec<u8>, RenderError> {
-    csv_bytes(|writer| {
-        for row in rows {
-            let row = row?;
-            let members: JsonMembers<'_> = serde_json::from_slice(&row)?;
-            let Some(expanded) = output.expanded else {
-                write_csv_record(writer, output, &members, None)?;
-                continue;
-            };
-            for element in members.elements(expanded.name)? {
-                write_csv_record(writer, output, &members, Some(&element))?;
-            }
-        }
-        Ok(())
-    })
-}
-
-/// Writes one CSV record. `element` is the list element of the expanded column for this record; `None` if `output` has
-/// no expanded column.
-fn write_csv_record(
-    writer: &mut csv::Writer<Vec<u8>>,
-    output: &Output,
-    members: &JsonMembers<'_>,
-    element: Option<&JsonMembers<'_>>,
-) -> Result<(), RenderError> {
-    for column in columns(output) {
-        match output.expanded.filter(|expanded| expanded.name == *column).zip(element) {
-            Some((expanded, element)) => {
-                for field in expanded.fields {
-                    writer.write_field(cell(element.get(field))?)?;
-                }
-            }
-            None => writer.write_field(cell(members.at(column)?)?)?,
-        }
-    }
-    Ok(writer.write_record(None::<&[u8]>)?)
 }
 
 /// Runs `write` with a CSV writer, and returns the written bytes.
@@ -214,48 +144,12 @@ fn csv_bytes(
     writer.into_inner().map_err(|error| RenderError::Flush(error.into_error()))
 }
 
-/// CSV cell of a value. Null becomes an empty cell. A text is escaped if a spreadsheet would run it as a formula. A
-/// nested value is written as JSON.
-fn cell(value: Option<&RawValue>) -> Result<String, serde_json::Error> {
-    match value.map(RawValue::get) {
-        None | Some("null") => Ok(String::new()),
-        Some(text) if text.starts_with('"') => serde_json::from_str(text).map(escape_formula),
-        Some(other) => Ok(other.to_owned()),
-    }
-}
-
-/// Unparsed values of a JSON object by key. The keys can borrow from the JSON text, because column names contain no
-/// escapes.
-#[derive(Deserialize)]
-struct JsonMembers<'a>(#[serde(borrow)] HashMap<&'a str, &'a RawValue, RandomState>);
-
-impl<'a> JsonMembers<'a> {
-    fn get(&self, name: &str) -> Option<&'a RawValue> {
-        self.0.get(name).copied()
-    }
-
-    /// Value at a dotted path; `None` if a part of the path is null or missing.
-    fn at(&self, path: &str) -> Result<Option<&'a RawValue>, serde_json::Error> {
-        let Some((name, rest)) = path.split_once('.') else { return Ok(self.get(path)) };
-        match self.get(name).map(RawValue::get) {
-            None | Some("null") => Ok(None),
-            Some(text) => serde_json::from_str::<JsonMembers<'a>>(text)?.at(rest),
-        }
-    }
-
-    /// Elements of the list at the key `name`, each a JSON object.
-    fn elements(&self, name: &str) -> Result<Vec<JsonMembers<'a>>, serde_json::Error> {
-        self.get(name).map_or_else(|| Ok(vec![]), |list| serde_json::from_str(list.get()))
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use market::decimal::ExactDecimal;
     use rust_decimal::Decimal;
 
     use super::*;
-    use crate::parameters::ExpandedColumn;
 
     #[derive(Serialize)]
     struct SampleRow {
@@ -277,7 +171,7 @@ mod tests {
     }
 
     fn check(format: ResponseFormat, text_decimals: bool, fields: Option<Vec<&'static str>>, expected: &str) {
-        let output = Output { format, text_decimals, columns: COLUMNS, fields, expanded: None };
+        let output = Output { format, text_decimals, columns: COLUMNS, fields };
         let body = render_list(&output, &[row()], &serde_json::json!({})).expect("renders");
         assert_eq!(String::from_utf8_lossy(&body), expected);
     }
@@ -314,21 +208,26 @@ mod tests {
     }
 
     #[test]
-    fn csv_columns_are_paths_and_elements() {
-        let csv =
-            |columns: &'static [&'static str], expanded: Option<ExpandedColumn>, row: serde_json::Value| {
-                let output = Output { format: ResponseFormat::Csv, columns, expanded, ..Output::default() };
-                String::from_utf8_lossy(&render_list(&output, &[row], &()).expect("renders")).into_owned()
-            };
-        let row =
-            serde_json::json!({ "symbol": "A", "quote": { "price": 1.5, "name": "=B" }, "metrics": null });
+    fn csv_columns_are_paths() {
+        let row = serde_json::json!({ "symbol": "A", "quote": { "price": 1.5, "name": "=B\n\"" }, "metrics": null });
         let columns = &["symbol", "quote.price", "quote.name", "metrics.price"];
-        assert_eq!(csv(columns, None, row), "symbol,quote.price,quote.name,metrics.price\r\nA,1.5,'=B,\r\n");
-        let years = ExpandedColumn { name: "years", fields: &["year", "amount"] };
-        let row = |years: serde_json::Value| serde_json::json!({ "symbol": "A", "years": years });
-        let two = row(serde_json::json!([{ "amount": 2.5, "year": 2023 }, { "amount": null, "year": 2024 }]));
-        let columns = &["symbol", "years"];
-        assert_eq!(csv(columns, Some(years), two), "symbol,year,amount\r\nA,2023,2.5\r\nA,2024,\r\n");
-        assert_eq!(csv(columns, Some(years), row(serde_json::json!([]))), "symbol,year,amount\r\n");
+        let output = Output { format: ResponseFormat::Csv, columns, ..Output::default() };
+        let csv = render_list(&output, &[row], &()).expect("renders");
+        let expected = "symbol,quote.price,quote.name,metrics.price\r\nA,1.5,\"'=B\n\"\"\",\r\n";
+        assert_eq!(String::from_utf8_lossy(&csv), expected);
+    }
+
+    #[test]
+    fn nested_values_keep_their_json() {
+        let row = serde_json::json!({ "a": [{ "b": "x\"", "c": [null, 1] }, {}], "b": { "a": 2 } });
+        let render = |format, fields: Vec<&'static str>| {
+            let output = Output { format, columns: &["a", "b"], fields: Some(fields), ..Output::default() };
+            String::from_utf8_lossy(&render_rows(&output, &[&row]).expect("renders")).into_owned()
+        };
+        let json = r#"{"a":[{"b":"x\"","c":[null,1]},{}]}"#;
+        assert_eq!(render(ResponseFormat::Json, vec!["a"]), json);
+        assert_eq!(render(ResponseFormat::Json, vec!["b", "none"]), r#"{"b":{"a":2}}"#);
+        let csv = "\"[{\"\"b\"\":\"\"x\\\"\"\"\",\"\"c\"\":[null,1]},{}]\"\r\n";
+        assert_eq!(render(ResponseFormat::Csv, vec!["a"]), csv);
     }
 }

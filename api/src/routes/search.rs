@@ -13,7 +13,7 @@ use crate::concurrency::low_priority::run_low_priority;
 use crate::error::ApiError;
 use crate::parameters::cursor::CursorSigner;
 use crate::parameters::facets::FilterField;
-use crate::parameters::facets::trigram::{trigram_similarity, trigrams};
+use crate::parameters::facets::{trigram_similarity, trigrams};
 use crate::parameters::{Direction, Output, Page, PageOptions, SortValue, Sortable, is_among, parameters};
 use crate::read::DataVersion;
 use crate::read::memory_tables::{NameIndex, SearchNames, SecurityRow, StockTable};

@@ -10,7 +10,7 @@ use serde::Serialize;
 use store::FromRow;
 use utoipa::ToSchema;
 
-use super::screeners::row::ScreenerRow;
+use super::screeners::figures::ScreenerRow;
 use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::{Direction, Output, Page, PageOptions, SortValue, Sortable, parameters};

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
-use chrono::{Months, NaiveDate};
-use serde_json::Value;
+use market::row::Flag;
+use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use crate::answer::InternalRequest;
@@ -22,31 +22,27 @@ const PAUSE: Duration = Duration::from_secs(2);
 /// Maximum time for which a page waits for a refresh.
 const MAX_PAGE_WAIT: Duration = Duration::from_millis(500);
 const MAX_REFRESH_TIME: Duration = Duration::from_secs(10);
-/// Preferred security of the example: a fund that most readers know.
-const FAVORITE: &str = "SPY";
-/// API call for alternatives to [`FAVORITE`]: dividend payers, largest market value first.
+/// API call for the candidates: dividend payers, largest market value first.
 const PAYERS: &str = "/v1/stocks?sort=market_cap.desc&min_yield=0.01&limit=20&fields=symbol";
 const FUND: &str = "/v1/etfs?limit=1&fields=symbol";
 const SECTOR: &str = "/v1/sectors?limit=1&fields=sector";
 /// Maximum size of an API response that is read for the example, in bytes.
 const BYTES: usize = 64 * 1024;
-/// Flags that exclude a security from the example. Some of these flags are findings of `projector audit`. The other
-/// flags mark uncertain metrics.
-const SUSPECT: [&str; 10] = [
-    "amount_dip",
-    "amount_held",
-    "currency_mismatch",
-    "latest_amount_unusual",
-    "overdue",
-    "payment_gap",
-    "price_jump_without_split",
-    "provisional",
-    "split_not_in_price",
-    "yield_suspect",
+
+/// Flags that exclude a security from the example: they mark findings of `projector audit` or uncertain metrics. Other
+/// flags only explain how a figure was computed.
+const FINDINGS: [Flag; 10] = [
+    Flag::AmountDip,
+    Flag::AmountHeld,
+    Flag::CurrencyMismatch,
+    Flag::LatestAmountUnusual,
+    Flag::Overdue,
+    Flag::PaymentGap,
+    Flag::PriceJumpWithoutSplit,
+    Flag::Provisional,
+    Flag::SplitNotInPrice,
+    Flag::YieldSuspect,
 ];
-/// Maximum age of a price, in calendar days. A security with an older price is not used as the example. `projector
-/// audit` accepts older prices: it allows an age of five trading sessions.
-const PRICE_DAYS: i64 = 5;
 
 /// Example API call with its response, and sample values for the forms on the reference page.
 #[derive(Debug, PartialEq, Eq)]
@@ -128,36 +124,18 @@ impl ExampleCache {
         Some(ApiExample { call, answer, symbol, fund, sector })
     }
 
-    /// Finds the first candidate that passes [`Self::is_presentable`].
+    /// Finds the first candidate without findings and without quarantined rows.
     async fn presentable_symbol(&self) -> Option<String> {
-        if self.is_presentable(FAVORITE).await {
-            return Some(FAVORITE.to_owned());
-        }
         let payers = self.fetch_json(PAYERS).await?;
-        for row in payers["data"].as_array()? {
-            if let Some(symbol) = row["symbol"].as_str()
-                && self.is_presentable(symbol).await
-            {
+        for symbol in payers["data"].as_array()?.iter().filter_map(|row| row["symbol"].as_str()) {
+            let call = format!("/v1/stocks/{}/metrics?fields=flags,quarantined", path_segment(symbol));
+            let metrics = &self.fetch_json(&call).await?["data"];
+            let has_quarantined_rows = metrics["quarantined"] != json!([]);
+            if !has_quarantined_rows && !metrics["flags"].as_array()?.iter().any(is_finding) {
                 return Some(symbol.to_owned());
             }
         }
         None
-    }
-
-    /// True if the metrics pass [`is_clean`], and the dividend status is the same as a month ago.
-    async fn is_presentable(&self, symbol: &str) -> bool {
-        let path = format!("/v1/stocks/{}/metrics", path_segment(symbol));
-        let Some(now) = self.fetch_json(&path).await.map(|mut body| body["data"].take()) else {
-            return false;
-        };
-        let Some(before) = day(&now["as_of"]).and_then(|day| day.checked_sub_months(Months::new(1))) else {
-            return false;
-        };
-        if !is_clean(&now) {
-            return false;
-        }
-        let before = self.fetch_json(&format!("{path}?as_of={before}&fields=dividend_status")).await;
-        before.is_some_and(|before| before["data"]["dividend_status"] == now["dividend_status"])
     }
 
     async fn fetch_json(&self, path: &str) -> Option<Value> {
@@ -174,32 +152,10 @@ impl ExampleCache {
     }
 }
 
-/// True for an active dividend payer with trustworthy metrics and a recent price.
-fn is_clean(metrics: &Value) -> bool {
-    let number = |name: &str| metrics[name].as_f64();
-    let has_suspect_flag = metrics["flags"].as_array().is_none_or(|flags| {
-        flags
-            .iter()
-            .filter_map(Value::as_str)
-            .any(|flag| SUSPECT.contains(&flag) || flag.starts_with("cancelled:"))
-    });
-    let held_rows = metrics["quarantined"].as_array().map_or(0, Vec::len);
-    let is_forward_high = match (number("dps_forward"), number("dps_ttm")) {
-        (Some(forward), Some(trailing)) => trailing > 0.0 && forward > 2.0 * trailing,
-        _ => false,
-    };
-    let price_age = day(&metrics["as_of"]).zip(day(&metrics["price_date"])).map(|(now, price)| now - price);
-    metrics["dividend_status"] == "active"
-        && number("dividend_yield").is_some()
-        && !has_suspect_flag
-        && held_rows == 0
-        && !is_forward_high
-        && metrics["currency"] == metrics["price_currency"]
-        && price_age.is_some_and(|age| age.num_days() <= PRICE_DAYS)
-}
-
-fn day(value: &Value) -> Option<NaiveDate> {
-    value.as_str()?.parse().ok()
+/// True for a finding. A withdrawn record has a flag that begins with `cancelled:`.
+fn is_finding(flag: &Value) -> bool {
+    let flag = flag.as_str().unwrap_or_default();
+    flag.starts_with("cancelled:") || flag.parse().is_ok_and(|flag| FINDINGS.contains(&flag))
 }
 
 /// Symbol as a segment of a path.
@@ -243,32 +199,7 @@ fn indented(json: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Value, json};
-
-    use super::{indented, is_clean};
-
-    #[test]
-    fn a_finding_of_the_audit_makes_a_security_unfit_as_example() {
-        let sound = json!({ "as_of": "2024-06-14", "price_date": "2024-06-14", "dividend_status": "active", "dividend_yield": 2.5,
-            "dps_ttm": 2.0, "dps_forward": 2.2, "currency": "USD", "price_currency": "USD", "flags": ["ex_date_derived"], "quarantined": [] });
-        assert!(is_clean(&sound));
-        for (name, value) in [
-            ("flags", json!(["yield_suspect"])),
-            ("flags", json!(["cancelled:abc"])),
-            ("flags", Value::Null),
-            ("dps_forward", json!(4.1)),
-            ("price_currency", json!("CAD")),
-            ("price_date", json!("2024-06-07")),
-            ("price_date", Value::Null),
-            ("dividend_status", json!("lapsed")),
-            ("dividend_yield", Value::Null),
-            ("quarantined", json!([{ "reason": "amount_outlier" }])),
-        ] {
-            let mut unsound = sound.clone();
-            unsound[name] = value;
-            assert!(!is_clean(&unsound), "{name}: {unsound}");
-        }
-    }
+    use super::indented;
 
     #[test]
     fn digits_and_texts_stay_as_they_are() {

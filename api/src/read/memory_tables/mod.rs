@@ -1,12 +1,10 @@
 //! In-memory tables for lists with arbitrary filters and sort keys, and for counts over all securities.
 
 mod list_table;
-mod name_index;
 mod quality;
 mod versioned_cache;
 
-pub(crate) use list_table::{EtfTable, SecurityRow, StockTable};
-pub(crate) use name_index::{NameIndex, SearchNames};
+pub(crate) use list_table::{EtfTable, NameIndex, SearchNames, SecurityRow, StockTable};
 pub(crate) use quality::{FeedCount, FlagCount, HeldRowCount, QualityTables};
 
 use std::sync::Arc;

@@ -1,7 +1,8 @@
 //! `GET /v1/bulk/dividends`: newest dividends of up to 1,000 symbols.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::sync::{Arc, LazyLock};
+use std::sync::LazyLock;
 
 use chrono::NaiveDate;
 use market::row::{DividendRow, TableRow};
@@ -13,14 +14,12 @@ use utoipa::ToSchema;
 use super::stream::{Bulk, BulkQuery, MAX_SYMBOLS, stream_bulk};
 use crate::answer::{FinishedBody, HandlerContext, Professional, ResponseWriter};
 use crate::error::ApiError;
-use crate::parameters::{Knowledge, Output, ResponseFormat, SymbolList, parameters};
+use crate::parameters::{Knowledge, OtherDateRanges, Output, ResponseFormat, SymbolList, parameters};
+use crate::read::QueryError;
 use crate::read::past_securities::PastSecurity;
-use crate::read::{QueryError, ServedGeneration};
-use crate::render::envelope::Depth;
 use crate::render::rows::{self, RenderError};
 use crate::routes::endpoint;
-use crate::routes::past::security::rank_dividends;
-use crate::routes::stocks::dividends::selected_statuses;
+use crate::routes::stocks::dividends::{DividendFilters, selected_statuses};
 
 const DIVIDENDS: &str = include_str!("../../../queries/bulk/dividends.sql");
 
@@ -90,36 +89,25 @@ async fn stream_dividends(
     outlet: ResponseWriter,
 ) -> Result<FinishedBody, ApiError> {
     let asked = &context.parameters;
-    let start = asked.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
-    let statuses = selected_statuses(None, asked.include_projected);
-    let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
-    let past = context.find_version(asked.knowledge.as_ref()).await?;
-    let of_past = async |securities: Vec<Arc<PastSecurity>>| {
-        let is_asked = |row: &DividendRow| {
-            start <= row.ex_date
-                && asked.end_date.is_none_or(|end| row.ex_date <= end)
-                && statuses.contains(&row.status)
-        };
-        let mut all = Vec::with_capacity(securities.len());
-        for security in securities {
-            let symbol = security.symbol().to_owned();
-            let rows = security.rows.dividends.iter().filter(|row| is_asked(row)).cloned().collect();
-            let rows = sort_newest_first(&context.generation, rows).await?;
-            all.push(SymbolDividends::newest(&symbol, rows, asked.per_symbol, start));
-        }
-        Ok::<_, ApiError>(all)
+    let filters = DividendFilters {
+        start: context.first_day(asked.start_date),
+        end: asked.end_date,
+        types: None,
+        statuses: selected_statuses(None, asked.include_projected),
+        other_days: OtherDateRanges::default(),
     };
-    let asked = BulkQuery {
+    let query = BulkQuery {
         symbols: &asked.symbols,
         output: &asked.output,
         statement: DIVIDENDS,
-        parameters: vec![&start, &asked.end_date, &asked.per_symbol, &statuses],
-        depth,
-        past,
+        parameters: vec![&filters.start, &filters.end, &asked.per_symbol, &filters.statuses],
+        depth: context.depth_without(asked.start_date),
+        past: context.find_version(asked.knowledge.as_ref()).await?,
         known_at: context.known_at,
     };
-    let by_symbol = |symbols: &[&str], rows: &[Row]| dividends_by_symbol(symbols, rows, start);
-    stream_bulk(&context.generation, outlet, asked, by_symbol, of_past, render_dividends).await
+    let by_symbol = |symbols: &[&str], rows: &[Row]| dividends_by_symbol(symbols, rows, filters.start);
+    let of_past = |security: &PastSecurity| SymbolDividends::of_past(security, &filters, asked.per_symbol);
+    stream_bulk(&context.generation, outlet, query, by_symbol, of_past, render_dividends).await
 }
 
 /// Dividends of each symbol; an empty list for a symbol without dividends.
@@ -149,16 +137,20 @@ impl SymbolDividends {
         }
     }
 
-    /// Selects the newest `per_symbol` dividends. `rows` must be sorted newest first. All dividends of the oldest
-    /// selected day are included.
-    fn newest(symbol: &str, rows: Vec<DividendRow>, per_symbol: i64, start: NaiveDate) -> Self {
+    /// Selects the newest `per_symbol` dividends, in the order of the statement [`DIVIDENDS`]. All dividends of the
+    /// oldest selected day are included.
+    fn of_past(security: &PastSecurity, filters: &DividendFilters<'_>, per_symbol: i64) -> Self {
+        let mut rows: Vec<_> = security.rows.dividends.iter().filter(|row| filters.accept(row)).collect();
+        rows.sort_by_key(|row| {
+            (Reverse(row.ex_date), row.r#type.as_str(), row.id.is_none(), row.id.as_deref())
+        });
         // A limit above `usize::MAX` has no effect.
         let limit = usize::try_from(per_symbol).unwrap_or(usize::MAX);
         let oldest = limit.checked_sub(1).and_then(|last| rows.get(last)).map(|row| row.ex_date);
         let count = rows.iter().filter(|row| oldest.is_none_or(|oldest| oldest <= row.ex_date)).count();
         let has_more = count < rows.len();
-        let mut newest = Self::empty(symbol);
-        rows.into_iter().take(count).for_each(|row| newest.add_older(row, has_more, start));
+        let mut newest = Self::empty(security.symbol());
+        rows.into_iter().take(count).for_each(|row| newest.add_older(row.clone(), has_more, filters.start));
         newest
     }
 
@@ -171,20 +163,6 @@ impl SymbolDividends {
         self.end_date = dividend.ex_date.pred_opt().filter(|_| has_more);
         self.dividends.push(dividend);
     }
-}
-
-/// Sorts dividends newest first, in the same order as the statement [`DIVIDENDS`].
-async fn sort_newest_first(
-    generation: &ServedGeneration,
-    rows: Vec<DividendRow>,
-) -> Result<Vec<DividendRow>, QueryError> {
-    let keys: Vec<_> = rows.iter().map(|row| (row.r#type.to_string(), row.id.clone())).collect();
-    let ranks = rank_dividends(generation, &keys).await?;
-    let mut ranked: Vec<(i64, DividendRow)> = ranks.into_iter().zip(rows).collect();
-    ranked.sort_by(|(rank, row), (other_rank, other)| {
-        other.ex_date.cmp(&row.ex_date).then_with(|| rank.cmp(other_rank))
-    });
-    Ok(ranked.into_iter().map(|(_, row)| row).collect())
 }
 
 /// Renders dividends: as one object per symbol in JSON, and as one row per dividend in CSV.

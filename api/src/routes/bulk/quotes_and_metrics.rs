@@ -1,7 +1,5 @@
 //! `GET /v1/bulk/quotes` and `/v1/bulk/metrics`: quotes or metrics of up to 1,000 symbols.
 
-use std::sync::Arc;
-
 use chrono::NaiveDate;
 use market::dated_text::LimitToHistory;
 use market::metrics::DerivedRows;
@@ -9,15 +7,15 @@ use market::row::{Metrics, Quote, TableRow};
 use serde::Serialize;
 use tokio_postgres::Row;
 
-use super::stream::{Bulk, BulkQuery, MAX_SYMBOLS, stream_bulk};
+use super::stream::{Bulk, BulkQuery, MAX_SYMBOLS, RowRenderer, stream_bulk};
 use crate::answer::{FinishedBody, HandlerContext, Professional, ResponseWriter};
 use crate::error::ApiError;
 use crate::parameters::{Knowledge, Output, SymbolList, parameters};
 use crate::read::lookup;
 use crate::read::past_securities::PastSecurity;
-use crate::render::rows;
+use crate::render::rows::{self, RenderError};
 use crate::routes::endpoint;
-use crate::routes::stocks::metrics::ANNUAL_TOTALS;
+use crate::routes::stocks::metrics::{annual_lines, is_by_year, split_annual_totals};
 
 const QUOTES: &str = include_str!("../../../queries/bulk/quotes.sql");
 const METRICS: &str = include_str!("../../../queries/bulk/metrics.sql");
@@ -28,10 +26,7 @@ parameters! {
         /// Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`.
         symbols: SymbolList = reader.read_required_symbols(MAX_SYMBOLS),
         knowledge: Option<Knowledge> = reader.read_knowledge(),
-        output: Output = {
-            let columns = if METRICS { Metrics::COLUMNS } else { Quote::COLUMNS };
-            reader.read_output(columns).expand_if_named(ANNUAL_TOTALS)
-        },
+        output: Output = reader.read_output(if METRICS { Metrics::COLUMNS } else { Quote::COLUMNS }),
     }
 
     const IS_COSTLY: bool = true;
@@ -45,6 +40,7 @@ async fn stream_rows<T: TableRow + Serialize, const METRICS: bool>(
     statement: &str,
     of_past: fn(&DerivedRows) -> T,
     limit: fn(T, NaiveDate) -> T,
+    render: RowRenderer<T>,
 ) -> Result<FinishedBody, ApiError> {
     let BulkParameters { symbols, knowledge, output } = &context.parameters;
     let past = context.find_version(knowledge.as_ref()).await?;
@@ -54,15 +50,15 @@ async fn stream_rows<T: TableRow + Serialize, const METRICS: bool>(
         Some(depth) => limit(row, depth.from),
         None => row,
     };
+    let by_year = split_annual_totals(output);
+    let output = by_year.as_ref().unwrap_or(output);
     let asked = BulkQuery { symbols, output, statement, parameters, depth, past, known_at };
     let by_symbol = |_: &[&str], rows: &[Row]| {
         let rows = lookup::rows_by_symbol(rows)?;
         Ok(rows.into_iter().map(|(symbol, row)| (symbol, limit(row))).collect())
     };
-    let of_past = async |securities: Vec<Arc<PastSecurity>>| {
-        Ok::<_, ApiError>(securities.iter().map(|security| limit(of_past(&security.rows))).collect())
-    };
-    stream_bulk(&context.generation, outlet, asked, by_symbol, of_past, rows::render_rows).await
+    let of_past = |security: &PastSecurity| limit(of_past(&security.rows));
+    stream_bulk(&context.generation, outlet, asked, by_symbol, of_past, render).await
 }
 
 endpoint! {
@@ -71,7 +67,7 @@ endpoint! {
     /// Quotes in request order. The request counts as one call for any number of symbols.
     get "/v1/bulk/quotes", tag "Bulk", returns "Quotes in request order",
     quotes(Access<Professional, BulkParameters<false>>) -> Bulk<Quote> {
-        respond_streaming(|context, outlet| stream_rows(context, outlet, QUOTES, |rows| rows.quote.clone(), |row, _| row))
+        respond_streaming(|context, outlet| stream_rows(context, outlet, QUOTES, |rows| rows.quote.clone(), |row, _| row, rows::render_rows))
     }
 }
 
@@ -83,6 +79,15 @@ endpoint! {
     /// replace `annual_totals`.
     get "/v1/bulk/metrics", tag "Bulk", returns "Metrics in request order",
     metrics(Access<Professional, BulkParameters<true>>) -> Bulk<Metrics> {
-        respond_streaming(|context, outlet| stream_rows(context, outlet, METRICS, |rows| rows.metrics.clone(), Metrics::limit_to_days_from))
+        respond_streaming(|context, outlet| stream_rows(context, outlet, METRICS, |rows| rows.metrics.clone(), Metrics::limit_to_days_from, render_metrics))
     }
+}
+
+/// Renders metrics: one row per symbol, or one row per symbol and year if the output has the columns of one year.
+fn render_metrics(output: &Output, metrics: &[Metrics]) -> Result<Vec<u8>, RenderError> {
+    if !is_by_year(output) {
+        return rows::render_rows(output, metrics);
+    }
+    let lines: Vec<_> = metrics.iter().flat_map(|metrics| annual_lines(metrics, metrics)).collect();
+    rows::render_rows(output, &lines)
 }

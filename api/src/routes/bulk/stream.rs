@@ -1,7 +1,7 @@
 //! Bulk responses: rows of many symbols in request order, streamed in batches. The end of the response lists the
 //! missing symbols.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use chrono::{DateTime, NaiveDate, Utc};
@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 use tokio_postgres::types::ToSql;
 use utoipa::ToSchema;
 
-use crate::answer::{FinishedBody, ResponseWriter};
+use crate::answer::{BodyWriter, FinishedBody, ResponseWriter};
 use crate::error::ApiError;
 use crate::parameters::{Output, ResponseFormat, SymbolList};
 use crate::read::past_securities::{PastSecurity, PriceColumns};
@@ -81,123 +81,28 @@ pub(crate) struct BulkSummary {
     failed: usize,
 }
 
-/// Progress of a bulk response: the securities to return, the missing symbols and the number of returned rows.
-struct BulkProgress<'a> {
-    output: &'a Output,
-    /// Securities to return, without duplicates and in request order. An entry has two parts: the index of the symbol
-    /// in the request, and the canonical symbol of the security.
-    known: Vec<(usize, &'a str)>,
-    /// Indexes of the missing symbols in the request. A symbol is missing if the response has no row for it.
-    missing: Vec<usize>,
-    returned: usize,
-}
-
-impl<'a> BulkProgress<'a> {
-    fn new(output: &'a Output, resolved: &'a [Option<String>]) -> Self {
-        let (mut seen, mut known, mut missing) = (HashSet::new(), Vec::new(), Vec::new());
-        for (place, canonical) in resolved.iter().enumerate() {
-            match canonical {
-                Some(canonical) if seen.insert(canonical) => known.push((place, canonical.as_str())),
-                // A security that the request lists in two spellings is returned once.
-                Some(_) => {}
-                None => missing.push(place),
-            }
-        }
-        Self { output, known, missing, returned: 0 }
-    }
-
-    /// Renders the rows of a batch, in the order of the batch. If `rows` has no row for a symbol of the batch, the
-    /// index of the symbol is added to `missing`.
-    fn render_batch<T: Serialize>(
-        &mut self,
-        batch: &[(usize, &str)],
-        mut rows: HashMap<String, T>,
-        render: RowRenderer<T>,
-    ) -> Result<Vec<u8>, RenderError> {
-        let mut ordered = Vec::with_capacity(batch.len());
-        for (place, symbol) in batch {
-            match rows.remove(*symbol) {
-                Some(row) => ordered.push(row),
-                None => self.missing.push(*place),
-            }
-        }
-        self.render_rows(&ordered, render)
-    }
-
-    /// Renders rows. If the response already has rows, the JSON text starts with a comma.
-    fn render_rows<T: Serialize>(
-        &mut self,
-        ordered: &[T],
-        render: RowRenderer<T>,
-    ) -> Result<Vec<u8>, RenderError> {
-        let mut body = render(self.output, ordered)?;
-        if self.returned > 0 && !ordered.is_empty() && self.output.format == ResponseFormat::Json {
-            body.insert(0, b',');
-        }
-        self.returned += ordered.len();
-        Ok(body)
-    }
-
-    /// Metadata of the response. The caller must have rendered all rows.
-    fn meta(mut self, asked: &BulkQuery<'_>, version: &DataVersion) -> BulkMeta {
-        self.missing.sort_unstable();
+impl BulkMeta {
+    /// Metadata of a response with `returned` rows. `missing` has the indexes of the missing symbols in the request.
+    fn new(asked: &BulkQuery<'_>, version: &DataVersion, returned: usize, mut missing: Vec<usize>) -> Self {
+        missing.sort_unstable();
         let error = |place: usize| {
             let symbol = asked.symbols.0[place].text.clone();
             let error = format!("No stock with symbol {symbol}");
             BulkError { symbol, code: "NOT_FOUND", error }
         };
-        let errors: Vec<BulkError> = self.missing.into_iter().map(error).collect();
-        let missing = errors.iter().map(|error| error.symbol.clone()).collect();
-        let (returned, failed) = (self.returned, errors.len());
-        let summary = BulkSummary { requested: returned + failed, returned, failed };
-        BulkMeta {
+        let errors: Vec<BulkError> = missing.into_iter().map(error).collect();
+        let failed = errors.len();
+        Self {
             count: returned,
-            missing,
+            missing: errors.iter().map(|error| error.symbol.clone()).collect(),
             as_of: version.as_of,
             data_version: version.to_string(),
             known_at: asked.known_at,
             errors,
-            summary,
+            summary: BulkSummary { requested: returned + failed, returned, failed },
             depth: asked.depth,
         }
     }
-}
-
-/// Streams the response for the earlier data version `past`. The database does not store the rows of earlier versions,
-/// so the rows are derived from the facts (the tables with the loaded rows).
-async fn stream_past<T: Serialize>(
-    generation: &ServedGeneration,
-    outlet: ResponseWriter,
-    asked: &BulkQuery<'_>,
-    past: &Arc<PastVersion>,
-    of_past: impl AsyncFn(Vec<Arc<PastSecurity>>) -> Result<Vec<T>, ApiError>,
-    render: RowRenderer<T>,
-) -> Result<FinishedBody, ApiError> {
-    past.require_reproducible()?;
-    let mut listed = BulkProgress::new(asked.output, &[]);
-    let mut seen = HashSet::new();
-    let mut body = outlet.begin(past.version());
-    body.write(rows::list_opening(asked.output)?)?;
-    for (batch, first) in asked.symbols.0.chunks(BATCH).zip((0..).step_by(BATCH)) {
-        let spellings = batch.iter().map(|symbol| symbol.candidates.clone()).collect();
-        let derived =
-            derive_past_securities(generation, past, spellings, None, PriceColumns::ForFigures).await?;
-        let mut securities = Vec::new();
-        for (security, place) in derived.into_iter().zip(first..) {
-            match security {
-                // A security that the request lists in two spellings is returned once.
-                Some(security) => {
-                    securities.extend(seen.insert(security.symbol().to_owned()).then_some(security))
-                }
-                None => listed.missing.push(place),
-            }
-        }
-        let rows = of_past(securities).await?;
-        body.write(listed.render_rows(&rows, render)?)?;
-    }
-    let meta = listed.meta(asked, &past.version());
-    body.write(rows::list_closing(asked.output, &meta)?)?;
-    Ok(body.finish(None)?)
 }
 
 /// Function that renders rows in the requested format.
@@ -217,22 +122,79 @@ pub(super) struct BulkQuery<'a> {
     pub(super) known_at: Option<DateTime<Utc>>,
 }
 
+/// Body of a response in progress.
+struct BulkBody<'a, T> {
+    asked: &'a BulkQuery<'a>,
+    render: RowRenderer<T>,
+    version: DataVersion,
+    body: BodyWriter,
+    /// Canonical symbols of the securities in earlier batches.
+    seen: HashSet<String>,
+    /// Indexes of the missing symbols in the request. A symbol is missing if the response has no row for it.
+    missing: Vec<usize>,
+    returned: usize,
+}
+
+impl<'a, T: Serialize> BulkBody<'a, T> {
+    fn begin(
+        asked: &'a BulkQuery<'a>,
+        render: RowRenderer<T>,
+        outlet: ResponseWriter,
+        version: DataVersion,
+    ) -> Result<Self, ApiError> {
+        let mut body = outlet.begin(version);
+        body.write(rows::list_opening(asked.output)?)?;
+        Ok(Self { asked, render, version, body, seen: HashSet::new(), missing: vec![], returned: 0 })
+    }
+
+    /// Writes the rows of the requested symbols from the index `first` on. `canonical` has the canonical symbol of each
+    /// of them; `None` for an unknown symbol. `rows` has the rows by canonical symbol.
+    fn write_batch(
+        &mut self,
+        first: usize,
+        canonical: Vec<Option<String>>,
+        mut rows: HashMap<String, T>,
+    ) -> Result<(), ApiError> {
+        let mut ordered = Vec::with_capacity(canonical.len());
+        for (canonical, place) in canonical.into_iter().zip(first..) {
+            match canonical.as_ref().and_then(|symbol| rows.remove(symbol)) {
+                Some(row) => ordered.push(row),
+                // A security that the request lists in two spellings is returned once.
+                None if canonical.as_ref().is_some_and(|symbol| self.seen.contains(symbol)) => {}
+                None => self.missing.push(place),
+            }
+            self.seen.extend(canonical);
+        }
+        let mut body = (self.render)(self.asked.output, &ordered)?;
+        if self.returned > 0 && !ordered.is_empty() && self.asked.output.format == ResponseFormat::Json {
+            body.insert(0, b',');
+        }
+        self.returned += ordered.len();
+        Ok(self.body.write(body)?)
+    }
+
+    fn finish(mut self) -> Result<FinishedBody, ApiError> {
+        let meta = BulkMeta::new(self.asked, &self.version, self.returned, self.missing);
+        self.body.write(rows::list_closing(self.asked.output, &meta)?)?;
+        Ok(self.body.finish(None)?)
+    }
+}
+
 /// Streams the response.
 ///
 /// - If the current version is requested, all rows come from one snapshot of the database. `by_symbol` converts the
 ///   database rows of a batch to one row per symbol.
 /// - If an earlier version is requested, the securities are derived from the facts (the tables with the loaded rows).
-///   `of_past` converts the derived securities of a batch to one row per security.
+///   `of_past` converts a derived security to a row.
 pub(super) async fn stream_bulk<T: Serialize>(
     generation: &ServedGeneration,
     outlet: ResponseWriter,
     asked: BulkQuery<'_>,
     by_symbol: impl Fn(&[&str], &[Row]) -> Result<HashMap<String, T>, QueryError>,
-    of_past: impl AsyncFn(Vec<Arc<PastSecurity>>) -> Result<Vec<T>, ApiError>,
+    of_past: impl Fn(&PastSecurity) -> T,
     render: RowRenderer<T>,
 ) -> Result<FinishedBody, ApiError> {
     let resolved = lookup::resolve_symbols(generation, asked.symbols).await?;
-    let mut listed = BulkProgress::new(asked.output, &resolved);
     let mut client = generation.client().await?;
     let transaction = lookup::begin_snapshot(&mut client).await?;
     let statement = transaction.prepare_cached(asked.statement).await?;
@@ -242,17 +204,41 @@ pub(super) async fn stream_bulk<T: Serialize>(
         drop(client);
         return stream_past(generation, outlet, &asked, past, of_past, render).await;
     }
-    let mut body = outlet.begin(version);
-    body.write(rows::list_opening(asked.output)?)?;
-    let known = std::mem::take(&mut listed.known);
-    for batch in known.chunks(BATCH) {
-        let symbols: Vec<&str> = batch.iter().map(|(_, symbol)| *symbol).collect();
+    let mut body = BulkBody::begin(&asked, render, outlet, version)?;
+    for (batch, first) in resolved.chunks(BATCH).zip((0..).step_by(BATCH)) {
+        let is_new = |symbol: &&str| !body.seen.contains(*symbol);
+        let symbols: BTreeSet<&str> = batch.iter().flatten().map(String::as_str).filter(is_new).collect();
+        let symbols = Vec::from_iter(symbols);
         let mut parameters: Vec<&(dyn ToSql + Sync)> = vec![&symbols];
         parameters.extend(&asked.parameters);
         let rows = transaction.query(&statement, &parameters).await?;
-        body.write(listed.render_batch(batch, by_symbol(&symbols, &rows)?, render)?)?;
+        body.write_batch(first, batch.to_vec(), by_symbol(&symbols, &rows)?)?;
     }
-    let meta = listed.meta(&asked, &version);
-    body.write(rows::list_closing(asked.output, &meta)?)?;
-    Ok(body.finish(None)?)
+    body.finish()
+}
+
+/// Streams the response for the earlier data version `past`. The database does not store the rows of earlier versions,
+/// so the rows are derived from the facts.
+async fn stream_past<T: Serialize>(
+    generation: &ServedGeneration,
+    outlet: ResponseWriter,
+    asked: &BulkQuery<'_>,
+    past: &Arc<PastVersion>,
+    of_past: impl Fn(&PastSecurity) -> T,
+    render: RowRenderer<T>,
+) -> Result<FinishedBody, ApiError> {
+    past.require_reproducible()?;
+    let mut body = BulkBody::begin(asked, render, outlet, past.version())?;
+    for (batch, first) in asked.symbols.0.chunks(BATCH).zip((0..).step_by(BATCH)) {
+        let spellings = batch.iter().map(|symbol| symbol.candidates.clone()).collect();
+        let columns = PriceColumns::ForFigures;
+        let derived = derive_past_securities(generation, past, spellings, None, columns).await?;
+        let symbol = |security: &Arc<PastSecurity>| security.symbol().to_owned();
+        let canonical = derived.iter().map(|security| security.as_ref().map(symbol)).collect();
+        let is_new = |security: &&Arc<PastSecurity>| !body.seen.contains(security.symbol());
+        let new = derived.iter().flatten().filter(is_new);
+        let rows = new.map(|security| (symbol(security), of_past(security))).collect();
+        body.write_batch(first, canonical, rows)?;
+    }
+    body.finish()
 }

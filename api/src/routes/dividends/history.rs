@@ -11,18 +11,17 @@ use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
 use crate::parameters::{
-    DateRange, Direction, Knowledge, OTHER_DATE_PARAMETERS, OtherDateRanges, Output, Page, PageOptions,
-    SymbolList, SyncPoint, parameters,
+    Direction, Knowledge, OTHER_DATE_PARAMETERS, OtherDateRanges, Output, Page, PageOptions, SymbolList,
+    SyncPoint, parameters,
 };
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
 use crate::read::past_version::PastVersion;
-use crate::render::envelope::{Depth, List, ListMeta, Warning};
+use crate::render::envelope::{List, ListMeta, Warning};
 use crate::render::rows;
 use crate::routes::changes::change_feed::{ChangeQuery, render_changes};
 use crate::routes::endpoint;
-use crate::routes::past::security::rank_dividends;
-use crate::routes::stocks::dividends::{FILTERS, STATUSES, selected_statuses};
+use crate::routes::stocks::dividends::{DividendFilters, FILTERS, STATUSES, selected_statuses};
 
 const HISTORY: &str = include_str!("../../../queries/dividends/history.sql");
 const HISTORY_ASCENDING: &str = include_str!("../../../queries/dividends/history_ascending.sql");
@@ -87,10 +86,16 @@ async fn page(context: HandlerContext<HistoryParameters>) -> Result<RenderedBody
         return render_changes::<DividendRow, _>(&context, ChangeQuery { since, symbols, page, output })
             .await;
     }
-    let start = asked.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
-    let past = async |past| find_past(&context, past, start).await;
+    let filters = DividendFilters {
+        start: context.first_day(asked.start_date),
+        end: asked.end_date,
+        types: asked.r#type.as_ref(),
+        statuses: selected_statuses(asked.status.as_ref(), asked.include_projected),
+        other_days: asked.other_days,
+    };
+    let past = async |past| find_past(&context, past, &filters).await;
     let (version, found) =
-        context.read_as_known(asked.knowledge.as_ref(), find_served(&context, start), past).await?;
+        context.read_as_known(asked.knowledge.as_ref(), find_served(&context, &filters), past).await?;
     let HistoryRows { mut rows, held, sync_from, missing } = found;
     let page = asked.page.with_sync_from(sync_from);
     let signer = context.app.signer.of_response(version.to_exact_text());
@@ -100,10 +105,7 @@ async fn page(context: HandlerContext<HistoryParameters>) -> Result<RenderedBody
     meta.sync_from = page.sync_from;
     meta.set_missing(missing);
     meta.warnings.extend(Warning::quarantined(held));
-    meta.set_depth(
-        asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier }),
-        context.today,
-    );
+    meta.set_depth(context.depth_without(asked.start_date), context.today);
     Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
 }
 
@@ -120,13 +122,12 @@ struct HistoryRows {
 /// Reads the rows of the served generation.
 async fn find_served(
     context: &HandlerContext<HistoryParameters>,
-    start: NaiveDate,
+    filters: &DividendFilters<'_>,
 ) -> Result<(DataVersion, HistoryRows), ApiError> {
     let asked = &context.parameters;
     let ResolvedSymbols { known, missing } =
         lookup::resolve_symbol_list(&context.generation, asked.symbols.as_ref()).await?;
-    let OtherDateRanges { declared, record } = asked.other_days;
-    let statuses = selected_statuses(asked.status.as_ref(), asked.include_projected);
+    let OtherDateRanges { declared, record } = filters.other_days;
     let after: Option<NaiveDate> = asked.page.after_value(0).and_then(|day| day.parse().ok());
     let (symbol, kind, id) =
         (asked.page.after_value(1), asked.page.after_value(2), asked.page.after_value(3));
@@ -134,10 +135,10 @@ async fn find_served(
     let statement = if asked.page.direction() == Direction::Ascending { HISTORY_ASCENDING } else { HISTORY };
     let parameters: [&(dyn ToSql + Sync); 14] = [
         &known,
-        &start,
-        &asked.end_date,
-        &asked.r#type,
-        &statuses,
+        &filters.start,
+        &filters.end,
+        &filters.types,
+        &filters.statuses,
         &after,
         &symbol,
         &kind,
@@ -164,73 +165,28 @@ fn key(row: &DividendRow) -> Vec<Option<String>> {
     [row.ex_date.to_string(), row.symbol.clone(), row.r#type.to_string(), id].into_iter().map(Some).collect()
 }
 
-/// Sort key for rows with the same ex-date: symbol, then the rank by type and id.
-type PlaceOfDay = (String, i64);
-
-/// Derives the rows of one page at an earlier data version. The derived rows have the same order as rows from the
-/// served tables. One further row is included if another page follows.
+/// Derives the rows of one page at an earlier data version, in the order of the SQL statements. One further row is
+/// included if another page follows.
 async fn find_past(
     context: &HandlerContext<HistoryParameters>,
     past: Arc<PastVersion>,
-    start: NaiveDate,
+    filters: &DividendFilters<'_>,
 ) -> Result<HistoryRows, ApiError> {
-    let asked = &context.parameters;
-    let symbols = asked.symbols.clone().unwrap_or_default();
-    let (securities, missing) = context.past_securities(&past, &symbols).await?;
+    let HistoryParameters { symbols, page, .. } = &context.parameters;
+    let (securities, missing) = context.past_securities(&past, &symbols.clone().unwrap_or_default()).await?;
     let held = securities.iter().map(|security| security.count_quarantined("dividend")).sum();
-    let rows = securities.iter().flat_map(|security| &security.rows.dividends);
-    let rows: Vec<DividendRow> = rows.filter(|row| asked.accepts(row, start)).cloned().collect();
-    let rows = select_page(context, rows).await?;
-    Ok(HistoryRows { rows, held, sync_from: Some(past.sync_from.clone()), missing })
-}
-
-async fn select_page(
-    context: &HandlerContext<HistoryParameters>,
-    rows: Vec<DividendRow>,
-) -> Result<Vec<DividendRow>, ApiError> {
-    let page = &context.parameters.page;
-    let after = |place: usize| page.after_value(place).unwrap_or_default().to_owned();
-    let keys = rows.iter().map(|row| (row.r#type.to_string(), Some(row.id.clone().unwrap_or_default())));
-    // The ranks of different queries cannot be compared. The query therefore also ranks the last row of the previous
-    // page.
-    let keys: Vec<_> = keys.chain([(after(2), Some(after(3)))]).collect();
-    let mut ranks = rank_dividends(&context.generation, &keys).await?;
-    let last_rank = ranks.pop().unwrap_or_default();
-    let last_day: Option<NaiveDate> = page.after_value(0).and_then(|day| day.parse().ok());
-    let last: PlaceOfDay = (after(1), last_rank);
-    let is_descending = page.direction() == Direction::Descending;
-    let is_later = |day: NaiveDate, place: &PlaceOfDay| match last_day {
-        None => true,
-        Some(last_day) if day == last_day => *place > last,
-        Some(last_day) => (day < last_day) == is_descending,
+    let compare = |key: &[Option<String>], other: &[Option<String>]| {
+        let by_day = key.first().cmp(&other.first());
+        let by_day = if page.direction() == Direction::Descending { by_day.reverse() } else { by_day };
+        by_day.then_with(|| key.cmp(other))
     };
-    let placed = rows.into_iter().zip(ranks).map(|(row, rank)| ((row.symbol.clone(), rank), row));
-    let mut placed: Vec<(PlaceOfDay, DividendRow)> =
-        placed.filter(|(place, row)| is_later(row.ex_date, place)).collect();
-    placed.sort_by(|(place, row), (other_place, other)| {
-        let by_day = row.ex_date.cmp(&other.ex_date);
-        let by_day = if is_descending { by_day.reverse() } else { by_day };
-        by_day.then_with(|| place.cmp(other_place))
-    });
-    placed.truncate(page.row_limit() + 1);
-    Ok(placed.into_iter().map(|(_, row)| row).collect())
-}
-
-impl HistoryParameters {
-    /// True if the filters accept a row.
-    fn accepts(&self, row: &DividendRow, start: NaiveDate) -> bool {
-        let statuses = selected_statuses(self.status.as_ref(), self.include_projected);
-        start <= row.ex_date
-            && self.end_date.is_none_or(|end| row.ex_date <= end)
-            && self.r#type.as_ref().is_none_or(|types| types.contains(&row.r#type))
-            && statuses.contains(&row.status)
-            && includes(self.other_days.declared, row.declaration_date)
-            && includes(self.other_days.record, row.record_date)
+    let rows = securities.iter().flat_map(|security| &security.rows.dividends);
+    let mut rows: Vec<_> = rows.filter(|row| filters.accept(row)).map(|row| (key(row), row)).collect();
+    if let Some(after) = &page.after {
+        rows.retain(|(key, _)| compare(key, after).is_gt());
     }
-}
-
-/// True if the range includes a date. A range with a bound does not include an unknown date (`None`).
-fn includes(range: DateRange, date: Option<NaiveDate>) -> bool {
-    range.start.is_none_or(|start| date.is_some_and(|date| start <= date))
-        && range.end.is_none_or(|end| date.is_some_and(|date| date <= end))
+    rows.sort_by(|(key, _), (other, _)| compare(key, other));
+    rows.truncate(page.row_limit() + 1);
+    let rows = rows.into_iter().map(|(_, row)| row.clone()).collect();
+    Ok(HistoryRows { rows, held, sync_from: Some(past.sync_from.clone()), missing })
 }

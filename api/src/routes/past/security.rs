@@ -19,9 +19,7 @@ use crate::concurrency::low_priority::run_low_priority;
 use crate::error::ApiError;
 use crate::read::past_securities::{PastSecurity, PastSecurityKey, PriceColumns};
 use crate::read::past_version::PastVersion;
-use crate::read::{QueryError, ServedGeneration, lookup};
-
-const RANKS: &str = include_str!("../../../queries/past/dividend_ranks.sql");
+use crate::read::{QueryError, ServedGeneration};
 
 /// Query for securities at one data version and one market date.
 #[derive(Debug)]
@@ -139,17 +137,6 @@ async fn derive<T: Send + 'static>(
 
 fn internal(error: FactsError) -> ApiError {
     ApiError::Internal(error.into())
-}
-
-/// Ranks dividends by type and id, in the sort order of the database. The first rank is 1. Equal keys have equal ranks.
-pub(crate) async fn rank_dividends(
-    generation: &ServedGeneration,
-    keys: &[(String, Option<String>)],
-) -> Result<Vec<i64>, QueryError> {
-    let (types, ids): (Vec<&str>, Vec<Option<&str>>) =
-        keys.iter().map(|(r#type, id)| (r#type.as_str(), id.as_deref())).unzip();
-    let rows = lookup::run_query(generation, RANKS, &[&types, &ids]).await?;
-    Ok(rows.iter().map(|row| row.try_get("rank")).collect::<Result<_, _>>()?)
 }
 
 /// Loads the facts of some symbols, including superseded facts.

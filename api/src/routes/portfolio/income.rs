@@ -5,8 +5,7 @@ use market::row::{DividendRow, TableRow};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::payment::IncomePayment;
-use super::position::{HoldingIncome, IncomeGap, Position, find_positions};
+use super::position::{HoldingIncome, IncomeGap, IncomePayment, Position, find_positions};
 use super::totals::{IncomeMonth, IncomeTotal, months, totals};
 use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;

@@ -8,8 +8,7 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::payment::IncomePayment;
-use super::position::{IncomeSum, Position, percent_of};
+use super::position::{IncomePayment, IncomeSum, Position, percent_of};
 
 /// Number of months that the income covers.
 const MONTHS: u32 = 12;

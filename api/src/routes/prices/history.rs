@@ -1,21 +1,20 @@
 //! `GET /v1/prices/{symbol}`: price history of one security.
 
 use std::ops::Range;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use chrono::{DateTime, Datelike, Days, Months, NaiveDate, Utc};
 use market::day::{date_of, day_number};
 use market::decimal::{ExactDecimal, round};
 use market::metrics::CloseSeries;
-use market::price::{AdjustedBars, CumulativeFactors, Interval, PriceBasis, PricePoint, SessionRange};
-use market::row::TableRow;
+use market::price::{Interval, PriceBasis, SessionRange};
 use market::text_enum;
 use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::price_encoder::PriceEncoder;
-use super::series::SecurityPrices;
+use super::series::{SecurityPrices, price_encoder};
+use super::{PriceRow, ROW_COLUMNS};
 use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::{
@@ -36,10 +35,6 @@ const PAGING: PageOptions = PageOptions {
     keys: &["date"],
     order: &[("date", Direction::Descending)],
 };
-
-/// Fields of a price row, in order.
-pub(super) static COLUMNS: LazyLock<Vec<&'static str>> =
-    LazyLock::new(|| ["symbol", "currency"].into_iter().chain(PricePoint::COLUMNS.iter().copied()).collect());
 
 text_enum! {
     /// Adjustment of prices.
@@ -137,7 +132,7 @@ parameters! {
         adjustment: PriceBasis = read_adjustment(reader),
         knowledge: Option<Knowledge> = reader.read_knowledge(),
         page: Page = reader.read_page(&PAGING),
-        output: Output = reader.read_output(&COLUMNS),
+        output: Output = reader.read_output(&ROW_COLUMNS),
     }
 
     const TIER_MATTERS: bool = true;
@@ -156,17 +151,6 @@ fn read_range(
     let first = range.and_then(|range| range.start(reader.today));
     reader.properties.oldest_day = start_date.or(first);
     first
-}
-
-/// Price point with its symbol and currency.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct PriceRow {
-    /// Canonical ticker.
-    symbol: String,
-    /// ISO 4217 currency of every price.
-    currency: Option<String>,
-    #[serde(flatten)]
-    point: PricePoint,
 }
 
 /// A page of price points.
@@ -273,11 +257,8 @@ fn page(
     let key = |period: &SessionRange| [Some(date_of(bars.day[period.end - 1]).to_string())];
     let signer = context.app.signer.of_response(series.version.to_exact_text());
     let next_cursor = periods.last().filter(|_| more).map(|last| asked.page.cursor(&key(last), &signer));
-    let cumulative = CumulativeFactors::new(&series.factors, series.version.as_of);
-    let adjusted =
-        AdjustedBars { bars, cumulative: &cumulative, factors: &series.factors, basis: asked.adjustment };
     let mut body = rows::list_opening(&asked.output)?;
-    PriceEncoder::new(&asked.output).encode(&adjusted, series.row_labels(), periods, &mut body);
+    series.encode(&price_encoder(&asked.output), asked.adjustment, b"", periods, &mut body);
     let total_return = total_return(series, first..end.max(first));
     let mut list = ListMeta::new(&series.version, periods.len(), asked.page.limit, next_cursor.clone());
     list.known_at = context.known_at;

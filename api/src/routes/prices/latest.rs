@@ -1,29 +1,28 @@
 //! `GET /v1/prices/{symbol}/latest`: newest bar of one security.
 
+use std::slice;
 use std::sync::{Arc, LazyLock};
 
 use market::decimal::ExactDecimal;
-use market::price::{AdjustedBars, CumulativeFactors, PriceBasis, PricePoint};
-use market::row::TableRow;
+use market::price::{PriceBasis, PriceColumn, PricePoint};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::series::SecurityPrices;
+use super::series::{SecurityPrices, price_encoder};
 use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::{Knowledge, Output, PathSymbol, parameters};
 use crate::read::lookup;
 use crate::read::past_securities::PriceColumns;
 use crate::read::past_version::PastVersion;
-use crate::render::envelope::Single;
+use crate::render::envelope::{Meta, Single};
+use crate::render::rows;
 use crate::routes::endpoint;
 
 const LATEST: &str = include_str!("../../../queries/prices/latest.sql");
 
-static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-    let around = ["currency", "previous_close", "age_sessions"];
-    ["symbol", "exchange"].into_iter().chain(around).chain(PricePoint::COLUMNS.iter().copied()).collect()
-});
+static COLUMNS: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| PriceColumn::ALL.iter().map(|column| column.as_str()).collect());
 
 /// The newest bar. It is adjusted for later splits and spin-offs, but not for dividends.
 #[derive(Debug, Serialize, ToSchema)]
@@ -51,30 +50,6 @@ parameters! {
     }
 }
 
-impl LatestPrice {
-    fn of(series: &SecurityPrices) -> Option<Self> {
-        let last = series.bars.len().checked_sub(1)?;
-        let cumulative = CumulativeFactors::new(&series.factors, series.version.as_of);
-        let adjusted = AdjustedBars {
-            bars: &series.bars,
-            cumulative: &cumulative,
-            factors: &series.factors,
-            basis: PriceBasis::SPLIT,
-        };
-        let before = last
-            .checked_sub(1)
-            .and_then(|before| adjusted.exact(before, series.bars.close[before], PriceBasis::SPLIT));
-        Some(Self {
-            symbol: series.symbol.clone(),
-            exchange: series.exchange.clone(),
-            currency: series.currency.clone(),
-            previous_close: before.map(ExactDecimal::amount),
-            age_sessions: series.age_sessions.unwrap_or(0),
-            point: adjusted.point(&(last..last + 1)),
-        })
-    }
-}
-
 endpoint! {
     /// Latest price
     ///
@@ -98,6 +73,12 @@ async fn render(context: HandlerContext<LatestParameters>) -> Result<RenderedBod
     };
     let (_, series) = context.read_as_known(knowledge.as_ref(), live, past).await?;
     let none = || ApiError::NotFound(format!("No prices of {}", series.symbol));
-    let latest = LatestPrice::of(&series).ok_or_else(none)?;
-    context.render_single(output, series.version, &latest)
+    let last = series.bars.len().checked_sub(1).ok_or_else(none)?;
+    let period = last..last + 1;
+    let exchange = rows::encode_text(output, series.exchange.as_deref())?;
+    let mut body = rows::single_opening(output)?;
+    series.encode(&price_encoder(output), PriceBasis::SPLIT, &exchange, slice::from_ref(&period), &mut body);
+    let meta = Meta { known_at: context.known_at, ..Meta::new(&series.version) };
+    body.extend(rows::single_closing(output, &meta)?);
+    Ok(RenderedBody { body: body.into(), version: series.version, next_cursor: None })
 }

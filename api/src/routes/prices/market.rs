@@ -10,13 +10,13 @@ use std::sync::Arc;
 use chrono::{Datelike, Days, NaiveDate};
 use deadpool_postgres::Transaction;
 use market::day::{date_of, day_number};
-use market::price::{AdjustedBars, CumulativeFactors, PriceBasis};
+use market::price::{PriceBasis, PriceEncoder};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::history::{COLUMNS, PriceRow, adjustment_text, read_adjustment};
-use super::price_encoder::PriceEncoder;
-use super::series::SecurityPrices;
+use super::history::{adjustment_text, read_adjustment};
+use super::series::{SecurityPrices, price_encoder};
+use super::{PriceRow, ROW_COLUMNS};
 use crate::answer::{BodyWriter, FinishedBody, HandlerContext, Professional, ResponseWriter};
 use crate::error::ApiError;
 use crate::parameters::{
@@ -70,7 +70,7 @@ parameters! {
         /// adjustment. Default: split.
         adjustment: PriceBasis = read_adjustment(reader),
         page: Page = reader.read_page(&PAGING),
-        output: Output = reader.read_output(&COLUMNS),
+        output: Output = reader.read_output(&ROW_COLUMNS),
     }
 
     const FEATURE: &'static str = "bulk_operations";
@@ -271,7 +271,7 @@ struct PageBuilder {
 impl PageBuilder {
     fn new(asked: &MarketPricesParameters, mut body: BodyWriter) -> Result<Self, ApiError> {
         body.write(rows::list_opening(&asked.output)?)?;
-        let encoder = PriceEncoder::new(&asked.output);
+        let encoder = price_encoder(&asked.output);
         Ok(Self { encoder, body, count: 0, limit: asked.page.row_limit(), last: None, more: false })
     }
 
@@ -289,13 +289,6 @@ impl PageBuilder {
         if sessions.is_empty() {
             return Ok(());
         }
-        let cumulative = CumulativeFactors::new(&series.factors, series.version.as_of);
-        let adjusted = AdjustedBars {
-            bars: &series.bars,
-            cumulative: &cumulative,
-            factors: &series.factors,
-            basis: asked.adjustment,
-        };
         let last = date_of(series.bars.day[sessions.end - 1]).to_string();
         self.last = Some([Some(series.symbol.clone()), Some(last)]);
         let periods: Vec<Range<usize>> = sessions.map(|session| session..session + 1).collect();
@@ -304,7 +297,7 @@ impl PageBuilder {
             rows.push(b',');
         }
         self.count += periods.len();
-        self.encoder.encode(&adjusted, series.row_labels(), &periods, &mut rows);
+        series.encode(&self.encoder, asked.adjustment, b"", &periods, &mut rows);
         self.body.write(rows)
     }
 }

@@ -2,14 +2,28 @@
 
 use codec::bars::PackedBars;
 use market::metrics::{AdjustmentFactor, DerivedRows};
-use market::price::RawBars;
+use market::price::{
+    AdjustedBars, CumulativeFactors, PriceBasis, PriceColumn, PriceEncoder, PriceFormat, RawBars, RowLabels,
+    SessionRange,
+};
 use market::row::JsonColumn;
 use tokio_postgres::Row;
 
-use super::price_encoder::RowLabels;
 use crate::error::ApiError;
+use crate::parameters::{Output, ResponseFormat};
 use crate::read::DataVersion;
 use crate::read::past_securities::PastSecurity;
+
+/// Encoder of price rows in the format and with the fields of a request.
+pub(super) fn price_encoder(output: &Output) -> PriceEncoder {
+    let names = output.fields.as_deref().unwrap_or(output.columns);
+    let columns: Vec<PriceColumn> = names.iter().filter_map(|name| name.parse().ok()).collect();
+    let format = match output.format {
+        ResponseFormat::Json => PriceFormat::Json { text_decimals: output.text_decimals },
+        ResponseFormat::Csv => PriceFormat::Csv,
+    };
+    PriceEncoder::new(&columns, format)
+}
 
 /// Bars and adjustment factors of one security.
 #[derive(Debug)]
@@ -24,9 +38,21 @@ pub(super) struct SecurityPrices {
 }
 
 impl SecurityPrices {
-    /// Symbol and currency, which are the same in every row.
-    pub(super) fn row_labels(&self) -> RowLabels<'_> {
-        RowLabels { symbol: &self.symbol, currency: self.currency.as_deref() }
+    /// Appends one row for each period. `exchange` is an encoded value, for rows with the column `exchange`.
+    pub(super) fn encode(
+        &self,
+        encoder: &PriceEncoder,
+        basis: PriceBasis,
+        exchange: &[u8],
+        periods: &[SessionRange],
+        out: &mut Vec<u8>,
+    ) {
+        let Self { symbol, currency, age_sessions, factors, bars, .. } = self;
+        let cumulative = CumulativeFactors::new(factors, self.version.as_of);
+        let age_sessions = age_sessions.unwrap_or(0);
+        let labels = RowLabels { symbol, exchange, currency: currency.as_deref(), age_sessions };
+        let adjusted = AdjustedBars { bars, cumulative: &cumulative, factors, basis };
+        encoder.encode(&adjusted, labels, periods, out);
     }
 
     /// Prices of a security at an earlier data version, for the calendar years `first` to `last`. The last earlier year

@@ -10,8 +10,7 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::figures::{FIGURES, SORT_KEYS, ScreenerFigure};
-use super::row::COLUMNS;
+use super::figures::{COLUMNS, FIGURES, SORT_KEYS, ScreenerFigure};
 use crate::parameters::facets::FilterField;
 use crate::parameters::{
     Bounds, Direction, Output, Page, PageOptions, ParameterReader, Parameters, is_among, parameters,

@@ -7,8 +7,8 @@ use market::metrics::dividends::safety::HIGH_YIELD_MINIMUM;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::figures::ScreenerRow;
 use super::filters::{Criterion, Preset, ScreenFilters};
-use super::row::ScreenerRow;
 use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::concurrency::low_priority::run_low_priority;
 use crate::error::ApiError;

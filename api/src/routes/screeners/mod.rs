@@ -1,6 +1,5 @@
 //! Screeners: active securities filtered by figures such as yield and growth, with presets (R15, R18).
 
-mod figures;
+pub(crate) mod figures;
 pub(crate) mod filters;
 pub(crate) mod handlers;
-pub(crate) mod row;

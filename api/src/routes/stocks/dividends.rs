@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use chrono::NaiveDate;
 use market::event::DividendType;
-use market::metrics::DerivedRows;
 use market::row::{DividendRow, DividendStatus, TableRow};
 
 use super::records::{RecordsQuery, render_records};
 use crate::answer::{HandlerContext, RenderedBody, Starter};
 use crate::error::ApiError;
 use crate::parameters::{
-    Direction, Knowledge, Output, Page, PageOptions, PathSymbol, SortValue, Sortable, SyncPoint, parameters,
+    Direction, Knowledge, OtherDateRanges, Output, Page, PageOptions, PathSymbol, SortValue, Sortable,
+    SyncPoint, parameters,
 };
 use crate::render::envelope::List;
 use crate::routes::endpoint;
@@ -40,6 +40,29 @@ pub(crate) fn selected_statuses(
     let mut statuses = asked.cloned().unwrap_or_else(live);
     statuses.extend(include_projected.then_some(DividendStatus::Projected));
     statuses
+}
+
+/// Filters of dividend records.
+#[derive(Debug)]
+pub(crate) struct DividendFilters<'a> {
+    /// First ex-date.
+    pub(crate) start: NaiveDate,
+    /// Last ex-date; `None` for no limit.
+    pub(crate) end: Option<NaiveDate>,
+    /// Types; `None` for all types.
+    pub(crate) types: Option<&'a Vec<DividendType>>,
+    pub(crate) statuses: Vec<DividendStatus>,
+    pub(crate) other_days: OtherDateRanges,
+}
+
+impl DividendFilters<'_> {
+    pub(crate) fn accept(&self, row: &DividendRow) -> bool {
+        self.start <= row.ex_date
+            && self.end.is_none_or(|end| row.ex_date <= end)
+            && self.types.is_none_or(|types| types.contains(&row.r#type))
+            && self.statuses.contains(&row.status)
+            && self.other_days.include(row.declaration_date, row.record_date)
+    }
 }
 
 parameters! {
@@ -103,10 +126,9 @@ endpoint! {
 
 async fn render(context: HandlerContext<DividendsParameters>) -> Result<RenderedBody, ApiError> {
     let asked = &context.parameters;
-    let statuses = selected_statuses(asked.status.as_ref(), asked.include_projected);
     let query = RecordsQuery {
         statement: DIVIDENDS,
-        filters: &[&asked.end_date, &asked.r#type, &statuses],
+        derived: |rows| &rows.dividends,
         kind: "dividend",
         symbol: &asked.symbol,
         start_date: asked.start_date,
@@ -115,14 +137,12 @@ async fn render(context: HandlerContext<DividendsParameters>) -> Result<Rendered
         page: &asked.page,
         output: &asked.output,
     };
-    let select = |rows: &DerivedRows, start: NaiveDate| {
-        let is_asked = |row: &DividendRow| {
-            start <= row.ex_date
-                && asked.end_date.is_none_or(|end| row.ex_date <= end)
-                && asked.r#type.as_ref().is_none_or(|types| types.contains(&row.r#type))
-                && statuses.contains(&row.status)
-        };
-        rows.dividends.iter().filter(|row| is_asked(row)).cloned().collect()
+    let filters = DividendFilters {
+        start: context.first_day(asked.start_date),
+        end: asked.end_date,
+        types: asked.r#type.as_ref(),
+        statuses: selected_statuses(asked.status.as_ref(), asked.include_projected),
+        other_days: OtherDateRanges::default(),
     };
-    render_records(&context, query, select).await
+    render_records(&context, query, |row| filters.accept(row)).await
 }

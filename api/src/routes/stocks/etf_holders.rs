@@ -79,6 +79,6 @@ endpoint! {
 
 async fn render(context: HandlerContext<EtfHoldersParameters>) -> Result<RenderedBody, ApiError> {
     let asked = &context.parameters;
-    let found = lookup::find_rows::<EtfHolder>(&context.generation, HOLDERS, &asked.symbol, &[]).await?;
+    let found = lookup::find_rows::<EtfHolder>(&context.generation, HOLDERS, &asked.symbol).await?;
     context.render_page(&asked.output, &asked.page, found.version, &found.rows, |_| {})
 }

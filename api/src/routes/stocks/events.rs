@@ -7,7 +7,6 @@ use chrono::NaiveDate;
 use market::identity::Identity;
 use market::metrics::revisions::ticker_events;
 use market::row::{JsonColumn, SecurityEvent, SecurityEventType, SplitStatus, TableRow};
-use tokio_postgres::types::ToSql;
 
 use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
@@ -17,7 +16,7 @@ use crate::parameters::{
 use crate::read::past_securities::PastSecurity;
 use crate::read::past_version::PastVersion;
 use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
-use crate::render::envelope::{Depth, List};
+use crate::render::envelope::List;
 use crate::routes::endpoint;
 
 const EVENTS: &str = include_str!("../../../queries/stocks/events.sql");
@@ -65,63 +64,51 @@ endpoint! {
 
 async fn render(context: HandlerContext<EventsParameters>) -> Result<RenderedBody, ApiError> {
     let asked = &context.parameters;
-    let start = asked.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
-    let live = async { Ok::<_, ApiError>(find_events(&context.generation, asked, start).await?) };
+    let live = async { Ok::<_, ApiError>(find_events(&context.generation, &asked.symbol).await?) };
     let past = async |past: Arc<PastVersion>| {
         let security = context.past_security(&past, &asked.symbol).await?;
-        Ok::<_, ApiError>(past_events(&security, past.as_of, asked, start))
+        Ok::<_, ApiError>(past_events(&security, past.as_of))
     };
     let (version, events) = context.read_as_known(asked.knowledge.as_ref(), live, past).await?;
-    let today = context.today;
-    let depth = asked.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
-    context.render_page(&asked.output, &asked.page, version, &events, |meta| {
-        meta.set_depth(depth, today);
-    })
-}
-
-/// Requested events of a security at an earlier version, in any order.
-fn past_events(
-    security: &PastSecurity,
-    as_of: Option<NaiveDate>,
-    asked: &EventsParameters,
-    start: NaiveDate,
-) -> Vec<SecurityEvent> {
-    let reference = security.identity.security.as_ref().zip(as_of);
-    let mut events = reference.map_or_else(Vec::new, |(found, as_of)| ticker_events(&found.record, as_of));
-    let rows = &security.rows;
-    let live = rows.splits.iter().filter(|split| split.status != SplitStatus::Cancelled);
-    events.extend(live.map(SecurityEvent::from));
-    events.extend(rows.dividends.iter().filter_map(|row| SecurityEvent::of_dividend(row, as_of)));
-    events.retain(|event| {
+    let start = context.first_day(asked.start_date);
+    let rows = events.iter().filter(|event| {
         start <= event.date
             && asked.end_date.is_none_or(|last| event.date <= last)
             && asked.r#type.as_ref().is_none_or(|types| types.contains(&event.r#type))
     });
+    context.render_page(&asked.output, &asked.page, version, rows, |meta| {
+        meta.set_depth(context.depth_without(asked.start_date), context.today);
+    })
+}
+
+/// Ticker events of a security, according to its reference record.
+fn events_of_record(identity: Option<&Identity>, as_of: Option<NaiveDate>) -> Vec<SecurityEvent> {
+    let reference = identity.and_then(|identity| identity.security.as_ref()).zip(as_of);
+    reference.map_or_else(Vec::new, |(found, as_of)| ticker_events(&found.record, as_of))
+}
+
+/// Events of a security at an earlier version, in any order.
+fn past_events(security: &PastSecurity, as_of: Option<NaiveDate>) -> Vec<SecurityEvent> {
+    let rows = &security.rows;
+    let mut events = events_of_record(Some(&security.identity), as_of);
+    let live = rows.splits.iter().filter(|split| split.status != SplitStatus::Cancelled);
+    events.extend(live.map(SecurityEvent::from));
+    events.extend(rows.dividends.iter().filter_map(|row| SecurityEvent::of_dividend(row, as_of)));
     events
 }
 
-/// Finds the requested events at the current version, in any order.
+/// Finds the events of a symbol at the current version, in any order.
 async fn find_events(
     generation: &ServedGeneration,
-    asked: &EventsParameters,
-    start: NaiveDate,
+    symbol: &PathSymbol,
 ) -> Result<(DataVersion, Vec<SecurityEvent>), QueryError> {
-    let candidates = asked.symbol.candidates();
-    let parameters: [&(dyn ToSql + Sync); 3] = [&candidates, &start, &asked.end_date];
-    let rows = lookup::run_query(generation, EVENTS, &parameters).await?;
+    let rows = lookup::run_query(generation, EVENTS, &[&symbol.candidates()]).await?;
     let first = lookup::first_row(generation, &rows)?;
     let canonical = first.try_get::<_, Option<&str>>("canonical")?;
-    canonical.ok_or_else(|| lookup::unknown_symbol_error(&asked.symbol))?;
+    canonical.ok_or_else(|| lookup::unknown_symbol_error(symbol))?;
     let version = DataVersion::from_row(first)?;
     let identity: Option<JsonColumn<Identity>> = first.try_get("identity")?;
-    let security = identity.and_then(|identity| identity.0.security).map(|security| security.record);
-    let is_within = |date: NaiveDate| start <= date && asked.end_date.is_none_or(|last| date <= last);
     let mut events: Vec<SecurityEvent> = lookup::rows_with_symbol(&rows)?;
-    if let Some((security, as_of)) = security.zip(version.as_of) {
-        events.extend(ticker_events(&security, as_of).into_iter().filter(|event| is_within(event.date)));
-    }
-    if let Some(types) = &asked.r#type {
-        events.retain(|event| types.contains(&event.r#type));
-    }
+    events.extend(events_of_record(identity.as_ref().map(|identity| &identity.0), version.as_of));
     Ok((version, events))
 }

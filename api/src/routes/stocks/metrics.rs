@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use chrono::NaiveDate;
 use market::dated_text::LimitToHistory;
 use market::metrics::Explanation;
-use market::row::{Metrics, TableRow};
+use market::row::{AnnualTotal, Metrics, TableRow};
 use serde::Serialize;
 use store::feed_files::name_files;
 use utoipa::ToSchema;
@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
-use crate::parameters::{ExpandedColumn, Knowledge, Output, PathSymbol, parameters};
+use crate::parameters::{Knowledge, Output, PathSymbol, ResponseFormat, parameters};
 use crate::read::past_securities::PriceColumns;
 use crate::read::past_version::{PastVersion, find_current_version};
 use crate::read::{DataVersion, lookup};
@@ -24,10 +24,9 @@ use crate::routes::past::security::{PastQuery, explain_past_security};
 
 const METRICS: &str = include_str!("../../../queries/stocks/metrics.sql");
 
-/// Column with the dividend totals by year. If `fields` of a CSV request contains this column, the response has one row
-/// per year.
-pub(in crate::routes) const ANNUAL_TOTALS: ExpandedColumn =
-    ExpandedColumn { name: "annual_totals", fields: &["year", "amount", "complete"] };
+/// Column with the dividend totals by year. In CSV, [`YEAR_COLUMNS`] replace it, with one row per year.
+const ANNUAL_TOTALS: &str = "annual_totals";
+const YEAR_COLUMNS: [&str; 3] = ["year", "amount", "complete"];
 const EXPLANATION: &str = "explanation";
 /// Lowest tier that includes explanations.
 pub(crate) const EXPLAIN_TIER: Tier = Tier::Starter;
@@ -67,10 +66,7 @@ parameters! {
             reader.require(as_of.is_none_or(|as_of| as_of <= reader.today), "as_of", "is in the future");
             reader.read_knowledge()
         },
-        output: Output = {
-            let columns: &'static [&'static str] = if explain { &EXPLAINED } else { Metrics::COLUMNS };
-            reader.read_output(columns).expand_if_named(ANNUAL_TOTALS)
-        },
+        output: Output = reader.read_output(if explain { &EXPLAINED } else { Metrics::COLUMNS }),
     }
 
     const TIER_MATTERS: bool = true;
@@ -106,8 +102,40 @@ async fn render(context: HandlerContext<MetricsParameters>) -> Result<RenderedBo
     let answer = answer.limit_to_days_from(depth.from);
     let meta = Meta { warnings, known_at: context.known_at, ..Meta::new(&version) };
     let meta = meta.with_depth(depth, context.today);
-    let body = rows::render_single(&output, &answer, &meta)?;
+    let body = match split_annual_totals(&output) {
+        Some(output) => rows::render_list(&output, &annual_lines(&answer, &answer.metrics), &meta)?,
+        None => rows::render_single(&output, &answer, &meta)?,
+    };
     Ok(RenderedBody { body, version, next_cursor: None })
+}
+
+/// CSV row of one year.
+#[derive(Debug, Serialize)]
+pub(in crate::routes) struct AnnualLine<'a, T> {
+    #[serde(flatten)]
+    row: &'a T,
+    #[serde(flatten)]
+    total: &'a AnnualTotal,
+}
+
+/// Output with the columns of one year instead of the totals of all years. `None` if the response does not have one row
+/// per year, because it is JSON or `fields` does not contain the totals.
+pub(in crate::routes) fn split_annual_totals(output: &Output) -> Option<Output> {
+    let fields = output.fields.as_ref().filter(|_| output.format == ResponseFormat::Csv)?;
+    let totals = fields.iter().position(|field| *field == ANNUAL_TOTALS)?;
+    let mut fields = fields.clone();
+    fields.splice(totals..=totals, YEAR_COLUMNS);
+    Some(Output { fields: Some(fields), ..output.clone() })
+}
+
+/// True if the output has the columns of one year.
+pub(in crate::routes) fn is_by_year(output: &Output) -> bool {
+    output.fields.as_ref().is_some_and(|fields| fields.contains(&YEAR_COLUMNS[0]))
+}
+
+/// One CSV row per year. The values of `row` are repeated in each row.
+pub(in crate::routes) fn annual_lines<'a, T>(row: &'a T, metrics: &'a Metrics) -> Vec<AnnualLine<'a, T>> {
+    metrics.annual_totals.0.iter().map(|total| AnnualLine { row, total }).collect()
 }
 
 async fn answer(

@@ -12,7 +12,6 @@ use crate::parameters::{Knowledge, Output, PathSymbol, parameters};
 use crate::read::lookup;
 use crate::read::past_version::PastVersion;
 use crate::render::envelope::Single;
-use crate::render::raw_row::{RawRow, StoredOrDerived};
 use crate::routes::endpoint;
 
 const QUOTE: &str = include_str!("../../../queries/stocks/quote.sql");
@@ -78,13 +77,10 @@ async fn render_row<P, T: TableRow + Serialize>(
     output: &Output,
     derived: impl FnOnce(&DerivedRows) -> T,
 ) -> Result<RenderedBody, ApiError> {
-    let live = async {
-        let (version, row) = lookup::find_row(&context.generation, statement, symbol).await?;
-        Ok((version, StoredOrDerived::Stored(RawRow::new(row))))
-    };
+    let live = async { Ok(lookup::find_one(&context.generation, statement, symbol).await?) };
     let past = async |past: Arc<PastVersion>| {
         let security = context.past_security(&past, symbol).await?;
-        Ok(StoredOrDerived::Derived(derived(&security.rows)))
+        Ok(derived(&security.rows))
     };
     let (version, row) = context.read_as_known(knowledge, live, past).await?;
     context.render_single(output, version, &row)

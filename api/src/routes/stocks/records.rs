@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use chrono::NaiveDate;
 use market::metrics::DerivedRows;
-use tokio_postgres::types::ToSql;
 
 use crate::answer::{HandlerContext, RenderedBody};
 use crate::error::ApiError;
@@ -13,15 +12,15 @@ use crate::parameters::{Knowledge, Output, Page, PathSymbol, Sortable, SyncPoint
 use crate::read::changes::TrackedRow;
 use crate::read::lookup::{self, SymbolRows};
 use crate::read::past_version::PastVersion;
-use crate::render::envelope::{Depth, Warning};
+use crate::render::envelope::Warning;
 use crate::routes::changes::change_feed::{ChangeQuery, render_changes};
 
 /// Query for the records of one security.
-pub(super) struct RecordsQuery<'a> {
-    /// SQL statement for the served rows. Its parameters are, in order: the spellings of the symbol, the first ex-date,
-    /// and `filters`.
+pub(super) struct RecordsQuery<'a, T> {
+    /// SQL statement for all served rows of the security. Its parameter is the spellings of the symbol.
     pub(super) statement: &'static str,
-    pub(super) filters: &'a [&'a (dyn ToSql + Sync)],
+    /// All derived rows of the security.
+    pub(super) derived: fn(&DerivedRows) -> &[T],
     /// Kind of the records: `dividend` or `split`. The table `quarantine` uses the same names.
     pub(super) kind: &'static str,
     pub(super) symbol: &'a PathSymbol,
@@ -33,12 +32,11 @@ pub(super) struct RecordsQuery<'a> {
     pub(super) output: &'a Output,
 }
 
-/// Renders a page of records. For an earlier data version, the function `select` chooses the requested rows from the
-/// derived rows. The second argument of `select` is the first ex-date of the request.
-pub(super) async fn render_records<T: TrackedRow + Sortable, P>(
+/// Renders a page of the records that `accepts` selects.
+pub(super) async fn render_records<T: TrackedRow + Sortable + Clone, P>(
     context: &HandlerContext<P>,
-    query: RecordsQuery<'_>,
-    select: impl FnOnce(&DerivedRows, NaiveDate) -> Vec<T>,
+    query: RecordsQuery<'_, T>,
+    accepts: impl Fn(&T) -> bool,
 ) -> Result<RenderedBody, ApiError> {
     let RecordsQuery { symbol, page, output, .. } = query;
     if let Some(since) = query.updated_since {
@@ -50,10 +48,8 @@ pub(super) async fn render_records<T: TrackedRow + Sortable, P>(
         let query = ChangeQuery { since, symbols: Some(&symbols), page, output };
         return render_changes::<T, _>(context, query).await;
     }
-    let start = query.start_date.unwrap_or_else(|| context.first_day_of_tier_history());
     let live = async {
-        let parameters = [[&start as &(dyn ToSql + Sync)].as_slice(), query.filters].concat();
-        let found = lookup::find_rows(&context.generation, query.statement, symbol, &parameters).await?;
+        let found = lookup::find_rows(&context.generation, query.statement, symbol).await?;
         Ok::<_, ApiError>((found.version, found))
     };
     let past = async |past: Arc<PastVersion>| {
@@ -61,16 +57,16 @@ pub(super) async fn render_records<T: TrackedRow + Sortable, P>(
         Ok::<_, ApiError>(SymbolRows {
             version: past.version(),
             quarantined_count: security.count_quarantined(query.kind),
-            rows: select(&security.rows, start),
+            rows: (query.derived)(&security.rows).to_vec(),
             sync_from: Some(past.sync_from.clone()),
         })
     };
     let (_, found) = context.read_as_known(query.knowledge, live, past).await?;
-    let depth = query.start_date.is_none().then_some(Depth { from: start, tier: context.tier });
     let page = page.with_sync_from(found.sync_from);
-    context.render_page(output, &page, found.version, &found.rows, |meta| {
+    let rows = found.rows.iter().filter(|row| accepts(row));
+    context.render_page(output, &page, found.version, rows, |meta| {
         meta.sync_from = page.sync_from.clone();
-        meta.set_depth(depth, context.today);
+        meta.set_depth(context.depth_without(query.start_date), context.today);
         meta.warnings.extend(Warning::quarantined(found.quarantined_count));
     })
 }

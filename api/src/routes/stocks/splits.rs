@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 
 use chrono::NaiveDate;
-use market::metrics::DerivedRows;
 use market::row::{SplitRow, SplitStatus, SplitType, TableRow};
 
 use super::records::{RecordsQuery, render_records};
@@ -69,7 +68,7 @@ async fn render(context: HandlerContext<SplitsParameters>) -> Result<RenderedBod
     let asked = &context.parameters;
     let query = RecordsQuery {
         statement: SPLITS,
-        filters: &[&asked.end_date, &asked.r#type],
+        derived: |rows| &rows.splits,
         kind: "split",
         symbol: &asked.symbol,
         start_date: asked.start_date,
@@ -78,14 +77,12 @@ async fn render(context: HandlerContext<SplitsParameters>) -> Result<RenderedBod
         page: &asked.page,
         output: &asked.output,
     };
-    let select = |rows: &DerivedRows, start: NaiveDate| {
-        let is_asked = |row: &SplitRow| {
-            start <= row.ex_date
-                && asked.end_date.is_none_or(|end| row.ex_date <= end)
-                && asked.r#type.as_ref().is_none_or(|types| types.contains(&row.r#type))
-                && row.status != SplitStatus::Cancelled
-        };
-        rows.splits.iter().filter(|row| is_asked(row)).cloned().collect()
+    let start = context.first_day(asked.start_date);
+    let accepts = |row: &SplitRow| {
+        start <= row.ex_date
+            && asked.end_date.is_none_or(|end| row.ex_date <= end)
+            && asked.r#type.as_ref().is_none_or(|types| types.contains(&row.r#type))
+            && row.status != SplitStatus::Cancelled
     };
-    render_records(&context, query, select).await
+    render_records(&context, query, accepts).await
 }

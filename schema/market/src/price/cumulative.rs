@@ -2,21 +2,13 @@
 //!
 //! Invariant: a volume computed with integers equals the volume computed with decimals. Both are rounded half away from
 //! zero.
-//!
-//! Price multiplier: one cumulative factor as a fixed-point number with 64 fraction bits (R10, R11).
-//!
-//! Fixed-point multiplication is fast, but the factor has a small error. If the product is very close to a rounding
-//! boundary, this error could change the rounded price. The price is then computed with decimals instead.
-//!
-//! Invariant: every result equals the result computed with decimals, rounded once, half away from zero.
-
-use chrono::NaiveDate;
-use rust_decimal::Decimal;
 
 use crate::day::day_number;
 use crate::decimal::round;
 use crate::metrics::arithmetic::clamp_to_limit;
 use crate::metrics::prices::adjustment::{AdjustmentFactor, Ratio};
+use chrono::NaiveDate;
+use rust_decimal::Decimal;
 
 /// Largest number of old or new shares in a split ratio for which volumes are converted with 64-bit integers. With a
 /// larger number, volumes are converted with decimals.
@@ -175,77 +167,115 @@ impl CumulativeFactors {
     }
 }
 
-/// Price in millionths. Prices in responses have six decimal places.
-pub type Micros = i128;
+#[cfg(test)]
+mod tests {
+    use crate::day::date_of;
+    use proptest::prelude::*;
 
-const PLACES: u32 = 6;
-const HALF: u64 = 1 << 63;
-/// Smallest margin around a rounding boundary, in units of the lowest fraction bit. Prices within the margin are
-/// computed with decimals.
-const DOUBT: u64 = 1 << 27;
+    use super::*;
 
-/// Cumulative factor as a fixed-point number. It converts raw prices with `scale` decimal places to one price basis.
-#[derive(Debug, Clone, PartialEq)]
-pub struct PriceMultiplier {
-    /// Factor that converts a price's mantissa (the price as an integer) to millionths. The pair is the factor's
-    /// integer part, and its fraction times 2^64. `None` if the factor does not fit this form.
-    fixed: Option<(u64, u64)>,
-    ratio: Ratio,
-    dividend: Decimal,
-    scale: u32,
-}
-
-impl PriceMultiplier {
-    /// Computes the fixed-point factor. If the factor does not fit this form, [`Self::micros`] uses decimals.
-    pub fn new(step: &CumulativeFactor, basis: PriceBasis, scale: u32) -> Self {
-        let (ratio, dividend) = step.multipliers(basis);
-        Self { fixed: fixed_point(ratio, dividend, scale), ratio, dividend, scale }
-    }
-
-    /// Converts a raw price to the multiplier's price basis, in millionths. `mantissa` is the raw price without its
-    /// decimal point: the price 12.34 has the mantissa 1234 at scale 2.
-    pub fn micros(&self, mantissa: i64) -> Micros {
-        self.fast(mantissa)
-            .unwrap_or_else(|| micros(exact(Decimal::new(mantissa, self.scale), self.ratio, self.dividend)))
-    }
-
-    fn fast(&self, mantissa: i64) -> Option<Micros> {
-        let (whole, fraction) = self.fixed?;
-        let magnitude = mantissa.unsigned_abs();
-        let low = u128::from(magnitude) * u128::from(fraction);
-        #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
-        let fraction = low as u64;
-        // The error of the product grows with the mantissa, and so does the margin.
-        if fraction.abs_diff(HALF) <= magnitude.saturating_mul(2).saturating_add(DOUBT) {
-            return None;
+    fn factor(day: i32, from: i64, to: i64, dividend_factor: Decimal) -> AdjustmentFactor {
+        let split = Ratio { from: from.into(), to: to.into() };
+        AdjustmentFactor {
+            ex_date: date_of(day),
+            split,
+            dividend_factor,
+            dividend: Decimal::ZERO,
+            value: None,
+            price_only: Ratio::ONE,
         }
-        let high = u128::from(magnitude) * u128::from(whole) + (low >> 64) + u128::from(fraction > HALF);
-        let micros = i128::from(u64::try_from(high).ok()?);
-        Some(if mantissa < 0 { -micros } else { micros })
+    }
+
+    #[test]
+    fn what_has_not_happened_is_not_in_the_price() {
+        let steps = CumulativeFactors::new(&[factor(100, 1, 2, Decimal::ONE)], Some(date_of(99)));
+        assert_eq!(steps.at(steps.position(50)).factor(PriceBasis::SPLIT), Decimal::ONE);
+    }
+
+    #[test]
+    fn steps_accumulate_backwards() {
+        let steps = CumulativeFactors::new(
+            &[factor(100, 1, 1, Decimal::new(99, 2)), factor(200, 1, 2, Decimal::new(5, 1))],
+            None,
+        );
+        let found: Vec<_> =
+            steps.0.iter().map(|step| (step.before, step.split.factor(), step.dividend)).collect();
+        let half = Decimal::new(5, 1);
+        assert_eq!(
+            found,
+            [(100, half, Decimal::new(495, 3)), (200, half, half), (i32::MAX, Decimal::ONE, Decimal::ONE)]
+        );
+    }
+
+    #[test]
+    fn shares_grow_with_splits() {
+        let steps =
+            CumulativeFactors::new(&[factor(200, 1, 4, Decimal::ONE), factor(100, 3, 2, Decimal::ONE)], None);
+        assert_eq!(
+            (
+                steps.0.len(),
+                steps.position(99),
+                steps.position(100),
+                steps.position(200),
+                steps.position(i32::MAX)
+            ),
+            (3, 0, 1, 2, 2)
+        );
+        let shares = |position: usize, volume| steps.at(position).adjusted_volume(volume);
+        // Three old shares become two new shares. Later, one share becomes four. In total, 100 shares become 266.67.
+        assert_eq!((shares(0, 100), shares(1, 100), shares(2, 100)), (Some(267), Some(400), Some(100)));
+        assert_eq!(shares(2, i64::MAX), Some(i64::MAX));
+        assert_eq!(steps.at(0).factor(PriceBasis::SPLIT), Decimal::new(375, 3));
+        assert_eq!(steps.at(1).exact(Decimal::new(1, 0), PriceBasis::ALL), Decimal::new(25, 2));
+    }
+
+    #[test]
+    fn a_price_only_action_is_in_prices_and_not_in_volumes() {
+        let spun = AdjustmentFactor {
+            price_only: Ratio { from: Decimal::from(1000), to: Decimal::from(1281) },
+            ..factor(100, 1, 2, Decimal::new(5, 1))
+        };
+        let steps = CumulativeFactors::new(&[spun], None);
+        let served = |split, spin_off, dividend| {
+            steps.at(0).exact(Decimal::new(2562, 0), PriceBasis { split, spin_off, dividend })
+        };
+        let prices = [
+            served(false, false, false),
+            served(true, false, false),
+            served(false, true, false),
+            served(false, false, true),
+            served(true, true, false),
+            served(true, true, true),
+        ];
+        assert_eq!(prices, [2562, 1281, 2000, 1281, 1000, 500].map(Decimal::from));
+        assert_eq!(steps.at(0).adjusted_volume(100), Some(200));
+    }
+
+    proptest! {
+        #[test]
+        fn volumes_equal_their_decimal_results(
+            (from, to) in (1i64..1_200_000, 1i64..1_200_000), volume in 0i64..100_000_000_000_000,
+        ) {
+            let ratio = Ratio { from: from.into(), to: to.into() };
+            let steps = CumulativeFactors::new(&[factor(2, from, to, Decimal::ONE)], None);
+            let exact = round(round(ratio.inverse().apply(volume.into()), 18), 0);
+            prop_assert_eq!(steps.at(0).adjusted_volume(volume), i64::try_from(exact).ok());
+        }
+    }
+
+    #[test]
+    fn halves_of_shares_round_up_and_odd_ratios_are_exact() {
+        let volume = |from, to, volume| {
+            CumulativeFactors::new(&[factor(2, from, to, Decimal::ONE)], None).at(0).adjusted_volume(volume)
+        };
+        assert_eq!([volume(2, 1, 3), volume(3, 1, 4), volume(3, 1, 5)], [Some(2), Some(1), Some(2)]);
+        // Larger results are clamped.
+        let limit = Some(1_000_000_000_000_000_000);
+        assert_eq!((volume(2, 1, i64::MAX), volume(1, 2, i64::MAX)), (limit, limit));
+        let fraction = AdjustmentFactor {
+            split: Ratio { from: Decimal::new(15, 1), to: Decimal::ONE },
+            ..factor(2, 1, 1, Decimal::ONE)
+        };
+        assert_eq!(CumulativeFactors::new(&[fraction], None).at(0).adjusted_volume(10), Some(7));
     }
 }
-
-/// Computes [`PriceMultiplier::fixed`]. The fraction is rounded down.
-fn fixed_point(ratio: Ratio, dividend: Decimal, scale: u32) -> Option<(u64, u64)> {
-    let Ratio { from, to } = ratio;
-    let unit = Decimal::new(10i64.pow(PLACES), 0).checked_div(Decimal::from(10u64.checked_pow(scale)?))?;
-    let factor = unit.checked_mul(from)?.checked_div(to)?.checked_mul(dividend)?;
-    let whole = factor.trunc();
-    let fraction = factor.checked_sub(whole)?.checked_mul(Decimal::from(1u128 << 64))?.trunc();
-    let (whole, fraction) = (u64::try_from(whole).ok()?, u64::try_from(fraction).ok()?);
-    // A factor of 2^32 or more does not fit: its 28 decimal digits are too few for a fraction of 64 bits.
-    (whole >> 32 == 0).then_some((whole, fraction))
-}
-
-/// Converts a decimal to millionths, rounded half away from zero.
-pub fn micros(value: Decimal) -> Micros {
-    let mut rounded = round(value, PLACES);
-    rounded.rescale(PLACES);
-    rounded.mantissa()
-}
-
-#[cfg(test)]
-mod tests;
-
-#[cfg(test)]
-mod multiplier_tests;

@@ -1,299 +1,48 @@
-//! Price point: prices, volume and factors of one period, as exact decimals.
-//!
-//! The route `latest` serves price points. Other price routes write the same values with a faster encoder. Tests
-//! compare the output of the encoder with price points.
-//!
-//! Raw bars of one security over all years, as one column per field.
-//!
-//! Grouping of sessions into days, weeks, months, quarters or years.
+//! Price point: the values of one price row and their meaning. [`PriceEncoder`](super::PriceEncoder) writes them.
 
-use std::ops::Range;
+use chrono::NaiveDate;
+use serde::Serialize;
+use utoipa::ToSchema;
 
-use chrono::{Datelike, NaiveDate};
-use rust_decimal::Decimal;
+use crate::decimal::ExactDecimal;
 
-use super::cumulative::{CumulativeFactors, PriceBasis};
-use crate::bars::{Bars, BarsError, MISSING};
-use crate::day::date_of;
-use crate::decimal::{ExactDecimal, round};
-use crate::metrics::prices::adjustment::AdjustmentFactor;
-use crate::{table_row, text_enum};
-
-table_row! {
-    /// A price bar of one session, or of a longer period such as a week. Open, high, low, close, volume, vwap and
-    /// change have the requested adjustment.
-    pub struct PricePoint {
-        /// Day of the session. For a longer period, the day of its last session.
-        "date" date: NaiveDate,
-        /// First price of the period.
-        "open" open: Option<ExactDecimal>,
-        /// Highest price of the period.
-        "high" high: Option<ExactDecimal>,
-        /// Lowest price of the period.
-        "low" low: Option<ExactDecimal>,
-        /// Last price of the period.
-        "close" close: ExactDecimal,
-        /// Shares traded in the period.
-        "volume" volume: Option<i64>,
-        /// Volume-weighted average price of the period.
-        "vwap" vwap: Option<ExactDecimal>,
-        /// Number of trades in the period.
-        "trade_count" trade_count: Option<i64>,
-        /// Last price of the period as traded.
-        "raw_close" raw_close: ExactDecimal,
-        /// Last price of the period, adjusted for splits and dividends (R11).
-        "adj_close" adj_close: ExactDecimal,
-        /// Multiplier that adjusts raw_close for later splits and for later price-only actions, such as a spin-off
-        /// reported as a ratio. Dividends are left out.
-        "split_factor" split_factor: ExactDecimal,
-        /// Multiplier that converts raw_close to adj_close.
-        "total_factor" total_factor: ExactDecimal,
-        /// Cash per share, as declared: the sum of the dividends with an ex-date in the period. Null without such a
-        /// dividend.
-        "dividend" dividend: Option<ExactDecimal>,
-        /// New shares per old share: the product of the ratios of all splits with an ex-date in the period. Null
-        /// without a split.
-        "split_ratio" split_ratio: Option<ExactDecimal>,
-        /// Change of the close since the last session before the period.
-        "change" change: Option<ExactDecimal>,
-        /// Change of the close since the last session before the period, percent.
-        "change_percent" change_percent: Option<ExactDecimal>,
-    }
+/// A price bar of one session, or of a longer period such as a week. Open, high, low, close, volume, vwap and
+/// change have the requested adjustment.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct PricePoint {
+    /// Day of the session. For a longer period, the day of its last session.
+    pub date: NaiveDate,
+    /// First price of the period.
+    pub open: Option<ExactDecimal>,
+    /// Highest price of the period.
+    pub high: Option<ExactDecimal>,
+    /// Lowest price of the period.
+    pub low: Option<ExactDecimal>,
+    /// Last price of the period.
+    pub close: ExactDecimal,
+    /// Shares traded in the period.
+    pub volume: Option<i64>,
+    /// Volume-weighted average price of the period.
+    pub vwap: Option<ExactDecimal>,
+    /// Number of trades in the period.
+    pub trade_count: Option<i64>,
+    /// Last price of the period as traded.
+    pub raw_close: ExactDecimal,
+    /// Last price of the period, adjusted for splits and dividends (R11).
+    pub adj_close: ExactDecimal,
+    /// Multiplier that adjusts raw_close for later splits and for later price-only actions, such as a spin-off
+    /// reported as a ratio. Dividends are left out.
+    pub split_factor: ExactDecimal,
+    /// Multiplier that converts raw_close to adj_close.
+    pub total_factor: ExactDecimal,
+    /// Cash per share, as declared: the sum of the dividends with an ex-date in the period. Null without such a
+    /// dividend.
+    pub dividend: Option<ExactDecimal>,
+    /// New shares per old share: the product of the ratios of all splits with an ex-date in the period. Null
+    /// without a split.
+    pub split_ratio: Option<ExactDecimal>,
+    /// Change of the close since the last session before the period.
+    pub change: Option<ExactDecimal>,
+    /// Change of the close since the last session before the period, percent.
+    pub change_percent: Option<ExactDecimal>,
 }
-
-/// Bars of a security with the factors that adjust them.
-#[derive(Debug)]
-pub struct AdjustedBars<'a> {
-    /// Raw bars, ascending by day.
-    pub bars: &'a RawBars,
-    /// Cumulative factors, oldest days first.
-    pub cumulative: &'a CumulativeFactors,
-    /// Adjustment factors, each for one ex-date.
-    pub factors: &'a [AdjustmentFactor],
-    /// Price basis of the results.
-    pub basis: PriceBasis,
-}
-
-impl AdjustedBars<'_> {
-    /// Converts a raw price of a session to a price basis, rounded to 18 decimal places. `value` is the price x
-    /// 10^scale, with the scale of the session's bar. `None` if `value` is [`MISSING`].
-    pub fn exact(&self, session: usize, value: i64, basis: PriceBasis) -> Option<Decimal> {
-        let raw = (value != MISSING).then(|| Decimal::new(value, u32::from(self.bars.scale[session])))?;
-        Some(self.cumulative.at(self.cumulative.position(self.bars.day[session])).exact(raw, basis))
-    }
-
-    /// Sum of the known volumes of a period, in shares on the requested basis. `None` if no volume is known or the sum
-    /// exceeds 64 bits.
-    pub fn volume(&self, period: &SessionRange) -> Option<i64> {
-        sum(period
-            .clone()
-            .filter(|session| self.bars.volume[*session] != MISSING)
-            .map(|session| self.adjusted_volume(session)))
-    }
-
-    /// Number of trades in a period. Sessions with an unknown number are left out. `None` if the number is unknown for
-    /// all sessions, or if the sum exceeds 64 bits.
-    pub fn trade_count(&self, period: &SessionRange) -> Option<i64> {
-        sum(period
-            .clone()
-            .map(|session| self.bars.trade_count[session])
-            .filter(|count| *count != MISSING)
-            .map(Some))
-    }
-
-    /// Shares traded in a session, on the requested basis; `None` if unknown.
-    pub fn adjusted_volume(&self, session: usize) -> Option<i64> {
-        let volume = self.bars.volume[session];
-        let step = self.cumulative.at(self.cumulative.position(self.bars.day[session]));
-        if volume == MISSING || !self.basis.split {
-            return (volume != MISSING).then_some(volume);
-        }
-        step.adjusted_volume(volume)
-    }
-
-    /// Volume-weighted average price of a period, on the requested basis. `None` if a price or volume that it needs is
-    /// unknown, or if all volumes of several sessions are 0.
-    pub fn vwap(&self, period: &SessionRange) -> Option<Decimal> {
-        if period.len() == 1 {
-            return self.exact(period.start, self.bars.vwap[period.start], self.basis);
-        }
-        let (mut value, mut shares) = (Decimal::ZERO, Decimal::ZERO);
-        for session in period.clone() {
-            let volume = Decimal::from(self.adjusted_volume(session)?);
-            let price = self.exact(session, self.bars.vwap[session], self.basis)?;
-            value = value.checked_add(price.checked_mul(volume)?)?;
-            shares = shares.checked_add(volume)?;
-        }
-        value.checked_div(shares).map(|mean| round(mean, 18))
-    }
-
-    /// Sum of the cash per share, and split ratio (new shares per old share), of all ex-dates in a period. Without a
-    /// cash dividend or a split, the value is `None`.
-    pub fn events(&self, period: &SessionRange) -> (Option<Decimal>, Option<Decimal>) {
-        // An ex-date on a day without a session belongs to the next session.
-        let after = period.start.checked_sub(1).map_or(self.bars.day[0] - 1, |before| self.bars.day[before]);
-        let last = self.bars.day[period.end - 1];
-        let during = |factor: &&AdjustmentFactor| {
-            let day = crate::day::day_number(factor.ex_date);
-            after < day && day <= last
-        };
-        // Amounts have at most ten integer digits, so the sum over a period cannot overflow.
-        let (mut cash, mut ratio) = (Decimal::ZERO, Decimal::ONE);
-        for factor in self.factors.iter().filter(during) {
-            cash += factor.dividend;
-            ratio = factor.split.inverse().apply(ratio);
-        }
-        ((!cash.is_zero()).then_some(cash), (ratio != Decimal::ONE).then(|| round(round(ratio, 18), 12)))
-    }
-
-    /// Change of the close since the last session before the period. Returns the unrounded difference and the change in
-    /// percent. `None` without an earlier session.
-    pub fn change(&self, period: &SessionRange) -> Option<(Decimal, Option<Decimal>)> {
-        let (last, before) = (period.end - 1, period.start.checked_sub(1)?);
-        let close = self.exact(last, self.bars.close[last], self.basis)?;
-        let previous = self.exact(before, self.bars.close[before], self.basis)?;
-        let change = close.checked_sub(previous)?;
-        let percent = change.checked_div(previous).and_then(|ratio| ratio.checked_mul(Decimal::ONE_HUNDRED));
-        Some((change, percent.map(|percent| round(percent, 18))))
-    }
-
-    /// Price point of a period, computed only with decimal arithmetic.
-    pub fn point(&self, period: &SessionRange) -> PricePoint {
-        let last = period.end - 1;
-        let price = |session: usize, column: &[i64]| {
-            self.exact(session, column[session], self.basis).map(ExactDecimal::amount)
-        };
-        let prices =
-            |column: &[i64]| period.clone().filter_map(|session| price(session, column)).collect::<Vec<_>>();
-        let close =
-            |basis| ExactDecimal::amount(self.exact(last, self.bars.close[last], basis).unwrap_or_default());
-        let step = self.cumulative.at(self.cumulative.position(self.bars.day[last]));
-        let (dividend, split_ratio) = self.events(period);
-        let change = self.change(period);
-        PricePoint {
-            date: date_of(self.bars.day[last]),
-            open: prices(&self.bars.open).first().copied(),
-            high: prices(&self.bars.high).into_iter().max(),
-            low: prices(&self.bars.low).into_iter().min(),
-            close: close(self.basis),
-            volume: self.volume(period),
-            vwap: self.vwap(period).map(ExactDecimal::amount),
-            trade_count: self.trade_count(period),
-            raw_close: close(PriceBasis::RAW),
-            adj_close: close(PriceBasis::ALL),
-            split_factor: ExactDecimal(step.factor(PriceBasis::SPLIT)),
-            total_factor: ExactDecimal(step.factor(PriceBasis::ALL)),
-            dividend: dividend.map(ExactDecimal::amount),
-            split_ratio: split_ratio.map(ExactDecimal),
-            change: change.map(|(change, _)| ExactDecimal::amount(change)),
-            change_percent: change.and_then(|(_, percent)| percent).map(ExactDecimal::percent),
-        }
-    }
-}
-
-/// Sum of the values. `None` if any value is `None`, if the list is empty, or if the sum overflows.
-fn sum(mut values: impl Iterator<Item = Option<i64>>) -> Option<i64> {
-    let first = values.next()??;
-    values.try_fold(first, |sum, value| sum.checked_add(value?))
-}
-
-/// Raw bars, ascending by day. Each price is stored as an integer: price x 10^scale, with the scale of its bar. An
-/// absent value is [`MISSING`](crate::bars::MISSING).
-#[derive(Debug, Default)]
-pub struct RawBars {
-    /// Day number of each session, ascending.
-    pub day: Vec<i32>,
-    /// Number of decimal places of each bar's prices.
-    pub scale: Vec<u8>,
-    /// Opening prices x 10^scale.
-    pub open: Vec<i64>,
-    /// Highest prices x 10^scale.
-    pub high: Vec<i64>,
-    /// Lowest prices x 10^scale.
-    pub low: Vec<i64>,
-    /// Closing prices x 10^scale.
-    pub close: Vec<i64>,
-    /// Shares traded in each session.
-    pub volume: Vec<i64>,
-    /// Volume-weighted average prices x 10^scale.
-    pub vwap: Vec<i64>,
-    /// Number of trades of each bar.
-    pub trade_count: Vec<i64>,
-}
-
-impl RawBars {
-    /// Number of sessions.
-    pub fn len(&self) -> usize {
-        self.day.len()
-    }
-
-    /// True if the number of sessions is 0.
-    pub fn is_empty(&self) -> bool {
-        self.day.is_empty()
-    }
-
-    /// Appends the bars of a later year. Their scale may differ from the scale of earlier years.
-    pub fn append(&mut self, mut bars: Bars) -> Result<(), BarsError> {
-        let scale = u8::try_from(bars.scale).map_err(|_| BarsError::ScaleOverflow)?;
-        self.scale.resize(self.len() + bars.len(), scale);
-        self.day.append(&mut bars.day);
-        self.open.extend(bars.open.iter());
-        self.high.extend(bars.high.iter());
-        self.low.extend(bars.low.iter());
-        self.close.append(&mut bars.close);
-        self.volume.extend(bars.volume.iter());
-        self.vwap.extend(bars.vwap.iter());
-        self.trade_count.extend(bars.trade_count.iter());
-        Ok(())
-    }
-}
-
-text_enum! {
-    /// Length of the period that one price point covers.
-    pub enum Interval { Daily = "daily", Weekly = "weekly", Monthly = "monthly", Quarterly = "quarterly", Yearly = "yearly" }
-}
-
-/// Sessions that one price point covers, as a range of session indexes. The index of a session is its position among
-/// the raw bars.
-pub type SessionRange = Range<usize>;
-
-impl Interval {
-    /// Number of the period that contains a day. Days of the same period have the same number. A week begins on Monday.
-    fn number(self, day: i32) -> i32 {
-        let date = date_of(day);
-        let month = date.year() * 12 + date.month0().cast_signed();
-        match self {
-            Self::Daily => day,
-            // Day number 1 is 0001-01-01, a Monday.
-            Self::Weekly => (day - 1).div_euclid(7),
-            Self::Monthly => month,
-            Self::Quarterly => month.div_euclid(3),
-            Self::Yearly => date.year(),
-        }
-    }
-
-    /// Groups sessions into periods, oldest first. `days` contains the day number of every session, and `sessions` is
-    /// the range of session indexes to group.
-    pub fn periods(self, days: &[i32], sessions: Range<usize>) -> Vec<SessionRange> {
-        if self == Self::Daily {
-            return sessions.map(|session| session..session + 1).collect();
-        }
-        let mut periods: Vec<SessionRange> = Vec::new();
-        let mut current = None;
-        for session in sessions {
-            let number = Some(self.number(days[session]));
-            match periods.last_mut() {
-                Some(period) if current == number => period.end = session + 1,
-                _ => periods.push(session..session + 1),
-            }
-            current = number;
-        }
-        periods
-    }
-}
-
-#[cfg(test)]
-mod tests;
-
-#[cfg(test)]
-mod period_tests;

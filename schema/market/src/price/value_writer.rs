@@ -1,11 +1,23 @@
 //! Writer of single values as JSON or CSV bytes.
 
 use chrono::Datelike;
-use market::day::date_of;
-use market::price::Micros;
 use rust_decimal::Decimal;
 
 use super::digits::{write_date, write_integer, write_scaled, write_trimmed_fraction};
+use super::multiplier::Micros;
+use crate::day::date_of;
+
+/// Format of price rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PriceFormat {
+    /// Comma-separated JSON objects.
+    Json {
+        /// True if decimals are strings.
+        text_decimals: bool,
+    },
+    /// CSV records.
+    Csv,
+}
 
 /// Output buffer for JSON or CSV.
 #[derive(Debug)]
@@ -16,7 +28,21 @@ pub(super) struct ValueWriter<'a> {
     pub(super) is_csv: bool,
 }
 
-impl ValueWriter<'_> {
+impl<'a> ValueWriter<'a> {
+    pub(super) fn new(out: &'a mut Vec<u8>, format: PriceFormat) -> Self {
+        let quote = (format == PriceFormat::Json { text_decimals: true }).then_some(b'"');
+        Self { out, quote, is_csv: format == PriceFormat::Csv }
+    }
+
+    /// Ends a CSV record that begins at the position `start`. A record of one empty cell is written as `""`, because
+    /// readers skip empty lines.
+    pub(super) fn end_record(&mut self, start: usize) {
+        if self.out.len() == start {
+            self.out.extend_from_slice(b"\"\"");
+        }
+        self.out.extend_from_slice(b"\r\n");
+    }
+
     /// Writes a ticker or currency code. Its characters need no escape.
     pub(super) fn write_code(&mut self, value: Option<&str>) {
         let Some(value) = value else { return self.write_missing() };

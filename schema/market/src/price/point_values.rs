@@ -4,14 +4,91 @@
 
 use std::ops::Range;
 
-use market::bars::MISSING;
-use market::day::day_number;
-use market::decimal::round;
-use market::price::{AdjustedBars, Micros, PriceMultiplier, SessionRange, micros};
 use rust_decimal::Decimal;
 
+use super::adjusted_bars::AdjustedBars;
+use super::cumulative::{CumulativeFactor, PriceBasis};
 use super::digits::divide_rounded;
-use super::segments::{Segment, Segments};
+use super::multiplier::{Micros, PriceMultiplier, micros};
+use super::period::SessionRange;
+use crate::bars::MISSING;
+use crate::day::day_number;
+use crate::decimal::round;
+
+/// Consecutive sessions, with the factors that apply to all of them.
+#[derive(Debug)]
+pub(super) struct Segment<'a> {
+    pub(super) sessions: Range<usize>,
+    pub(super) factor: &'a CumulativeFactor,
+    /// Multiplier that converts stored prices to the requested price basis.
+    pub(super) requested: PriceMultiplier,
+    /// Multiplier that converts stored prices to raw prices. It changes only the number of decimal places.
+    pub(super) raw: PriceMultiplier,
+    /// Multiplier that converts stored prices to fully adjusted prices.
+    pub(super) all: PriceMultiplier,
+    pub(super) split_factor: String,
+    pub(super) total_factor: String,
+}
+
+/// Segments of a range of sessions, in order.
+#[derive(Debug)]
+pub(super) struct Segments<'a>(Vec<Segment<'a>>);
+
+impl<'a> Segments<'a> {
+    /// Divides a range of sessions into segments.
+    pub(super) fn new(adjusted: &'a AdjustedBars<'_>, sessions: Range<usize>) -> Self {
+        let bars = adjusted.bars;
+        let mut segments = Vec::new();
+        let mut start = sessions.start;
+        while start < sessions.end {
+            let step = adjusted.cumulative.position(bars.day[start]);
+            let has_step = |day: &i32| adjusted.cumulative.position(*day) == step;
+            let same_step = bars.day[start..sessions.end].partition_point(has_step);
+            let scale = bars.scale[start];
+            let scales = &bars.scale[start..start + same_step];
+            let count = scales.iter().position(|other| *other != scale).unwrap_or(same_step);
+            segments.push(Segment::new(adjusted, start..start + count, step));
+            start += count;
+        }
+        Self(segments)
+    }
+
+    /// Finds the segment of a session. The function is fastest if the session is in the segment `near`.
+    pub(super) fn find<'s>(&'s self, near: &'s Segment<'a>, session: usize) -> &'s Segment<'a> {
+        if near.sessions.contains(&session) {
+            return near;
+        }
+        let position = self.0.partition_point(|segment| segment.sessions.end <= session);
+        &self.0[position]
+    }
+
+    /// First segment; `None` without sessions.
+    pub(super) fn first(&self) -> Option<&Segment<'a>> {
+        self.0.first()
+    }
+}
+
+impl<'a> Segment<'a> {
+    fn new(adjusted: &'a AdjustedBars<'_>, sessions: Range<usize>, step: usize) -> Self {
+        let factor = adjusted.cumulative.at(step);
+        let scale = adjusted.bars.scale[sessions.start].into();
+        Self {
+            sessions,
+            factor,
+            requested: PriceMultiplier::new(factor, adjusted.basis, scale),
+            raw: PriceMultiplier::new(factor, PriceBasis::RAW, scale),
+            all: PriceMultiplier::new(factor, PriceBasis::ALL, scale),
+            split_factor: factor.factor(PriceBasis::SPLIT).to_string(),
+            total_factor: factor.factor(PriceBasis::ALL).to_string(),
+        }
+    }
+
+    /// True if prices of both segments have the same scale, and the same factor converts them to the requested price
+    /// basis.
+    pub(super) fn has_requested_basis_of(&self, other: &Segment<'_>) -> bool {
+        self.sessions == other.sessions || self.requested == other.requested
+    }
+}
 
 /// Values of the price points of one security. A segment is a range of sessions with the same adjustment factors and
 /// price scale. In all methods, the parameter `segment` is the segment of the last session of the period.
@@ -78,6 +155,12 @@ impl<'a> PointValues<'a> {
     pub(super) fn events(&self, period: &SessionRange) -> (Option<Decimal>, Option<Decimal>) {
         let has_event = &self.has_event[period.start - self.start..period.end - self.start];
         if has_event.contains(&true) { self.adjusted.events(period) } else { (None, None) }
+    }
+
+    /// Close of the session before the period.
+    pub(super) fn previous_close(&self, period: &SessionRange, segment: &Segment<'a>) -> Option<Micros> {
+        let before = period.start.checked_sub(1)?;
+        price(self.adjusted.bars.close[before], &self.segments.find(segment, before).requested)
     }
 
     /// Change of the close since the session before the period.
