@@ -14,7 +14,7 @@ use chrono_tz::America::New_York;
 use crate::admission::decision::{AdmissionDecision, AdmissionRequest, AdmissionVerdict};
 use crate::admission::request_context::RequestContext;
 use crate::admission::token_bucket::RemainingLimits;
-use crate::app::state::App;
+use crate::app::state::{App, OrdinaryRequest};
 use crate::auth::credential;
 use crate::auth::ids::AccountId;
 use crate::auth::tier::{Tier, TierTable, years_before};
@@ -68,8 +68,8 @@ pub(crate) struct Access<G, P> {
     pub(crate) today: NaiveDate,
     pub(crate) parameters: P,
     pub(crate) format: ResponseFormat,
-    /// True if the response needs a permit of the limiter of expensive requests.
-    pub(crate) is_expensive: bool,
+    /// Guard of an ordinary request; `None` if the response needs a permit of the limiter of expensive requests.
+    pub(crate) ordinary: Option<OrdinaryRequest>,
     /// Value of the parameter `known_at`; `None` if absent.
     pub(crate) known_at: Option<DateTime<Utc>>,
     /// True if the client can detect a truncated response. False for HTTP/1.0.
@@ -116,6 +116,7 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
             read = parse_parameters::<P>(&path, parts, app, today, &served_rules, Some(&facet_index));
         }
         let is_expensive = P::IS_COSTLY || read.properties.is_costly();
+        let ordinary = (!is_expensive).then(|| app.ordinary_requests.begin());
         let admitted = admit(parts, app, &read.requirements::<G>(today)).await?;
         std::mem::replace(&mut read.errors, Ok(()))?;
         let mut generation = app.projection.pin_version(&read.properties.min_version).await;
@@ -144,7 +145,7 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
             today,
             parameters: read.parameters,
             format: read.properties.format,
-            is_expensive,
+            ordinary,
             known_at: read.properties.known_at,
             detects_truncation: parts.version >= Version::HTTP_11,
             target: parts.uri.path_and_query().map_or("", PathAndQuery::as_str).to_owned(),

@@ -27,16 +27,16 @@ impl<G: RequiredTier, P: Parameters> Access<G, P> {
     ///
     /// Only rendering is asynchronous. It is boxed, so that a cache hit does not reserve the space for it.
     pub(crate) fn respond<F>(
-        self,
+        mut self,
         render: impl FnOnce(HandlerContext<P>) -> F + Send + 'static,
     ) -> impl Future<Output = Response>
     where
         F: Future<Output = Result<RenderedBody, ApiError>> + Send + 'static,
     {
-        if self.is_expensive {
+        let Some(in_progress) = self.ordinary.take() else {
             let write = async |context, outlet| write_rendered(outlet, render(context).await?);
             return self.respond_streaming(write).boxed().right_future();
-        }
+        };
         let (asked, context) = match prepare_handler(self) {
             Ok(prepared) => prepared,
             Err(response) => return ready(response).left_future(),
@@ -44,7 +44,8 @@ impl<G: RequiredTier, P: Parameters> Access<G, P> {
         if let Some(kept) = asked.cached_response() {
             return ready(kept).left_future();
         }
-        asked.respond_buffered(Box::pin(render(context))).boxed().right_future()
+        let rendered = asked.respond_buffered(Box::pin(render(context)));
+        rendered.inspect(move |_| drop(in_progress)).boxed().right_future()
     }
 
     /// Responds with the body that `write` produces. JSON above 1 MiB is streamed (sent while it is rendered) if the

@@ -48,7 +48,7 @@ pub(crate) enum AttemptError {
     Timeout,
 }
 
-/// Reason to trust the device of a sign-in attempt. `Unknown` means that there is no reason.
+/// Reason to trust the device of a sign-in attempt. `Unknown` is the absence of a reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeviceTrust {
     /// Known browser: the holder signed in with it recently. The network does not matter.

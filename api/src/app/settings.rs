@@ -147,7 +147,7 @@ pub struct ServeSettings {
     #[arg(long, env = "API_ADDRESS_CONNECTIONS_WITHOUT_KEY", default_value_t = 256)]
     pub address_connections_without_key: usize,
     /// Timeout of a connection without a request, in milliseconds. It ends when the head of a request is complete
-    #[arg(long, env = "API_IDLE_TIMEOUT_MS", default_value_t = 75_000)]
+    #[arg(long, env = "API_IDLE_TIMEOUT_MS", default_value_t = 30_000)]
     pub idle_timeout_ms: u64,
     /// Timeout in milliseconds for a client to read 64 KiB of a response. If less than 64 KiB is left, the client must
     /// read the rest within this time

@@ -1,7 +1,7 @@
 //! Application state shared by all requests.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use chrono::{NaiveDate, Utc};
 
@@ -31,6 +31,7 @@ pub struct SharedState {
     pub(crate) response_cache: ResponseCache,
     /// Limiter of expensive requests.
     pub(crate) expensive_limiter: ConcurrencyLimiter<AccountId>,
+    pub(crate) ordinary_requests: OrdinaryRequests,
     pub(crate) memory_tables: MemoryTables,
     pub(crate) signer: CursorSigner,
     pub(crate) lag: LagMonitor,
@@ -41,6 +42,31 @@ pub struct SharedState {
     pub(crate) streams: Arc<OpenStreams>,
     /// True after the server has received the stop signal.
     pub(crate) draining: AtomicBool,
+}
+
+/// Counter of the ordinary (not expensive) API requests in progress.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct OrdinaryRequests(Arc<AtomicUsize>);
+
+/// Guard of an ordinary request in progress. The request ends when the guard is dropped.
+#[derive(Debug)]
+pub(crate) struct OrdinaryRequest(OrdinaryRequests);
+
+impl OrdinaryRequests {
+    pub(crate) fn begin(&self) -> OrdinaryRequest {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        OrdinaryRequest(self.clone())
+    }
+
+    pub(crate) fn is_any_in_progress(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 0
+    }
+}
+
+impl Drop for OrdinaryRequest {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
+    }
 }
 
 /// Handle to the shared state.

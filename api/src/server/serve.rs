@@ -29,7 +29,7 @@ use crate::admission::open_streams::{OpenStreams, StreamLimits};
 use crate::app::dashboard_settings::DashboardSwitch;
 use crate::app::dashboard_state::DashboardState;
 use crate::app::settings::{HEAD_BYTES, ServeSettings};
-use crate::app::state::{App, SharedState};
+use crate::app::state::{App, OrdinaryRequests, SharedState};
 use crate::auth::address_throttle::AddressThrottle;
 use crate::auth::client_address;
 use crate::concurrency::background_tasks::BackgroundTasks;
@@ -215,6 +215,7 @@ fn start(
         streams,
         expensive_limiter: ConcurrencyLimiter::new(settings.expensive_limits()),
         response_cache: ResponseCache::new(settings.cache_mib * 1024 * 1024, metrics.cache.clone()),
+        ordinary_requests: OrdinaryRequests::default(),
         memory_tables: MemoryTables::default(),
         signer: CursorSigner::new(settings.cursor_secret.as_ref(), settings.cursor_secret_previous.as_ref())
             .context("cannot use CURSOR_SECRET")?,

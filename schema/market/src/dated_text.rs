@@ -57,7 +57,7 @@ pub(crate) trait TextPart {
     fn append_to(self, text: &mut DatedText);
 }
 
-/// Builds a [`DatedText`] from a template, in which `{}` stands for the next part.
+/// Builds a [`DatedText`] from a template, in which the next part replaces `{}`.
 macro_rules! dated_text {
     ($template:literal $(, $part:expr)* $(,)?) => {{
         let mut pieces = $template.split("{}");

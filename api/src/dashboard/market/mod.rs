@@ -11,6 +11,7 @@ pub(crate) mod feed;
 mod flag_words;
 mod icalendar;
 mod income;
+mod pacing;
 mod page;
 mod quality;
 mod reader;
@@ -27,12 +28,14 @@ pub(crate) use income::read_holdings;
 use std::sync::Arc;
 
 use axum::extract::DefaultBodyLimit;
+use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 use axum::{Extension, Router};
 use tokio::sync::Semaphore;
 
 use crate::app::dashboard_settings::MarketPages;
 use crate::app::state::App;
+use pacing::{PageTurns, pace_response};
 use reader::PageRenderer;
 
 /// Maximum size of an uploaded portfolio, in bytes.
@@ -64,4 +67,5 @@ pub(crate) fn market_routes(app: &App, data: Router) -> Router<App> {
         .route("/sitemap.xml", get(sitemap::show_sitemap))
         .layer(Extension(PageRenderer { data, renders }))
         .layer(DefaultBodyLimit::max(UPLOAD))
+        .layer(from_fn_with_state(PageTurns::new(app.ordinary_requests.clone()), pace_response))
 }
