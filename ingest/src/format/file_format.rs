@@ -12,7 +12,7 @@ use market::symbol::Symbol;
 
 use super::column_map::map::ColumnMap;
 use super::file_head::FileHead;
-use super::file_symbol::SymbolPattern;
+use super::symbol_pattern::SymbolPattern;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::source::feed_files::Encoding;
 

@@ -23,6 +23,7 @@ mod file_symbol;
 mod headered_table;
 mod raw_json;
 mod split_ratio;
+mod symbol_pattern;
 #[cfg(test)]
 pub(crate) mod tests;
 mod trading_day;
@@ -38,8 +39,8 @@ use file_format::{FileLayout, SymbolScope, VendorFile};
 pub use file_head::FileHead;
 pub(crate) use file_head::normalize_column_name;
 pub(crate) use file_head::{canonical_column_of, is_word_of, words_of_topic};
-pub use file_symbol::SymbolPattern;
 pub(crate) use raw_json::find_repeated_member;
+pub use symbol_pattern::SymbolPattern;
 
 /// Values of `--format`. The first vendor format in this order that recognizes a file is used. The canonical format is
 /// used if no vendor format recognizes the file.

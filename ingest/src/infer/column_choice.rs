@@ -5,8 +5,8 @@ use market::event::Kind;
 use market::metrics::currency::Currency;
 use rust_decimal::Decimal;
 
+use super::cell_words::are_directions;
 use super::column_names::{canonical_column, words_of};
-use super::table_evidence::are_directions;
 use super::table_profile::{ColumnContent, ColumnProfile, TableProfile};
 use crate::format::{is_word_of, normalize_column_name};
 

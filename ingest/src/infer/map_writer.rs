@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use market::event::Kind;
 
 use super::cell_formats::{NumberNotation, currency_of};
+use super::cell_words::{dividend_type, split_direction};
 use super::column_choice::{columns_of, is_percentage};
 use super::date_notation::{DateNotation, infer_date_notation};
 use super::proposal::{OpenQuestion, Proposal, ticker_columns};
 use super::table_evidence::TableEvidence;
-use super::table_evidence::{dividend_type, split_direction};
 use super::table_profile::{TableLayout, TableProfile};
 use crate::normalize::{UtcTimeInterpretation, abbreviate};
 

@@ -23,6 +23,7 @@ use crate::source::unpack;
 
 mod account_rows;
 mod cell_formats;
+mod cell_words;
 mod column_choice;
 mod column_names;
 mod date_notation;

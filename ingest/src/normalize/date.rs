@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use chrono::{DateTime, NaiveDate, Utc};
 
+use super::cell_text::is_absent_value;
 use super::exchange_zone::{ExchangeZone, parse_utc_time};
-use super::record_cells::is_absent_value;
-use super::record_cells::{RowError, abbreviate};
+use super::row_error::{RowError, abbreviate};
 
 /// Parses a date in the form `YYYY-MM-DD` only.
 pub(crate) fn parse_date(text: &[u8]) -> Option<NaiveDate> {

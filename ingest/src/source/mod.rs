@@ -4,6 +4,7 @@ pub(crate) mod csv_reader;
 pub(crate) mod feed_files;
 pub(crate) mod file_label;
 pub(crate) mod folder_handle;
+pub(crate) mod inflation_limit;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet_table;
 pub(crate) mod standard_input;

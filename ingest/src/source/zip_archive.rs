@@ -11,7 +11,7 @@ use zip::ZipArchive;
 use zip::result::{ZipError, ZipResult};
 
 use super::file_label::FileLocation;
-use super::unpack::ArchiveBudget;
+use super::inflation_limit::ArchiveBudget;
 
 /// Size of the read buffer, in bytes.
 const BUFFER: usize = 64 * 1024;

@@ -15,9 +15,9 @@ use store::ids::GenerationId;
 use tokio::time::Instant;
 use tokio_postgres::{Client, Row};
 
-use super::BackupError;
+use super::error::BackupError;
 use super::manifest::BackupManifest;
-use super::{manifest, tables};
+use super::{folder, tables};
 use crate::apply::consumer::LogReader;
 use crate::settings::ProjectorSettings;
 
@@ -66,7 +66,7 @@ pub async fn create_backup(settings: &ProjectorSettings, folder: &Path) -> Resul
     let stream = open_log(settings).await?;
     let last = stream.as_ref().map_or(0, |(_, stream)| stream.cached_info().state.last_sequence);
     let position = begin_caught_up_snapshot(&client, last).await?;
-    manifest::create_folder(folder)?;
+    folder::create_folder(folder)?;
     let (generation, sequence): (GenerationId, Sequence) =
         (position.try_get("generation")?, position.try_get("checkpoint")?);
     let fact_set: &str = position.try_get("fact_set")?;
@@ -81,9 +81,9 @@ pub async fn create_backup(settings: &ProjectorSettings, folder: &Path) -> Resul
     if let Some(genesis) = &genesis {
         let name = &settings.applying.stream.nats_stream;
         let opened = stream.ok_or_else(|| StreamError::Absent { stream: name.clone() })?;
-        let path = manifest::log_path(folder);
+        let path = folder::log_path(folder);
         messages = export_log(settings, opened, genesis, sequence, &path).await?;
-        log = Some(manifest::digest_file(&path)?);
+        log = Some(folder::digest_file(&path)?);
     }
     let manifest = BackupManifest {
         layout: BackupManifest::LAYOUT,

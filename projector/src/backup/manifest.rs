@@ -1,19 +1,15 @@
 //! Manifest of a backup. It is written last, so a folder without a manifest is an incomplete backup.
-//!
-//! Layout of a backup folder. Only the owner can read its files.
 
-use std::fs;
-use std::fs::{File, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use chrono::{DateTime, NaiveDate, Utc};
 use event_log::sequence::Sequence;
 use serde::{Deserialize, Serialize};
 use store::ids::GenerationId;
 
-use super::BackupError;
+use super::error::BackupError;
+use super::folder;
 use super::tables::{BackupTable, Checksums};
 
 const NAME: &str = "backup.json";
@@ -62,7 +58,7 @@ impl BackupManifest {
         let (staging, path) = (folder.join("backup.partial"), folder.join(NAME));
         let failed = |source| BackupError::File { path: path.clone(), source };
         let text = serde_json::to_string_pretty(self).map_err(|error| failed(error.into()))?;
-        let mut file = create_file(&staging)?;
+        let mut file = folder::create_file(&staging)?;
         file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
         std::fs::rename(&staging, &path).map_err(failed)
     }
@@ -79,53 +75,15 @@ impl BackupManifest {
             let (layout, known) = (manifest.layout, Self::LAYOUT);
             return Err(incomplete(format!("its layout is {layout}, this program reads {known}")));
         }
-        let log = manifest.log.iter().map(|digest| (log_path(folder), digest));
-        let tables = manifest.tables.iter().map(|table| (table_path(folder, &table.name), &table.digest));
+        let log = manifest.log.iter().map(|digest| (folder::log_path(folder), digest));
+        let tables =
+            manifest.tables.iter().map(|table| (folder::table_path(folder, &table.name), &table.digest));
         for (file, digest) in log.chain(tables) {
-            if digest_file(&file)? != *digest {
+            if folder::digest_file(&file)? != *digest {
                 let file = file.display();
                 return Err(incomplete(format!("{file} has another digest than in the manifest")));
             }
         }
         Ok(manifest)
     }
-}
-
-pub(super) fn log_path(folder: &Path) -> PathBuf {
-    folder.join("log.export")
-}
-
-/// Path of the file with the rows of a table. `name` is the name of the table, qualified by its schema.
-pub(super) fn table_path(folder: &Path, name: &str) -> PathBuf {
-    folder.join(format!("{}.copy", name.replace('"', "")))
-}
-
-/// Creates the folder. Fails if it is a link, or if it exists and is not empty.
-pub(super) fn create_folder(folder: &Path) -> Result<(), BackupError> {
-    let refuse = |reason: &str| {
-        let folder = folder.display();
-        Err(BackupError::Refused(format!("cannot create {folder}: {reason}; name a new folder")))
-    };
-    if fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_symlink()) {
-        return refuse("it is a link");
-    }
-    if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
-        return refuse("the folder is not empty");
-    }
-    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
-    made.map_err(|source| BackupError::File { path: folder.to_owned(), source })
-}
-
-/// Creates a file that only its owner can read.
-pub(super) fn create_file(path: &Path) -> Result<File, BackupError> {
-    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
-    made.map_err(|source| BackupError::File { path: path.to_owned(), source })
-}
-
-/// BLAKE3 digest of a file, in hexadecimal.
-pub(super) fn digest_file(path: &Path) -> Result<String, BackupError> {
-    let mut hasher = blake3::Hasher::new();
-    let read = File::open(path).and_then(|file| hasher.update_reader(file).map(drop));
-    read.map_err(|source| BackupError::File { path: path.to_owned(), source })?;
-    Ok(hasher.finalize().to_hex().to_string())
 }

@@ -17,7 +17,7 @@ use tokio_postgres::Client;
 use super::BackupError;
 use super::manifest::BackupManifest;
 use super::tables::Checksums;
-use super::{manifest, tables};
+use super::{folder, tables};
 use crate::daemon::run::run_projector;
 use crate::error::RunError;
 use crate::monitoring::metrics::ProjectorMetrics;
@@ -137,7 +137,7 @@ pub async fn restore_backup(
     refuse_full_database(&client).await?;
     refuse_full_log(settings, &manifest).await?;
     if manifest.log.is_some() {
-        import_archive(&manifest::log_path(folder), &settings.applying.stream).await?;
+        import_archive(&folder::log_path(folder), &settings.applying.stream).await?;
     }
     // The rows of the backup have the columns of its schema. Later migrations then convert them.
     db::migrate_to(&owner, schema).await?;

@@ -14,8 +14,8 @@ use store::{FromRow, sql_row};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_postgres::{Client, Transaction};
 
-use super::BackupError;
-use super::manifest;
+use super::error::BackupError;
+use super::folder;
 
 const TABLES: &str = include_str!("../../queries/backup/tables.sql");
 const READ_TABLES: &str = include_str!("../../queries/backup/read_tables.sql");
@@ -35,9 +35,9 @@ pub(super) async fn export_tables(snapshot: &Client, folder: &Path) -> Result<Ve
     let mut exported = Vec::new();
     for row in snapshot.query(TABLES, &[]).await? {
         let (name, columns): (String, Vec<String>) = (row.try_get("name")?, row.try_get("columns")?);
-        let path = manifest::table_path(folder, &name);
+        let path = folder::table_path(folder, &name);
         let failed = |source| BackupError::File { path: path.clone(), source };
-        let mut file = tokio::fs::File::from_std(manifest::create_file(&path)?);
+        let mut file = tokio::fs::File::from_std(folder::create_file(&path)?);
         let statement = format!("copy (select {} from {name}) to stdout", columns.join(", "));
         let mut copied = pin!(snapshot.copy_out(&statement).await?);
         let mut rows = 0;
@@ -49,7 +49,7 @@ pub(super) async fn export_tables(snapshot: &Client, folder: &Path) -> Result<Ve
         }
         file.flush().await.map_err(failed)?;
         file.sync_all().await.map_err(failed)?;
-        exported.push(BackupTable { digest: manifest::digest_file(&path)?, name, columns, rows });
+        exported.push(BackupTable { digest: folder::digest_file(&path)?, name, columns, rows });
     }
     Ok(exported)
 }
@@ -90,7 +90,7 @@ async fn import_table(
     folder: &Path,
     table: &BackupTable,
 ) -> Result<(), BackupError> {
-    let path = manifest::table_path(folder, &table.name);
+    let path = folder::table_path(folder, &table.name);
     let failed = |source| BackupError::File { path: path.clone(), source };
     let mut file = tokio::fs::File::open(&path).await.map_err(failed)?;
     let statement = format!("copy {} ({}) from stdin", table.name, table.columns.join(", "));

@@ -2,10 +2,9 @@
 //!
 //! The files are written to a temporary folder, which is renamed to `DIR` at the end. `DIR` therefore never contains an
 //! incomplete export.
-//!
-//! Errors of an export.
 
 mod column;
+mod error;
 mod file_writer;
 mod manifest;
 mod prices;
@@ -16,24 +15,21 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 
 use clap::Args;
-use codec::bars::PackedBarsError;
 pub(crate) use column::{ColumnType, ParquetColumn};
+pub use error::ExportError;
 use event_log::sequence::Sequence;
 pub(crate) use file_writer::ParquetFileWriter;
 use file_writer::{ExportedFile, PartialFolder};
 pub use manifest::{ExportManifest, TableManifest};
 use market::row::JsonColumn;
-use parquet::errors::ParquetError;
 use store::analysts::analyst_schema;
-use store::db;
-use store::db::{DbError, generation_schema};
+use store::db::{self, generation_schema};
 use store::ids::GenerationId;
 use telemetry::Shutdown;
 use telemetry::report::Report;
 use tokio::task::JoinSet;
 use tokio_postgres::Client;
 
-use crate::error::from_statement;
 use crate::progress::ProgressReport;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 
@@ -170,41 +166,3 @@ async fn connect_reader(
     client.execute(SET_SEARCH_PATH, &[&generation_schema(id)]).await?;
     Ok(client)
 }
-
-/// Reason for the failure of an export.
-#[expect(missing_docs, reason = "each message describes its variant")]
-#[derive(Debug, thiserror::Error)]
-pub enum ExportError {
-    #[error("cannot export generation {0}: it does not exist; see projector list")]
-    NoGeneration(GenerationId),
-    #[error("cannot export generation {0}: it is still being built; finish it with projector rebuild")]
-    Building(GenerationId),
-    #[error("cannot create {}: the folder is not empty; name a new folder, or remove this one", .0.display())]
-    Taken(PathBuf),
-    #[error("cannot create {0}: an unfinished or running export uses it; remove it, then try again")]
-    Unfinished(PathBuf),
-    #[error("cannot create {}: the path has no folder name", .0.display())]
-    NoName(PathBuf),
-    #[error("interrupted; the incomplete export was removed")]
-    Interrupted,
-    #[error("cannot write {}: {source}", .path.display())]
-    File { path: PathBuf, source: std::io::Error },
-    #[error("cannot write {}: {source}", .path.display())]
-    Parquet { path: PathBuf, source: ParquetError },
-    #[error(
-        "cannot export {value} in column {column}: decimals have 38 digits, {scale} of them after the point"
-    )]
-    Decimal { column: String, value: String, scale: u32 },
-    #[error("cannot export column {column} of {table}: type {found} is not supported")]
-    Type { table: &'static str, column: String, found: String },
-    #[error("cannot unpack the prices of {symbol} in {year}: {source}")]
-    Bars { symbol: String, year: i32, source: PackedBarsError },
-    #[error("cannot encode the manifest: {0}")]
-    Manifest(#[from] serde_json::Error),
-    #[error("cannot finish a reader task: {0}")]
-    Ended(#[from] tokio::task::JoinError),
-    #[error(transparent)]
-    Db(#[from] DbError),
-}
-
-from_statement!(ExportError);

@@ -23,7 +23,7 @@ use crate::derive::touched::Deriver;
 use crate::generation::{Generation, load_generation_row};
 use crate::write::journal::{JOURNALED_TABLES, Journal};
 use crate::write::read_tables;
-use crate::write::read_tables::RenamedSymbols;
+use crate::write::renamed_symbols::RenamedSymbols;
 use crate::write::table::JOURNALED_VALUES;
 use crate::write::table::PreparedStatements;
 

@@ -13,7 +13,7 @@ use store::ids::{GenerationId, JournalPosition};
 use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
-use crate::write::read_tables::RenamedSymbols;
+use crate::write::renamed_symbols::RenamedSymbols;
 use crate::write::table::PreparedStatements;
 use crate::write::table::{DIVIDENDS, FACTORS, JOURNALED_VALUES, ReadTable, ReplacedRows, SPLITS, TABLES};
 

@@ -10,9 +10,9 @@ use market::event::{
 };
 
 use crate::codec::{CODEC, Codec, decode_json, encode_json};
+use crate::columns::{SymbolSeries, bars_json, decode_columns, encode_columns};
 use crate::envelope::BatchId;
 use crate::error::{BatchError, RecordError};
-use crate::record_batch::{SymbolSeries, bars_json, decode_columns, encode_columns};
 
 /// Declares the enum `Body`: variants for prices, for events of runs, and for each kind with JSON rows.
 macro_rules! bodies {

@@ -1,12 +1,11 @@
 //! Codecs of batch bodies: packed columns for prices, JSON for all other kinds. Large JSON is compressed with zstd.
-//!
-//! Size limits of record batches.
 
 use bytes::Bytes;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::error::BatchError;
+use crate::limits::MAX_BYTES;
 
 /// Name of the header that states the codec of a body.
 pub(crate) const CODEC: &str = "Dds-Codec";
@@ -85,8 +84,3 @@ fn decompress(bytes: &[u8]) -> Result<Vec<u8>, BatchError> {
     }
     Ok(json)
 }
-
-/// Target size of a body, in bytes. If a row would make the body larger, the row goes into the next record batch.
-pub const TARGET_BYTES: usize = 256 * 1024;
-/// Maximum size of a body after decompression, in bytes. The limit protects readers from decompression bombs.
-pub const MAX_BYTES: usize = 64 * 1024 * 1024;

@@ -4,7 +4,7 @@ use codec::bars::PackedBarsError;
 use codec::records::PackedRecordsError;
 use market::event::Kind;
 
-use crate::codec::MAX_BYTES;
+use crate::limits::MAX_BYTES;
 
 /// Errors of decoding a message.
 #[expect(missing_docs, reason = "the message of each says it")]

@@ -5,11 +5,11 @@ use async_nats::HeaderMap;
 use bytes::{Bytes, BytesMut};
 use serde::{Deserialize, Serialize};
 
-use crate::codec::TARGET_BYTES;
 use crate::codec::{Codec, unpacked_length};
 use crate::envelope::BatchId;
 use crate::envelope::{Envelope, check_version, printable};
 use crate::error::BatchError;
+use crate::limits::TARGET_BYTES;
 use crate::record_batch::RecordBatch;
 
 /// Name of the header that has the envelopes of all batches, as a JSON array.

@@ -18,7 +18,7 @@ use super::date_format::DateFormat;
 use super::map_definition::ColumnLocation;
 use super::number_format::NumberFormat;
 use crate::format::canonical::kind_layout::{CanonicalColumnType, KindLayout, canonical_column_type};
-use crate::format::file_symbol::SymbolPattern;
+use crate::format::symbol_pattern::SymbolPattern;
 use crate::normalize::{ExchangeZone, RowError, abbreviate, is_absent_value};
 use crate::source::folder_handle::{Links, read_small_text};
 

@@ -15,7 +15,7 @@ use super::map::{CURRENCY, ColumnMap, DIRECTION, RATIO, RowSelection, WideNames}
 use super::map_definition::{ColumnLocation, MapDefinition, MapError, OneOrMore, ScaleFactor};
 use super::number_format::NumberFormat;
 use crate::format::canonical::kind_layout::{self, CanonicalColumnType, KindLayout, canonical_column_type};
-use crate::format::file_symbol::SymbolPattern;
+use crate::format::symbol_pattern::SymbolPattern;
 use crate::normalize::ExchangeZone;
 
 impl ColumnMap {

@@ -3,7 +3,7 @@
 
 use market::bars::MISSING;
 
-use super::PackedBarsError;
+use super::error::PackedBarsError;
 
 /// Number of values per block; the last block of a column may have fewer.
 pub(super) const BLOCK: usize = 32;

@@ -6,8 +6,8 @@ use std::array::from_fn;
 use market::bars::{BarColumn, BarVersion, Bars, BarsError, MISSING};
 use serde::{Deserialize, Serialize};
 
-use super::PackedBarsError;
 use super::blocks;
+use super::error::PackedBarsError;
 use super::sessions::{pack_days, scale_and_days};
 use crate::digest;
 

@@ -3,8 +3,8 @@
 use market::bars::{BarVersion, MISSING, SupersededBars};
 use serde::{Deserialize, Serialize};
 
-use super::PackedBarsError;
 use super::blocks;
+use super::error::PackedBarsError;
 use super::packed::PackedBars;
 
 /// Versions of superseded bars. Most versions have few bars, so the versions are columns too.

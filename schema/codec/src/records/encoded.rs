@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use super::PackedRecordsError;
+use super::error::PackedRecordsError;
 use super::field::{Field, next_part, write_bytes, write_part};
 
 /// Initial capacity for an encoded record, in bytes. Most records are not longer.

@@ -6,7 +6,7 @@ use market::event::{
 };
 use market::history::History;
 
-use super::PackedRecordsError;
+use super::error::PackedRecordsError;
 use super::packed::read;
 
 /// Generates `add_to_history` from pairs of a record type and its list in `History`.

@@ -2,8 +2,8 @@
 //!
 //! Stored rows must stay readable forever, so the order never changes. A new field is optional and is added at the end.
 
-use super::PackedRecordsError;
 use super::encoded::{EncodedField, FieldReader, FieldWriter, RecordLayout, split_fields};
+use super::error::PackedRecordsError;
 use super::field::Field;
 use market::event::{
     DecidedRow, Decision, Dividend, DividendEvidence, Etf, FormerSymbol, Fundamentals, Holding,

@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::PackedRecordsError;
-use super::packed::RawObservation;
+use super::error::PackedRecordsError;
+use super::raw::RawObservation;
 use market::event::Kind;
 
 /// Distinct observations of one symbol, kind and source, sorted by content. The set does not store the symbol and the

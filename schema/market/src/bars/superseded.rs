@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::BarsError;
 use super::column::MISSING;
 use super::columns::{Bar, Bars};
-use super::merge::{BarVersion, VersionDictionary};
+use super::error::BarsError;
+use super::version::{BarVersion, VersionDictionary};
 
 /// Bars of one symbol and source that do not count, in any order and with any number of bars per day.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -1,22 +1,17 @@
 //! Derivation of one security: computes the metrics from the security's facts, and converts the metrics to rows of the
 //! read tables.
-//!
-//! Derivation context: inputs that are the same for all securities, such as the as-of date and the source policy.
 
 use std::collections::BTreeMap;
 use std::hash::BuildHasher;
 
-use chrono::NaiveDate;
-
+use super::computed::ComputedMetrics;
 use super::computed::covered::{CoveredRows, covered_rows};
-use super::computed::provenance::{ReadingCounts, RowsBySource};
-use super::computed::{ComputedMetrics, provenance};
+use super::computed::provenance::{self, ReadingCounts, RowsBySource};
+use super::context::DerivationContext;
 use super::merge::closes_suffice;
-use super::prices::risk::MonthlyReturns;
 use super::rows::DerivedRows;
-use super::rules::Rules;
 use super::{computed, rows};
-use crate::history::{History, SourcePolicy};
+use crate::history::History;
 
 /// Computed metrics of a security, before their conversion to rows.
 #[derive(Debug)]
@@ -65,19 +60,4 @@ impl<'a> Derivation<'a> {
     pub fn rows_without_dividends(self) -> DerivedRows {
         rows::without_dividends(self.0)
     }
-}
-
-/// Inputs of the derivation that are the same for all securities.
-#[derive(Debug, Clone, Copy)]
-pub struct DerivationContext<'a> {
-    /// As-of date of the figures: the newest known session, or an earlier day for a historical request.
-    pub as_of: NaiveDate,
-    /// Newest known session. For a historical request, it is later than `as_of`.
-    pub newest: NaiveDate,
-    /// Monthly returns of the benchmark, for beta; `None` without a benchmark.
-    pub benchmark: Option<&'a MonthlyReturns>,
-    /// Source policy (R32).
-    pub policy: &'a SourcePolicy,
-    /// Rule parameters.
-    pub rules: &'a Rules,
 }

@@ -21,6 +21,7 @@ macro_rules! dec {
 pub(crate) mod arithmetic;
 pub mod calendar;
 mod computed;
+mod context;
 pub mod currency;
 mod derivation;
 pub mod dividends;
@@ -41,8 +42,8 @@ use chrono::NaiveDate;
 
 pub use computed::covered::{CoveredRow, CoveredRows};
 pub use computed::provenance::{ReadingCounts, RowsBySource};
+pub use context::DerivationContext;
 pub use derivation::Derivation;
-pub use derivation::DerivationContext;
 use dividends::completeness::DividendCompleteness;
 pub use dividends::completeness::FactorAgreement;
 pub use explain::{

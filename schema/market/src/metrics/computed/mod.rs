@@ -7,23 +7,25 @@ pub(crate) mod ex_dates;
 pub(crate) mod growth;
 pub(crate) mod income;
 pub(crate) mod inputs;
+mod price_jumps;
 pub(crate) mod provenance;
+pub(crate) mod returns;
 pub(crate) mod share_basis;
 pub(crate) mod upcoming;
 
 use chrono::{DateTime, Utc};
 use classification::{Classification, classify};
-use classification::{ReturnMetrics, returns};
 use company::{CompanyFigures, PayoutMetrics, figures, payouts};
 use growth::{GrowthMetrics, growth};
 use income::{IncomeMetrics, income};
 use inputs::MetricInputs;
+use returns::{ReturnMetrics, returns};
 use share_basis::limit_growth;
 use upcoming::{UpcomingPayments, upcoming};
 
 use super::computed::ex_dates::ex_days;
+use super::context::DerivationContext;
 use super::currency::price_currency;
-use super::derivation::DerivationContext;
 use super::merge::{Merged, merge};
 use super::prices::adjustment::AdjustmentFactor;
 use super::prices::risk::{MonthlyReturns, month_ends};

@@ -17,7 +17,7 @@ use utoipa::ToSchema;
 
 use super::calendar::months_before;
 use super::computed::{ComputedMetrics, compute};
-use super::derivation::DerivationContext;
+use super::context::DerivationContext;
 use super::dividends::safety::NoPayoutReason;
 use crate::dated_text::{LimitToHistory, dated_text, undated};
 use crate::day::day_number;

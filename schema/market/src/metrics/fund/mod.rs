@@ -14,7 +14,7 @@ use records::{merged_record, preferred_by_date};
 use rust_decimal::Decimal;
 
 use super::arithmetic;
-use super::derivation::DerivationContext;
+use super::context::DerivationContext;
 use crate::decimal::ExactDecimal;
 use crate::event::{Etf, Holding, HoldingSnapshot, Kind, SecurityType};
 use crate::history::{History, Observation};

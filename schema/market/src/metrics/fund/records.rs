@@ -15,7 +15,7 @@ use chrono::NaiveDate;
 
 use crate::event::{Action, Etf, Kind};
 use crate::history::Observation;
-use crate::metrics::derivation::DerivationContext;
+use crate::metrics::context::DerivationContext;
 use crate::metrics::source_preference::{MANUAL, SourceCandidate, Standing, preference};
 use crate::observation::newest_by_key;
 

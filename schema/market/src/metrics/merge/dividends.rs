@@ -15,14 +15,14 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 use std::cmp::Ordering;
 
+use super::as_of::AsOfView;
 use super::contained_payments::drop_contained;
-use super::payment::SameDayPayments;
 use super::payment::{Payment, ValidationContext};
 use super::quarantine::{Outliers, quarantine_outliers};
 use super::repeats::merge_repeats;
+use super::same_day_payments::SameDayPayments;
 use super::sources::PreferredWinners;
 use super::translation::{dividend_currency, drop_translations};
-use super::validation::AsOfView;
 use super::validation::RowFault;
 use super::winner::{MergeRecord, ObservationStatus, QuarantinedRow, WinningVersion, version_time};
 use crate::event::Dividend;

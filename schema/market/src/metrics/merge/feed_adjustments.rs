@@ -24,11 +24,11 @@ use std::collections::BTreeMap;
 use chrono::NaiveDate;
 use rust_decimal::{Decimal, RoundingStrategy};
 
-use super::payment::SameDayPayments;
+use super::as_of::AsOfView;
+use super::same_day_payments::SameDayPayments;
 use super::splits::split_review::REPEATED_WITHIN;
 use super::splits::split_type::{classify, is_declared_price_only};
 use super::splits::{MergedSplit, merged_split, one_per_date, table};
-use super::validation::AsOfView;
 use super::winner::{MergeRecord, ObservationStatus, SymbolOrder, WinningVersion, pick_winners};
 use crate::day::date_of;
 use crate::event::{Action, Dividend, ShareBasis};

@@ -5,6 +5,7 @@
 //!
 //! Invariant: the result depends only on the set of observations, never on their order.
 
+mod as_of;
 mod contained_payments;
 mod decisions;
 mod dividends;
@@ -16,6 +17,7 @@ mod payment;
 mod prices;
 mod quarantine;
 mod repeats;
+mod same_day_payments;
 mod sources;
 mod splits;
 #[cfg(test)]
@@ -26,6 +28,7 @@ mod winner;
 
 use chrono::NaiveDate;
 
+pub(crate) use as_of::AsOfView;
 use decisions::DecisionIndex;
 pub(crate) use decisions::{dividend_row, newest_decisions, split_row};
 use dividends::{MergedDividends, merge_dividends, paid_between, stock_dividends};
@@ -33,18 +36,17 @@ use feed_adjustments::FeedAdjustments;
 pub(crate) use fundamentals::{MergedFundamentals, merge_fundamentals};
 pub(crate) use implied_factors::{ImpliedFactor, ImpliedFactors, agrees};
 pub(crate) use payment::Payment;
-use payment::SameDayPayments;
 use payment::{PriceContext, ValidationContext};
 pub(crate) use prices::MergedPrices;
 pub(crate) use prices::closes_suffice;
 use prices::{ExcludedBars, LevelCheck, merge_prices, review_levels};
+use same_day_payments::SameDayPayments;
 use sources::{HiddenRecords, SourceChoice, hide_quarantined, preferred_winners};
 use splits::split_review::{SplitEvidence, review_splits};
 use splits::split_type::classify;
 pub(crate) use splits::split_type::has_moved_with;
 pub(crate) use splits::{MergedSplit, is_known, share_type};
 use splits::{MergedSplits, merge_splits, table_of_known};
-pub(crate) use validation::AsOfView;
 pub use validation::{
     PriceValues, RowFault, dividend_fault, dividend_key_fault, latest_session_date, price_fault, split_fault,
 };
@@ -55,8 +57,8 @@ use super::prices::series::PriceSeries;
 use crate::day::day_number;
 use crate::event::{Action, Dividend, DividendEvidence, FormerSymbol};
 use crate::history::{History, Observation};
+use crate::metrics::context::DerivationContext;
 use crate::metrics::currency::price_currency;
-use crate::metrics::derivation::DerivationContext;
 use crate::metrics::dividends::ex_date::Settlement;
 use crate::row::{Flag, Flags};
 use crate::symbol::Symbol;

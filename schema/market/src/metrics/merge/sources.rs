@@ -11,9 +11,11 @@
 //! A withdrawn record of a vendor is listed as withdrawn only if no valid record of another source stands for it. If
 //! only other sources have valid records, all withdrawn records of the source are left out.
 
+mod hidden;
 mod manual;
 mod overlay;
 mod reach;
+mod selection;
 #[cfg(test)]
 mod tests;
 
@@ -22,12 +24,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::NaiveDate;
 
-use manual::Selection;
+pub(crate) use hidden::{HiddenRecords, HiddenRows, hide_quarantined};
 use manual::{apply_manual_record, withdraw_by_manual};
-pub(crate) use overlay::{HiddenRecords, HiddenRows, hide_quarantined};
 use overlay::{Overlay, OverlayRecord};
+use selection::Selection;
 
-use super::payment::SameDayPayments;
+use super::same_day_payments::SameDayPayments;
 use super::winner::{
     MergeRecord, ObservationStatus, QuarantinedRow, SymbolOrder, WinningVersion, pick_winners,
 };

@@ -14,8 +14,8 @@ pub(crate) mod split_type;
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
+use super::as_of::AsOfView;
 use super::sources::{PreferredWinners, SourceChoice, preferred_winners};
-use super::validation::AsOfView;
 use super::winner::{MergeRecord, ObservationStatus, QuarantinedRow, WinningVersion, version_time};
 use crate::event::Split;
 use crate::history::{History, Observation};

@@ -35,7 +35,7 @@ use std::cmp::Ordering;
 use chrono::{DateTime, Utc};
 use smallvec::{SmallVec, smallvec};
 
-use super::payment::SameDayPayments;
+use super::same_day_payments::SameDayPayments;
 use crate::event::Action;
 use crate::history::Observation;
 use crate::metrics::dividends::ex_date::Settlement;

@@ -7,8 +7,8 @@ use std::hash::{BuildHasher, Hash, Hasher};
 use chrono::{DateTime, Datelike, NaiveDate, Utc};
 use rust_decimal::Decimal;
 
-use super::declared;
 use super::id::{dividend_id, hash_dividend_id};
+use super::next::declared;
 use crate::event::{DividendType, Frequency};
 use crate::metrics::arithmetic::{amount, exact_percent, factor, quotient};
 use crate::metrics::computed::ComputedMetrics;

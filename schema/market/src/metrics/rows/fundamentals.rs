@@ -2,8 +2,8 @@
 
 use rust_decimal::Decimal;
 
-use super::DerivedRows;
-use super::{amount, percent};
+use super::derived::DerivedRows;
+use super::rounded::{amount, percent};
 use crate::event::Fundamentals;
 use crate::metrics::arithmetic::{percent_of, quotient, round_to_integer};
 use crate::metrics::computed::ComputedMetrics;

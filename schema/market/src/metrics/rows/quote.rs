@@ -2,7 +2,7 @@
 
 use rust_decimal::Decimal;
 
-use super::{amount, percent};
+use super::rounded::{amount, percent};
 use crate::bars::{BarColumn, MISSING};
 use crate::metrics::arithmetic::{change_percent, round_to_integer};
 use crate::metrics::computed::ComputedMetrics;

@@ -13,11 +13,11 @@ use std::sync::Arc;
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
+use super::column_scan::find_large_moves;
 use super::day_merge::{Source, minor_places, pick_by_day};
-use super::levels::find_large_moves;
 use super::levels::{Closes, LevelCheck, LevelFault};
+use super::merged_prices::{ExcludedBars, MergedPrices, QuarantinedBar};
 use super::unadjust::raw_close;
-use super::{ExcludedBars, MergedPrices, QuarantinedBar};
 use crate::bars::{Bar, Bars};
 use crate::day::{date_of, day_number};
 use crate::event::DecisionVerdict;

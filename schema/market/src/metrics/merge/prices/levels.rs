@@ -19,18 +19,12 @@
 //!   lasting break too, however long the time between them.
 //!
 //! Two bars agree if their closes differ by at most `level.agreement`, after adjustment.
-//!
-//! Fast searches in whole price columns. Their loops have no branches, so that the compiler can vectorize them.
-//!
-//! A loop does not test each value. It computes a sign bit from each value, combines all sign bits, and tests the
-//! result once.
 
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use crate::bars::{BarColumn, Bars};
 use crate::day::{date_of, day_number};
 use crate::metrics::arithmetic::{quotient, within_factor};
 use crate::metrics::prices::adjustment::Splits;
@@ -174,77 +168,141 @@ fn close(bars: Closes<'_>, index: usize) -> Decimal {
     Decimal::new(bars.closes[index], bars.scale)
 }
 
-const SIGN: u64 = 1 << 63;
-/// The fast search of a block is used only if all its closes are below this limit. With larger closes, a sum in the
-/// search could reach the sign bit.
-const ROOM: u64 = 1 << 61;
+#[cfg(test)]
+mod tests {
+    use super::super::column_scan::find_large_moves;
+    use super::*;
+    use crate::metrics::prices::adjustment::{Ratio, SplitEvent};
+    use crate::metrics::rules::Rules;
 
-/// Number of closes in a block. Most blocks contain no large move (see [`find_large_moves`]), so their closes need not
-/// be compared one by one.
-const BLOCK: usize = 256;
+    const FIRST: i32 = 738_000;
 
-/// Indexes of the closes that differ from the previous close by more than a factor of 1.375. All closes must be
-/// positive.
-pub(crate) fn find_large_moves(closes: &[i64]) -> Vec<usize> {
-    // The searches for wrong price levels (R36) and missing splits (R30) check only these moves. Their factors are
-    // larger.
-    let mut moves = Vec::new();
-    for start in (1..closes.len()).step_by(BLOCK) {
-        let end = closes.len().min(start + BLOCK);
-        if !is_calm(&closes[start - 1..end]) {
-            moves.extend((start..end).filter(|index| is_large_move(closes[index - 1], closes[*index])));
+    fn check_with<T>(splits: &Splits, paid: i64, check: impl Fn(&LevelCheck<'_>) -> T) -> T {
+        let paid = |_: NaiveDate, through: NaiveDate| {
+            if day_number(through) == FIRST + 2 { Decimal::from(paid) } else { Decimal::ZERO }
+        };
+        check(&LevelCheck { rules: &Rules::DEFAULT.level, splits, paid: &paid })
+    }
+
+    fn with_moves<T>(closes: &[i64], days: &[i32], check: impl FnOnce(Closes<'_>) -> T) -> T {
+        check(Closes { closes, days, scale: 0, large_moves: &find_large_moves(closes) })
+    }
+
+    fn days(closes: &[i64]) -> Vec<i32> {
+        (FIRST..).take(closes.len()).collect()
+    }
+
+    fn faulty(closes: &[i64]) -> Vec<(usize, LevelFault)> {
+        let days = days(closes);
+        check_with(&Splits::default(), 0, |check| {
+            with_moves(closes, &days, |closes| check.find_faults(closes)).into_iter().collect()
+        })
+    }
+
+    #[test]
+    fn a_bar_far_from_both_neighbours_is_isolated() {
+        use LevelFault::{Isolated, WrongUnit};
+        for (close, fault) in [
+            (300, None),
+            (301, Some(Isolated)),
+            (730, Some(Isolated)),
+            (8_695, Some(Isolated)),
+            (8_696, Some(WrongUnit(100))),
+            (11_500, Some(WrongUnit(100))),
+            (11_501, Some(Isolated)),
+            (100_000, Some(WrongUnit(1000))),
+            (1_000_000, Some(Isolated)),
+            (34, None),
+            (33, Some(Isolated)),
+            (1, Some(WrongUnit(100))),
+        ] {
+            let expected: Vec<(usize, LevelFault)> = fault.map(|fault| (2, fault)).into_iter().collect();
+            assert_eq!(faulty(&[100, 100, close, 100, 100]), expected, "{close}");
         }
+        // The neighbours agree within 50 %.
+        assert_eq!(faulty(&[100, 500, 150]), [(1, Isolated)]);
+        assert_eq!(faulty(&[100, 500, 151]), vec![]);
+        // A lasting move, and a move that ends after two sessions.
+        assert_eq!(faulty(&[100, 100, 400, 400, 400]), vec![]);
+        assert_eq!(faulty(&[100, 100, 400, 400, 100, 100]), vec![]);
+        assert_eq!(faulty(&[100, 1_000, 100, 1_000, 100]), [(1, Isolated), (3, Isolated)]);
     }
-    moves
-}
 
-fn is_large_move(before: i64, after: i64) -> bool {
-    let most = |close: i64| close.saturating_add(close >> 2).saturating_add(close >> 3);
-    after > most(before) || before > most(after)
-}
-
-/// True if a block contains no large move.
-fn is_calm(closes: &[i64]) -> bool {
-    let pairs = closes.iter().zip(closes.get(1..).unwrap_or_default());
-    if closes.iter().fold(0, |all, close| all | close.cast_unsigned()) >= ROOM {
-        return pairs.fold(true, |calm, (before, after)| calm & !is_large_move(*before, *after));
+    #[test]
+    fn a_run_in_a_wrong_unit_is_between_agreeing_bars_or_short_and_newest() {
+        let unit = |range: std::ops::Range<usize>| -> Vec<(usize, LevelFault)> {
+            range.map(|index| (index, LevelFault::WrongUnit(100))).collect()
+        };
+        assert_eq!(faulty(&[100, 101, 10_000, 10_100, 10_050, 102]), unit(2..5));
+        assert_eq!(faulty(&[60_000, 60_100, 61_000, 61_200, 60_960, 585, 587, 573]), unit(5..8));
+        // A single newest bar is not a run. A run as long as the data before it is a lasting move.
+        assert_eq!(faulty(&[100, 101, 102, 10_000]), []);
+        assert_eq!(faulty(&[100, 101, 10_000, 10_100]), []);
+        let long: Vec<i64> = [vec![100; 100], vec![10_000; 61]].concat();
+        assert_eq!(faulty(&long), []);
+        assert_eq!(faulty(&long[..160]), unit(100..160));
     }
-    let most = |close: u64| close + (close >> 2) + (close >> 3);
-    let above = pairs.fold(0, |above, (before, after)| {
-        let (before, after) = (before.cast_unsigned(), after.cast_unsigned());
-        above | most(before).wrapping_sub(after) | most(after).wrapping_sub(before)
-    });
-    above & SIGN == 0
+
+    #[test]
+    fn known_events_are_no_leaps() {
+        let ratio = Ratio { from: Decimal::ONE, to: Decimal::from(10) };
+        let split = Splits::new(vec![SplitEvent::of_shares(date_of(FIRST + 2), ratio)]);
+        let leaps = |splits: &Splits, paid: i64, closes: &[i64]| {
+            let days = days(closes);
+            check_with(splits, paid, |check| with_moves(closes, &days, |closes| check.find_leaps(closes)))
+        };
+        let none = Splits::default();
+        assert_eq!(leaps(&none, 0, &[100, 100, 10, 10]), [2]);
+        assert!(leaps(&split, 0, &[100, 100, 10, 10]).is_empty());
+        assert!(leaps(&none, 80, &[100, 100, 15, 15]).is_empty());
+        assert!(leaps(&none, 100, &[100, 100, 15, 15]).is_empty());
+        // A constant price is not a leap, even if a split says that the price should have moved.
+        assert!(leaps(&split, 0, &[100, 100, 100, 100]).is_empty());
+        // A hundredfold move next to a split is not a wrong unit.
+        let closes = [vec![10; 5], vec![1_000; 3]].concat();
+        let days = days(&closes);
+        let merged = Ratio { from: Decimal::ONE_HUNDRED, to: Decimal::ONE };
+        let early = Splits::new(vec![SplitEvent::of_shares(date_of(FIRST + 3), merged)]);
+        let found =
+            check_with(&early, 0, |check| with_moves(&closes, &days, |closes| check.find_faults(closes)));
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn bars_more_than_a_week_apart_are_not_adjacent() {
+        let leaps = |apart: i32| {
+            let days = [FIRST, FIRST + apart, FIRST + apart + 1];
+            check_with(&Splits::default(), 0, |check| {
+                with_moves(&[100, 400, 400], &days, |closes| check.find_leaps(closes))
+            })
+        };
+        assert_eq!((leaps(7), leaps(8)), (vec![1], vec![]));
+    }
+
+    #[test]
+    fn a_move_over_a_pause_is_a_lasting_break() {
+        for (apart, close, expected) in [
+            (7, 301, false),
+            (8, 300, false),
+            (8, 301, true),
+            (3_000, 301, true),
+            (3_000, 34, false),
+            (3_000, 33, true),
+        ] {
+            let days = [FIRST, FIRST + apart, FIRST + apart + 1];
+            let found = check_with(&Splits::default(), 0, |check| {
+                with_moves(&[100, close, close], &days, |closes| check.has_distant_break(closes))
+            });
+            assert_eq!(found, expected, "{apart} {close}");
+        }
+        // A known split explains the move.
+        let ratio = Ratio { from: Decimal::ONE, to: Decimal::from(10) };
+        let split = Splits::new(vec![SplitEvent::of_shares(date_of(FIRST + 30), ratio)]);
+        let found = check_with(&split, 0, |check| {
+            with_moves(&[100, 10, 10], &[FIRST, FIRST + 60, FIRST + 61], |closes| {
+                check.has_distant_break(closes)
+            })
+        });
+        assert!(!found);
+    }
 }
-
-/// True if any bar is faulty: its close is not positive, another value is negative, or the high is below the low.
-pub(crate) fn has_fault(bars: &Bars) -> bool {
-    let not_above_zero = bars.close.iter().fold(0, |found, close| found | close | close.wrapping_sub(1)) < 0;
-    not_above_zero
-        || [&bars.open, &bars.high, &bars.low, &bars.volume]
-            .into_iter()
-            .any(|column| has_negative(column.values_from_first_present()))
-        || has_crossed(&bars.high, &bars.low)
-}
-
-/// True if any value is negative. An absent value, stored as the negative number `MISSING`, does not count.
-fn has_negative(column: &[i64]) -> bool {
-    // If a value is negative, the value minus one is negative too. `MISSING` is the only exception: it is the smallest
-    // value, so the subtraction wraps around.
-    column.iter().fold(0, |found, value| found | (value & value.wrapping_sub(1))) < 0
-}
-
-/// True if any high is below the low of the same bar. The caller must ensure that no value is negative, except absent
-/// values (`MISSING`).
-fn has_crossed(highs: &BarColumn, lows: &BarColumn) -> bool {
-    // Highs and lows are paired from the newest bar back. The pairs end where one of the columns has no earlier value.
-    let pairs =
-        highs.values_from_first_present().iter().rev().zip(lows.values_from_first_present().iter().rev());
-    pairs.fold(0, |found, (high, low)| found | (high.wrapping_sub(*low) & !high & !low)) < 0
-}
-
-#[cfg(test)]
-mod tests;
-
-#[cfg(test)]
-mod column_scan_tests;

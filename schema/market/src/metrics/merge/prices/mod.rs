@@ -8,26 +8,18 @@
 //!
 //! Bars that contradict their neighbours are quarantined (R36) as `isolated_price` or `price_unit_error`. The newest
 //! bar is quarantined as `unconfirmed_price` if its close is far from the previous close and nothing confirms it.
-//!
-//! Result of the merge of prices: the bars used in the figures, and the quarantined bars.
 
+mod column_scan;
 mod day_merge;
 mod level_review;
 mod levels;
+mod merged_prices;
 mod unadjust;
 
-use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
 use chrono::{DateTime, Datelike, NaiveDate, Utc};
-use day_merge::{Source, minor_places};
-pub(crate) use level_review::review_levels;
-use level_review::{confirmed_bar, pick_sound_bars};
-pub(crate) use levels::LevelCheck;
-use levels::{Closes, find_large_moves, has_fault};
-use rust_decimal::Decimal;
-use unadjust::raw_bars;
 
 use super::decisions::DecisionIndex;
 use super::feed_adjustments::FeedAdjustments;
@@ -38,7 +30,15 @@ use crate::event::Kind;
 use crate::history::{History, SourceBars, SourcePolicy};
 use crate::metrics::calendar::months_before;
 use crate::metrics::prices::range::VOLUME_SESSIONS;
-use crate::row::QuarantineReason;
+use column_scan::{find_large_moves, has_fault};
+use day_merge::{Source, minor_places};
+pub(crate) use level_review::review_levels;
+use level_review::{confirmed_bar, pick_sound_bars};
+use levels::Closes;
+pub(crate) use levels::LevelCheck;
+use merged_prices::QuarantinedBar;
+pub(crate) use merged_prices::{ExcludedBars, MergedPrices};
+use unadjust::raw_bars;
 
 /// Merges the prices of a security up to `as_of`, without the `excluded` bars.
 pub(crate) fn merge_prices(
@@ -245,41 +245,3 @@ fn usable_bars(
 
 #[cfg(test)]
 mod tests;
-
-/// Bars that a merge leaves out, as pairs of source index and day number.
-pub(crate) type ExcludedBars = BTreeSet<(usize, i32)>;
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct QuarantinedBar {
-    pub day: i32,
-    pub source: String,
-    pub line: u64,
-    /// Close as adjusted by the feed. For a bar with a wrong price level (R36), the raw close, without split
-    /// adjustment.
-    pub close: Decimal,
-    pub reason: QuarantineReason,
-    pub message: String,
-}
-
-#[derive(Debug, Default)]
-pub(crate) struct MergedPrices {
-    /// Raw bars with the smallest possible number of decimal places. Their versions (revision and observation time) are
-    /// not merged, and must not be used.
-    pub bars: Arc<Bars>,
-    pub quarantined: Vec<QuarantinedBar>,
-    /// Indexes of the bars whose close differs from the previous close by more than a factor of 1.375.
-    pub large_moves: Vec<usize>,
-    /// True if the security has only one source, and its bars are used without change.
-    pub is_plain: bool,
-    /// Latest observation time of the source bars that are dated up to the as-of date; `None` without bars.
-    pub observed_at: Option<DateTime<Utc>>,
-    /// For each bar, the index of its source in the history. Empty if all bars come from the first source.
-    origin: Vec<usize>,
-}
-
-impl MergedPrices {
-    /// Index of the source of a bar.
-    pub(crate) fn source_of(&self, index: usize) -> usize {
-        self.origin.get(index).copied().unwrap_or_default()
-    }
-}

@@ -1,12 +1,9 @@
 //! Manual records: records and retractions that an operator entered (R32). A manual record replaces the matching records
 //! of the vendors: those with its id or its natural key.
-//!
-//! Selection of records from all sources: the records that are used, and the records that they cover.
 
-use std::collections::BTreeMap;
-
+use super::selection::Selection;
 use crate::history::Observation;
-use crate::metrics::merge::payment::SameDayPayments;
+use crate::metrics::merge::same_day_payments::SameDayPayments;
 use crate::metrics::merge::winner::{MergeRecord, ObservationStatus, WinningVersion};
 use crate::metrics::source_preference::MANUAL;
 
@@ -69,21 +66,4 @@ fn is_same_payment<T: MergeRecord>(
             && !manual.record.is_distinct_payment(&vendor.record, same_day_payments)
     };
     vendor.source != MANUAL && (same_id || same_key())
-}
-
-/// Records that are used, and the records that they cover.
-#[derive(Debug, Default)]
-pub(super) struct Selection {
-    pub winners: Vec<WinningVersion>,
-    /// Index of each covered record, with the index of the record that covers it.
-    pub covered: BTreeMap<usize, usize>,
-    /// For each date range in which a rank outranks other sources, the indexes of its valid records.
-    pub ranked: Vec<Vec<usize>>,
-}
-
-impl Selection {
-    /// Index of the uppermost of the records that cover the record `index`.
-    pub(super) fn top_of(&self, index: usize) -> usize {
-        std::iter::successors(Some(index), |index| self.covered.get(index).copied()).last().unwrap_or(index)
-    }
 }

@@ -11,24 +11,18 @@
 //! A regular and a special payment of one ex-date are also paired if their amounts are equal. Sources differ in the type
 //! of a payment, and one payment must not count twice.
 //!
-//! All other records stay. A covered record still covers older ones: the record above it replaces both.
-//!
-//! Quarantined records that would cover other records, or outrank another source (R32).
-//!
-//! Some quarantines depend on prices and on other records (R28, R36). They are known only after the choice between
-//! sources. A quarantined record covers nothing, so the merge is then repeated without it. Each repetition hides at
-//! least one more record, so the repetitions end.
+//! All other records stay. A covered record still covers older ones: the record above it stands for both.
 
 use std::cell::OnceCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use chrono::NaiveDate;
 
 use super::reach::{LARGEST_DISTANCE, PaymentPeriods};
 use crate::history::Observation;
 use crate::metrics::dividends::ex_date::Settlement;
-use crate::metrics::merge::payment::SameDayPayments;
-use crate::metrics::merge::winner::{MergeRecord, ObservationStatus, QuarantinedRow};
+use crate::metrics::merge::same_day_payments::SameDayPayments;
+use crate::metrics::merge::winner::MergeRecord;
 use crate::metrics::rules::Rules;
 use crate::metrics::source_preference::{SourceCandidate, Standing};
 
@@ -187,49 +181,4 @@ impl<'r, 'a, T: MergeRecord> Overlay<'r, 'a, T> {
         let [newer, older] = [newer, older].map(|record| (record.source(), record.date));
         periods.is_within_reach::<T>(older, newer)
     }
-}
-
-/// Hidden records of one kind, by index of the observation.
-pub(crate) type HiddenRows = BTreeMap<usize, QuarantinedRow>;
-
-/// Hidden records of a security.
-#[derive(Debug, Default)]
-pub(crate) struct HiddenRecords {
-    pub dividends: HiddenRows,
-    pub splits: HiddenRows,
-}
-
-/// Adds the quarantined records that cover or outrank another record. Returns true if there are any. `ranked` has the
-/// records that outrank other sources, by date range.
-pub(crate) fn hide_quarantined(
-    hidden: &mut HiddenRows,
-    statuses: &[ObservationStatus],
-    ranked: &[Vec<usize>],
-    quarantined: &[QuarantinedRow],
-) -> bool {
-    let is_quarantined = |index: &usize| matches!(statuses[*index], ObservationStatus::Quarantined(_));
-    // The row that is used for the payment of a row.
-    let used_row = |index: usize| {
-        let duplicate_of = |index: &usize| match statuses[*index] {
-            ObservationStatus::Duplicate(of)
-            | ObservationStatus::Translation(of)
-            | ObservationStatus::PartOf(of) => Some(of),
-            _ => None,
-        };
-        std::iter::successors(Some(index), duplicate_of).last().unwrap_or(index)
-    };
-    let covering = statuses.iter().filter_map(|status| match status {
-        ObservationStatus::Covered(by) | ObservationStatus::Overridden(by) => Some(used_row(*by)),
-        _ => None,
-    });
-    let mut found: BTreeSet<usize> = covering.filter(is_quarantined).collect();
-    for indexes in ranked {
-        let used: Vec<usize> = indexes.iter().map(|index| used_row(*index)).collect();
-        if used.iter().all(is_quarantined) {
-            found.extend(used);
-        }
-    }
-    let rows = quarantined.iter().filter(|row| found.contains(&row.index));
-    hidden.extend(rows.map(|row| (row.index, row.clone())));
-    !found.is_empty()
 }

@@ -21,7 +21,7 @@ use super::{MergedSplit, is_known};
 use crate::event::Action;
 use crate::history::History;
 use crate::metrics::arithmetic::{quotient, within_factor};
-use crate::metrics::merge::validation::AsOfView;
+use crate::metrics::merge::as_of::AsOfView;
 use crate::metrics::prices::adjustment::{Ratio, lowest_terms};
 use crate::metrics::rules::SpinOffRules;
 use crate::row::SplitType;

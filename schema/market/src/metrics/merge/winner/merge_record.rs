@@ -8,7 +8,7 @@ use crate::event::{Action, Dividend, Split};
 use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::dividends::schedule::ScheduleRow;
 use crate::metrics::dividends::status::DividendClass;
-use crate::metrics::merge::payment::{SameDayPayments, natural_key};
+use crate::metrics::merge::same_day_payments::{SameDayPayments, natural_key};
 use crate::metrics::merge::validation::{RowFault, dividend_fault, dividend_key_fault, split_fault};
 use crate::symbol::Symbol;
 
