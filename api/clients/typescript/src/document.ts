@@ -3824,19 +3824,6 @@ export interface components {
                 "application/json": components["schemas"]["LimitedBody"];
             };
         };
-        /** @description The request head is longer than 96 KiB. */
-        431: {
-            headers: {
-                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
-                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
-                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
-                "X-Request-Id": components["headers"]["X-Request-Id"];
-                [name: string]: unknown;
-            };
-            content: {
-                "application/json": components["schemas"]["ErrorBody"];
-            };
-        };
         /** @description Internal error of the service. */
         500: {
             headers: {
@@ -4002,7 +3989,13 @@ export interface operations {
             410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -4088,7 +4081,13 @@ export interface operations {
             410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -4208,7 +4207,13 @@ export interface operations {
             410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -4294,7 +4299,13 @@ export interface operations {
             410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -4359,7 +4370,13 @@ export interface operations {
             404: components["responses"]["404"];
             405: components["responses"]["405"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -4452,7 +4469,13 @@ export interface operations {
             410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -4606,7 +4629,13 @@ export interface operations {
             405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -4760,7 +4789,13 @@ export interface operations {
             405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -4921,7 +4956,13 @@ export interface operations {
             410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -5075,7 +5116,13 @@ export interface operations {
             405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -5226,7 +5273,13 @@ export interface operations {
             405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -5296,7 +5349,13 @@ export interface operations {
             405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -5404,7 +5463,13 @@ export interface operations {
             405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -5514,7 +5579,13 @@ export interface operations {
             405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -5645,7 +5716,13 @@ export interface operations {
             410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -5730,7 +5807,13 @@ export interface operations {
             410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -5998,7 +6081,13 @@ export interface operations {
             405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -6266,7 +6355,13 @@ export interface operations {
             405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -6534,7 +6629,13 @@ export interface operations {
             405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -6802,7 +6903,13 @@ export interface operations {
             405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -7070,7 +7177,13 @@ export interface operations {
             405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -7174,7 +7287,13 @@ export interface operations {
             405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -7255,7 +7374,13 @@ export interface operations {
             405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -7330,7 +7455,13 @@ export interface operations {
             405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -7505,7 +7636,13 @@ export interface operations {
             405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -7582,7 +7719,13 @@ export interface operations {
             405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -7721,7 +7864,13 @@ export interface operations {
             410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -7808,7 +7957,13 @@ export interface operations {
             405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -7927,7 +8082,13 @@ export interface operations {
             410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -8012,7 +8173,13 @@ export interface operations {
             410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -8110,7 +8277,13 @@ export interface operations {
             410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -8195,7 +8368,13 @@ export interface operations {
             410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -8289,7 +8468,13 @@ export interface operations {
             405: components["responses"]["405"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
@@ -8415,7 +8600,13 @@ export interface operations {
             410: components["responses"]["410"];
             412: components["responses"]["412"];
             429: components["responses"]["429"];
-            431: components["responses"]["431"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
             500: components["responses"]["500"];
             503: components["responses"]["503"];
         };
