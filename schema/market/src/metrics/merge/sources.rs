@@ -8,7 +8,7 @@
 //! A record is valid if it is neither withdrawn nor quarantined. Quarantines that depend on prices and on other records
 //! follow later (`hidden`). Other records neither cover a record nor outrank a source.
 //!
-//! A withdrawn record of a vendor is listed as withdrawn only if no valid record of another source stands for it. If
+//! A withdrawn record of a vendor is listed as withdrawn only if no valid record of another source replaces it. If
 //! only other sources have valid records, all withdrawn records of the source are left out.
 
 mod hidden;

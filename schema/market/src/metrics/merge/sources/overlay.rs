@@ -11,7 +11,7 @@
 //! A regular and a special payment of one ex-date are also paired if their amounts are equal. Sources differ in the type
 //! of a payment, and one payment must not count twice.
 //!
-//! All other records stay. A covered record still covers older ones: the record above it stands for both.
+//! All other records stay. A covered record still covers older ones: the record above it replaces both.
 
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
