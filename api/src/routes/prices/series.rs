@@ -49,8 +49,8 @@ impl SecurityPrices {
     ) {
         let Self { symbol, currency, age_sessions, factors, bars, .. } = self;
         let cumulative = CumulativeFactors::new(factors, self.version.as_of);
-        let age_sessions = age_sessions.unwrap_or(0);
-        let labels = RowLabels { symbol, exchange, currency: currency.as_deref(), age_sessions };
+        let labels =
+            RowLabels { symbol, exchange, currency: currency.as_deref(), age_sessions: *age_sessions };
         let adjusted = AdjustedBars { bars, cumulative: &cumulative, factors, basis };
         encoder.encode(&adjusted, labels, periods, out);
     }

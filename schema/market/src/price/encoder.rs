@@ -35,8 +35,8 @@ pub struct RowLabels<'a> {
     pub exchange: &'a [u8],
     /// ISO 4217 currency of every price.
     pub currency: Option<&'a str>,
-    /// Number of sessions since the newest bar.
-    pub age_sessions: i32,
+    /// Number of sessions since the newest bar; `None` if unknown.
+    pub age_sessions: Option<i32>,
 }
 
 /// Writer of price rows with certain columns in a certain format.
@@ -113,7 +113,7 @@ fn write_value(
         PriceColumn::Exchange => text.out.extend_from_slice(labels.exchange),
         PriceColumn::Currency => text.write_code(labels.currency),
         PriceColumn::PreviousClose => text.write_price(values.previous_close(period, segment)),
-        PriceColumn::AgeSessions => text.write_count(Some(labels.age_sessions.into())),
+        PriceColumn::AgeSessions => text.write_count(labels.age_sessions.map(i64::from)),
         PriceColumn::Date => text.write_date(bars.day[last]),
         PriceColumn::Open => text.write_price(values.prices(&bars.open, period, segment).next()),
         PriceColumn::High => text.write_price(values.prices(&bars.high, period, segment).max()),

@@ -96,7 +96,7 @@ proptest! {
         if descending {
             periods.reverse();
         }
-        let labels = RowLabels { symbol: "A.B", exchange: b"", currency: None, age_sessions: 0 };
+        let labels = RowLabels { symbol: "A.B", exchange: b"", currency: None, age_sessions: Some(0) };
         let mut written = Vec::new();
         let format = PriceFormat::Json { text_decimals: text };
         PriceEncoder::new(&point_columns(), format).encode(&adjusted, labels, &periods, &mut written);
@@ -190,7 +190,7 @@ fn told(period: SessionRange, basis: PriceBasis) -> String {
 fn told_of(bars: &RawBars, factors: &[AdjustmentFactor], period: SessionRange, basis: PriceBasis) -> String {
     let cumulative = CumulativeFactors::new(factors, None);
     let adjusted = AdjustedBars { bars, cumulative: &cumulative, factors, basis };
-    let labels = RowLabels { symbol: "", exchange: b"", currency: None, age_sessions: 0 };
+    let labels = RowLabels { symbol: "", exchange: b"", currency: None, age_sessions: Some(0) };
     let mut record = Vec::new();
     PriceEncoder::new(&point_columns(), PriceFormat::Csv).encode(&adjusted, labels, &[period], &mut record);
     let cells = String::from_utf8(record).expect("text");
