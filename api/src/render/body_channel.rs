@@ -12,6 +12,7 @@ use bytes::Bytes;
 use futures::{StreamExt, stream};
 use hyper::body::{Frame, SizeHint};
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 
 /// Size of a segment, in bytes.
 pub(crate) const SEGMENT: usize = 128 * 1024;
@@ -74,7 +75,15 @@ impl BodySender {
     }
 
     fn push(&self, segment: Segment) -> Result<(), Disconnected> {
-        self.0.try_send(segment).map_err(|_| Disconnected)
+        self.0.try_send(segment).map_err(|error| {
+            if let TrySendError::Full(_) = error {
+                tracing::error!(
+                    "a response exceeds the backlog of {} MiB",
+                    CAPACITY * SEGMENT / (1024 * 1024)
+                );
+            }
+            Disconnected
+        })
     }
 }
 
