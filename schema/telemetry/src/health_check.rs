@@ -1,11 +1,9 @@
 //! Client that checks the health of a running program. The `health` commands use this client. A container runs such a
 //! command as its health check.
-//!
-//! Resident memory of the process.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
-use std::{fs, io};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -58,25 +56,4 @@ async fn get(address: SocketAddr, path: &str) -> io::Result<(u16, String)> {
     let (head, body) = response.split_once("\r\n\r\n").ok_or_else(invalid)?;
     let status = head.split_whitespace().nth(1).and_then(|status| status.parse().ok());
     Ok((status.ok_or_else(invalid)?, body.to_owned()))
-}
-
-/// Resident set size in bytes, from `/proc`; `None` on a system without `/proc`.
-pub fn resident_bytes() -> Option<usize> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let rss = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kilobytes: usize = rss.trim().strip_suffix(" kB")?.parse().ok()?;
-    kilobytes.checked_mul(1024)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    #[cfg(target_os = "linux")]
-    fn what_is_written_to_is_taken() {
-        let before = resident_bytes().unwrap();
-        let written = vec![1u8; 64 << 20];
-        assert!(resident_bytes().unwrap() > before + (32 << 20), "{} bytes", written.len());
-    }
 }

@@ -5,6 +5,7 @@ pub mod failpoint;
 pub mod health_check;
 pub mod listener;
 pub mod logging;
+pub mod memory;
 #[cfg(feature = "otlp")]
 mod otlp;
 mod output;

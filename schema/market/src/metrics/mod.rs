@@ -50,8 +50,8 @@ pub use explain::{
     ExplainedDecision, ExplainedMetric, ExplainedObservation, Explanation, explain, explain_session,
 };
 pub use prices::adjustment::AdjustmentFactor;
-pub use prices::range::{CloseSeries, total_return};
 pub use prices::risk::MonthlyReturns;
+pub use prices::total_return::{CloseSeries, total_return};
 pub use rows::DerivedRows;
 pub use rules::{METHOD_VERSION, ParameterDeviation, Rules};
 

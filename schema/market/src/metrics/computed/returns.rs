@@ -7,8 +7,8 @@ use super::inputs::MetricInputs;
 use crate::metrics::arithmetic::change_percent;
 use crate::metrics::context::DerivationContext;
 use crate::metrics::prices::adjustment::AdjustmentFactor;
-use crate::metrics::prices::range::{CloseSeries, start_bar, total_return};
 use crate::metrics::prices::risk::{beta, month_ends, volatility};
+use crate::metrics::prices::total_return::{CloseSeries, start_bar, total_return};
 use crate::row::DividendState;
 
 /// Price change, total returns and volatility in percent; beta as a ratio.

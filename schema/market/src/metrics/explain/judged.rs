@@ -12,8 +12,8 @@ use crate::event::Kind;
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::safety::{NoPayoutReason, PayoutBasis};
 use crate::metrics::dividends::status::DividendClass;
-use crate::metrics::prices::range::start_bar;
 use crate::metrics::prices::risk::{DAILY_MINIMUM, DAILY_RETURNS};
+use crate::metrics::prices::total_return::start_bar;
 use crate::row::DividendState;
 
 pub(crate) fn explain_payout_and_risk(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {

@@ -4,3 +4,4 @@ pub mod adjustment;
 pub mod range;
 pub mod risk;
 pub(crate) mod series;
+pub mod total_return;
