@@ -14,7 +14,6 @@ use telemetry::command_line::HiddenOptions;
 use telemetry::listener::{MetricsSettings, parse_listen_address};
 use telemetry::{Shutdown, outln};
 
-use crate::generate::{self, GenerateArgs};
 use crate::infer::{MapArgs, MapProposalError, print_map};
 use crate::load::effect::LoadEffect;
 use crate::load::publication::LoadError;
@@ -67,7 +66,6 @@ enum IngestCommand {
     /// Exit codes: 0 healthy, 1 unhealthy, 3 no answer.
     Health(IngestHealthArgs),
     Show(ShowArgs),
-    Generate(GenerateArgs),
 }
 
 /// Address of the metrics listener of the running `ingest watch` or `ingest pull`.
@@ -83,7 +81,7 @@ struct IngestHealthArgs {
 /// Connection options that the `--help` of some commands does not list, because these commands do not use the options.
 const HIDDEN: [HiddenOptions; 2] = [
     HiddenOptions {
-        commands: &["map", "generate", "health"],
+        commands: &["map", "health"],
         options: &["nats_url", "nats_stream", "nats_subject_prefix", "nats_replicas"],
     },
     // These commands never create the stream, so its number of replicas does not apply.
@@ -183,8 +181,6 @@ async fn run(Cli { stream, command }: Cli) -> Result<u8, CommandError> {
         IngestCommand::Runs(args) => inspect::list_runs(&args, &stream).await?,
         IngestCommand::Rejects(args) => list_rejects(&args, &stream).await?,
         IngestCommand::Show(args) => inspect::show_message(&args, &stream).await?,
-        IngestCommand::Generate(args) => generate::run(&args)
-            .map_err(|error| CommandError { message: format!("{error:#}"), exit_code: 2 })?,
     }
     Ok(0)
 }

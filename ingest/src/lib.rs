@@ -8,7 +8,6 @@ pub mod cli;
 mod clock;
 pub mod format;
 pub mod fuzz_targets;
-pub mod generate;
 pub mod infer;
 pub mod load;
 pub mod log;

@@ -7,6 +7,8 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
 
+use synthetic_market::GenerateArgs;
+
 use crate::stack::{self, StackOptions};
 
 /// Runs Postgres, NATS, projector and API on this machine. Missing servers are fetched.
@@ -39,6 +41,7 @@ enum Command {
     /// Fetch the pinned builds of Postgres and nats-server, and print the environment variables with which the stack
     /// uses these builds
     Fetch,
+    Generate(GenerateArgs),
     /// Run one Postgres and one NATS for other test processes, and print environment variables with the addresses of
     /// the two servers
     Servers {
@@ -62,6 +65,10 @@ pub fn main() -> ExitCode {
 fn run(arguments: Arguments) -> Result<()> {
     let runtime = tokio::runtime::Runtime::new().context("starting the runtime")?;
     match arguments.command {
+        Some(Command::Generate(arguments)) => {
+            println!("{}", synthetic_market::generate(&arguments)?);
+            return Ok(());
+        }
         Some(Command::Env) => return stack::print_environment(),
         Some(Command::Servers { run }) => return runtime.block_on(stack::lend_servers(run)),
         Some(Command::Fetch) => return runtime.block_on(stack::print_pinned_servers()),

@@ -10,6 +10,7 @@ use anyhow::{Result, ensure};
 use crate::binaries::{Binaries, Program};
 use crate::eventually::eventually;
 use crate::folder;
+use crate::market::generate_market;
 use crate::process::{Daemon, Output, Signal, command_bound_to_parent, output};
 
 const READY_WITHIN: Duration = Duration::from_secs(240);
@@ -37,21 +38,7 @@ impl StackProcess {
         ensure!(program.is_file(), "cannot start the stack: no program at {}", program.display());
         let folder = folder::ephemeral("stack")?;
         let market = folder.join("market");
-        let mut generate = command_bound_to_parent(binaries.path(Program::Ingest), "KILL");
-        generate
-            .args([
-                "generate",
-                "--symbols",
-                "60",
-                "--years",
-                "12",
-                "--seed",
-                "7",
-                "--familiar-tickers",
-                "--out",
-            ])
-            .arg(&market);
-        output(generate).await?.success()?;
+        generate_market(&market, "--symbols 60 --years 12 --seed 7 --familiar-tickers")?;
         let further = folder.join("further");
         fs::create_dir(&further)?;
         for (name, text) in files {

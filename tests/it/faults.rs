@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use async_nats::HeaderMap;
 use async_nats::jetstream;
-use harness::{NatsCluster, Program, Servers, Signal, TestApp, eventually};
+use harness::{NatsCluster, Program, Servers, Signal, TestApp, eventually, generate_market};
 use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -229,9 +229,7 @@ async fn servers_killed_under_load_lose_nothing_and_all_converges() -> Result<()
     let servers = Servers::private().await?;
     let app = TestApp::builder().servers(&servers).start().await?;
     let folder = app.folder().join("market").display().to_string();
-    let generate =
-        ["generate", "--symbols", "60", "--years", "10", "--until", "2024-06-28", "--out", &folder];
-    app.ingest(&generate).await?.success()?;
+    generate_market(&folder, "--symbols 60 --years 10 --until 2024-06-28")?;
     let _projector = app.spawn(Program::Projector, &["run"]).await?;
     let mut load = app.spawn(Program::Ingest, &["load", &folder, "--source", "test"]).await?;
     eventually(PATIENCE, async || {
@@ -280,9 +278,7 @@ async fn a_cluster_loses_a_node_under_publish_and_consume_and_nothing_else() -> 
     let mut cluster = NatsCluster::start().await?;
     let app = TestApp::builder().env("NATS_URL", cluster.url()).env("NATS_REPLICAS", "3").start().await?;
     let folder = app.folder().join("market").display().to_string();
-    let generate =
-        ["generate", "--symbols", "60", "--years", "10", "--until", "2024-06-28", "--out", &folder];
-    app.ingest(&generate).await?.success()?;
+    generate_market(&folder, "--symbols 60 --years 10 --until 2024-06-28")?;
     app.feed("prices.csv", prices("AAA", 3..=4)).load().await?;
     let _projector = app.spawn(Program::Projector, &["run"]).await?;
     let mut load_all = app.spawn(Program::Ingest, &["load", &folder, "--source", "test"]).await?;

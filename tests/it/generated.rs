@@ -2,7 +2,7 @@
 //! run.
 
 use anyhow::Result;
-use harness::{Api, TestApp};
+use harness::{Api, TestApp, generate_market};
 
 /// Newest day of the market, a Friday.
 pub(crate) const UNTIL: &str = "2024-06-14";
@@ -30,20 +30,7 @@ impl Generated {
             .start()
             .await?;
         let market = app.folder().join("market").to_string_lossy().into_owned();
-        let generate = [
-            "generate",
-            "--symbols",
-            symbols,
-            "--years",
-            years,
-            "--seed",
-            "7",
-            "--until",
-            UNTIL,
-            "--out",
-            &market,
-        ];
-        app.ingest(&generate).await?.success()?;
+        generate_market(&market, &format!("--symbols {symbols} --years {years} --seed 7 --until {UNTIL}"))?;
         let load = ["load", &market, "--source", "demo", "--observed-at", "2024-06-15T00:00:00Z"];
         app.ingest(&load).await?.success()?;
         app.catch_up().await?;

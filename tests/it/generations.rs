@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use harness::{Api, Program, TestApp, eventually};
+use harness::{Api, Program, TestApp, eventually, generate_market};
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
@@ -30,8 +30,7 @@ pub(crate) async fn load(app: &TestApp, name: &str, source: &str, text: &str) ->
 
 async fn market(app: &TestApp) -> Result<()> {
     let folder = app.folder().join("market").display().to_string();
-    let generate = ["generate", "--symbols", "40", "--years", "3", "--seed", "5", "--until", "2024-06-28"];
-    app.ingest(&[&generate[..], &["--out", &folder]].concat()).await?.success()?;
+    generate_market(&folder, "--symbols 40 --years 3 --seed 5 --until 2024-06-28")?;
     app.ingest(&["load", &folder, "--source", "test"]).await?.success()?;
     app.catch_up().await
 }

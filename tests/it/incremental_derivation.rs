@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use chrono::NaiveDate;
-use harness::{Program, TestApp, eventually};
+use harness::{Program, TestApp, eventually, generate_market};
 use market::metrics::calendar::is_session;
 use rust_decimal::Decimal;
 
@@ -53,8 +53,7 @@ fn moved<'a>(
 async fn old_years_stay_and_everything_is_as_if_derived_at_once() -> Result<()> {
     let app = TestApp::start().await?;
     let folder = app.folder().join("market").display().to_string();
-    let generate = ["generate", "--symbols", "16", "--years", "6", "--seed", "3", "--until", "2024-06-28"];
-    app.ingest(&[&generate[..], &["--out", &folder]].concat()).await?.success()?;
+    generate_market(&folder, "--symbols 16 --years 6 --seed 3 --until 2024-06-28")?;
     app.ingest(&["load", &folder, "--source", "test"]).await?.success()?;
     app.catch_up().await?;
     let start = old_years(&app).await?;
@@ -316,8 +315,7 @@ async fn changes(app: &TestApp) -> Result<usize> {
 async fn a_correction_changes_rows_of_its_security_only_and_nothing_new_changes_none() -> Result<()> {
     let app = TestApp::start().await?;
     let folder = app.folder().join("market").display().to_string();
-    let generate = ["generate", "--symbols", "16", "--years", "3", "--seed", "3", "--until", "2024-06-28"];
-    app.ingest(&[&generate[..], &["--out", &folder]].concat()).await?.success()?;
+    generate_market(&folder, "--symbols 16 --years 3 --seed 3 --until 2024-06-28")?;
     app.ingest(&["load", &folder, "--source", "test"]).await?.success()?;
     ensure!(changes(&app).await? > 16 * 5, "every table of every security is new");
     ensure!(changes(&app).await? == 0, "nothing came since");

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use harness::{Program, Signal, TestApp, fixture};
+use harness::{Program, Signal, TestApp, fixture, generate_market};
 use serde_json::{Value, json};
 
 const TODAY: [&str; 2] = ["--today", "2024-03-15"];
@@ -35,11 +35,9 @@ async fn batches(app: &TestApp) -> Result<Vec<Value>> {
     Ok(batches)
 }
 
-async fn market(app: &TestApp, symbols: &str, years: &str) -> Result<String> {
+fn market(app: &TestApp, symbols: &str, years: &str) -> Result<String> {
     let out = app.folder().join("market").display().to_string();
-    let arguments =
-        ["generate", "--symbols", symbols, "--years", years, "--until", "2024-03-15", "--out", &out];
-    app.ingest(&arguments).await?.success()?;
+    generate_market(&out, &format!("--symbols {symbols} --years {years} --until 2024-03-15"))?;
     Ok(out)
 }
 
@@ -154,7 +152,7 @@ fn packed(path: &Path) -> Result<Vec<u8>> {
 #[tokio::test]
 async fn a_killed_load_is_resumed_by_the_same_command() -> Result<()> {
     let (killed, whole) = (TestApp::start().await?, TestApp::start().await?);
-    let feed = market(&killed, "120", "20").await?;
+    let feed = market(&killed, "120", "20")?;
     load(&whole, &[&feed], &[]).await?;
     let arguments = [&["load", &feed, "--source", "test"][..], &TODAY].concat();
     for (signal, after) in [(Signal::KILL, 60), (Signal::INT, 120), (Signal::KILL, 200)] {

@@ -5,16 +5,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, ensure};
 use async_nats::jetstream;
 use event_log::record_batch::Envelope;
-use harness::{Program, TestApp, eventually};
+use harness::{Program, TestApp, eventually, generate_market};
 use serde_json::{Value, json};
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
-pub(crate) async fn market(app: &TestApp, symbols: &str, years: &str) -> Result<String> {
+pub(crate) fn market(app: &TestApp, symbols: &str, years: &str) -> Result<String> {
     let out = app.folder().join("market").display().to_string();
-    let generate =
-        ["generate", "--symbols", symbols, "--years", years, "--until", "2024-06-28", "--out", &out];
-    app.ingest(&generate).await?.success()?;
+    generate_market(&out, &format!("--symbols {symbols} --years {years} --until 2024-06-28"))?;
     Ok(out)
 }
 
@@ -51,7 +49,7 @@ pub(crate) async fn verify(app: &TestApp, more: &[&str]) -> Result<(i32, Value)>
 #[tokio::test]
 async fn verify_finds_lost_batches_and_publishes_them_again() -> Result<()> {
     let (whole, damaged) = (TestApp::start().await?, TestApp::start().await?);
-    let feed = market(&whole, "30", "3").await?;
+    let feed = market(&whole, "30", "3")?;
     whole.ingest(&["load", &feed, "--source", "test"]).await?.success()?;
     assert_eq!(verify(&whole, &[]).await?.0, 0);
 
@@ -97,7 +95,7 @@ async fn verify_says_which_file_it_needs_when_it_is_gone() -> Result<()> {
 #[tokio::test]
 async fn an_interrupted_run_is_named_and_resumed_from_its_manifest() -> Result<()> {
     let app = TestApp::start().await?;
-    let feed = market(&app, "60", "10").await?;
+    let feed = market(&app, "60", "10")?;
     let mut load = app.spawn(Program::Ingest, &["load", &feed, "--source", "test"]).await?;
     let started = eventually(PATIENCE, async || {
         let runs = app.ingest(&["runs", "--json"]).await?.success()?.stdout;
@@ -124,7 +122,7 @@ async fn an_interrupted_run_is_named_and_resumed_from_its_manifest() -> Result<(
 #[tokio::test]
 async fn an_exported_log_is_imported_whole_with_its_identity() -> Result<()> {
     let (original, copy) = (TestApp::start().await?, TestApp::start().await?);
-    let feed = market(&original, "30", "3").await?;
+    let feed = market(&original, "30", "3")?;
     original.ingest(&["load", &feed, "--source", "test"]).await?.success()?;
     let file = original.folder().join("log.export").display().to_string();
     let exported = original.ingest(&["export", &file, "--json"]).await?.success()?.json()?;
@@ -166,7 +164,7 @@ async fn an_exported_log_is_imported_whole_with_its_identity() -> Result<()> {
 #[tokio::test]
 async fn a_log_made_again_halts_the_projector_with_what_to_do() -> Result<()> {
     let app = TestApp::start().await?;
-    let feed = market(&app, "10", "1").await?;
+    let feed = market(&app, "10", "1")?;
     app.ingest(&["load", &feed, "--source", "test"]).await?.success()?;
     app.catch_up().await?;
     app.servers().nats.delete_stream(&app.endpoints().stream).await?;
@@ -186,7 +184,7 @@ async fn a_log_made_again_halts_the_projector_with_what_to_do() -> Result<()> {
 #[tokio::test]
 async fn a_reader_that_has_gone_ends_a_command_quietly() -> Result<()> {
     let app = TestApp::start().await?;
-    app.ingest(&["load", &market(&app, "3", "1").await?, "--source", "test"]).await?.success()?;
+    app.ingest(&["load", &market(&app, "3", "1")?, "--source", "test"]).await?.success()?;
     let commands: [(Program, &[&str]); 5] = [
         (Program::Ingest, &["runs"]),
         (Program::Projector, &["status"]),

@@ -39,7 +39,7 @@ async fn a_new_stream_is_uncompressed() -> Result<()> {
 async fn a_compressed_stream_is_copied_with_its_sequences_ids_and_identity() -> Result<()> {
     let (app, copy) = (TestApp::start().await?, TestApp::start().await?);
     compress(&app).await?;
-    let feed = market(&app, "30", "3").await?;
+    let feed = market(&app, "30", "3")?;
     let loaded = app.ingest(&["load", &feed, "--source", "test"]).await?.success()?;
     let warnings = loaded.stderr.matches("the stream is compressed").count();
     assert!(warnings == 1 && loaded.stderr.contains("ingest export"), "{}", loaded.stderr);

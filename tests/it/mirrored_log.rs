@@ -55,7 +55,7 @@ async fn digest(app: &TestApp) -> Result<(String, i64)> {
 #[tokio::test]
 async fn a_projection_of_a_mirror_has_the_same_digests() -> Result<()> {
     let (home, region) = (TestApp::start().await?, TestApp::start().await?);
-    let feed = market(&home, "60", "4").await?;
+    let feed = market(&home, "60", "4")?;
     home.ingest(&["load", &feed, "--source", "test"]).await?.success()?;
     mirror(&home, &region).await?;
     home.catch_up().await?;

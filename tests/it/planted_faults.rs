@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use chrono::{Days, NaiveDate};
-use harness::TestApp;
+use harness::{TestApp, generate_market};
 
 const UNTIL: &str = "2024-06-14";
 const TODAY: &str = "2024-06-17";
@@ -44,8 +44,8 @@ const READINGS: &str = "
 async fn market(symbols: &str, years: &str, faults: &str) -> Result<TestApp> {
     let app = TestApp::builder().env("SERVICE_DATE", TODAY).start().await?;
     let folder = app.folder().join("market").to_string_lossy().into_owned();
-    let generate = ["generate", "--symbols", symbols, "--years", years, "--seed", "7", "--until", UNTIL];
-    app.ingest(&[&generate[..], &["--faults", faults, "--out", &folder]].concat()).await?.success()?;
+    let options = format!("--symbols {symbols} --years {years} --seed 7 --until {UNTIL} --faults {faults}");
+    generate_market(&folder, &options)?;
     app.ingest(&["load", &folder, "--source", "demo"]).await?.success()?;
     app.catch_up().await?;
     Ok(app)

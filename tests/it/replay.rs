@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
-use harness::{Program, TestApp};
+use harness::{Program, TestApp, generate_market};
 
 const TABLES: [&str; 9] =
     ["stocks", "quotes", "fundamentals", "metrics", "dividends", "splits", "quarantine", "prices", "factors"];
@@ -28,23 +28,9 @@ pub(crate) async fn digest(app: &TestApp) -> Result<Vec<(String, i64, String)>> 
     Ok(digests)
 }
 
-async fn market(app: &TestApp) -> Result<PathBuf> {
+fn market(app: &TestApp) -> Result<PathBuf> {
     let folder = app.folder().join("market");
-    let out = folder.display().to_string();
-    let arguments = [
-        "generate",
-        "--symbols",
-        "40",
-        "--years",
-        "3",
-        "--seed",
-        "11",
-        "--until",
-        "2024-06-28",
-        "--out",
-        &out,
-    ];
-    app.ingest(&arguments).await?.success()?;
+    generate_market(&folder, "--symbols 40 --years 3 --seed 11 --until 2024-06-28")?;
     Ok(folder)
 }
 
@@ -57,7 +43,7 @@ async fn load(app: &TestApp, path: &Path) -> Result<()> {
 /// Returns the digests of the tables after the whole market is loaded at once.
 async fn expected() -> Result<Vec<(String, i64, String)>> {
     let app = TestApp::start().await?;
-    load(&app, &market(&app).await?).await?;
+    load(&app, &market(&app)?).await?;
     app.catch_up().await?;
     digest(&app).await
 }
@@ -65,7 +51,7 @@ async fn expected() -> Result<Vec<(String, i64, String)>> {
 #[tokio::test]
 async fn loading_twice_changes_nothing() -> Result<()> {
     let app = TestApp::start().await?;
-    let market = market(&app).await?;
+    let market = market(&app)?;
     load(&app, &market).await?;
     app.catch_up().await?;
     let once = digest(&app).await?;
@@ -80,7 +66,7 @@ async fn loading_twice_changes_nothing() -> Result<()> {
 async fn files_in_any_order_give_the_same_tables() -> Result<()> {
     let app = TestApp::start().await?;
     let mut files: Vec<PathBuf> =
-        std::fs::read_dir(market(&app).await?)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
+        std::fs::read_dir(market(&app)?)?.map(|entry| Ok(entry?.path())).collect::<Result<_>>()?;
     files.sort();
     files.reverse();
     for file in &files {
@@ -118,7 +104,7 @@ fn recut(market: &Path, out: &Path) -> Result<()> {
 async fn rows_cut_into_other_batches_give_the_same_tables() -> Result<()> {
     let app = TestApp::start().await?;
     let pieces = app.folder().join("pieces");
-    let market = market(&app).await?;
+    let market = market(&app)?;
     // All holdings of one date must come from one load, so this file is not split.
     let holdings = market.join("holdings.csv");
     load(&app, &holdings).await?;
@@ -137,7 +123,7 @@ async fn killed_anywhere_and_started_again_gives_the_same_tables() -> Result<()>
         .env("PROJECTOR_LEASE_SECONDS", "1")
         .start()
         .await?;
-    let market = market(&app).await?;
+    let market = market(&app)?;
     let path = market.display().to_string();
     let arguments = ["load", path.as_str(), "--source", "test", "--observed-at", OBSERVED];
     for round in 0..4u32 {

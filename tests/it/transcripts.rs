@@ -80,8 +80,6 @@ ingest export log.zst
 ingest export log.zst
 ingest import log.zst
 ingest import absent.zst
-ingest generate --symbols 5 --years 2 --seed 7 --until 2024-06-28 --out market
-ingest generate --symbols 0
 ingest show 1
 ingest show 999
 ingest rejects --help

@@ -84,7 +84,7 @@ pub(crate) fn equal_tables(found: &[String], expected: &[String], why: &str) -> 
 }
 
 async fn applied_market(app: &TestApp) -> Result<()> {
-    let feed = market(app, "12", "3").await?;
+    let feed = market(app, "12", "3")?;
     let observed = ["--observed-at", "2024-03-20T00:00:00Z"];
     app.ingest(&[&["load", &feed, "--source", "test"][..], &observed].concat()).await?.success()?;
     app.catch_up().await

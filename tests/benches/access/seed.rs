@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result};
 use chrono::NaiveDate;
-use harness::TestApp;
+use harness::{TestApp, generate_market};
 use rand::RngExt;
 use sha2::{Digest, Sha256};
 
@@ -85,20 +85,7 @@ async fn market(app: &TestApp, symbols: u32, years: u32) -> Result<String> {
     let (all, years) = (symbols.to_string(), years.to_string());
     for (folder, symbols, years) in [("all", all.as_str(), years.as_str()), ("few", "20", "11")] {
         let out = app.folder().join(folder).display().to_string();
-        let generate = [
-            "generate",
-            "--symbols",
-            symbols,
-            "--years",
-            years,
-            "--seed",
-            "7",
-            "--until",
-            UNTIL,
-            "--out",
-            &out,
-        ];
-        app.ingest(&generate).await?.success()?;
+        generate_market(&out, &format!("--symbols {symbols} --years {years} --seed 7 --until {UNTIL}"))?;
         app.ingest(&["load", &out, "--source", folder]).await?.success()?;
     }
     app.catch_up().await?;

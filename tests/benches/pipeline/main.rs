@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result};
 use chrono::NaiveDate;
 use clap::Parser;
-use harness::{Program, Servers, TestApp};
+use harness::{Program, Servers, TestApp, generate_market};
 use rust_decimal::Decimal;
 use store::copy::copy_values;
 use tokio_postgres::types::{ToSql, Type};
@@ -88,10 +88,10 @@ async fn main() -> Result<()> {
     let app = builder.start().await?;
     let folder = app.folder().join("market");
     let until = NaiveDate::from_ymd_opt(2024, 6, 28).context("a date")?;
-    let generated = generate(&app, &arguments, &folder, until).await?;
+    let (symbols, years) = (arguments.symbols, arguments.years);
+    generate_market(&folder, &format!("--symbols {symbols} --years {years} --seed 7 --until {until}"))?;
     let market = read(&folder, arguments.rows)?;
     println!("market: {} symbols, {} bars", arguments.symbols, market.bars);
-    report("generate files", &generated, market.bars, None);
 
     let copied = copy_as_rows(&app, &market.rows).await?;
     println!("{:32} {:>8.2} M rows/s", "copy of bars as rows with key", copied / 1e6);
@@ -118,25 +118,6 @@ async fn main() -> Result<()> {
         app.projector(&["drop", generation]).await?.success()?;
     }
     live::live(&app, &arguments, &market, &folder, until).await
-}
-
-async fn generate(app: &TestApp, arguments: &Arguments, folder: &Path, until: NaiveDate) -> Result<Timed> {
-    let (symbols, years) = (arguments.symbols.to_string(), arguments.years.to_string());
-    let (until, folder) = (until.to_string(), folder.display().to_string());
-    let arguments = [
-        "generate",
-        "--symbols",
-        &symbols,
-        "--years",
-        &years,
-        "--seed",
-        "7",
-        "--until",
-        &until,
-        "--out",
-        &folder,
-    ];
-    timed(app, Program::Ingest, &arguments).await
 }
 
 /// Reads the price files and counts their bars. Of all bars, the result contains only the first `rows` bars and the

@@ -16,11 +16,12 @@ use crate::api::Api;
 use crate::binaries::{Binaries, Program};
 use crate::endpoints::Endpoints;
 use crate::environment;
+use crate::market::generate_market;
 use crate::process::{Daemon, Output, command_bound_to_parent, output};
 use crate::servers::Servers;
 
-/// Options of `ingest generate` for the demo market. The market has a realistic size, and is ready within a minute.
-const DEMO: [&str; 7] = ["--symbols", "300", "--years", "30", "--seed", "7", "--familiar-tickers"];
+/// Options of the demo market, which has a realistic size and is ready within a minute.
+const DEMO: &str = "--symbols 300 --years 30 --seed 7 --familiar-tickers";
 
 /// Maximum time for which a start waits for the effect of the user's feeds.
 const EFFECT_WAIT: Duration = Duration::from_secs(60);
@@ -167,9 +168,8 @@ impl<'a> Services<'a> {
         let staging = self.folder.path().join("demo.new");
         // Leftovers of an interrupted start are discarded.
         let _ = fs::remove_dir_all(&staging);
-        let mut command = self.command(Program::Ingest);
-        command.arg("generate").args(DEMO).arg("--out").arg(&staging);
-        self.progress.step("generating the demo market", command, &self.folder.log("generate")).await?;
+        self.progress.say(format_args!("generating the demo market"));
+        generate_market(&staging, DEMO)?;
         fs::rename(&staging, &folder).context("moving the demo market into place")?;
         Ok(folder)
     }

@@ -36,7 +36,7 @@ async fn peak_of(app: &TestApp, program: Program, arguments: &[&str]) -> Result<
 /// Loads and applies a market of `symbols` securities. Returns the peak memory of `ingest` and of `projector` in MiB.
 async fn peaks(symbols: &str) -> Result<[u64; 2]> {
     let app = TestApp::builder().env("PROJECTOR_BATCH_BYTES", BATCH_BYTES).start().await?;
-    let feed = market(&app, symbols, YEARS).await?;
+    let feed = market(&app, symbols, YEARS)?;
     let load = peak_of(&app, Program::Ingest, &["load", &feed, "--source", "test"]).await?;
     let apply = peak_of(&app, Program::Projector, &["run", "--until-caught-up"]).await?;
     Ok([load, apply])

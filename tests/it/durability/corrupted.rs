@@ -67,7 +67,7 @@ async fn large_log(app: &TestApp) -> Result<String> {
     std::fs::write(&small, "symbol,date,close\nKEPT,2024-06-28,7\n")?;
     app.ingest(&["load", &small.display().to_string(), "--source", "test"]).await?.success()?;
     app.catch_up().await?;
-    let feed = market(app, "400", "15").await?;
+    let feed = market(app, "400", "15")?;
     app.ingest(&["load", &feed, "--source", "test"]).await?.success()?;
     let blocks = app.servers().nats.block_files(&app.endpoints().stream).await?;
     assert!(blocks.len() > 1, "{blocks:?}");
@@ -81,7 +81,7 @@ async fn messages_lost_from_the_newest_file_are_found_and_published_again() -> R
     let servers = Servers::private().await?;
     for ending in [Ending::Stopped, Ending::Killed] {
         let app = TestApp::builder().servers(&servers).start().await?;
-        let feed = market(&app, "60", "10").await?;
+        let feed = market(&app, "60", "10")?;
         app.ingest(&["load", &feed, "--source", "test"]).await?.success()?;
         let before = ids(&app).await?;
         rot_oldest_block(&servers, &app, ending).await?;
@@ -105,7 +105,7 @@ async fn messages_lost_from_the_newest_file_are_found_and_published_again() -> R
 async fn a_log_that_lost_its_end_and_grew_again_is_not_read_on() -> Result<()> {
     let servers = Servers::private().await?;
     let app = TestApp::builder().servers(&servers).start().await?;
-    let feed = market(&app, "60", "10").await?;
+    let feed = market(&app, "60", "10")?;
     app.ingest(&["load", &feed, "--source", "test"]).await?.success()?;
     app.catch_up().await?;
     let applied = ids(&app).await?.len();

@@ -19,7 +19,7 @@ async fn load(app: &TestApp, feed: &str) -> Result<harness::Output> {
 /// Loads and applies the market of these tests while the disk has enough space. Returns the digests of the tables.
 async fn undisturbed() -> Result<Vec<(String, i64, String)>> {
     let app = TestApp::start().await?;
-    load(&app, &market(&app, SYMBOLS, YEARS).await?).await?.success()?;
+    load(&app, &market(&app, SYMBOLS, YEARS)?).await?.success()?;
     app.catch_up().await?;
     digest(&app).await
 }
@@ -87,7 +87,7 @@ async fn a_load_onto_a_full_disk_says_so_and_is_resumed() -> Result<()> {
     let Some(disk) = SmallDisk::mount(64)? else { return Ok(()) };
     let servers = Servers::private_with_nats_on(&disk).await?;
     let app = TestApp::builder().servers(&servers).start().await?;
-    let feed = market(&app, SYMBOLS, YEARS).await?;
+    let feed = market(&app, SYMBOLS, YEARS)?;
     disk.fill_except(1 << 20)?;
     let before = fails_for_room(&app, &feed, "stores nothing").await?;
     is_shown_to_fail(&app, true).await?;
@@ -103,7 +103,7 @@ async fn a_load_beyond_the_room_nats_allows_itself_says_so_and_is_resumed() -> R
     disk.fill_except(3 << 19)?;
     let servers = Servers::private_with_nats_on(&disk).await?;
     let app = TestApp::builder().servers(&servers).start().await?;
-    let feed = market(&app, SYMBOLS, YEARS).await?;
+    let feed = market(&app, SYMBOLS, YEARS)?;
     let before = fails_for_room(&app, &feed, "no space for the log").await?;
     is_shown_to_fail(&app, true).await?;
     disk.make_room()?;
@@ -129,7 +129,7 @@ async fn a_rebuild_is_not_begun_where_its_generation_has_no_room() -> Result<()>
     let Some(disk) = SmallDisk::mount(512)? else { return Ok(()) };
     let servers = Servers::private_with_postgres_on(&disk).await?;
     let app = TestApp::builder().servers(&servers).start().await?;
-    load(&app, &market(&app, SYMBOLS, YEARS).await?).await?.success()?;
+    load(&app, &market(&app, SYMBOLS, YEARS)?).await?.success()?;
     app.catch_up().await?;
     disk.fill_except(1 << 19)?;
     let refused = app.projector(&["rebuild"]).await?;
@@ -187,7 +187,7 @@ async fn applied_in_spite_of_a_full_disk(lacking: Lacking) -> Result<Option<Stri
     let Some(disk) = SmallDisk::mount(512)? else { return Ok(None) };
     let servers = Servers::private_with_postgres_on(&disk).await?;
     let app = TestApp::builder().servers(&servers).env("PROJECTOR_BATCH_BYTES", "200000").start().await?;
-    let feed = market(&app, SYMBOLS, YEARS).await?;
+    let feed = market(&app, SYMBOLS, YEARS)?;
     load(&app, &format!("{feed}/dividends.csv")).await?.success()?;
     app.catch_up().await?;
     let early = position(&app).await?;

@@ -12,7 +12,7 @@ const CALLS: &str = "write,writev,pwrite64,pwritev,sendto,sendmsg,fsync,fdatasyn
 /// Loads a feed, records the system calls of the NATS server, and checks the recording. Returns `None` if this machine
 /// cannot record system calls.
 async fn recorded_load(app: &TestApp, symbols: &str, years: &str) -> Result<Option<Verdict>> {
-    let feed = market(app, symbols, years).await?;
+    let feed = market(app, symbols, years)?;
     let (server, record) = (app.servers().nats.pid().await?, app.folder().join("nats.calls"));
     let Some(calls) = SystemCalls::record(server, CALLS, &record).await? else { return Ok(None) };
     app.ingest(&["load", &feed, "--source", "test"]).await?.success()?;

@@ -39,7 +39,7 @@ async fn a_symbol_that_only_an_undone_load_had_is_unknown() -> Result<()> {
 async fn an_undo_of_every_price_leaves_nothing_served() -> Result<()> {
     let (app, empty) = (TestApp::start().await?, TestApp::start().await?);
     let dividends = [("dividends.csv", "symbol,ex_date,amount\nKO,2024-03-14,0.485\n".to_owned())];
-    market(&app, "12", "3").await?;
+    market(&app, "12", "3")?;
     let loaded = load_folder(&app, "test", "market").await?;
     let run = loaded["run"].as_str().context("a summary names its run")?;
     app.catch_up().await?;

@@ -1,4 +1,4 @@
-//! `ingest generate`: a synthetic market in the canonical CSV format, for demonstrations, benchmarks and tests.
+//! A synthetic market in the canonical CSV format, for demonstrations, benchmarks and tests.
 //!
 //! Invariant: the same arguments always give the same bytes. The code therefore uses neither floats nor unordered maps.
 
@@ -29,7 +29,7 @@ use std::time::{Duration, Instant};
 use chrono::{NaiveDate, Utc};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use market::metrics::calendar::new_york_date;
-use telemetry::{counted, outln};
+use telemetry::counted;
 
 use market_writer::RowCounts;
 use synthetic_market::SyntheticMarket;
@@ -39,7 +39,7 @@ use synthetic_market::SyntheticMarket;
 /// The same arguments give the same bytes on every machine. A market of 60 symbols or more has an example of every
 /// case: all payment frequencies, dividend kings and aristocrats, cuts, suspensions, special dividends, splits, funds
 /// with holdings, renamed securities.
-#[derive(Debug, Clone, clap::Args)]
+#[derive(Debug, Clone, clap::Parser)]
 pub struct GenerateArgs {
     /// Number of securities, including the benchmark SPY. 60 securities are enough for one example of every case.
     #[arg(long, default_value_t = 1_000, value_parser = clap::value_parser!(u32).range(1..=naming::MAX_SYMBOLS as i64))]
@@ -69,8 +69,8 @@ pub struct GenerateArgs {
     pub json: bool,
 }
 
-/// Writes the market and prints a summary to standard output.
-pub fn run(args: &GenerateArgs) -> anyhow::Result<()> {
+/// Writes the market and returns a summary. Shows its progress on a terminal.
+pub fn generate(args: &GenerateArgs) -> anyhow::Result<String> {
     let until = args.until.unwrap_or_else(|| new_york_date(Utc::now()));
     let market = SyntheticMarket {
         familiar_tickers: args.familiar_tickers,
@@ -82,17 +82,12 @@ pub fn run(args: &GenerateArgs) -> anyhow::Result<()> {
     let started = Instant::now();
     let counts = market_writer::write_market(&market, &args.out, threads, &progress)?;
     progress.finish_and_clear();
-    let summary = summary(args, &market, counts, started.elapsed());
-    outln!("{summary}");
-    Ok(())
+    Ok(summary(args, &market, counts, started.elapsed()))
 }
 
-/// Progress bar on a terminal. Without a terminal, one line is logged and the bar is hidden.
+/// Progress bar on a terminal, hidden elsewhere.
 fn progress(symbols: u64) -> ProgressBar {
     let terminal = std::io::stderr().is_terminal();
-    if !terminal {
-        tracing::info!(symbols, "writing a synthetic market");
-    }
     let target = if terminal { ProgressDrawTarget::stderr() } else { ProgressDrawTarget::hidden() };
     let style = ProgressStyle::with_template("{wide_bar} {pos}/{len} securities, {eta} left");
     ProgressBar::with_draw_target(Some(symbols), target)

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,6 @@ use super::security_plan::SecurityPlan;
 use super::share_changes::ShareChanges;
 use super::synthetic_market::SyntheticMarket;
 use super::{distributions, funds, planted_faults, price_walk, regular_ex_dates, security_rows};
-use crate::source::folder_handle::{Links, open_regular_file};
 
 const SECURITIES: &str = "securities.csv";
 const PRICE_COLUMNS: &str = "symbol,date,open,high,low,close,volume";
@@ -171,8 +170,7 @@ fn prepare(dir: &Path) -> anyhow::Result<()> {
     if paths.is_empty() {
         return Ok(());
     }
-    let securities = open_regular_file(&dir.join(SECURITIES), Links::Refused);
-    let marked = securities.and_then(io::read_to_string).is_ok_and(|text| text.contains(OWN_FOLDER_MARKER));
+    let marked = fs::read_to_string(dir.join(SECURITIES)).is_ok_and(|text| text.contains(OWN_FOLDER_MARKER));
     ensure!(
         marked && paths.iter().all(|path| is_own(path)),
         "{} is not empty: name an empty or new folder",
