@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use axum::extract::MatchedPath;
 use axum::http::StatusCode;
 use chrono::NaiveDate;
-use futures::FutureExt;
 use store::db::{add_session_options, error_chain};
 use store::tls::MakeRustlsConnect;
 use telemetry::LogLimit;
@@ -29,6 +28,7 @@ use crate::auth::credential::PresentedKey;
 use crate::auth::ids::AccountId;
 use crate::auth::tier::Tier;
 use crate::concurrency::background_tasks::BackgroundTasks;
+use crate::concurrency::batch::gather;
 use crate::metrics::AdmissionMetrics;
 
 /// Postgres session settings. Queries use one generic plan with index look-ups, however small the tables were when the
@@ -39,8 +39,6 @@ const SESSION: &str = "-c synchronous_commit=off -c plan_cache_mode=force_generi
 const QUEUE: usize = 16_384;
 /// Maximum number of calls per batch.
 const BATCH: usize = 4_096;
-/// Maximum number of task yields before a batch is sent. During each yield, new calls can join the batch.
-const PASSES: usize = 4;
 /// Interval between two runs of [`StoreConnection::check`] while no call waits.
 const IDLE: Duration = Duration::from_millis(100);
 
@@ -203,19 +201,8 @@ async fn decide_queues(
 ) {
     let mut queue = Vec::with_capacity(BATCH);
     while wait_for_calls(&mut connection, &mut waiting, &mut queue).await {
-        gather(&mut waiting, &mut queue).await;
+        gather(&mut waiting, &mut queue, BATCH).await;
         decide_batch(&mut connection, &mut queue, &metrics).await;
-    }
-}
-
-/// Lets other ready tasks run, so that they can add their calls to the batch. A larger batch costs less per call.
-async fn gather(waiting: &mut mpsc::Receiver<WaitingCall>, queue: &mut Vec<WaitingCall>) {
-    for _ in 0..PASSES {
-        tokio::task::yield_now().await;
-        let room = BATCH.saturating_sub(queue.len());
-        if room == 0 || waiting.recv_many(queue, room).now_or_never().is_none_or(|joined| joined == 0) {
-            break;
-        }
     }
 }
 

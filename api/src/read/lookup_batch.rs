@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::QueryError;
 use crate::concurrency::background_tasks::BackgroundTasks;
+use crate::concurrency::batch::gather;
 
 /// Maximum number of waiting look-ups. Further look-ups are refused.
 const QUEUE: usize = 16_384;
@@ -76,6 +77,7 @@ async fn run_lookups(
 ) {
     let mut queue = Vec::new();
     while waiting.recv_many(&mut queue, BATCH).await > 0 {
+        gather(&mut waiting, &mut queue, BATCH).await;
         queue.retain(|waiting| !waiting.found.is_closed());
         if queue.is_empty() {
             continue;
