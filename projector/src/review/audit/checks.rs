@@ -12,6 +12,7 @@ use market::day::{date_of, day_number};
 use market::identity::Identity;
 use market::metrics;
 use market::metrics::Rules;
+use market::metrics::dividends::status::{IRREGULAR_DAYS, MONTHLY_LEAST_DAYS};
 use market::row::{DividendState, JsonColumn};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
@@ -124,11 +125,10 @@ pub(super) async fn find_changed_statuses(
 
 /// Days without a dividend until a lapse: the longest limit, and those of yearly and irregular payers.
 fn lapse_days(rules: &Rules) -> anyhow::Result<[i32; 3]> {
-    let status = &rules.status;
-    let yearly = (status.lapse_periods * Decimal::from(365)).ceil().to_i64().context("lapse_periods")?;
-    let each = [yearly, status.irregular_days, status.monthly_least_days, status.weekly_least_days];
-    let any = each.into_iter().fold(0, i64::max);
-    Ok([i32::try_from(any)?, i32::try_from(yearly)?, i32::try_from(status.irregular_days)?])
+    let yearly =
+        (rules.status.lapse_periods * Decimal::from(365)).ceil().to_i64().context("lapse_periods")?;
+    let any = yearly.max(IRREGULAR_DAYS).max(MONTHLY_LEAST_DAYS);
+    Ok([i32::try_from(any)?, i32::try_from(yearly)?, i32::try_from(IRREGULAR_DAYS)?])
 }
 
 #[cfg(test)]
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn lapse_days_follow_the_rules() {
         assert_eq!(lapse_days(&Rules::DEFAULT).unwrap(), [548, 548, 450]);
-        let patient = Rules::parse(&["status.lapse_periods=3", "status.weekly_least_days=21"]).unwrap();
+        let patient = Rules::parse(&["status.lapse_periods=3"]).unwrap();
         assert_eq!(lapse_days(&patient).unwrap(), [1095, 1095, 450]);
     }
 }

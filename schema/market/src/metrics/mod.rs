@@ -84,8 +84,7 @@ pub fn factor_agreement(
 ) -> BTreeMap<String, FactorAgreement> {
     let computed = computed::compute(history, context);
     let inputs = &computed.inputs;
-    let absence = &inputs.rules.absence;
-    let agreement = DividendCompleteness::agreement_by_source(&inputs.merged, &inputs.ex_days, absence);
+    let agreement = DividendCompleteness::agreement_by_source(&inputs.merged, &inputs.ex_days);
     agreement.into_iter().map(|(source, agreement)| (source.to_owned(), agreement)).collect()
 }
 

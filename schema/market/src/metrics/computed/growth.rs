@@ -59,7 +59,7 @@ pub(crate) fn growth(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &
         rates_after,
         at_risk: is_at_risk(income.forward.amount, &totals, running - 1, &inputs.rules.streak),
         payment_years: payment_years(&totals, &unproven_years(inputs), running),
-        changes: rate_changes(&sustained, per_year, inputs.as_of, inputs.rules),
+        changes: rate_changes(&sustained, per_year, inputs.as_of, &inputs.rules.streak),
         totals,
     }
 }

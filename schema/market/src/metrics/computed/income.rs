@@ -61,7 +61,7 @@ pub(crate) fn income(inputs: &MetricInputs<'_>, flags: &mut Flags) -> IncomeMetr
     let forward = if inputs.is_fund() || !inputs.is_listed || is_held {
         ForwardDividend::NONE
     } else {
-        forward_dividend(&inputs.rates, inputs.payments_per_year(), status, as_of, inputs.rules)
+        forward_dividend(&inputs.rates, inputs.payments_per_year(), status, as_of, &inputs.rules.forward)
     };
     let is_foreign = !inputs.rates.is_empty() && inputs.dividend_currency != inputs.currency;
     let forward_rate = if is_foreign { forward_rate(inputs, &forward) } else { Some(Decimal::ONE) };

@@ -18,7 +18,7 @@ use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::dividends::yields::RegularDividend;
 use crate::metrics::merge::{AsOfView, Merged, Payment, merge};
 use crate::metrics::prices::series::PriceSeries;
-use crate::metrics::rules::Rules;
+use crate::metrics::rules::{Rules, ScheduleRules};
 use crate::row::{AmountReading, Flag, Flags};
 
 /// Latest close of a security.
@@ -70,14 +70,14 @@ impl<'a> MetricInputs<'a> {
         let security = history.security.as_ref().map(|security| &security.record);
         let currency = price_currency(history).to_owned();
         let dividend_currency = merged.dividends.currency.to_owned();
-        let schedule = schedule(&merged, &dividend_currency, context.rules);
+        let schedule = schedule(&merged, &dividend_currency, &context.rules.schedule);
         apply_readings(&mut merged.dividends.payments, &schedule, &dividend_currency, flags);
         let payments = &merged.dividends.payments;
         let series = PriceSeries::new(&merged.prices.bars, &merged.split_table);
         let ex_days = ex_days(payments, &series, as_of, &currency, flags);
         flag_jumps(&series, &ex_days, &merged.prices.large_moves, flags);
         let tagged_dates = tagged_dates(payments, &merged.dividends.unproven);
-        let rhythm = estimate_frequency(&tagged_dates, context.rules);
+        let rhythm = estimate_frequency(&tagged_dates);
         let mut ex_dates: Vec<NaiveDate> = tagged_dates.iter().map(|date| date.ex_date).collect();
         ex_dates.dedup();
         let is_unknown = |payment: &Payment<'_>| payment.observation.record.r#type == DividendType::Unknown;
@@ -88,7 +88,7 @@ impl<'a> MetricInputs<'a> {
             let close = series.close_on_basis(index, as_of);
             Price { index, date: series.date(index), close }
         });
-        let completeness = DividendCompleteness::assess(history, &merged, as_of, context.rules);
+        let completeness = DividendCompleteness::assess(history, &merged, as_of);
         flags.set_if(Flag::DividendsMissing, !completeness.missing.is_empty());
         Self {
             history,
@@ -194,7 +194,7 @@ fn is_regular_in(payment: &Payment<'_>, currency: &str) -> bool {
 }
 
 /// Payment schedule of the regular payments in the currency `currency`.
-fn schedule(merged: &Merged<'_>, currency: &str, rules: &Rules) -> Schedule {
+fn schedule(merged: &Merged<'_>, currency: &str, rules: &ScheduleRules) -> Schedule {
     let mut rows: Vec<ScheduleRow> = Vec::with_capacity(merged.dividends.payments.len());
     for payment in regular(&merged.dividends.payments, currency) {
         let amount = payment.scheduled(currency).unwrap_or_default();

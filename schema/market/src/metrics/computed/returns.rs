@@ -42,8 +42,6 @@ pub(crate) fn returns(
         total_return_1y: since(year_ago),
         total_return_5y: since(start_bar(&series, as_of, 60)),
         volatility: volatility(&series, &factors),
-        beta: context
-            .benchmark
-            .and_then(|benchmark| beta(&month_ends(&series, &factors, as_of), benchmark, &inputs.rules.risk)),
+        beta: context.benchmark.and_then(|benchmark| beta(&month_ends(&series, &factors, as_of), benchmark)),
     }
 }

@@ -8,7 +8,7 @@
 //! A split with this sign sets the flag `amount_basis_suspect`. Growth and rate changes across the split are null. The
 //! increase streak cannot start before the second year after the split. The amounts themselves are not changed.
 //!
-//! Splits below `share_basis.least_ratio` are ignored: companies often keep the amount per share at a 5 for 4 split.
+//! Splits below 2 for 1 are ignored: companies often keep the amount per share at a 5 for 4 split.
 
 use chrono::{Datelike, NaiveDate};
 use rust_decimal::Decimal;
@@ -17,10 +17,13 @@ use super::growth::GrowthMetrics;
 use super::inputs::MetricInputs;
 use crate::event::ShareBasis;
 use crate::metrics::arithmetic::{quotient, within_factor};
+use crate::metrics::dividends::frequency::is_restart;
 use crate::metrics::dividends::yields::RegularDividend;
 use crate::metrics::merge::has_moved_with;
 use crate::metrics::prices::adjustment::SplitEvent;
 use crate::row::{Flag, Flags};
+
+const LEAST_RATIO: Decimal = Decimal::TWO;
 
 /// Split with suspect dividend amounts before it. The feed marks these amounts as raw (as declared), but they are
 /// probably already adjusted for the split.
@@ -65,30 +68,25 @@ fn limit_streak(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics, split_yea
 }
 
 fn suspect(inputs: &MetricInputs<'_>, event: &SplitEvent) -> Option<SuspectSplit> {
-    let rules = &inputs.rules.share_basis;
-    if within_factor(event.ratio.from, event.ratio.to, rules.least_ratio)
-        && !is_exactly(event, rules.least_ratio)
-    {
+    let (large, small) = (event.ratio.from.max(event.ratio.to), event.ratio.from.min(event.ratio.to));
+    if large < small.saturating_mul(LEAST_RATIO) {
         return None;
     }
     let position = inputs.rates.partition_point(|rate| rate.ex_date < event.ex_date);
     let (before, after) = (inputs.rates.get(position.checked_sub(1)?)?, inputs.rates.get(position)?);
-    let is_near = (after.ex_date - before.ex_date).num_days() <= inputs.rules.frequency.restart_days;
-    if !is_near || after.ex_date > inputs.as_of || !is_declared(inputs, before) {
+    if is_restart(before.ex_date, after.ex_date)
+        || after.ex_date > inputs.as_of
+        || !is_declared(inputs, before)
+    {
         return None;
     }
     let ratio =
         inputs.merged.split_table.share_ratio_between(before.ex_date, after.ex_date).inverse().factor();
     let step = quotient(after.amount, before.amount)?;
-    let tolerance = Decimal::ONE + rules.tolerance / Decimal::ONE_HUNDRED;
+    let tolerance = Decimal::ONE + inputs.rules.share_basis.tolerance / Decimal::ONE_HUNDRED;
     let yields = quotient(yield_at(inputs, after)?, yield_at(inputs, before)?)?;
     let is_suspect = within_factor(step, ratio, tolerance) && has_moved_with(yields, ratio);
     is_suspect.then_some(SuspectSplit { ex_date: event.ex_date, next_payment: after.ex_date })
-}
-
-fn is_exactly(event: &SplitEvent, ratio: Decimal) -> bool {
-    let (large, small) = (event.ratio.from.max(event.ratio.to), event.ratio.from.min(event.ratio.to));
-    small.checked_mul(ratio) == Some(large)
 }
 
 /// True if all payments with the ex-date of `rate` have the share basis `raw` (as declared).

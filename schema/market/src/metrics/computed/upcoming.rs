@@ -79,7 +79,7 @@ fn amount(
     let of_slot = || rates.binary_search_by_key(&repeats, |rate| rate.ex_date).map(|slot| rates[slot].amount);
     let rests_on = &rates[..rates.len() - usize::from(forward.latest_unusual)];
     match forward.amount {
-        Some(forward) if per_year != 2 || !has_unequal_halves(rests_on, &inputs.rules.forward) => {
+        Some(forward) if per_year != 2 || !has_unequal_halves(rests_on) => {
             quotient(forward, Decimal::from(per_year))
         }
         _ => of_slot().ok().or_else(|| rates.last().map(|rate| rate.amount)),

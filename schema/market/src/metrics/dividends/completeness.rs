@@ -14,7 +14,7 @@
 //!
 //! A feed's adjusted closes can show a missing payment. Their ratio to the raw closes changes at each ex-date. The
 //! change implies a dividend factor. A payment is missing if an implied factor has no payment near its ex-date
-//! (`absence.step_days`). Only implied factors below 1 by more than 0.05 % are used. Smaller changes come from
+//! ([`STEP_DAYS`]). Only implied factors below 1 by more than 0.05 % are used. Smaller changes come from
 //! rounding.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,10 +25,17 @@ use rust_decimal::Decimal;
 use crate::day::date_of;
 use crate::event::{Action, DividendEvidence};
 use crate::history::{History, Observation};
-use crate::metrics::arithmetic::{clamp_to_limit, percent_to_fraction};
+use crate::metrics::arithmetic::{clamp_to_limit, exact, percent_to_fraction};
 use crate::metrics::computed::ex_dates::ExDateEvents;
 use crate::metrics::merge::{ImpliedFactor, Merged, agrees};
-use crate::metrics::rules::{AbsenceRules, Rules};
+
+/// Number of years before the first and after the last price in which a source with prices is expected to report
+/// dividends.
+const FEED_YEARS: i32 = 1;
+/// A smaller change in the ratio of adjusted close to raw close may come from rounding, percent.
+const LEAST_STEP: Decimal = exact("0.05");
+/// Maximum number of days between a payment and the change in adjusted closes that the payment explains.
+const STEP_DAYS: TimeDelta = TimeDelta::days(7);
 
 /// Comparison of the two dividend factors of each ex-date (R40). One factor is implied by a feed's adjusted closes, and
 /// the other factor is computed from the payments.
@@ -50,20 +57,16 @@ pub(crate) struct DividendCompleteness<'a> {
 }
 
 impl<'a> DividendCompleteness<'a> {
-    pub(crate) fn assess(history: &History, merged: &Merged<'a>, as_of: NaiveDate, rules: &Rules) -> Self {
-        Self {
-            carries_dividends: carries_dividends(history, as_of, &rules.absence),
-            missing: missing(merged, &rules.absence),
-        }
+    pub(crate) fn assess(history: &History, merged: &Merged<'a>, as_of: NaiveDate) -> Self {
+        Self { carries_dividends: carries_dividends(history, as_of), missing: missing(merged) }
     }
 
     /// Agreement of implied and computed factors, by source. `days` contains the computed factor of each ex-date.
     pub(crate) fn agreement_by_source<'m>(
         merged: &'m Merged<'a>,
         days: &[ExDateEvents],
-        rules: &AbsenceRules,
     ) -> BTreeMap<&'m str, FactorAgreement> {
-        let least = Decimal::ONE - percent_to_fraction(rules.least_step);
+        let least = Decimal::ONE - percent_to_fraction(LEAST_STEP);
         let mut by_source: BTreeMap<&str, FactorAgreement> = BTreeMap::new();
         for implied in &merged.implied_factors.0 {
             let passed = days.iter().filter(|day| implied.contains(day.ex_date));
@@ -74,7 +77,7 @@ impl<'a> DividendCompleteness<'a> {
             }
             let counted = by_source.entry(&implied.observation.source).or_default();
             counted.ex_dates += 1;
-            counted.agreeing += u64::from(agrees(implied.factor, ours, rules));
+            counted.agreeing += u64::from(agrees(implied.factor, ours));
         }
         by_source
     }
@@ -85,14 +88,13 @@ impl<'a> DividendCompleteness<'a> {
     }
 }
 
-fn carries_dividends(history: &History, as_of: NaiveDate, rules: &AbsenceRules) -> bool {
+fn carries_dividends(history: &History, as_of: NaiveDate) -> bool {
     let running = as_of.year();
     let brings = |source: &str, first: i32, last: i32| {
-        let (first, last) = (i64::from(first) - rules.feed_years, i64::from(last) + rules.feed_years);
-        let period = first..=last.min(i64::from(running));
-        history.dividend_feeds.years(source).any(|year| period.contains(&i64::from(year)))
+        let period = first.saturating_sub(FEED_YEARS)..=last.saturating_add(FEED_YEARS).min(running);
+        history.dividend_feeds.years(source).any(|year| period.contains(&year))
     };
-    // A source that has only prices must have a dividend within `feed_years` of these prices.
+    // A source that has only prices must have a dividend within [`FEED_YEARS`] of these prices.
     let priced = || {
         history.prices.iter().any(|prices| {
             let days = &prices.bars.day;
@@ -121,16 +123,15 @@ fn has_dividend_column(evidence: &[Observation<DividendEvidence>], as_of: NaiveD
     })
 }
 
-fn missing<'a>(merged: &Merged<'a>, rules: &AbsenceRules) -> Vec<ImpliedFactor<'a>> {
-    let least = Decimal::ONE - percent_to_fraction(rules.least_step);
-    let around = TimeDelta::days(rules.step_days);
+fn missing<'a>(merged: &Merged<'a>) -> Vec<ImpliedFactor<'a>> {
+    let least = Decimal::ONE - percent_to_fraction(LEAST_STEP);
     let dividends = &merged.dividends;
     let mut paid: Vec<NaiveDate> =
         dividends.payments.iter().chain(&dividends.unproven).map(|payment| payment.ex_date).collect();
     paid.sort_unstable();
     let is_missing = |implied: &ImpliedFactor<'_>| {
-        let from = paid.partition_point(|ex_date| *ex_date <= implied.previous - around);
-        implied.factor < least && paid.get(from).is_none_or(|ex_date| *ex_date > implied.ex_date + around)
+        let from = paid.partition_point(|ex_date| *ex_date <= implied.previous - STEP_DAYS);
+        implied.factor < least && paid.get(from).is_none_or(|ex_date| *ex_date > implied.ex_date + STEP_DAYS)
     };
     merged.implied_factors.0.iter().copied().filter(is_missing).collect()
 }

@@ -24,15 +24,38 @@
 //!   no class for these frequencies.
 //! - A four-weekly tag. All gaps must be 26–30 days, and their mean must be 27.5–28.5 days.
 //!
-//! Source: this service chose the bounds and thresholds. They are the defaults of the parameters `frequency.…`. The
-//! four-weekly bounds and the minimum of 3 gaps are constants.
+//! Source: this service chose the bounds and thresholds.
+
+use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
 
 use crate::event::Frequency;
-use crate::metrics::rules;
-use crate::metrics::rules::Rules;
 use crate::text_enum;
+
+const RESTART_DAYS: i64 = 550;
+/// Number of newest ex-dates from which the frequency is inferred.
+pub(crate) const NEWEST_EX_DATES: usize = 7;
+/// Sum of two adjacent gaps that are together about a year long.
+pub(crate) const YEAR_DAYS: RangeInclusive<i64> = 330..=400;
+/// Minimum share of gap pairs about a year long for a semi-annual payer, percent.
+pub(crate) const YEARLY_PAIRS: i64 = 60;
+/// Minimum share of gaps in the class of the median gap, percent.
+const CLASS_AGREEMENT: i64 = 60;
+/// Minimum number of gaps for an inferred frequency that overrules a tag.
+pub(crate) const OVERRULING_GAPS: usize = 4;
+/// Minimum share of gaps that agree with an inferred frequency that overrules a tag, percent.
+const OVERRULING_AGREEMENT: i64 = 75;
+/// Maximum deviation of the median gap from the period of a protected tag, percent.
+const TAG_TOLERANCE: i64 = 15;
+/// Shortest and longest gap of each class, days.
+const CLASSES: [(Frequency, i64, i64); 5] = [
+    (Frequency::Weekly, 5, 10),
+    (Frequency::Monthly, 20, 45),
+    (Frequency::Quarterly, 60, 135),
+    (Frequency::SemiAnnual, 136, 250),
+    (Frequency::Annual, 251, 450),
+];
 
 /// Regular ex-date with the vendor's frequency tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,23 +95,20 @@ impl FrequencyEstimate {
 }
 
 /// Estimates the frequency from regular ex-dates in ascending order. Several payments on one day are one ex-date.
-pub fn estimate_frequency(dates: &[TaggedDate], rules: &Rules) -> FrequencyEstimate {
-    let current = since_restart(dates, rules);
+pub fn estimate_frequency(dates: &[TaggedDate]) -> FrequencyEstimate {
+    let current = since_restart(dates);
     if current.is_empty() {
         return FrequencyEstimate { frequency: Frequency::None, source: None, conflict: false };
     }
-    let rules = &rules.frequency;
-    let gaps = newest_gaps(current, rules);
+    let gaps = newest_gaps(current);
     let tag = current
         .iter()
         .rev()
         .find_map(|date| date.tag.filter(|tag| !matches!(tag, Frequency::Unknown | Frequency::None)));
     let decided =
         |frequency, source, conflict| FrequencyEstimate { frequency, source: Some(source), conflict };
-    match (infer(&gaps, rules), tag) {
-        (Some(inferred), Some(tag))
-            if inferred.is_strong(&gaps, rules) && !fits_unclassed(tag, &gaps, rules) =>
-        {
+    match (infer(&gaps), tag) {
+        (Some(inferred), Some(tag)) if inferred.is_strong(&gaps) && !fits_unclassed(tag, &gaps) => {
             decided(inferred.frequency, FrequencySource::Inferred, inferred.frequency != tag)
         }
         (_, Some(tag)) => decided(tag, FrequencySource::Vendor, false),
@@ -106,58 +126,53 @@ struct GapInference {
 }
 
 impl GapInference {
-    fn is_strong(&self, gaps: &[i64], rules: &rules::FrequencyRules) -> bool {
-        length(gaps) >= rules.overruling_gaps
+    fn is_strong(&self, gaps: &[i64]) -> bool {
+        gaps.len() >= OVERRULING_GAPS
             && self.frequency != Frequency::Irregular
-            && is_share(self.agreeing, self.of, rules.overruling_agreement)
+            && is_share(self.agreeing, self.of, OVERRULING_AGREEMENT)
     }
 }
 
 /// True if the gap between two regular ex-dates is so long that payments restarted after it.
-pub(crate) fn is_restart(from: NaiveDate, to: NaiveDate, rules: &Rules) -> bool {
-    (to - from).num_days() > rules.frequency.restart_days
+pub(crate) fn is_restart(from: NaiveDate, to: NaiveDate) -> bool {
+    (to - from).num_days() > RESTART_DAYS
 }
 
-fn since_restart<'d>(dates: &'d [TaggedDate], rules: &Rules) -> &'d [TaggedDate] {
-    let restart = dates.windows(2).rposition(|pair| is_restart(pair[0].ex_date, pair[1].ex_date, rules));
+fn since_restart(dates: &[TaggedDate]) -> &[TaggedDate] {
+    let restart = dates.windows(2).rposition(|pair| is_restart(pair[0].ex_date, pair[1].ex_date));
     restart.map_or(dates, |position| &dates[position + 1..])
 }
 
-fn newest_gaps(dates: &[TaggedDate], rules: &rules::FrequencyRules) -> Vec<i64> {
+fn newest_gaps(dates: &[TaggedDate]) -> Vec<i64> {
     let gap = |pair: &[TaggedDate]| (pair[1].ex_date - pair[0].ex_date).num_days();
     let newest = dates.windows(2).rev().map(gap).filter(|days| *days > 0);
-    let mut gaps: Vec<i64> = newest.zip(1..rules.newest_ex_dates).map(|(days, _)| days).collect();
+    let mut gaps: Vec<i64> = newest.take(NEWEST_EX_DATES - 1).collect();
     gaps.reverse();
     gaps
 }
 
-fn infer(gaps: &[i64], rules: &rules::FrequencyRules) -> Option<GapInference> {
+fn infer(gaps: &[i64]) -> Option<GapInference> {
     if gaps.is_empty() {
         return None;
     }
-    let of = length(gaps);
-    if of == rules.newest_ex_dates - 1 && is_four_weekly(gaps) {
+    let of = counted(gaps.iter());
+    if gaps.len() == NEWEST_EX_DATES - 1 && is_four_weekly(gaps) {
         return Some(GapInference { frequency: Frequency::FourWeekly, agreeing: of, of });
     }
     // The gaps of interim and final dividends differ, but two adjacent gaps sum to a year.
-    let year = rules.year_least_days..=rules.year_most_days;
-    let yearly = counted(gaps.windows(2).filter(|pair| year.contains(&(pair[0] + pair[1]))));
-    if of >= 3 && is_share(yearly, of - 1, rules.yearly_pairs) {
+    let yearly = counted(gaps.windows(2).filter(|pair| YEAR_DAYS.contains(&(pair[0] + pair[1]))));
+    if of >= 3 && is_share(yearly, of - 1, YEARLY_PAIRS) {
         return Some(GapInference { frequency: Frequency::SemiAnnual, agreeing: yearly, of: of - 1 });
     }
     let irregular = GapInference { frequency: Frequency::Irregular, agreeing: 0, of };
-    let Some((frequency, from, to)) = class_of(twice_median(gaps), rules) else { return Some(irregular) };
+    let Some((frequency, from, to)) = class_of(twice_median(gaps)) else { return Some(irregular) };
     let agreeing = counted(gaps.iter().filter(|gap| (from..=to).contains(*gap)));
-    let classed = of < 3 || is_share(agreeing, of, rules.class_agreement);
+    let classed = of < 3 || is_share(agreeing, of, CLASS_AGREEMENT);
     Some(if classed { GapInference { frequency, agreeing, of } } else { irregular })
 }
 
 fn is_share(part: i64, whole: i64, percent: i64) -> bool {
     100 * part >= percent * whole
-}
-
-fn length(gaps: &[i64]) -> i64 {
-    counted(gaps.iter())
 }
 
 fn counted<T>(items: impl Iterator<Item = T>) -> i64 {
@@ -169,16 +184,8 @@ fn is_four_weekly(gaps: &[i64]) -> bool {
     gaps.iter().all(|gap| (26..=30).contains(gap)) && (165 * count..=171 * count).contains(&(6 * days))
 }
 
-fn class_of(twice_days: i64, rules: &rules::FrequencyRules) -> Option<(Frequency, i64, i64)> {
-    [
-        (Frequency::Weekly, rules.weekly_least_days, rules.weekly_most_days),
-        (Frequency::Monthly, rules.monthly_least_days, rules.monthly_most_days),
-        (Frequency::Quarterly, rules.quarterly_least_days, rules.quarterly_most_days),
-        (Frequency::SemiAnnual, rules.semi_annual_least_days, rules.semi_annual_most_days),
-        (Frequency::Annual, rules.annual_least_days, rules.annual_most_days),
-    ]
-    .into_iter()
-    .find(|(_, from, to)| (2 * from..=2 * to).contains(&twice_days))
+fn class_of(twice_days: i64) -> Option<(Frequency, i64, i64)> {
+    CLASSES.into_iter().find(|(_, from, to)| (2 * from..=2 * to).contains(&twice_days))
 }
 
 /// Twice the median gap, days. Doubling gives an integer even if the median is the mean of two gaps.
@@ -190,14 +197,14 @@ fn twice_median(gaps: &[i64]) -> i64 {
 }
 
 /// True if `tag` is a frequency that the inference can miss (such as six payments a year), and the gaps fit it.
-fn fits_unclassed(tag: Frequency, gaps: &[i64], rules: &rules::FrequencyRules) -> bool {
+fn fits_unclassed(tag: Frequency, gaps: &[i64]) -> bool {
     if tag == Frequency::FourWeekly {
         return is_four_weekly(gaps);
     }
     let payments = i64::from(tag.payments_per_year().unwrap_or_default());
     let unclassed = matches!(payments, 3 | 6 | 24 | 26);
     // `|median - 365/n| <= tolerance * 365/n`, multiplied by `2 n`.
-    unclassed && 100 * (twice_median(gaps) * payments - 2 * 365).abs() <= rules.tag_tolerance * 2 * 365
+    unclassed && 100 * (twice_median(gaps) * payments - 2 * 365).abs() <= TAG_TOLERANCE * 2 * 365
 }
 
 #[cfg(test)]
@@ -232,19 +239,15 @@ mod tests {
             (vec![], Frequency::Unknown),
             (vec![91, 91, 91, 600, 182], Frequency::SemiAnnual),
         ] {
-            assert_eq!(
-                estimate_frequency(&dates(&gaps, None), &Rules::DEFAULT).frequency,
-                expected,
-                "{gaps:?}"
-            );
+            assert_eq!(estimate_frequency(&dates(&gaps, None)).frequency, expected, "{gaps:?}");
         }
-        assert_eq!(estimate_frequency(&[], &Rules::DEFAULT).frequency, Frequency::None);
+        assert_eq!(estimate_frequency(&[]).frequency, Frequency::None);
     }
 
     #[test]
     fn tags_hold_unless_the_gaps_are_sure() {
         let check = |gaps: &[u64], tag, expected, conflict| {
-            let found = estimate_frequency(&dates(gaps, Some(tag)), &Rules::DEFAULT);
+            let found = estimate_frequency(&dates(gaps, Some(tag)));
             assert_eq!((found.frequency, found.conflict), (expected, conflict), "{gaps:?} {tag}");
         };
         check(&[91, 91, 91, 91], Frequency::Annual, Frequency::Quarterly, true);
@@ -263,11 +266,7 @@ mod tests {
     #[test]
     fn every_four_weeks_is_not_every_month() {
         let check = |gaps: &[u64], expected| {
-            assert_eq!(
-                estimate_frequency(&dates(gaps, None), &Rules::DEFAULT).frequency,
-                expected,
-                "{gaps:?}"
-            );
+            assert_eq!(estimate_frequency(&dates(gaps, None)).frequency, expected, "{gaps:?}");
         };
         check(&[28, 28, 28, 28, 28, 28], Frequency::FourWeekly);
         check(&[27, 27, 28, 28, 28, 27], Frequency::FourWeekly);
@@ -293,40 +292,24 @@ mod tests {
         ];
         for (expected, from, to) in bounds {
             for days in [from, to] {
-                assert_eq!(
-                    estimate_frequency(&dates(&[days], None), &Rules::DEFAULT).frequency,
-                    expected,
-                    "{days} days"
-                );
+                assert_eq!(estimate_frequency(&dates(&[days], None)).frequency, expected, "{days} days");
             }
         }
         for days in [4, 11, 19, 46, 59, 451] {
-            assert_eq!(
-                estimate_frequency(&dates(&[days], None), &Rules::DEFAULT).frequency,
-                Irregular,
-                "{days} days"
-            );
+            assert_eq!(estimate_frequency(&dates(&[days], None)).frequency, Irregular, "{days} days");
         }
         // The mean of the two middle gaps may lie between two classes.
         for (gaps, expected) in
             [([45, 46], Irregular), ([135, 136], Irregular), ([130, 140], Quarterly), ([20, 20], Monthly)]
         {
-            assert_eq!(
-                estimate_frequency(&dates(&gaps, None), &Rules::DEFAULT).frequency,
-                expected,
-                "{gaps:?}"
-            );
+            assert_eq!(estimate_frequency(&dates(&gaps, None)).frequency, expected, "{gaps:?}");
         }
     }
 
     #[test]
     fn most_gaps_or_pairs_of_gaps_have_to_agree() {
         let check = |gaps: &[u64], expected| {
-            assert_eq!(
-                estimate_frequency(&dates(gaps, None), &Rules::DEFAULT).frequency,
-                expected,
-                "{gaps:?}"
-            );
+            assert_eq!(estimate_frequency(&dates(gaps, None)).frequency, expected, "{gaps:?}");
         };
         // Two adjacent gaps that sum to 330 to 400 days are a year.
         check(&[100, 230, 100], Frequency::SemiAnnual);
@@ -354,7 +337,7 @@ mod tests {
     #[test]
     fn who_is_believed() {
         let check = |gaps: &[u64], tag, expected, source| {
-            let found = estimate_frequency(&dates(gaps, tag), &Rules::DEFAULT);
+            let found = estimate_frequency(&dates(gaps, tag));
             assert_eq!((found.frequency, found.source), (expected, source), "{gaps:?} {tag:?}");
         };
         let (inferred, vendor) = (Some(FrequencySource::Inferred), Some(FrequencySource::Vendor));
@@ -384,10 +367,10 @@ mod tests {
         let mut tagged = dates(&[91, 91], None);
         (tagged[0].tag, tagged[1].tag, tagged[2].tag) =
             (Some(Frequency::Annual), Some(Frequency::Monthly), Some(Frequency::Unknown));
-        assert_eq!(estimate_frequency(&tagged, &Rules::DEFAULT).frequency, Frequency::Monthly);
+        assert_eq!(estimate_frequency(&tagged).frequency, Frequency::Monthly);
         tagged[2].tag = Some(Frequency::None);
-        assert_eq!(estimate_frequency(&tagged, &Rules::DEFAULT).frequency, Frequency::Monthly);
-        assert!(is_restart("2022-01-01".parse().unwrap(), "2023-07-06".parse().unwrap(), &Rules::DEFAULT));
-        assert!(!is_restart("2022-01-01".parse().unwrap(), "2023-07-05".parse().unwrap(), &Rules::DEFAULT));
+        assert_eq!(estimate_frequency(&tagged).frequency, Frequency::Monthly);
+        assert!(is_restart("2022-01-01".parse().unwrap(), "2023-07-06".parse().unwrap()));
+        assert!(!is_restart("2022-01-01".parse().unwrap(), "2023-07-05".parse().unwrap()));
     }
 }

@@ -4,7 +4,8 @@
 //! risk. Its float market cap is at least 3 billion US dollars. Its mean daily traded value over three months is at
 //! least 5 million US dollars. If one of these values is unknown, the security is not an Aristocrat. A King has a
 //! streak of at least 50 years; there are no further conditions. Tiers by streak: champion 25+ years, contender 10–24,
-//! challenger 5–9. The bounds are the parameters `lists.…`. The stock index "S&P 500 Dividend Aristocrats" has three
+//! challenger 5–9. Parameters `lists.…` change the bounds of Aristocrats
+//! and Kings. The stock index "S&P 500 Dividend Aristocrats" has three
 //! more rules: a minimum of 40 members, a sector cap and a limit of one share class per issuer. This service does not
 //! apply these three rules. Source: methodology of this index.
 //!
@@ -22,10 +23,16 @@
 use rust_decimal::Decimal;
 
 use super::safety::{HIGH_YIELD_MINIMUM, HighYieldScreenInput};
-use crate::metrics::arithmetic::remove_division_error;
+use crate::metrics::arithmetic::{exact, remove_division_error};
 use crate::metrics::rules::ListRules;
 use crate::row::{DividendState, ListTier, StockFigures, StockRow};
 use crate::text_enum;
+
+/// Minimum mean daily traded value of an Aristocrat, US dollars.
+pub(crate) const ARISTOCRAT_DAILY_VALUE: Decimal = exact("5_000_000");
+/// Tiers with their minimum increase streaks in years, longest first.
+pub(crate) const TIERS: [(ListTier, i32); 3] =
+    [(ListTier::Champion, 25), (ListTier::Contender, 10), (ListTier::Challenger, 5)];
 
 /// Inputs of membership in the lists of dividend growers.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,7 +59,7 @@ pub fn is_aristocrat(input: &GrowerListInput, rules: &ListRules) -> bool {
     input.in_sp500
         && i64::from(input.streak_years) >= rules.aristocrat_years
         && at_least(input.float_market_cap, rules.aristocrat_float_cap)
-        && at_least(input.average_daily_value, rules.aristocrat_daily_value)
+        && at_least(input.average_daily_value, ARISTOCRAT_DAILY_VALUE)
         && input.status == DividendState::Active
         && input.is_listed
         && !input.streak_at_risk
@@ -64,13 +71,8 @@ pub fn is_king(streak_years: i32, rules: &ListRules) -> bool {
 }
 
 /// Tier for a streak of `streak_years` years; `None` if the streak is below the lowest tier.
-pub fn grower_tier(streak_years: i32, rules: &ListRules) -> Option<ListTier> {
-    let tiers = [
-        (ListTier::Champion, rules.champion_years),
-        (ListTier::Contender, rules.contender_years),
-        (ListTier::Challenger, rules.challenger_years),
-    ];
-    tiers.into_iter().find(|(_, least)| i64::from(streak_years) >= *least).map(|(tier, _)| tier)
+pub fn grower_tier(streak_years: i32) -> Option<ListTier> {
+    TIERS.into_iter().find(|(_, least)| streak_years >= *least).map(|(tier, _)| tier)
 }
 
 /// Default minimum of the five-year growth in the dividend-growth list, percent a year.
@@ -179,7 +181,7 @@ mod tests {
             (24, Some(ListTier::Contender)),
             (25, Some(ListTier::Champion)),
         ] {
-            assert_eq!(grower_tier(years, &RULES), expected, "{years}");
+            assert_eq!(grower_tier(years), expected, "{years}");
         }
         assert!(is_king(50, &RULES) && !is_king(49, &RULES));
     }

@@ -16,7 +16,7 @@ use super::streak::{is_cut, is_increase};
 use super::yields::{RegularDividend, has_unequal_halves};
 use crate::metrics::arithmetic::change_percent;
 use crate::metrics::calendar::months_before;
-use crate::metrics::rules::Rules;
+use crate::metrics::rules::StreakRules;
 
 /// Latest increase, last cut and number of cuts of the regular dividend rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -35,9 +35,9 @@ pub fn rate_changes(
     rates: &[RegularDividend],
     payments_per_year: Option<i32>,
     as_of: NaiveDate,
-    rules: &Rules,
+    rules: &StreakRules,
 ) -> RateChanges {
-    let uneven = payments_per_year == Some(2) && has_unequal_halves(rates, &rules.forward);
+    let uneven = payments_per_year == Some(2) && has_unequal_halves(rates);
     let back = if uneven { 2 } else { 1 };
     let decade = months_before(as_of, 120);
     let mut changes = RateChanges::default();
@@ -46,10 +46,10 @@ pub fn rate_changes(
         if !is_comparable(rates, index) {
             continue;
         }
-        if is_increase(rate.amount, base.amount, &rules.streak) {
+        if is_increase(rate.amount, base.amount, rules) {
             changes.latest_increase =
                 change_percent(rate.amount, base.amount).map(|change| (rate.ex_date, change));
-        } else if is_cut(rate.amount, base.amount, &rules.streak) {
+        } else if is_cut(rate.amount, base.amount, rules) {
             changes.last_cut = Some(rate.ex_date);
             changes.cuts_10y += i32::from(rate.ex_date > decade);
         }
@@ -70,6 +70,7 @@ fn is_comparable(rates: &[RegularDividend], index: usize) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::metrics::rules::Rules;
 
     fn check(
         rows: &[(&str, Decimal)],
@@ -83,7 +84,7 @@ mod tests {
             .iter()
             .map(|(day, amount)| RegularDividend { ex_date: date(day), amount: *amount })
             .collect();
-        let found = rate_changes(&rates, Some(payments), date("2025-01-31"), &Rules::DEFAULT);
+        let found = rate_changes(&rates, Some(payments), date("2025-01-31"), &Rules::DEFAULT.streak);
         let expected = RateChanges {
             latest_increase: increase.map(|(day, size)| (date(day), size)),
             last_cut: cut.map(date),
@@ -136,7 +137,7 @@ mod tests {
             let days =
                 [(first, dec!(1)), (raised, dec!(1.1)), (raised + chrono::Days::new(after), dec!(1.1))];
             let rates = days.map(|(ex_date, amount)| RegularDividend { ex_date, amount });
-            rate_changes(&rates, Some(4), "2025-01-31".parse().unwrap(), &Rules::DEFAULT)
+            rate_changes(&rates, Some(4), "2025-01-31".parse().unwrap(), &Rules::DEFAULT.streak)
                 .latest_increase
                 .is_some()
         };

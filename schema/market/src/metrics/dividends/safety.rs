@@ -15,7 +15,7 @@
 //! that never paid, and if the dividends are unknown. It is also null if the payout ratio is unknown and no reason for
 //! `unsafe` is present.
 //!
-//! Source: the thresholds are this service's own (the parameters `safety.…`). They are not advice.
+//! Source: the thresholds are this service's own (two are parameters `safety.…`). They are not advice.
 //!
 //! Payout ratio and free-cash-flow payout (R17).
 //!
@@ -31,7 +31,9 @@
 use rust_decimal::Decimal;
 
 use crate::event::SecurityType;
-use crate::metrics::arithmetic::{keep_positive, percent_of, percent_to_fraction, remove_division_error};
+use crate::metrics::arithmetic::{
+    exact, keep_positive, percent_of, percent_to_fraction, remove_division_error,
+};
 use crate::metrics::rules::SafetyRules;
 use crate::row::{DividendState, Safety, StockFigures, StockRow};
 use crate::text_enum;
@@ -102,6 +104,11 @@ impl HighYieldScreenInput {
     }
 }
 
+/// A yield is a trap if the forward dividend is below the trailing dividend by more than this, percent.
+pub(crate) const TRAP_DIVIDEND_FALL: Decimal = Decimal::TEN;
+/// A yield is a trap if the price fell by more than this over 12 months, percent.
+pub(crate) const TRAP_PRICE_FALL: Decimal = exact("40");
+
 /// Inputs of the trap warning and the safety label. A percentage of 4.5 % is the number 4.5.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SafetyInput {
@@ -131,7 +138,7 @@ pub fn yield_trap_risk(input: &SafetyInput, rules: &SafetyRules) -> Option<bool>
     if matches!(input.status, DividendState::NonPayer | DividendState::Unknown) {
         return None;
     }
-    let kept = Decimal::ONE - percent_to_fraction(rules.trap_dividend_fall);
+    let kept = Decimal::ONE - percent_to_fraction(TRAP_DIVIDEND_FALL);
     let falling = input.dps_forward.zip(input.dps_ttm).map(|(forward, ttm)| {
         remove_division_error(forward) < remove_division_error(ttm.saturating_mul(kept))
     });
@@ -139,7 +146,7 @@ pub fn yield_trap_risk(input: &SafetyInput, rules: &SafetyRules) -> Option<bool>
         input.payout_ratio.map(|payout| is_unsafe(payout, rules)),
         input.fcf_payout_ratio.map(|payout| is_unsafe(payout, rules)),
         falling,
-        input.price_change_1y.map(|change| remove_division_error(change) < -rules.trap_price_fall),
+        input.price_change_1y.map(|change| remove_division_error(change) < -TRAP_PRICE_FALL),
     ];
     signs.into_iter().flatten().reduce(|a, b| a || b)
 }
@@ -156,9 +163,14 @@ pub fn safety_label(input: &SafetyInput, rules: &SafetyRules) -> Option<Safety> 
     if input.status != DividendState::Active || input.at_risk || too_high {
         return Some(Safety::Unsafe);
     }
-    let threshold = if input.is_real_estate { rules.borderline_real_estate } else { rules.borderline_payout };
+    let threshold = borderline_payout(input.is_real_estate);
     input.payout_ratio?;
     highest.map(|payout| if payout >= threshold { Safety::Borderline } else { Safety::Safe })
+}
+
+/// Minimum payout ratio of a borderline dividend, percent.
+pub(crate) fn borderline_payout(is_real_estate: bool) -> Decimal {
+    if is_real_estate { exact("90") } else { exact("75") }
 }
 
 fn is_unsafe(payout: Decimal, rules: &SafetyRules) -> bool {

@@ -20,8 +20,7 @@
 //! pays.
 //!
 //! For suspended and lapsed payers, forward dividend and headline yield are 0, and no payment is projected. R8 and R9
-//! (`yields`) list the exceptions. Source: this service chose 1.5 periods and the numbers of days. They are the
-//! parameters `status.…`.
+//! (`yields`) list the exceptions. Source: this service chose 1.5 periods and the numbers of days.
 //!
 //! Class of a distribution: regular, special, spin-off or stock. The class decides which metrics include the payment
 //! (R3).
@@ -46,6 +45,13 @@ use rust_decimal::Decimal;
 use crate::event::{DividendType, Frequency, SecurityType};
 use crate::metrics::rules;
 use crate::row::DividendState;
+
+/// Number of days after the last ex-date during which a payer of 12 or 13 payments a year is always active.
+pub const MONTHLY_LEAST_DAYS: i64 = 75;
+/// Number of days after the last ex-date during which a payer of 24 or more payments a year is always active.
+const WEEKLY_LEAST_DAYS: i64 = 21;
+/// Number of days after the last ex-date during which an irregular payer is active.
+pub const IRREGULAR_DAYS: i64 = 450;
 
 /// Inputs of the dividend status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,19 +84,17 @@ pub fn dividend_status(input: &StatusInput, rules: &rules::StatusRules) -> Divid
     let paying = match input.payments_per_year {
         Some(payments) => {
             Decimal::from(i64::from(payments) * silent) <= rules.lapse_periods * Decimal::from(365)
-                || silent <= least_days(payments, rules)
+                || silent <= least_days(payments)
         }
-        None => silent <= rules.irregular_days,
+        None => silent <= IRREGULAR_DAYS,
     };
     if paying { DividendState::Active } else { DividendState::Lapsed }
 }
 
-/// Number of days after the last ex-date during which a payer is always active. Bond funds have no ex-date in January,
-/// and weekly payers skip holiday weeks.
-fn least_days(payments_per_year: i32, rules: &rules::StatusRules) -> i64 {
+fn least_days(payments_per_year: i32) -> i64 {
     match payments_per_year {
-        12 | 13 => rules.monthly_least_days,
-        24.. => rules.weekly_least_days,
+        12 | 13 => MONTHLY_LEAST_DAYS,
+        24.. => WEEKLY_LEAST_DAYS,
         _ => 0,
     }
 }

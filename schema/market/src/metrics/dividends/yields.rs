@@ -31,7 +31,7 @@
 //! 6. Active payer without a forward figure: trailing yield.
 //!
 //! Source: the usual definitions of trailing twelve months and indicated annual dividend. This service chose 10 %, the
-//! factors and 550 days. They are the parameters `forward.…` and `frequency.restart_days`.
+//! factors and 550 days.
 //!
 //! Range of the trailing yield over the last five years: average, highest and lowest value at the month ends.
 
@@ -40,12 +40,17 @@ use rust_decimal::Decimal;
 
 use super::frequency::is_restart;
 use crate::metrics::arithmetic::{
-    mean, median, percent_of, percent_to_fraction, remove_division_error, within_factor,
+    exact, mean, median, percent_of, percent_to_fraction, remove_division_error, within_factor,
 };
 use crate::metrics::calendar::months_before;
 use crate::metrics::prices::series::{PriceSeries, month_number};
-use crate::metrics::rules::{ForwardRules, Rules};
+use crate::metrics::rules::ForwardRules;
 use crate::row::{DividendState, ForwardBasis, YieldBasis};
+
+/// The latest amount is not unusual if it differs from the previous amount by at most this factor.
+const CONFIRMING_FACTOR: Decimal = exact("1.5");
+/// Minimum difference of an interim and a final dividend, percent. Smaller differences are changes of the rate.
+pub(crate) const UNEQUAL_HALVES: Decimal = Decimal::TEN;
 
 /// Regular dividend of one ex-date.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +103,7 @@ pub fn forward_dividend(
     payments_per_year: Option<i32>,
     status: DividendState,
     as_of: NaiveDate,
-    rules: &Rules,
+    rules: &ForwardRules,
 ) -> ForwardDividend {
     if status == DividendState::Unknown {
         return ForwardDividend::NONE;
@@ -115,28 +120,25 @@ pub fn forward_dividend(
     let basis = if last.ex_date >= as_of { ForwardBasis::Declared } else { ForwardBasis::LastTimesFrequency };
     let amount = match rates {
         // Interim and final dividend together are the dividend of a year.
-        [.., interim, last] if payments == 2 && has_unequal_halves(rates, &rules.forward) => {
-            interim.amount + last.amount
-        }
+        [.., interim, last] if payments == 2 && has_unequal_halves(rates) => interim.amount + last.amount,
         _ => last.amount.saturating_mul(Decimal::from(payments)),
     };
     ForwardDividend { amount: Some(remove_division_error(amount)), basis, latest_unusual }
 }
 
 /// True if the latest amount is far above the earlier amounts and not confirmed.
-fn is_latest_unusual(rates: &[RegularDividend], rules: &Rules) -> bool {
+fn is_latest_unusual(rates: &[RegularDividend], rules: &ForwardRules) -> bool {
     let Some(newest @ [before @ .., previous, latest]) = rates.last_chunk::<5>() else { return false };
-    let without_pause = newest.windows(2).all(|pair| !is_restart(pair[0].ex_date, pair[1].ex_date, rules));
+    let without_pause = newest.windows(2).all(|pair| !is_restart(pair[0].ex_date, pair[1].ex_date));
     let four = before.iter().chain([previous]).map(|rate| rate.amount).collect();
-    let ForwardRules { unusual_factor, confirming_factor, .. } = rules.forward;
-    let far_above =
-        median(four).is_some_and(|median| latest.amount >= remove_division_error(median * unusual_factor));
-    without_pause && far_above && !within_factor(latest.amount, previous.amount, confirming_factor)
+    let far_above = median(four)
+        .is_some_and(|median| latest.amount >= remove_division_error(median * rules.unusual_factor));
+    without_pause && far_above && !within_factor(latest.amount, previous.amount, CONFIRMING_FACTOR)
 }
 
 /// True if half-yearly dividends alternate between interim and final dividends.
-pub(crate) fn has_unequal_halves(rates: &[RegularDividend], rules: &ForwardRules) -> bool {
-    let differs = |pair: &[RegularDividend]| halves_differ(pair[1].amount, pair[0].amount, rules);
+pub(crate) fn has_unequal_halves(rates: &[RegularDividend]) -> bool {
+    let differs = |pair: &[RegularDividend]| halves_differ(pair[1].amount, pair[0].amount);
     let direction = |pair: &[RegularDividend]| pair[1].amount.cmp(&pair[0].amount);
     match rates.last_chunk::<5>() {
         Some(newest) => {
@@ -148,9 +150,9 @@ pub(crate) fn has_unequal_halves(rates: &[RegularDividend], rules: &ForwardRules
     }
 }
 
-fn halves_differ(last: Decimal, previous: Decimal, rules: &ForwardRules) -> bool {
+fn halves_differ(last: Decimal, previous: Decimal) -> bool {
     remove_division_error((last - previous).abs())
-        > remove_division_error(previous * percent_to_fraction(rules.unequal_halves))
+        > remove_division_error(previous * percent_to_fraction(UNEQUAL_HALVES))
 }
 
 /// Inputs of the headline yield.

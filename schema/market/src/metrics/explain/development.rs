@@ -8,6 +8,7 @@ use super::entry::{ExplainedMetric, ExplainedObservation, entry, number};
 use super::observations::{of_dividends, of_fundamentals, of_payment, of_payments, of_security};
 use crate::dated_text::{DatedText, Terms, Undated, dated_text, undated};
 use crate::metrics::computed::ComputedMetrics;
+use crate::metrics::dividends::grower_lists::{ARISTOCRAT_DAILY_VALUE, TIERS};
 use crate::metrics::dividends::growth::NoGrowthReason;
 use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::merge::Payment;
@@ -191,18 +192,19 @@ fn explain_streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
          of at least {}, and an active dividend that is not at risk; {}, at risk: {}",
         undated(lists.aristocrat_years),
         scaled(lists.aristocrat_float_cap, 1_000_000_000, "bn"),
-        scaled(lists.aristocrat_daily_value, 1_000_000, "m"),
+        scaled(ARISTOCRAT_DAILY_VALUE, 1_000_000, "m"),
         years(),
         undated(computed.growth.at_risk)
     );
     let list_facts = [of_security(computed), of_fundamentals(computed)].concat();
     let king = dated_text!("{}, at least {} needed", years(), undated(lists.king_years));
+    let [(_, champion), (_, contender), (_, challenger)] = TIERS;
     let tier = dated_text!(
         "{}: champion from {}, contender from {}, challenger from {}",
         years(),
-        undated(lists.champion_years),
-        undated(lists.contender_years),
-        undated(lists.challenger_years)
+        undated(champion),
+        undated(contender),
+        undated(challenger)
     );
     vec![
         entry("increase_streak_years", "R14", Unrounded, formula, observations.clone()),

@@ -10,9 +10,11 @@ use crate::dated_text::{DatedText, Terms, Undated, dated_text, undated};
 use crate::decimal::round;
 use crate::event::Kind;
 use crate::metrics::computed::ComputedMetrics;
-use crate::metrics::dividends::safety::{NoPayoutReason, PayoutBasis};
+use crate::metrics::dividends::safety::{
+    NoPayoutReason, PayoutBasis, TRAP_DIVIDEND_FALL, TRAP_PRICE_FALL, borderline_payout,
+};
 use crate::metrics::dividends::status::DividendClass;
-use crate::metrics::prices::risk::{DAILY_MINIMUM, DAILY_RETURNS};
+use crate::metrics::prices::risk::{BETA_MINIMUM, DAILY_MINIMUM, DAILY_RETURNS};
 use crate::metrics::prices::total_return::start_bar;
 use crate::row::DividendState;
 
@@ -94,13 +96,10 @@ fn verdicts(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         number(income.dps_ttm),
         percent(computed.returns.price_change_1y),
         undated(rules.payout_limit),
-        undated(rules.trap_dividend_fall),
-        undated(rules.trap_price_fall)
+        undated(TRAP_DIVIDEND_FALL),
+        undated(TRAP_PRICE_FALL)
     );
-    let borderline = match computed.inputs.is_real_estate() {
-        true => rules.borderline_real_estate,
-        false => rules.borderline_payout,
-    };
+    let borderline = borderline_payout(computed.inputs.is_real_estate());
     let label = dated_text!(
         "{}: unsafe above a payout of {} %, borderline from {} %",
         safety(),
@@ -183,7 +182,7 @@ fn returns(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         Some(_) => "covariance / variance of month-end returns against the benchmark over 60 months".into(),
         None => dated_text!(
             "null: no benchmark, or fewer than {} pairs of month-end returns in 60 months",
-            undated(computed.inputs.rules.risk.beta_least_pairs)
+            undated(BETA_MINIMUM)
         ),
     };
     let oldest = (newest > 0).then(|| of_bar(computed, first));

@@ -10,7 +10,9 @@ use crate::dated_text::{DatedText, Terms, dated_text, undated};
 use crate::metrics::arithmetic;
 use crate::metrics::calendar::months_before;
 use crate::metrics::computed::ComputedMetrics;
+use crate::metrics::dividends::frequency::NEWEST_EX_DATES;
 use crate::metrics::dividends::status::DividendClass;
+use crate::metrics::dividends::yields::UNEQUAL_HALVES;
 use crate::metrics::merge::Payment;
 use crate::row::{DividendState, Flag, ForwardBasis, YieldBasis};
 
@@ -118,7 +120,7 @@ fn indicated(computed: &ComputedMetrics<'_>) -> DatedText {
                 return dated_text!(
                     "latest {} + the amount before it, because interim and final dividends differ by more than {} %",
                     amount,
-                    undated(rules.unequal_halves)
+                    undated(UNEQUAL_HALVES)
                 );
             }
             let which = if forward.latest_unusual {
@@ -302,14 +304,13 @@ fn headline(computed: &ComputedMetrics<'_>) -> DatedText {
 }
 
 fn rhythm(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
-    let looked_at = computed.inputs.rules.frequency.newest_ex_dates;
     let mut newest_dates: Vec<(NaiveDate, String)> = computed
         .inputs
         .ex_dates
         .iter()
         .rev()
-        .zip(0..looked_at)
-        .map(|(date, _)| (*date, date.to_string()))
+        .take(NEWEST_EX_DATES)
+        .map(|date| (*date, date.to_string()))
         .collect();
     newest_dates.reverse();
     let source = computed.inputs.rhythm.source.map_or("nothing", |source| source.as_str());
@@ -319,7 +320,7 @@ fn rhythm(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         source,
         Terms::days(", ", newest_dates)
     );
-    let observations = newest(computed, looked_at);
+    let observations = newest(computed, NEWEST_EX_DATES);
     vec![
         entry("frequency", "R5", Unrounded, formula.clone(), observations.clone()),
         entry("payments_per_year", "R5", Unrounded, formula, observations),
@@ -327,7 +328,7 @@ fn rhythm(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
 }
 
 /// Observations of the `count` newest regular payments. Declared future payments are included.
-fn newest(computed: &ComputedMetrics<'_>, count: i64) -> Vec<ExplainedObservation> {
+fn newest(computed: &ComputedMetrics<'_>, count: usize) -> Vec<ExplainedObservation> {
     let regular = computed.inputs.payments().iter().rev().filter(|payment| payment.class.is_regular());
-    regular.zip(0..count).map(|(payment, _)| of_payment(computed, payment)).collect()
+    regular.take(count).map(|payment| of_payment(computed, payment)).collect()
 }

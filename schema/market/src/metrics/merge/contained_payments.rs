@@ -13,13 +13,13 @@ use rust_decimal::Decimal;
 
 use super::payment::{Payment, ValidationContext};
 use super::winner::ObservationStatus;
-use crate::metrics::arithmetic::remove_division_error;
+use crate::metrics::arithmetic::{exact, remove_division_error};
 use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags};
 
 /// Largest difference of a total and the sum of its parts, as a share of the total.
-const TOLERANCE: Decimal = Decimal::from_parts(2, 0, 0, false, 2);
+const TOLERANCE: Decimal = exact("0.02");
 
 /// Drops the rows that are parts of another payment of their ex-date. `payments` are sorted by ex-date.
 pub(crate) fn drop_contained(
@@ -95,7 +95,6 @@ fn shown_by_price(payment: &Payment<'_>, all: Decimal, validation: &ValidationCo
         _ => None,
     };
     let ex_date = payment.ex_date;
-    decide(&|amount| validation.adjusted_closes_contain(amount, ex_date)).or_else(|| {
-        decide(&|amount| validation.neighbours.has_visible_fall(amount, ex_date, &validation.rules.outlier))
-    })
+    decide(&|amount| validation.adjusted_closes_contain(amount, ex_date))
+        .or_else(|| decide(&|amount| validation.neighbours.has_visible_fall(amount, ex_date)))
 }

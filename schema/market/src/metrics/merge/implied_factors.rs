@@ -12,9 +12,11 @@ use rust_decimal::Decimal;
 
 use super::feed_adjustments::FeedAdjustments;
 use crate::event::{Action, DividendEvidence, ShareBasis};
-use crate::metrics::arithmetic::percent_to_fraction;
-use crate::metrics::rules::AbsenceRules;
+use crate::metrics::arithmetic::exact;
 use crate::observation::{Observation, newest_by_key};
+
+/// Maximum difference of two dividend factors that agree.
+const TOLERANCE: Decimal = exact("0.0005");
 
 /// Dividend factor that follows from the adjusted closes of two consecutive sessions in a feed's file. The effect of
 /// splits is removed.
@@ -36,10 +38,9 @@ impl ImpliedFactor<'_> {
     }
 }
 
-/// True if two dividend factors differ by at most `absence.agreement`. Such factors are assumed to come from the same
-/// payment.
-pub(crate) fn agrees(a: Decimal, b: Decimal, rules: &AbsenceRules) -> bool {
-    (a - b).abs() <= percent_to_fraction(rules.agreement)
+/// True if two dividend factors are so near that they are assumed to come from the same payment.
+pub(crate) fn agrees(a: Decimal, b: Decimal) -> bool {
+    (a - b).abs() <= TOLERANCE
 }
 
 /// Implied factors of all sources, sorted by ex-date and source.

@@ -115,7 +115,7 @@ fn merge_visible<'a>(
     let choice = SourceChoice {
         policy,
         settlement,
-        rules: context.rules,
+        rules: &context.rules.schedule,
         symbols: &symbols,
         same_day_payments: &same_day_payments,
         hidden: &hidden.dividends,
@@ -143,8 +143,8 @@ fn merge_visible<'a>(
     let mut split_table = table(&splits);
     let mut prices = merge_prices(&split_table, &ExcludedBars::new());
     let is_changed = {
-        let (winners, decided, rules) = (&winners, &decided, context.rules);
-        let evidence = SplitEvidence { history, winners, decided, paid: &paid, known, rules };
+        let (winners, decided) = (&winners, &decided);
+        let evidence = SplitEvidence { history, winners, decided, paid: &paid, known };
         review_splits(&mut splits, &PriceSeries::new(&prices.bars, &split_table), &evidence, &mut flags)
     };
     if is_changed {

@@ -24,16 +24,19 @@
 //! unit. It is an outlier in a wrong unit if the same conditions are met. For example, the rate is too small by a unit
 //! factor.
 //!
-//! Source: this service chose the factors and days by comparison with reported unit errors and restored dividends. They
-//! are the parameters `outlier.…`, except the 550 days (`frequency.restart_days`).
+//! Source: this service chose the factors and days by comparison with reported unit errors and restored dividends.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
-use crate::metrics::arithmetic::{median, percent_to_fraction, remove_division_error, within_factor};
+use crate::metrics::arithmetic::{exact, median, percent_to_fraction, remove_division_error, within_factor};
 use crate::metrics::dividends::frequency::is_restart;
-use crate::metrics::rules;
-use crate::metrics::rules::Rules;
+use crate::metrics::rules::OutlierRules;
+
+/// Number of earlier annual rates with which a new annual rate is compared.
+const COMPARED_RATES: usize = 4;
+/// Two annual rates confirm each other if they differ by at most this factor.
+const NEAR_FACTOR: Decimal = exact("3");
 
 /// Annual rate of one ex-date in one currency: the regular amounts, times the number of payments a year.
 #[derive(Debug, Clone, Copy)]
@@ -56,19 +59,19 @@ pub(crate) struct Outlier {
 }
 
 /// Finds the outliers among rates that are sorted by ex-date.
-pub(crate) fn find_outliers(rates: &[ExDateRate], rules: &Rules) -> Vec<Outlier> {
+pub(crate) fn find_outliers(rates: &[ExDateRate], rules: &OutlierRules) -> Vec<Outlier> {
     let mut is_usual = false;
     let mut level = |position: usize| {
         // A rate is clearly usual if it equals a clearly usual previous rate.
         let is_repeated = is_usual && rates[position].rate == rates[position - 1].rate;
         is_usual = is_repeated || is_clearly_usual(rates, position, rules);
-        if is_usual { None } else { level_before(rates, position, rules) }
+        if is_usual { None } else { level_before(rates, position) }
     };
     let levels: Vec<Option<Decimal>> = (0..rates.len()).map(&mut level).collect();
     let is_large = |position: usize| {
         levels[position].is_some_and(|level| {
             remove_division_error(rates[position].rate)
-                >= remove_division_error(level.saturating_mul(rules.outlier.factor))
+                >= remove_division_error(level.saturating_mul(rules.factor))
         })
     };
     let mut outliers = Vec::new();
@@ -80,17 +83,13 @@ pub(crate) fn find_outliers(rates: &[ExDateRate], rules: &Rules) -> Vec<Outlier>
             continue;
         };
         if is_large(start) {
-            while end < rates.len()
-                && is_large(end)
-                && is_near(rates[end].rate, rates[end - 1].rate, &rules.outlier)
-            {
+            while end < rates.len() && is_large(end) && is_near(rates[end].rate, rates[end - 1].rate) {
                 end += 1;
             }
         }
         let run = start..end;
-        let is_unit_error =
-            run.clone().all(|position| is_unit_error(rates, position, &run, level, &rules.outlier));
-        let contradicts = is_large(start) && !is_new_level(rates, start, end, level, &rules.outlier);
+        let is_unit_error = run.clone().all(|position| is_unit_error(rates, position, &run, level, rules));
+        let contradicts = is_large(start) && !is_new_level(rates, start, end, level);
         if contradicts || (!is_large(start) && is_unit_error) {
             outliers.extend(run.map(|position| Outlier { position, level, is_unit_error }));
         }
@@ -100,29 +99,28 @@ pub(crate) fn find_outliers(rates: &[ExDateRate], rules: &Rules) -> Vec<Outlier>
 }
 
 /// Earlier rates for the comparison, followed by the rate at `position`. `None` if there are too few earlier rates.
-fn compared<'r>(rates: &'r [ExDateRate], position: usize, rules: &Rules) -> Option<&'r [ExDateRate]> {
-    let before = usize::try_from(rules.outlier.compared_sums).ok()?;
-    rates.get(position.checked_sub(before)?..=position)
+fn compared(rates: &[ExDateRate], position: usize) -> Option<&[ExDateRate]> {
+    rates.get(position.checked_sub(COMPARED_RATES)?..=position)
 }
 
 /// Fast check: true if the rate at `position` is within a factor of five of all compared rates. It is then not an
 /// outlier.
-fn is_clearly_usual(rates: &[ExDateRate], position: usize, rules: &Rules) -> bool {
+fn is_clearly_usual(rates: &[ExDateRate], position: usize, rules: &OutlierRules) -> bool {
     let five = Decimal::from(5);
-    let Some((rate, before)) = compared(rates, position, rules).and_then(<[_]>::split_last) else {
+    let Some((rate, before)) = compared(rates, position).and_then(<[_]>::split_last) else {
         return false;
     };
     let rates = || before.iter().map(|rate| rate.rate);
     let (Some(smallest), Some(largest)) = (rates().min(), rates().max()) else { return false };
-    rules.outlier.factor >= five
+    rules.factor >= five
         && rate.rate < smallest.saturating_mul(five)
         && rate.rate.saturating_mul(five) > largest
 }
 
 /// Median of the compared rates before `position`. `None` if they are too few, or if payments paused between them.
-fn level_before(rates: &[ExDateRate], position: usize, rules: &Rules) -> Option<Decimal> {
-    let compared = compared(rates, position, rules)?;
-    if compared.windows(2).any(|pair| is_restart(pair[0].ex_date, pair[1].ex_date, rules)) {
+fn level_before(rates: &[ExDateRate], position: usize) -> Option<Decimal> {
+    let compared = compared(rates, position)?;
+    if compared.windows(2).any(|pair| is_restart(pair[0].ex_date, pair[1].ex_date)) {
         return None;
     }
     let (_, before) = compared.split_last()?;
@@ -136,7 +134,7 @@ fn is_unit_error(
     position: usize,
     run: &std::ops::Range<usize>,
     level: Decimal,
-    rules: &rules::OutlierRules,
+    rules: &OutlierRules,
 ) -> bool {
     let rate = rates[position].rate;
     let is_unit = |other: Decimal| differs_by_unit(rate, other, rules);
@@ -147,35 +145,29 @@ fn is_unit_error(
         && !(0..rates.len()).any(|other| !run.contains(&other) && is_same(rates[other].rate))
 }
 
-fn differs_by_unit(a: Decimal, b: Decimal, rules: &rules::OutlierRules) -> bool {
+fn differs_by_unit(a: Decimal, b: Decimal, rules: &OutlierRules) -> bool {
     let (large, small) = (a.max(b), a.min(b));
     [10, 100, 1000].iter().any(|unit| is_about(large, small.saturating_mul(Decimal::from(*unit)), rules))
 }
 
 /// True if `a` differs from `b` by at most `outlier.unit_tolerance` percent of `b`.
-fn is_about(a: Decimal, b: Decimal, rules: &rules::OutlierRules) -> bool {
+fn is_about(a: Decimal, b: Decimal, rules: &OutlierRules) -> bool {
     remove_division_error((a - b).abs())
         <= remove_division_error(b.saturating_mul(percent_to_fraction(rules.unit_tolerance)))
 }
 
 /// True if the large rates at the indexes `start..end` are a lasting run, not outliers. `level` is the median before
 /// them.
-fn is_new_level(
-    rates: &[ExDateRate],
-    start: usize,
-    end: usize,
-    level: Decimal,
-    rules: &rules::OutlierRules,
-) -> bool {
+fn is_new_level(rates: &[ExDateRate], start: usize, end: usize, level: Decimal) -> bool {
     let next = rates.get(end).map(|rate| rate.rate);
-    let goes_on = next.is_some_and(|next| is_near(next, rates[end - 1].rate, rules));
-    let returns = next.is_some_and(|next| is_near(next, level, rules));
+    let goes_on = next.is_some_and(|next| is_near(next, rates[end - 1].rate));
+    let returns = next.is_some_and(|next| is_near(next, level));
     // Two or more large rates confirm each other, unless the old level returns.
     goes_on || (end - start >= 2 && !returns)
 }
 
-fn is_near(a: Decimal, b: Decimal, rules: &rules::OutlierRules) -> bool {
-    within_factor(a, b, rules.near_factor)
+fn is_near(a: Decimal, b: Decimal) -> bool {
+    within_factor(a, b, NEAR_FACTOR)
 }
 
 #[cfg(test)]
@@ -183,6 +175,7 @@ mod tests {
     use chrono::TimeDelta;
 
     use super::*;
+    use crate::metrics::rules::Rules;
 
     /// Annual rates of payments that are `days` days apart. `text` is for example `0.05 x4, 5`: four rates of 0.05,
     /// then one rate of 5.
@@ -199,7 +192,7 @@ mod tests {
     }
 
     fn check(days: i64, text: &str, units: &[usize], unconfirmed: &[usize]) {
-        let found = find_outliers(&paid(days, text), &Rules::DEFAULT);
+        let found = find_outliers(&paid(days, text), &Rules::DEFAULT.outlier);
         let of = |is_unit_error: bool| -> Vec<usize> {
             let kind = found.iter().filter(|outlier| outlier.is_unit_error == is_unit_error);
             kind.map(|outlier| outlier.position).collect()
@@ -229,7 +222,7 @@ mod tests {
         check(91, "5 x4, 0.05 x2", &[], &[]);
         check(91, "5 x4, 0.5", &[4], &[]);
         check(91, "5 x4, 0.9", &[], &[]);
-        assert_eq!(find_outliers(&paid(91, "0.05 x4, 5"), &Rules::DEFAULT)[0].level, dec!(0.05));
+        assert_eq!(find_outliers(&paid(91, "0.05 x4, 5"), &Rules::DEFAULT.outlier)[0].level, dec!(0.05));
     }
 
     #[test]
@@ -279,7 +272,7 @@ mod tests {
     fn a_later_amount_never_changes_an_old_reading() {
         let long = paid(91, "0.05 x4, 5, 0.05 x20, 0.06 x20");
         for known in 6..long.len() {
-            let found = find_outliers(&long[..known], &Rules::DEFAULT);
+            let found = find_outliers(&long[..known], &Rules::DEFAULT.outlier);
             let positions: Vec<usize> = found.iter().map(|found| found.position).collect();
             assert_eq!(positions, [4], "{known} known");
         }

@@ -8,17 +8,22 @@ use super::decisions::DecisionIndex;
 use super::feed_adjustments::FeedAdjustments;
 use super::implied_factors::{ImpliedFactors, agrees};
 use crate::event::{Dividend, DividendType};
-use crate::metrics::arithmetic::{quotient, remove_division_error};
+use crate::metrics::arithmetic::{exact, quotient, remove_division_error};
 use crate::metrics::calendar::add_sessions;
 use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::prices::series::PriceSeries;
-use crate::metrics::rules::{OutlierRules, Rules};
+use crate::metrics::rules::Rules;
 use crate::observation::Observation;
 
 /// Maximum number of sessions from an ex-date to the close that shows the price fall.
 const PRICED_WITHIN: i32 = 5;
+/// The effect of an amount on the price is visible only if the close before the ex-date is at most this multiple of it.
+const VISIBLE_MULTIPLE: Decimal = exact("20");
+/// Smallest and largest fall of the price on the ex-date that prove an amount, as multiples of the amount.
+const LEAST_FALL: Decimal = exact("0.6");
+const MOST_FALL: Decimal = exact("1.4");
 
 /// Distribution that the figures use.
 #[derive(Debug, Clone, Copy)]
@@ -115,7 +120,7 @@ impl ValidationContext<'_> {
         let evidence = implied.zip(self.neighbours.series.close_before(ex_date));
         let paid =
             evidence.and_then(|(factor, close)| Some((factor, Decimal::ONE - quotient(amount, close)?)));
-        paid.is_some_and(|(factor, ours)| agrees(factor, ours, &self.rules.absence))
+        paid.is_some_and(|(factor, ours)| agrees(factor, ours))
     }
 }
 
@@ -142,13 +147,13 @@ impl PriceContext<'_> {
 
     /// True if the price fell by about `amount` on the ex-date. False if `amount` is too small to be visible in the
     /// price.
-    pub(crate) fn has_visible_fall(&self, amount: Decimal, ex_date: NaiveDate, rules: &OutlierRules) -> bool {
+    pub(crate) fn has_visible_fall(&self, amount: Decimal, ex_date: NaiveDate) -> bool {
         let closes = self.series.close_before(ex_date).zip(self.close_after(ex_date));
         let Some((before, after)) = closes else { return false };
         let times = |factor: Decimal| remove_division_error(amount.saturating_mul(factor));
         let fall = remove_division_error(before - after);
-        times(Decimal::ONE_HUNDRED / rules.special_share) >= remove_division_error(before)
-            && times(rules.special_least_fall) <= fall
-            && fall <= times(rules.special_most_fall)
+        times(VISIBLE_MULTIPLE) >= remove_division_error(before)
+            && times(LEAST_FALL) <= fall
+            && fall <= times(MOST_FALL)
     }
 }

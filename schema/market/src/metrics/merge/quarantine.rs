@@ -143,18 +143,17 @@ fn outliers(
         let days: Vec<&[usize]> =
             positions.chunk_by(|a, b| payments[*a].ex_date == payments[*b].ex_date).collect();
         let rows: Vec<ScheduleRow> = days.iter().map(|day| row_of_day(payments, day, currency)).collect();
-        let frequencies = local_frequencies(&rows, validation.rules);
+        let frequencies = local_frequencies(&rows, &validation.rules.schedule);
         let rates = annual_rates(&rows, &frequencies);
-        for Outlier { position: day, level, is_unit_error } in find_outliers(&rates, validation.rules) {
+        for Outlier { position: day, level, is_unit_error } in
+            find_outliers(&rates, &validation.rules.outlier)
+        {
             let declared = days[day].iter().map(|position| payments[*position].amount).sum();
             let is_priced =
                 payments[days[day][0]].observation.record.currency == validation.neighbours.currency;
             let is_in_price = is_priced
-                && (validation.neighbours.has_visible_fall(
-                    declared,
-                    rows[day].ex_date,
-                    &validation.rules.outlier,
-                ) || validation.adjusted_closes_contain(declared, rows[day].ex_date));
+                && (validation.neighbours.has_visible_fall(declared, rows[day].ex_date)
+                    || validation.adjusted_closes_contain(declared, rows[day].ex_date));
             flags.set_if(Flag::SpecialByPrice, is_in_price);
             let close =
                 if is_priced { validation.neighbours.series.close_before(rows[day].ex_date) } else { None };

@@ -26,7 +26,7 @@ pub(crate) fn merge_repeats(
     for positions in by_currency(payments) {
         let candidates: Vec<RepeatedPayment<'_>> =
             positions.iter().map(|position| candidate(&payments[*position], validation)).collect();
-        for pair in find_repeats(&candidates, validation.rules) {
+        for pair in find_repeats(&candidates, &validation.rules.schedule) {
             let (repeat, kept) = (positions[pair.dropped], positions[pair.kept]);
             if validation.decided.releases(payments[repeat].observation) {
                 continue;

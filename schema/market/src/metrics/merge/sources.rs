@@ -36,7 +36,7 @@ use super::winner::{
 use crate::event::{EventRecord, Kind};
 use crate::history::{Observation, SourcePolicy};
 use crate::metrics::dividends::ex_date::Settlement;
-use crate::metrics::rules::Rules;
+use crate::metrics::rules::ScheduleRules;
 use crate::metrics::source_preference::{MANUAL, Standing, range_of, range_starts};
 
 /// Winning versions of the records that are used, and the status of every observation. The winning version of a record
@@ -54,7 +54,7 @@ pub(crate) struct PreferredWinners {
 #[derive(Clone, Copy)]
 pub(crate) struct SourceChoice<'a> {
     pub policy: &'a SourcePolicy,
-    pub rules: &'a Rules,
+    pub rules: &'a ScheduleRules,
     pub symbols: SymbolOrder<'a>,
     /// Settlement times of the security's market.
     pub settlement: Settlement,

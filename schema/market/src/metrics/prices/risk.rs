@@ -8,7 +8,7 @@
 //! A month is used only after its last session. A monthly return needs closes in two consecutive months.
 //!
 //! Returns are integers in units of 10^-15. Source: `empyrical`'s annual volatility and beta. This service chose the
-//! minimum of 24 months; it is the parameter `risk.beta_least_pairs`.
+//! minimum of 24 months.
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
@@ -18,7 +18,6 @@ use super::series::{PriceSeries, month_number};
 use crate::day::day_number;
 use crate::metrics::arithmetic::{HUNDRED, quotient, root};
 use crate::metrics::calendar::ends_month;
-use crate::metrics::rules::RiskRules;
 
 /// Returns of a security's adjusted close from month end to month end.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -35,6 +34,8 @@ pub(crate) const DAILY_RETURNS: usize = 252;
 /// Minimum number of daily returns in a volatility.
 pub(crate) const DAILY_MINIMUM: usize = 60;
 const MONTHS: i32 = 60;
+/// Minimum number of months with a return of both the security and the benchmark.
+pub(crate) const BETA_MINIMUM: usize = 24;
 
 /// Annualised volatility, percent; `None` with fewer than 60 returns.
 pub(crate) fn volatility(series: &PriceSeries<'_>, factors: &[AdjustmentFactor]) -> Option<Decimal> {
@@ -77,7 +78,7 @@ fn squared_decimal(mut squares: i128) -> Option<Decimal> {
 
 /// Beta of a security against a benchmark. `None` if the benchmark's returns are all equal, or if too few months have
 /// returns of both.
-pub(crate) fn beta(own: &MonthlyReturns, benchmark: &MonthlyReturns, rules: &RiskRules) -> Option<Decimal> {
+pub(crate) fn beta(own: &MonthlyReturns, benchmark: &MonthlyReturns) -> Option<Decimal> {
     let mut pairs: Vec<(i128, i128)> = Vec::with_capacity(own.returns.len());
     let mut others = benchmark.returns.iter().peekable();
     for (month, value) in &own.returns {
@@ -86,10 +87,10 @@ pub(crate) fn beta(own: &MonthlyReturns, benchmark: &MonthlyReturns, rules: &Ris
             pairs.push((*value, *other));
         }
     }
-    let length = i128::try_from(pairs.len()).ok()?;
-    if length < i128::from(rules.beta_least_pairs) {
+    if pairs.len() < BETA_MINIMUM {
         return None;
     }
+    let length = i128::try_from(pairs.len()).ok()?;
     let mean = |side: fn(&(i128, i128)) -> i128| {
         pairs.iter().map(side).try_fold(0i128, |sum, value| sum.checked_add(value)).map(|sum| sum / length)
     };
@@ -177,7 +178,6 @@ mod tests {
     use crate::bars::{Bar, BarVersion, Bars, MISSING};
     use crate::decimal::round;
     use crate::metrics::prices::adjustment::Splits;
-    use crate::metrics::rules::Rules;
 
     fn bars(closes: &[i64], first: &str, step: i32) -> Bars {
         let first = day_number(first.parse().unwrap());
@@ -218,17 +218,13 @@ mod tests {
 
     #[test]
     fn twice_the_benchmarks_moves_is_a_beta_of_two() {
-        let rules = &Rules::DEFAULT.risk;
         let returns = |by: i128| MonthlyReturns {
             returns: (0..24).map(|month| (month, by * (i128::from(month) - 7) * ONE / 1000)).collect(),
         };
-        assert_eq!(beta(&returns(2), &returns(1), rules), Some(dec!(2)));
-        assert_eq!(beta(&returns(-1), &returns(2), rules), Some(dec!(-0.5)));
-        assert_eq!(
-            beta(&MonthlyReturns { returns: returns(1).returns[1..].to_vec() }, &returns(1), rules),
-            None
-        );
-        assert_eq!(beta(&returns(1), &returns(0), rules), None);
+        assert_eq!(beta(&returns(2), &returns(1)), Some(dec!(2)));
+        assert_eq!(beta(&returns(-1), &returns(2)), Some(dec!(-0.5)));
+        assert_eq!(beta(&MonthlyReturns { returns: returns(1).returns[1..].to_vec() }, &returns(1)), None);
+        assert_eq!(beta(&returns(1), &returns(0)), None);
     }
 
     fn date(text: &str) -> NaiveDate {
@@ -322,8 +318,8 @@ mod tests {
             .map(|month| (month, if month == 5 { -ONE } else { moved(month) }));
         let (own, other) =
             (MonthlyReturns { returns: own.collect() }, MonthlyReturns { returns: other.collect() });
-        assert_eq!(beta(&own, &other, &Rules::DEFAULT.risk).map(|beta| round(beta, 8)), Some(dec!(2)));
-        assert_eq!(beta(&other, &own, &Rules::DEFAULT.risk).map(|beta| round(beta, 8)), Some(dec!(0.5)));
+        assert_eq!(beta(&own, &other).map(|beta| round(beta, 8)), Some(dec!(2)));
+        assert_eq!(beta(&other, &own).map(|beta| round(beta, 8)), Some(dec!(0.5)));
     }
 
     #[test]
@@ -332,7 +328,7 @@ mod tests {
         let other = |month: i32| i128::from(month % 7 * month) * ONE / 10_000;
         let other = MonthlyReturns { returns: (0..27).map(|month| (month, other(month))).collect() };
         let steady = MonthlyReturns { returns: (0..27).map(|month| (month, ONE / 100)).collect() };
-        assert_eq!(beta(&steady, &other, &Rules::DEFAULT.risk), Some(dec!(0)));
+        assert_eq!(beta(&steady, &other), Some(dec!(0)));
     }
 
     #[test]
@@ -349,7 +345,7 @@ mod tests {
             (-9_000, 10, dec!(-900)),
             (0, 9_000, dec!(0)),
         ] {
-            let found = beta(&swings(own), &swings(other), &Rules::DEFAULT.risk);
+            let found = beta(&swings(own), &swings(other));
             assert_eq!(found, Some(expected), "{own} to {other}");
         }
     }

@@ -8,6 +8,9 @@ use super::adjustment::Splits;
 use crate::bars::Bars;
 use crate::day::{date_of, day_number, position_on_or_after};
 
+/// Maximum number of days between two adjacent bars.
+pub(crate) const ADJACENT_DAYS: i32 = 7;
+
 /// Raw bars sorted by day, and the splits of the security.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct PriceSeries<'a> {

@@ -62,7 +62,7 @@ pub(crate) fn metrics(computed: &ComputedMetrics<'_>, quarantined: &[Quarantined
         payment_count: length_to_i32(gone_ex),
         is_dividend_aristocrat: computed.classification.is_aristocrat,
         is_dividend_king: is_king(computed.growth.streak.years, &computed.inputs.rules.lists),
-        tier: grower_tier(computed.growth.streak.years, &computed.inputs.rules.lists),
+        tier: grower_tier(computed.growth.streak.years),
         next: JsonColumn(next_dividend(computed)),
         chowder_number: percent(computed.classification.chowder.map(|chowder| chowder.number)),
         chowder_pass: computed.classification.chowder.map(|chowder| chowder.passes),

@@ -80,34 +80,3 @@ impl RuleParameter {
         }
     }
 }
-
-/// Parses a literal as an exact decimal at compile time. The literal consists of digits, underscores and at most one
-/// decimal point.
-pub(crate) const fn exact(text: &str) -> Decimal {
-    let bytes = text.as_bytes();
-    let (mut digits, mut scale, mut in_fraction, mut place) = (0u64, 0, false, 0);
-    while place < bytes.len() {
-        match bytes[place] {
-            b'.' => in_fraction = true,
-            b'_' => {}
-            digit => {
-                digits = 10 * digits + (digit - b'0') as u64;
-                scale += in_fraction as u32;
-            }
-        }
-        place += 1;
-    }
-    Decimal::from_parts(digits as u32, (digits >> 32) as u32, 0, false, scale)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn literals_are_exact() {
-        assert_eq!(exact("0.05"), dec!(0.05));
-        assert_eq!(exact("550"), dec!(550));
-        assert_eq!(exact("1_000_000_000_000"), dec!(1000000000000));
-    }
-}

@@ -10,7 +10,7 @@ fn date(text: &str) -> NaiveDate {
 
 fn totals_of(rates: &[RegularDividend], as_of: &str) -> AnnualTotals {
     let rows: Vec<ScheduleRow> = rates.iter().map(|rate| ScheduleRow::from(*rate)).collect();
-    AnnualTotals::new(&Schedule::read(&rows, &Rules::DEFAULT), date(as_of))
+    AnnualTotals::new(&Schedule::read(&rows, &Rules::DEFAULT.schedule), date(as_of))
 }
 
 fn yearly(first: i32, amounts: &[Decimal]) -> Vec<RegularDividend> {

@@ -22,14 +22,14 @@ use rust_decimal::Decimal;
 use super::frequency::PeriodThousandths;
 use super::parts::has_yearly;
 use super::reading::{AmountDoubt, Reading, ScheduleRow};
-use crate::metrics::arithmetic::median;
-use crate::metrics::rules::{Rules, ScheduleRules};
+use crate::metrics::arithmetic::{exact, median};
+use crate::metrics::rules::ScheduleRules;
 use crate::row::AmountReading;
 
 /// Maximum number of rows before and after a pair of rows, from which the usual amount is computed.
 const NEAREST: usize = 4;
 /// Difference above which two amounts differ clearly, percent of the smaller amount.
-const DIFFERENT: Decimal = Decimal::from_parts(30, 0, 0, false, 0);
+const DIFFERENT: Decimal = exact("30");
 /// Gap of about half a period, in thousandths of a period.
 const HALF_PERIOD: std::ops::RangeInclusive<i64> = 400..=600;
 
@@ -39,12 +39,12 @@ pub(crate) fn mark_extras(
     readings: &mut [Reading],
     rows: &[ScheduleRow],
     doubted: &[NaiveDate],
-    rules: &Rules,
+    rules: &ScheduleRules,
 ) -> Vec<NaiveDate> {
     // If doubtful amounts recur every year, they probably are regular payments with a special part.
     let is_capital = |index: &usize| {
         let row = &rows[*index];
-        row.doubt == Some(AmountDoubt::Capital) && !has_yearly(row.ex_date, doubted, rules)
+        row.doubt == Some(AmountDoubt::Capital) && !has_yearly(row.ex_date, doubted)
     };
     let (mut extras, mut kept): (Vec<usize>, Vec<usize>) = (0..rows.len()).partition(is_capital);
     let mut position = 0;
@@ -66,7 +66,7 @@ pub(crate) fn mark_extras(
 
 /// Checks the rows at `position` and `position + 1` in `kept`. Returns the position of the extra row; `None` if neither
 /// is extra.
-fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &Rules) -> Option<usize> {
+fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &ScheduleRules) -> Option<usize> {
     let at = |position: usize| kept.get(position).map(|index| &readings[*index]);
     let (first, second) = (at(position)?, at(position + 1)?);
     let per_year = first.per_year.filter(|per_year| Some(*per_year) == second.per_year)?;
@@ -80,10 +80,10 @@ fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &Rules
         let (large, small) = (first.amount.max(second.amount), first.amount.min(second.amount));
         (large - small) * Decimal::ONE_HUNDRED > small * DIFFERENT
     };
-    if !shares_slot(dates, per_year, &rules.schedule) {
+    if !shares_slot(dates, per_year, rules) {
         return None;
     }
-    let on_schedule = on_schedule(dates, per_year, &rules.schedule);
+    let on_schedule = on_schedule(dates, per_year, rules);
     if dates[3].is_none()
         && !on_schedule[1]
         && recurs_yearly(readings, &kept[..=position + 1], per_year, rules)
@@ -111,13 +111,13 @@ fn extra_of(readings: &[Reading], kept: &[usize], position: usize, rules: &Rules
 }
 
 /// True if the newest row of `kept` and another row about a year earlier are both close to their predecessors.
-fn recurs_yearly(readings: &[Reading], kept: &[usize], per_year: i32, rules: &Rules) -> bool {
+fn recurs_yearly(readings: &[Reading], kept: &[usize], per_year: i32, rules: &ScheduleRules) -> bool {
     let close = kept.windows(2).filter(|pair| {
         let days = (readings[pair[1]].ex_date - readings[pair[0]].ex_date).num_days();
-        PeriodThousandths::in_days(days, per_year).0 < rules.schedule.slot_share * 10
+        PeriodThousandths::in_days(days, per_year).0 < rules.slot_share * 10
     });
     let close: Vec<NaiveDate> = close.map(|pair| readings[pair[1]].ex_date).collect();
-    close.split_last().is_some_and(|(newest, earlier)| has_yearly(*newest, earlier, rules))
+    close.split_last().is_some_and(|(newest, earlier)| has_yearly(*newest, earlier))
 }
 
 /// True if the rows `first` and `second` are in one slot (the period of one regular payment): the rows around them fit

@@ -19,8 +19,8 @@
 use rust_decimal::Decimal;
 
 use super::reading::ScheduleRow;
-use crate::metrics::dividends::frequency::is_restart;
-use crate::metrics::rules::Rules;
+use crate::metrics::dividends::frequency::{OVERRULING_GAPS, YEAR_DAYS, YEARLY_PAIRS, is_restart};
+use crate::metrics::rules::ScheduleRules;
 
 /// Possible frequencies, in order of precedence: irregular, then from the most usual to the least usual frequency. Of
 /// several frequencies with equal cost, the first one in this list is chosen.
@@ -91,26 +91,23 @@ impl PeriodThousandths {
 }
 
 /// Divides rows into segments. A segment is a series of payments without a pause.
-pub(super) fn segments<'r>(
-    rows: &'r [ScheduleRow],
-    rules: &'r Rules,
-) -> impl Iterator<Item = &'r [ScheduleRow]> {
-    rows.chunk_by(|a, b| !is_restart(a.ex_date, b.ex_date, rules))
+pub(super) fn segments(rows: &[ScheduleRow]) -> impl Iterator<Item = &[ScheduleRow]> {
+    rows.chunk_by(|a, b| !is_restart(a.ex_date, b.ex_date))
 }
 
 /// Number of payments a year around each row; `None` for irregular payers and for 13 or more payments a year.
-pub(crate) fn local_frequencies(rows: &[ScheduleRow], rules: &Rules) -> Vec<Option<i32>> {
-    segments(rows, rules).flat_map(|segment| segment_frequencies(segment, rules)).collect()
+pub(crate) fn local_frequencies(rows: &[ScheduleRow], rules: &ScheduleRules) -> Vec<Option<i32>> {
+    segments(rows).flat_map(|segment| segment_frequencies(segment, rules)).collect()
 }
 
 /// Number of payments a year around each row of a segment, as in [`local_frequencies`].
-pub(super) fn segment_frequencies(rows: &[ScheduleRow], rules: &Rules) -> Vec<Option<i32>> {
+pub(super) fn segment_frequencies(rows: &[ScheduleRow], rules: &ScheduleRules) -> Vec<Option<i32>> {
     let gaps = gap_states(rows, rules);
     (0..rows.len()).map(|index| of_row(rows, &gaps, index)).collect()
 }
 
 /// Finds the frequency of each gap between consecutive rows. No gap may be so long that the payments have restarted.
-fn gap_states(rows: &[ScheduleRow], rules: &Rules) -> Vec<State> {
+fn gap_states(rows: &[ScheduleRow], rules: &ScheduleRules) -> Vec<State> {
     let gaps: Vec<i64> = rows.windows(2).map(|pair| (pair[1].ex_date - pair[0].ex_date).num_days()).collect();
     // Most payers keep one frequency. If a frequency has no cost at all, the search is not needed.
     let explains_all = |state: &State| {
@@ -126,18 +123,15 @@ fn gap_states(rows: &[ScheduleRow], rules: &Rules) -> Vec<State> {
 }
 
 /// Finds the sequence of frequencies with the lowest total cost. Returns the frequency of each gap in this sequence.
-fn cheapest_states(rows: &[ScheduleRow], gaps: &[i64], rules: &Rules) -> Vec<State> {
-    let year = rules.frequency.year_least_days..=rules.frequency.year_most_days;
-    let is_overruled =
-        usize::try_from(rules.frequency.overruling_gaps).is_ok_and(|least| gaps.len() >= least);
-    let other_tag = if is_overruled { OTHER_TAG } else { OTHER_TAG_OF_FEW };
+fn cheapest_states(rows: &[ScheduleRow], gaps: &[i64], rules: &ScheduleRules) -> Vec<State> {
+    let other_tag = if gaps.len() >= OVERRULING_GAPS { OTHER_TAG } else { OTHER_TAG_OF_FEW };
     let mut costs = [0u32; STATES.len()];
     let mut origins: Vec<[usize; STATES.len()]> = Vec::with_capacity(gaps.len());
     for (index, gap) in gaps.iter().enumerate() {
         let neighbours = [index.checked_sub(1), Some(index + 1)].into_iter().flatten();
         let halves =
-            neighbours.filter_map(|other| gaps.get(other)).any(|other| year.contains(&(gap + other)))
-                && has_yearly_pairs(gaps, index, rules);
+            neighbours.filter_map(|other| gaps.get(other)).any(|other| YEAR_DAYS.contains(&(gap + other)))
+                && has_yearly_pairs(gaps, index);
         let cheapest = (0..STATES.len()).min_by_key(|state| costs[*state]).unwrap_or_default();
         let (mut next, mut from) = ([0; STATES.len()], [0; STATES.len()]);
         for (state, frequency) in STATES.into_iter().enumerate() {
@@ -161,25 +155,24 @@ fn cheapest_states(rows: &[ScheduleRow], gaps: &[i64], rules: &Rules) -> Vec<Sta
     states
 }
 
-/// True if at least `frequency.yearly_pairs` percent of the adjacent pairs among the six gaps around `index` sum to a
+/// True if at least [`YEARLY_PAIRS`] percent of the adjacent pairs among the six gaps around `index` sum to a
 /// year.
-fn has_yearly_pairs(gaps: &[i64], index: usize, rules: &Rules) -> bool {
-    let year = rules.frequency.year_least_days..=rules.frequency.year_most_days;
+fn has_yearly_pairs(gaps: &[i64], index: usize) -> bool {
     let around = &gaps[index.saturating_sub(GAPS_AROUND)..gaps.len().min(index + GAPS_AROUND + 1)];
     let (yearly, all) = around.windows(2).fold((0, 0), |(yearly, all), pair| {
-        (yearly + i64::from(year.contains(&(pair[0] + pair[1]))), all + 1)
+        (yearly + i64::from(YEAR_DAYS.contains(&(pair[0] + pair[1]))), all + 1)
     });
-    100 * yearly >= rules.frequency.yearly_pairs * all
+    100 * yearly >= YEARLY_PAIRS * all
 }
 
-fn gap_cost(state: State, days: i64, halves: bool, rules: &Rules) -> u32 {
+fn gap_cost(state: State, days: i64, halves: bool, rules: &ScheduleRules) -> u32 {
     match state {
         State::Irregular => IRREGULAR_GAP,
         State::Frequent if days <= FREQUENT_DAYS => 0,
         State::Frequent => LONG_GAP,
         State::PerYear(per_year) => {
             let periods = PeriodThousandths::in_days(days, per_year);
-            let least = rules.schedule.slot_share * 10;
+            let least = rules.slot_share * 10;
             // Three and six payments a year have a cost even if the gap fits. Without a tag, a more usual frequency
             // that also fits the gap is therefore preferred.
             let untagged = if matches!(per_year, 3 | 6) { 1 } else { 0 };
@@ -207,13 +200,12 @@ fn tag_cost(state: State, row: &ScheduleRow, other_tag: u32) -> u32 {
 }
 
 /// Changes monthly gaps to [`State::Frequent`] (13 or more payments a year) if their mean is about four weeks.
-fn drop_four_weekly(states: &mut [State], gaps: &[i64], rules: &Rules) {
+fn drop_four_weekly(states: &mut [State], gaps: &[i64], rules: &ScheduleRules) {
     let mut start = 0;
     for run in states.chunk_by_mut(|a, b| a == b) {
         let days = &gaps[start..start + run.len()];
         start += run.len();
-        let is_month =
-            |days: &&i64| PeriodThousandths::in_days(**days, 12).is_one(rules.schedule.slot_share * 10);
+        let is_month = |days: &&i64| PeriodThousandths::in_days(**days, 12).is_one(rules.slot_share * 10);
         let (count, sum) =
             days.iter().filter(is_month).fold((0, 0), |(count, sum), days| (count + 1, sum + days));
         let is_four_weekly = run[0] == State::PerYear(12)

@@ -26,8 +26,8 @@
 //!
 //! Missing slots are detected only with four or more payments a year.
 //!
-//! Source: this service chose the thresholds by comparison with public dividend histories. The adjustable ones are the
-//! parameters `schedule.…`.
+//! Source: this service chose the thresholds by comparison with public dividend histories. Some are parameters
+//! `schedule.…`.
 
 mod extras;
 mod frequency;
@@ -39,7 +39,7 @@ mod slots;
 use chrono::{Datelike, NaiveDate};
 
 use super::yields::RegularDividend;
-use crate::metrics::rules::Rules;
+use crate::metrics::rules::ScheduleRules;
 use crate::row::AmountReading;
 
 pub(crate) use frequency::local_frequencies;
@@ -60,16 +60,16 @@ pub struct Schedule {
 
 impl Schedule {
     /// Builds the schedule from rows that are sorted by ex-date, one row per ex-date.
-    pub fn read(rows: &[ScheduleRow], rules: &Rules) -> Self {
+    pub fn read(rows: &[ScheduleRow], rules: &ScheduleRules) -> Self {
         let mut schedule = Self::default();
-        for segment in segments(rows, rules) {
+        for segment in segments(rows) {
             schedule.read_segment(segment, rules);
         }
         schedule
     }
 
     /// Interprets the rows of one segment, and appends their readings.
-    fn read_segment(&mut self, rows: &[ScheduleRow], rules: &Rules) {
+    fn read_segment(&mut self, rows: &[ScheduleRow], rules: &ScheduleRules) {
         let start = self.readings.len();
         let face = |(row, per_year): (&ScheduleRow, Option<i32>)| Reading {
             ex_date: row.ex_date,
@@ -90,7 +90,7 @@ impl Schedule {
         let mut regular: Vec<&mut Reading> =
             readings.iter_mut().filter(|reading| reading.kind == AmountReading::Regular).collect();
         parts::read_parts(&mut regular, &earlier, &doubted, rules);
-        slots::assign_years(&mut regular, &mut self.missing, &mut self.changed, &rules.schedule);
+        slots::assign_years(&mut regular, &mut self.missing, &mut self.changed, rules);
     }
 
     /// Regular part of each row. Rows whose whole amount is special are left out.

@@ -12,13 +12,14 @@
 //! There is one exception: a row with a doubtful amount (R28: far above the earlier amounts). It is combined even if
 //! the payer is not steady.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use super::reading::Reading;
-use crate::metrics::rules::{Rules, ScheduleRules};
+use crate::metrics::arithmetic::exact;
+use crate::metrics::rules::ScheduleRules;
 use crate::row::AmountReading;
 
 /// Number of rows on each side of a row. The amounts of these rows decide whether the payer is steady at the row.
@@ -29,7 +30,14 @@ const FEWEST_STEPS: u64 = 3;
 const LONGEST_RUN: usize = 3;
 /// A step is a fall if the rate is below this share of the previous rate. A smaller difference comes from rounding
 /// after a split adjustment.
-const ROUNDING: Decimal = Decimal::from_parts(995, 0, 0, false, 3);
+const ROUNDING: Decimal = exact("0.995");
+/// Smallest and largest ratio of the annual rate after a combined row to the rate before it.
+const LEAST_RETURN: Decimal = exact("0.8");
+const MOST_RETURN: Decimal = exact("1.7");
+/// Minimum share of steps without a fall that show a steady payer, percent.
+const STEADY_SHARE: u64 = 80;
+/// Days between special amounts that recur every year.
+const YEARLY_DAYS: RangeInclusive<i64> = 335..=395;
 
 /// Finds combined rows and dips, and changes their interpretations in `readings`. `extras` contains the ex-dates of the
 /// rows that were already found to be special, and `doubted` those of all rows with a doubtful amount.
@@ -37,7 +45,7 @@ pub(crate) fn read_parts(
     readings: &mut [&mut Reading],
     extras: &[NaiveDate],
     doubted: &[NaiveDate],
-    rules: &Rules,
+    rules: &ScheduleRules,
 ) {
     let mut combined: Vec<NaiveDate> = extras.to_vec();
     for index in 1..readings.len() {
@@ -50,7 +58,7 @@ pub(crate) fn read_parts(
             // The test for a steady payer is costly and rarely needed, because most rows are regular.
             rates
                 .read(index, &combined, rules)
-                .filter(|(_, _, end)| rates.is_steady(index..*end, &rules.schedule))
+                .filter(|(_, _, end)| rates.is_steady(index..*end))
                 .map(|(kind, amount, _)| (kind, amount))
         };
         if let Some((kind, amount)) = reading {
@@ -104,18 +112,18 @@ impl AnnualRates<'_, '_> {
         &self,
         index: usize,
         combined: &[NaiveDate],
-        rules: &Rules,
+        rules: &ScheduleRules,
     ) -> Option<(AmountReading, Decimal, usize)> {
         // Most rows have the same annual rate as the row before. Such a row is neither combined nor a dip.
         if self.has_previous_rate(index) {
             return None;
         }
-        let ScheduleRules { combined_factor, return_least, return_most, dip_share, .. } = rules.schedule;
+        let ScheduleRules { combined_factor, dip_share, .. } = *rules;
         // Rows are read from oldest to newest, so the previous row already has its final amount.
         let (rate, previous) = (self.declared_rate(index)?, self.sustained_rate(index - 1)?);
         let times = |rate: Decimal, factor: Decimal| rate.saturating_mul(factor);
         let Some(following) = self.declared_rate(index + 1) else {
-            let had_extra = has_yearly(self.readings[index].ex_date, combined, rules);
+            let had_extra = has_yearly(self.readings[index].ex_date, combined);
             let is_combined =
                 had_extra && index + 1 == self.readings.len() && rate >= times(previous, combined_factor);
             return is_combined.then(|| {
@@ -126,7 +134,7 @@ impl AnnualRates<'_, '_> {
         let previous = self.previous_rate_near(index, following).unwrap_or(previous);
         // A run of combined rows ends with the first row that returns to about the previous rate.
         let returns =
-            |next: Decimal| times(previous, return_least) <= next && next <= times(previous, return_most);
+            |next: Decimal| times(previous, LEAST_RETURN) <= next && next <= times(previous, MOST_RETURN);
         let after = (index + 1..=index + LONGEST_RUN).find_map(|next| {
             let rate = self.declared_rate(next)?;
             returns(rate).then_some((next, rate))
@@ -175,18 +183,16 @@ impl AnnualRates<'_, '_> {
     }
 
     /// True if the amounts of the rows around `run` seldom fall from one row to the next.
-    fn is_steady(&self, run: Range<usize>, rules: &ScheduleRules) -> bool {
+    fn is_steady(&self, run: Range<usize>) -> bool {
         let others = (run.start.saturating_sub(NEAREST)..run.start).chain(run.end..run.end + NEAREST);
         let rates: Vec<Decimal> = others.filter_map(|other| self.sustained_rate(other)).collect();
         let steps = rates.len().saturating_sub(1) as u64;
         let even = rates.windows(2).filter(|pair| pair[1] >= pair[0].saturating_mul(ROUNDING)).count() as u64;
-        steps >= FEWEST_STEPS
-            && Decimal::from(even * 100) >= rules.steady_share.saturating_mul(Decimal::from(steps))
+        steps >= FEWEST_STEPS && even * 100 >= STEADY_SHARE * steps
     }
 }
 
 /// True if at least one of `days` is about a year before the ex-date.
-pub(crate) fn has_yearly(ex_date: NaiveDate, days: &[NaiveDate], rules: &Rules) -> bool {
-    let year = rules.outlier.yearly_least_days..=rules.outlier.yearly_most_days;
-    days.iter().any(|day| year.contains(&(ex_date - *day).num_days()))
+pub(crate) fn has_yearly(ex_date: NaiveDate, days: &[NaiveDate]) -> bool {
+    days.iter().any(|day| YEARLY_DAYS.contains(&(ex_date - *day).num_days()))
 }

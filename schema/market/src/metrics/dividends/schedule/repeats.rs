@@ -12,10 +12,12 @@ use rust_decimal::Decimal;
 use super::extras::shares_slot;
 use super::frequency::{PeriodThousandths, local_frequencies};
 use super::reading::ScheduleRow;
-use crate::metrics::rules::Rules;
+use crate::metrics::rules::ScheduleRules;
 
 /// Maximum distance of two rows of one payment, in thousandths of a payment period.
 const QUARTER_PERIOD: i64 = 250;
+/// Maximum deviation of equal amounts, percent.
+const EQUAL_TOLERANCE: Decimal = Decimal::TWO;
 
 /// Payment that may be a near duplicate: the only regular row of its ex-date.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +44,7 @@ pub(crate) struct RepeatPair {
 }
 
 /// Pairs of rows that are one payment. `payments` are sorted by ex-date.
-pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> Vec<RepeatPair> {
+pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &ScheduleRules) -> Vec<RepeatPair> {
     let may_repeat = |pair: &[RepeatedPayment<'_>]| is_repeat(&pair[0], &pair[1], rules);
     if !payments.windows(2).any(may_repeat) {
         return Vec::new();
@@ -62,11 +64,11 @@ pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> V
         let is_confirmed = || match frequencies[first].or(frequencies[second]) {
             Some(per_year) => {
                 PeriodThousandths::in_days(days, per_year).0 <= QUARTER_PERIOD
-                    && shares_slot(dates, per_year, &rules.schedule)
+                    && shares_slot(dates, per_year, rules)
             }
             None => {
                 let (a, b) = (rows[first].amount, rows[second].amount);
-                2 * rules.schedule.duplicate_days <= usual_gap && is_equal(a.max(b), a.min(b), rules)
+                2 * rules.duplicate_days <= usual_gap && is_equal(a.max(b), a.min(b))
             }
         };
         if is_repeat(&payments[first], &payments[second], rules) && is_confirmed() {
@@ -84,19 +86,19 @@ pub(crate) fn find_repeats(payments: &[RepeatedPayment<'_>], rules: &Rules) -> V
 
 /// True if two rows may be one payment. Their ex-dates are at most `schedule.duplicate_days` apart, and their amounts
 /// are equal or differ by a factor of two. Two rows of one source with different ids are always two payments.
-fn is_repeat(a: &RepeatedPayment<'_>, b: &RepeatedPayment<'_>, rules: &Rules) -> bool {
+fn is_repeat(a: &RepeatedPayment<'_>, b: &RepeatedPayment<'_>, rules: &ScheduleRules) -> bool {
     let ids_differ = a.id.zip(b.id).is_some_and(|(a, b)| a.0 == b.0 && a.1 != b.1);
     let days = (b.row.ex_date - a.row.ex_date).num_days();
     let (large, small) = (a.row.amount.max(b.row.amount), a.row.amount.min(b.row.amount));
     !ids_differ
-        && days <= rules.schedule.duplicate_days
-        && (is_equal(large, small, rules) || is_equal(large, small.saturating_mul(Decimal::TWO), rules))
+        && days <= rules.duplicate_days
+        && (is_equal(large, small) || is_equal(large, small.saturating_mul(Decimal::TWO)))
 }
 
-/// True if `amount` differs from `expected` by at most `schedule.equal_tolerance` (percent of `expected`).
-fn is_equal(amount: Decimal, expected: Decimal, rules: &Rules) -> bool {
+/// True if `amount` differs from `expected` by at most [`EQUAL_TOLERANCE`].
+fn is_equal(amount: Decimal, expected: Decimal) -> bool {
     let difference = (amount - expected).abs().saturating_mul(Decimal::ONE_HUNDRED);
-    difference <= expected.saturating_mul(rules.schedule.equal_tolerance)
+    difference <= expected.saturating_mul(EQUAL_TOLERANCE)
 }
 
 /// Median gap between neighbouring rows, days.

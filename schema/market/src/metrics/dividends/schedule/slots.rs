@@ -20,6 +20,7 @@ use rust_decimal::Decimal;
 
 use super::frequency::PeriodThousandths;
 use super::reading::{MissingSlot, Reading};
+use crate::metrics::arithmetic::exact;
 use crate::metrics::rules::ScheduleRules;
 
 /// Minimum gap between two rows at which a payment is missing between them, in thousandths of a payment period.
@@ -31,7 +32,7 @@ const NOTICED_FROM: i32 = 4;
 /// and no slot is missing.
 ///
 /// The ratio is tested only if more than `assumed_slots` slots would be missing.
-const NO_LOWER: Decimal = Decimal::from_parts(98, 0, 0, false, 2);
+const NO_LOWER: Decimal = exact("0.98");
 
 /// Assigns the rows of a segment (a series of payments without a pause) to dividend years. Reports missing slots, and
 /// years in which the frequency changed.

@@ -8,6 +8,7 @@ use rust_decimal::Decimal;
 
 use super::*;
 use crate::metrics::dividends::growth::AnnualTotals;
+use crate::metrics::rules::Rules;
 
 fn date(text: &str) -> NaiveDate {
     text.parse().unwrap()
@@ -63,7 +64,7 @@ fn spaced(gaps: &[i64]) -> Vec<ScheduleRow> {
 }
 
 fn read(rows: &[ScheduleRow]) -> Schedule {
-    Schedule::read(rows, &Rules::DEFAULT)
+    Schedule::read(rows, &Rules::DEFAULT.schedule)
 }
 
 /// Rows that are not plain regular payments: ex-date, kind and amount for growth, such as `2020-11-19 combined 0.14`.

@@ -8,7 +8,7 @@ const RULES: StreakRules = Rules::DEFAULT.streak;
 
 fn totals_of(rates: &[RegularDividend]) -> AnnualTotals {
     let rows: Vec<ScheduleRow> = rates.iter().map(|rate| ScheduleRow::from(*rate)).collect();
-    AnnualTotals::new(&Schedule::read(&rows, &Rules::DEFAULT), "2025-02-01".parse().unwrap())
+    AnnualTotals::new(&Schedule::read(&rows, &Rules::DEFAULT.schedule), "2025-02-01".parse().unwrap())
 }
 
 /// Annual totals with one amount per year. The last amount is the total of 2024. An amount of 0 is a year without

@@ -1,4 +1,5 @@
 use super::*;
+use crate::metrics::rules::Rules;
 
 fn date(text: &str) -> NaiveDate {
     text.parse().unwrap()
@@ -28,9 +29,14 @@ fn indicated_dividends() {
         rates(&[("2023-09-07", dec!(0.10)), ("2024-05-07", dec!(0.32)), ("2024-09-05", dec!(0.11))]);
     let even = rates(&[("2024-03-28", dec!(45)), ("2024-09-27", dec!(49.5))]);
     let check = |rates: &[RegularDividend], payments, expected: Option<Decimal>| {
-        let found =
-            forward_dividend(rates, payments, DividendState::Active, date("2024-12-31"), &Rules::DEFAULT)
-                .amount;
+        let found = forward_dividend(
+            rates,
+            payments,
+            DividendState::Active,
+            date("2024-12-31"),
+            &Rules::DEFAULT.forward,
+        )
+        .amount;
         assert_eq!(found, expected, "{payments:?}");
     };
     check(&history, Some(2), Some(dec!(0.43)));
@@ -40,8 +46,13 @@ fn indicated_dividends() {
     check(&history, Some(6), Some(dec!(0.66)));
     check(&history, Some(52), Some(dec!(5.72)));
     check(&history, None, None);
-    let lapsed =
-        forward_dividend(&history, Some(4), DividendState::Lapsed, date("2024-12-31"), &Rules::DEFAULT);
+    let lapsed = forward_dividend(
+        &history,
+        Some(4),
+        DividendState::Lapsed,
+        date("2024-12-31"),
+        &Rules::DEFAULT.forward,
+    );
     assert_eq!(lapsed, ForwardDividend { amount: Some(dec!(0)), ..ForwardDividend::NONE });
 }
 
@@ -64,7 +75,7 @@ fn halves_that_alternate_are_counted_together() {
             Some(2),
             DividendState::Active,
             date("2024-12-31"),
-            &Rules::DEFAULT,
+            &Rules::DEFAULT.forward,
         );
         assert_eq!(found.amount, Some(expected), "{amounts:?}");
     };
@@ -93,7 +104,7 @@ fn an_unconfirmed_jump_is_no_rate() {
             Some(4),
             DividendState::Active,
             date("2024-12-31"),
-            &Rules::DEFAULT,
+            &Rules::DEFAULT.forward,
         );
         assert_eq!((found.amount, found.latest_unusual), (Some(expected), unusual), "{amounts:?}");
     };
@@ -111,8 +122,13 @@ fn an_unconfirmed_jump_is_no_rate() {
     check(550, &[quarter, quarter, quarter, quarter, dec!(2)], dec!(1), true);
     check(551, &[quarter, quarter, quarter, quarter, dec!(2)], dec!(8), false);
     let jumped = paid(91, &[quarter, quarter, quarter, quarter, dec!(2)]);
-    let lapsed =
-        forward_dividend(&jumped, Some(4), DividendState::Lapsed, date("2026-01-02"), &Rules::DEFAULT);
+    let lapsed = forward_dividend(
+        &jumped,
+        Some(4),
+        DividendState::Lapsed,
+        date("2026-01-02"),
+        &Rules::DEFAULT.forward,
+    );
     assert!(!lapsed.latest_unusual);
 }
 
@@ -159,13 +175,14 @@ fn how_many_payments_a_year_may_have() {
 #[test]
 fn a_rate_is_declared_while_its_ex_date_lies_ahead() {
     let rates = rates(&[("2024-03-07", dec!(0.5)), ("2024-06-06", dec!(0.5))]);
-    let basis =
-        |as_of| forward_dividend(&rates, Some(4), DividendState::Active, date(as_of), &Rules::DEFAULT).basis;
+    let basis = |as_of| {
+        forward_dividend(&rates, Some(4), DividendState::Active, date(as_of), &Rules::DEFAULT.forward).basis
+    };
     assert_eq!(basis("2024-06-05"), ForwardBasis::Declared);
     assert_eq!(basis("2024-06-06"), ForwardBasis::Declared);
     assert_eq!(basis("2024-06-07"), ForwardBasis::LastTimesFrequency);
     assert_eq!(
-        forward_dividend(&[], Some(4), DividendState::Active, date("2024-06-07"), &Rules::DEFAULT),
+        forward_dividend(&[], Some(4), DividendState::Active, date("2024-06-07"), &Rules::DEFAULT.forward),
         ForwardDividend::NONE
     );
 }

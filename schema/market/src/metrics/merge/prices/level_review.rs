@@ -25,6 +25,7 @@ use crate::history::{History, SourceBars, SourcePolicy};
 use crate::metrics::merge::decisions::{DecisionIndex, confirmed_fault};
 use crate::metrics::merge::feed_adjustments::FeedAdjustments;
 use crate::metrics::merge::validation::{PriceValues, RowFault};
+use crate::metrics::prices::series::ADJACENT_DAYS;
 use crate::row::QuarantineReason;
 
 /// Merges the sources day by day, and quarantines bars with a wrong price level. Returns the remaining bars, and for
@@ -133,7 +134,7 @@ fn review_newest(
     let source = &history.prices[prices.source_of(index)];
     let is_newest = index + 1 == bars.len();
     // After a longer time, trading may have ended. No next session could then confirm the bar.
-    let is_recent = i64::from(day_number(as_of) - day) <= levels.rules.adjacent_days;
+    let is_recent = day_number(as_of) - day <= ADJACENT_DAYS;
     // True if the previous bar leaps too, and the newest close agrees with the close before the previous bar. The
     // previous bar is then a spike, and the newest bar is back at the level before it. The spike is still in use
     // because a decision released it.

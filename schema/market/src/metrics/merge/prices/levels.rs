@@ -1,12 +1,12 @@
 //! Price levels: bars far from their neighbours, runs of bars in a wrong unit, and lasting breaks (R36).
 //!
-//! A leap is a move between adjacent bars by more than `level.factor`, up or down. Bars more than `level.adjacent_days`
+//! A leap is a move between adjacent bars by more than `level.factor`, up or down. Bars more than seven days
 //! apart are not adjacent. The move must also exceed the factor after adjustment. The adjustment covers the known
 //! splits, price-only actions (R35) and payments between the two bars.
 //!
 //! A unit leap is a leap with a factor of about 100 or 1,000, after adjustment. A leap next to a large split is not a
 //! unit leap. A large split is a known split or price-only action with a ratio above `level.factor`. Its ex-date is at
-//! most `level.adjacent_days` from the leap.
+//! most seven days from the leap.
 //!
 //! There are four cases:
 //! - Isolated bar: a single bar between two leaps. The first leap is not a unit leap. The bars before and after the
@@ -14,11 +14,11 @@
 //! - Wrong unit, enclosed: one or more bars between two leaps. The first leap is a unit leap. The bars before and after
 //!   the enclosed bars agree.
 //! - Wrong unit, newest: the bars after the last leap, which is a unit leap. There are at least two and at most
-//!   `level.unit_run_sessions` of these bars. There are fewer of them than correct bars before the leap.
+//!   60 of these bars. There are fewer of them than correct bars before the leap.
 //! - Lasting break: every other leap. A move of the same size between neighbouring bars that are not adjacent is a
 //!   lasting break too, however long the time between them.
 //!
-//! Two bars agree if their closes differ by at most `level.agreement`, after adjustment.
+//! Two bars agree if their closes differ by at most 50 percent, after adjustment.
 
 use std::collections::BTreeMap;
 
@@ -26,12 +26,19 @@ use chrono::NaiveDate;
 use rust_decimal::Decimal;
 
 use crate::day::{date_of, day_number};
-use crate::metrics::arithmetic::{quotient, within_factor};
+use crate::metrics::arithmetic::{exact, quotient, within_factor};
 use crate::metrics::prices::adjustment::Splits;
+use crate::metrics::prices::series::ADJACENT_DAYS;
 use crate::metrics::rules::LevelRules;
 
 /// Ratios of a wrong unit to the correct unit, for example 100 for pence instead of pounds.
 const UNITS: [i64; 2] = [100, 1000];
+/// Closes that differ by at most this factor agree.
+const AGREEMENT: Decimal = exact("1.5");
+/// Maximum deviation of a move to a wrong unit from the ratio of the units, as a factor.
+const UNIT_TOLERANCE: Decimal = exact("1.15");
+/// Maximum number of newest bars in a wrong unit. A longer run is a lasting move of the price.
+const UNIT_RUN_SESSIONS: usize = 60;
 
 /// Closes of sorted sessions with their day numbers.
 #[derive(Debug, Clone, Copy)]
@@ -77,7 +84,7 @@ impl LevelCheck<'_> {
             let unit = self.unit_error_factor(bars, start);
             let Some(end) = leaps.get(next).copied() else {
                 let run = count - start;
-                let is_short = run > 1 && run < start - faults.len() && run <= self.unit_run_sessions();
+                let is_short = run > 1 && run < start - faults.len() && run <= UNIT_RUN_SESSIONS;
                 if let Some(unit) = unit.filter(|_| is_short) {
                     faults.extend((start..count).map(|index| (index, LevelFault::WrongUnit(unit))));
                 }
@@ -109,9 +116,9 @@ impl LevelCheck<'_> {
         moves.any(|index| !self.are_adjacent(bars, index - 1, index) && self.is_far(bars, index - 1, index))
     }
 
-    /// True if two closes on one share basis differ by at most `level.agreement`.
+    /// True if two closes on one share basis differ by at most [`AGREEMENT`].
     pub(crate) fn is_near(&self, a: Decimal, b: Decimal) -> bool {
-        within_factor(a, b, Decimal::ONE + self.rules.agreement / Decimal::ONE_HUNDRED)
+        within_factor(a, b, AGREEMENT)
     }
 
     fn is_leap(&self, bars: Closes<'_>, before: usize, after: usize) -> bool {
@@ -119,7 +126,7 @@ impl LevelCheck<'_> {
     }
 
     fn are_adjacent(&self, bars: Closes<'_>, before: usize, after: usize) -> bool {
-        i64::from(bars.days[after] - bars.days[before]) <= self.rules.adjacent_days
+        bars.days[after] - bars.days[before] <= ADJACENT_DAYS
     }
 
     /// True if the closes of two bars differ by more than `level.factor`, before and after adjustment.
@@ -138,7 +145,7 @@ impl LevelCheck<'_> {
         (carried > Decimal::ZERO).then_some(carried)
     }
 
-    /// True if two closes differ by at most `level.agreement`, after adjustment for the splits and payments between
+    /// True if two closes differ by at most [`AGREEMENT`], after adjustment for the splits and payments between
     /// them.
     pub(crate) fn agree(&self, bars: Closes<'_>, before: usize, after: usize) -> bool {
         self.carried(bars, before, after).is_some_and(|carried| self.is_near(carried, close(bars, after)))
@@ -149,18 +156,13 @@ impl LevelCheck<'_> {
     fn unit_error_factor(&self, bars: Closes<'_>, after: usize) -> Option<i64> {
         let (old, new) = (self.carried(bars, after - 1, after)?, close(bars, after));
         let times = quotient(old.max(new), old.min(new))?;
-        let tolerance = Decimal::ONE + self.rules.unit_tolerance / Decimal::ONE_HUNDRED;
-        let unit = UNITS.into_iter().find(|unit| within_factor(times, Decimal::from(*unit), tolerance))?;
+        let unit =
+            UNITS.into_iter().find(|unit| within_factor(times, Decimal::from(*unit), UNIT_TOLERANCE))?;
         let is_explained = self.splits.events().iter().any(|event| {
-            let apart = i64::from((day_number(event.ex_date) - bars.days[after]).abs());
-            apart <= self.rules.adjacent_days
-                && !within_factor(event.ratio.from, event.ratio.to, self.rules.factor)
+            let apart = (day_number(event.ex_date) - bars.days[after]).abs();
+            apart <= ADJACENT_DAYS && !within_factor(event.ratio.from, event.ratio.to, self.rules.factor)
         });
         (!is_explained).then_some(unit)
-    }
-
-    fn unit_run_sessions(&self) -> usize {
-        usize::try_from(self.rules.unit_run_sessions).unwrap_or_default()
     }
 }
 

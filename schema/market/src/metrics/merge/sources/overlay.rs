@@ -23,7 +23,7 @@ use crate::history::Observation;
 use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::merge::same_day_payments::SameDayPayments;
 use crate::metrics::merge::winner::MergeRecord;
-use crate::metrics::rules::Rules;
+use crate::metrics::rules::ScheduleRules;
 use crate::metrics::source_preference::{SourceCandidate, Standing};
 
 /// Valid record of a vendor, with the standing of its source.
@@ -75,7 +75,7 @@ pub(super) struct Overlay<'r, 'a, T> {
     records: &'r [OverlayRecord<'a, T>],
     same_day_payments: &'r SameDayPayments<'r>,
     settlement: Settlement,
-    rules: &'r Rules,
+    rules: &'r ScheduleRules,
     /// Dates and indexes of the records, sorted.
     by_date: Vec<(NaiveDate, usize)>,
     covers: Vec<Option<usize>>,
@@ -88,7 +88,7 @@ impl<'r, 'a, T: MergeRecord> Overlay<'r, 'a, T> {
         records: &'r [OverlayRecord<'a, T>],
         same_day_payments: &'r SameDayPayments<'r>,
         settlement: Settlement,
-        rules: &'r Rules,
+        rules: &'r ScheduleRules,
     ) -> Self {
         let mut by_date: Vec<(NaiveDate, usize)> =
             records.iter().zip(0..).map(|(record, index)| (record.date, index)).collect();

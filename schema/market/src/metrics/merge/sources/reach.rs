@@ -18,7 +18,7 @@ use crate::metrics::calendar::sessions_between;
 use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::dividends::schedule::{ScheduleRow, local_frequencies};
 use crate::metrics::merge::winner::{MergeRecord, Reach};
-use crate::metrics::rules::Rules;
+use crate::metrics::rules::ScheduleRules;
 
 /// Largest reach of a dividend, days.
 const MOST_DAYS: i64 = 20;
@@ -46,7 +46,7 @@ impl<'a> PaymentPeriods<'a> {
     pub(super) fn read<T: MergeRecord + 'a>(
         rows: impl Iterator<Item = &'a Observation<T>>,
         settlement: Settlement,
-        rules: &Rules,
+        rules: &ScheduleRules,
     ) -> Self {
         let mut by_source: BTreeMap<&str, Vec<ScheduleRow>> = BTreeMap::new();
         for row in rows {
@@ -83,7 +83,7 @@ impl<'a> PaymentPeriods<'a> {
 }
 
 impl SourcePeriods {
-    fn read(mut rows: Vec<ScheduleRow>, rules: &Rules) -> Self {
+    fn read(mut rows: Vec<ScheduleRow>, rules: &ScheduleRules) -> Self {
         rows.sort_by_key(|row| (row.ex_date, row.amount));
         rows.dedup_by(|next, row| {
             let is_same_day = next.ex_date == row.ex_date;

@@ -1,7 +1,7 @@
 //! Review of splits against the price (R36).
 //!
 //! The review compares two raw closes: the last before the ex-date, and the first on or after it. For example, a split
-//! of 2 for 1 should halve the close. The bars must be at most `level.adjacent_days` apart. Only ratios of at least 3
+//! of 2 for 1 should halve the close. The bars must be at most seven days apart. Only ratios of at least 3
 //! for 2, in either direction, are reviewed. The effect of a smaller ratio is not visible in a price.
 //!
 //! The unexplained factor is the second close divided by the expected close. The expected close is the first close,
@@ -9,7 +9,7 @@
 //! actions explain the whole move.
 //!
 //! The price denies a split if the unexplained factor is too far from 1. This is the case if |ln(factor)| is above
-//! `level.denied_share` percent of |ln(ratio)|. A ratio above e has the same limit as a ratio of e. For example, 40
+//! 40 percent of |ln(ratio)|. A ratio above e has the same limit as a ratio of e. For example, 40
 //! percent of ln(2) is ln(1.32). A split of 2 for 1 is then denied if the factor is above 1.32 or below 0.758.
 //!
 //! A large payment between the bars also moves the price. An example is a special dividend that is paid together with a
@@ -20,11 +20,11 @@
 //! 1. Repetition: another split with the same ratio is at most seven days away. The price moves by the ratio on the
 //!    ex-date of that split. The denied split is excluded. If both splits are between the same two bars, the earlier
 //!    one is excluded.
-//! 2. Early split: the price moves by the ratio in exactly one of the `level.early_sessions` sessions after the
+//! 2. Early split: the price moves by the ratio in exactly one of the three sessions after the
 //!    ex-date. The split becomes effective at that session. If equal splits would become effective at one session, only
 //!    one is used, and the others are excluded. It is the first manual or released split, or else the first split.
 //! 3. Exclusion: the price moved by less than the ratio. Also, |ln(factor)| is above
-//!    `level.excluded_share` percent of |ln(ratio)|. Here, a ratio above e is used unchanged. The regular amounts and
+//!    80 percent of |ln(ratio)|. Here, a ratio above e is used unchanged. The regular amounts and
 //!    the reported share count must not have changed by about the ratio.
 //! 4. No other case applies: the split stays unchanged.
 //!
@@ -41,6 +41,7 @@ use crate::event::ShareBasis;
 use crate::history::History;
 use crate::metrics::arithmetic::quotient;
 use crate::metrics::dividends::ex_date::Settlement;
+use crate::metrics::dividends::frequency::is_restart;
 use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::merge::as_of::AsOfView;
 use crate::metrics::merge::decisions::DecisionIndex;
@@ -48,13 +49,18 @@ use crate::metrics::merge::sources::PreferredWinners;
 use crate::metrics::merge::winner::{MergeRecord, ObservationStatus, QuarantinedRow};
 use crate::metrics::prices::adjustment::{E, detectable_factor, is_denied};
 use crate::metrics::prices::adjustment::{Ratio, SplitEvent};
-use crate::metrics::prices::series::PriceSeries;
-use crate::metrics::rules::Rules;
+use crate::metrics::prices::series::{ADJACENT_DAYS, PriceSeries};
 use crate::metrics::source_preference::MANUAL;
 use crate::row::{Flag, Flags, QuarantineReason};
 
 /// Maximum number of calendar days between two reports of the same split.
 pub(crate) const REPEATED_WITHIN: i64 = 7;
+/// Share of ln(ratio) above which ln(unexplained factor) denies a split, percent.
+const DENIED_SHARE: i64 = 40;
+/// Share of ln(ratio) above which a denied split is excluded from the figures, percent.
+const EXCLUDED_SHARE: i64 = 80;
+/// Number of sessions after a denied ex-date that are searched for a matching price move.
+const EARLY_SESSIONS: usize = 3;
 
 /// Facts other than prices that may confirm a split.
 pub(crate) struct SplitEvidence<'a> {
@@ -65,7 +71,6 @@ pub(crate) struct SplitEvidence<'a> {
     /// `after`, up to and including `through`.
     pub paid: &'a dyn Fn(NaiveDate, NaiveDate) -> Decimal,
     pub known: AsOfView,
-    pub rules: &'a Rules,
 }
 
 /// Correction of a contradicted split: the price did not move by its ratio.
@@ -174,14 +179,14 @@ fn review_split(
         }
         _ => {}
     }
-    if let Some(effective) = early_session(split, series, evidence.rules) {
+    if let Some(effective) = early_session(split, series) {
         return Some(SplitReview::Early { effective, is_kept });
     }
-    let (before, after) = bars_around(series, split.ex_date, evidence.rules)?;
+    let (before, after) = bars_around(series, split.ex_date)?;
     // A split is excluded only if the price moved by less than the ratio.
     let fell_short = |rest: Decimal| {
         (rest > Decimal::ONE) == (split.ratio.from < split.ratio.to)
-            && is_denied(rest, split.ratio, evidence.rules.level.excluded_share, Decimal::MAX)
+            && is_denied(rest, split.ratio, EXCLUDED_SHARE, Decimal::MAX)
     };
     let is_excluded = !is_kept
         && all_rests(series, (before, after), Ratio::ONE, evidence, fell_short)?
@@ -211,10 +216,10 @@ fn repeated_ex_date(
             && (other.ex_date - split.ex_date).num_days().abs() <= REPEATED_WITHIN
             && is_equal(other.ratio, split.ratio)
     });
-    let own = bars_around(series, split.ex_date, evidence.rules);
+    let own = bars_around(series, split.ex_date);
     let mut shown = others.filter_map(|other| {
         // Between the same two bars, the price confirms both ex-dates. The later one is used.
-        let (removed, shown) = if own == bars_around(series, other.ex_date, evidence.rules) {
+        let (removed, shown) = if own == bars_around(series, other.ex_date) {
             (split.ratio, split.ex_date.max(other.ex_date))
         } else {
             (Ratio::ONE, other.ex_date)
@@ -225,18 +230,16 @@ fn repeated_ex_date(
 }
 
 /// The session after the ex-date at which the price moves by the ratio of the split. Only the next
-/// `level.early_sessions` sessions are searched. `None` if no session or several sessions match.
-fn early_session(split: &MergedSplit, series: &PriceSeries<'_>, rules: &Rules) -> Option<NaiveDate> {
+/// [`EARLY_SESSIONS`] sessions are searched. `None` if no session or several sessions match.
+fn early_session(split: &MergedSplit, series: &PriceSeries<'_>) -> Option<NaiveDate> {
     let first = series.at_or_after(split.ex_date)?;
-    let sessions = usize::try_from(rules.level.early_sessions).unwrap_or_default();
-    let last = (first + sessions).min(series.bars.len().checked_sub(1)?);
+    let last = (first + EARLY_SESSIONS).min(series.bars.len().checked_sub(1)?);
     let mut matching = (first + 1..=last).filter(|index| {
-        let is_adjacent =
-            i64::from(series.bars.day[*index] - series.bars.day[index - 1]) <= rules.level.adjacent_days;
+        let is_adjacent = series.bars.day[*index] - series.bars.day[index - 1] <= ADJACENT_DAYS;
         // The ex-date of the split is not between these bars, so the expected close does not include its ratio.
         // Removing the inverse ratio has the same effect as adding the ratio.
         let rest = unexplained_factor(series, index - 1, *index, split.ratio.inverse());
-        is_adjacent && rest.is_some_and(|rest| !is_denied(rest, split.ratio, rules.level.denied_share, E))
+        is_adjacent && rest.is_some_and(|rest| !is_denied(rest, split.ratio, DENIED_SHARE, E))
     });
     let only = matching.next().filter(|_| matching.next().is_none());
     only.map(|index| series.date(index))
@@ -250,10 +253,10 @@ fn is_denied_by(
     removed: Ratio,
     evidence: &SplitEvidence<'_>,
 ) -> Option<bool> {
-    let (before, after) = bars_around(series, ex_date, evidence.rules)?;
+    let (before, after) = bars_around(series, ex_date)?;
     let between = series.splits.price_ratio_between(series.date(before), series.date(after));
     let ratio = between.then(removed.inverse());
-    let is_denied = |rest| is_denied(rest, ratio, evidence.rules.level.denied_share, E);
+    let is_denied = |rest| is_denied(rest, ratio, DENIED_SHARE, E);
     all_rests(series, (before, after), removed, evidence, is_denied)
 }
 
@@ -276,11 +279,11 @@ fn all_rests(
 }
 
 /// Indexes of the last bar before an ex-date and the first bar on or after it. `None` if they are missing or more than
-/// `level.adjacent_days` apart.
-fn bars_around(series: &PriceSeries<'_>, ex_date: NaiveDate, rules: &Rules) -> Option<(usize, usize)> {
+/// [`ADJACENT_DAYS`] apart.
+fn bars_around(series: &PriceSeries<'_>, ex_date: NaiveDate) -> Option<(usize, usize)> {
     let (before, after) = series.before(ex_date).zip(series.at_or_after(ex_date))?;
-    let apart = i64::from(series.bars.day[after] - series.bars.day[before]);
-    (apart <= rules.level.adjacent_days).then_some((before, after))
+    let apart = series.bars.day[after] - series.bars.day[before];
+    (apart <= ADJACENT_DAYS).then_some((before, after))
 }
 
 /// Part of a price move that the splits do not explain: the close at `after` divided by [`expected_close`].
@@ -306,7 +309,6 @@ fn is_equal(a: Ratio, b: Ratio) -> bool {
 
 /// True if the regular amount per share changed by about the ratio at the split. Split-adjusted amounts are ignored.
 fn has_amount_moved(split: &MergedSplit, evidence: &SplitEvidence<'_>) -> bool {
-    let near = evidence.rules.frequency.restart_days;
     let live = evidence.winners.winners.iter().filter(|winner| !winner.cancelled);
     let rows = live.filter_map(|winner| {
         let record = &evidence.history.dividends[winner.index].record;
@@ -314,7 +316,7 @@ fn has_amount_moved(split: &MergedSplit, evidence: &SplitEvidence<'_>) -> bool {
         let counts = record.r#type.class(record.frequency) == DividendClass::Regular
             && record.amount_basis == ShareBasis::Raw
             && date <= evidence.known.as_of
-            && (date - split.ex_date).num_days().abs() <= near;
+            && !is_restart(date.min(split.ex_date), date.max(split.ex_date));
         counts.then_some((date, record.amount))
     });
     let before = rows.clone().filter(|row| row.0 < split.ex_date).max();

@@ -4,15 +4,13 @@
 //! spin-off as a split with an odd ratio such as 1281:1000. No board chooses such a ratio for a split. A split without
 //! a type is a spin-off if all these conditions are met:
 //! - Size: the ratio is at most `spin_off.largest_ratio`, in either direction.
-//! - Odd terms: in lowest terms, both numbers exceed `spin_off.least_term`. The number of old shares is at least
-//!   `spin_off.least_old_shares`.
+//! - Odd terms: in lowest terms, both numbers exceed 50. The number of old shares is at least 100.
 //! - Exact decimal: the ratio is not the rounded decimal of a simple ratio. For example, 1.333333 is 4:3.
 //! - Single event: the ratio does not recur. A ratio recurs in another split without a type, at least
-//!   `spin_off.repeat_days` away. For example, a stock dividend of 103:100 every year is not a spin-off.
+//!   180 days away. For example, a stock dividend of 103:100 every year is not a spin-off.
 //! - Share count: the reported share count did not change by about the ratio.
 //!
-//! The second condition is weaker if another action of the same source is a spin-off. Both numbers must then exceed
-//! `spin_off.least_term_of_sibling`. The number of old shares has no minimum. For example, 26:25 is then a spin-off.
+//! The second condition is weaker if another action of the same source is a spin-off. Both numbers must then exceed 20. The number of old shares has no minimum. For example, 26:25 is then a spin-off.
 //! Source: this service chose the weaker condition.
 
 use rust_decimal::Decimal;
@@ -31,6 +29,13 @@ use crate::row::SplitType;
 const ROUNDED_TERM: i128 = 7;
 /// Maximum number of days between a split and the reported share counts that are compared.
 const REPORTED_WITHIN: i64 = 400;
+/// Both terms of a spin-off's ratio exceed this.
+const LEAST_TERM: i128 = 50;
+/// Replacement for [`LEAST_TERM`] and [`LEAST_OLD_SHARES`] if the source has another spin-off of the security.
+const LEAST_TERM_OF_SIBLING: i128 = 20;
+const LEAST_OLD_SHARES: i128 = 100;
+/// Minimum number of days between splits of equal ratio that are not spin-offs.
+const REPEAT_DAYS: i64 = 180;
 
 /// Sets the type of every split: change of the share count, or price-only action.
 pub(crate) fn classify(
@@ -49,8 +54,7 @@ pub(crate) fn classify(
             None => readable.push(place),
         }
     }
-    for least_term in [rules.least_term, rules.least_term_of_sibling] {
-        let is_sibling = least_term != rules.least_term;
+    for is_sibling in [false, true] {
         let read: Vec<usize> = readable
             .iter()
             .copied()
@@ -66,10 +70,10 @@ pub(crate) fn classify(
                     })
                 };
                 !split.r#type.is_price_only()
-                    && has_odd_terms(split.ratio, least_term, is_sibling, rules)
+                    && has_odd_terms(split.ratio, is_sibling, rules)
                     && (!is_sibling || has_sibling())
                     // An odd ratio such as 103:100 can also be a stock dividend of every year.
-                    && !is_repeated(splits, &readable, *place, rules)
+                    && !is_repeated(splits, &readable, *place)
                     && !has_share_count_moved(history, split, known)
             })
             .collect();
@@ -111,11 +115,11 @@ fn declared_type(word: Option<&str>) -> Option<DeclaredType> {
 
 /// True if the ratio is too odd for a split that a board chooses. The limits are weaker if `is_sibling` is true: the
 /// source has another spin-off.
-fn has_odd_terms(ratio: Ratio, least_term: i64, is_sibling: bool, rules: &SpinOffRules) -> bool {
+fn has_odd_terms(ratio: Ratio, is_sibling: bool, rules: &SpinOffRules) -> bool {
     let Some((from, to)) = lowest_terms(ratio) else { return false };
     within_factor(ratio.from, ratio.to, rules.largest_ratio)
-        && from.min(to) > i128::from(least_term)
-        && (is_sibling || from >= i128::from(rules.least_old_shares))
+        && from.min(to) > if is_sibling { LEAST_TERM_OF_SIBLING } else { LEAST_TERM }
+        && (is_sibling || from >= LEAST_OLD_SHARES)
         && !is_rounded(from, to)
 }
 
@@ -132,12 +136,12 @@ fn is_rounded(from: i128, to: i128) -> bool {
     })
 }
 
-/// True if another split of the same ratio is at least `spin_off.repeat_days` away. `readable` contains the indexes of
+/// True if another split of the same ratio is at least [`REPEAT_DAYS`] away. `readable` contains the indexes of
 /// the splits without a vendor's type. Only these splits are compared.
-fn is_repeated(splits: &[MergedSplit], readable: &[usize], place: usize, rules: &SpinOffRules) -> bool {
+fn is_repeated(splits: &[MergedSplit], readable: &[usize], place: usize) -> bool {
     let split = &splits[place];
     readable.iter().filter(|other| **other != place).map(|other| &splits[*other]).any(|other| {
-        (other.ex_date - split.ex_date).num_days().abs() >= rules.repeat_days
+        (other.ex_date - split.ex_date).num_days().abs() >= REPEAT_DAYS
             && other.ratio.then(split.ratio.inverse()).is_one()
     })
 }
@@ -188,8 +192,7 @@ mod tests {
 
     #[test]
     fn odd_ratios_are_spin_offs_and_round_ones_splits() {
-        let odd =
-            |from: Decimal, to: Decimal| has_odd_terms(ratio(from, to), RULES.least_term, false, &RULES);
+        let odd = |from: Decimal, to: Decimal| has_odd_terms(ratio(from, to), false, &RULES);
         for (from, to) in [
             (dec!(1000), dec!(1281)),
             (dec!(4798), dec!(10000)),
@@ -218,7 +221,7 @@ mod tests {
         ] {
             assert!(!odd(from, to), "{from} {to}");
         }
-        let sibling = |from, to| has_odd_terms(ratio(from, to), RULES.least_term_of_sibling, true, &RULES);
+        let sibling = |from, to| has_odd_terms(ratio(from, to), true, &RULES);
         assert!(sibling(dec!(100), dec!(104)) && !sibling(dec!(100), dec!(105)));
     }
 

@@ -28,7 +28,7 @@ fn repeats_among(rows: &[ScheduleRow], change: impl Fn(&mut [RepeatedPayment<'_>
     };
     let mut payments: Vec<RepeatedPayment<'_>> = rows.iter().map(payment).collect();
     change(&mut payments);
-    find_repeats(&payments, &Rules::DEFAULT).iter().map(|pair| (pair.dropped, pair.kept)).collect()
+    find_repeats(&payments, &Rules::DEFAULT.schedule).iter().map(|pair| (pair.dropped, pair.kept)).collect()
 }
 
 #[test]

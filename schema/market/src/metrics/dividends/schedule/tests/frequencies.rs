@@ -10,7 +10,7 @@ fn runs<T: Copy>(runs: &[(T, usize)]) -> Vec<T> {
 }
 
 fn frequencies(gaps: &[(i64, usize)]) -> Vec<Option<i32>> {
-    local_frequencies(&spaced(&runs(gaps)), &Rules::DEFAULT)
+    local_frequencies(&spaced(&runs(gaps)), &Rules::DEFAULT.schedule)
 }
 
 #[test]
@@ -107,7 +107,7 @@ fn a_row_between_two_frequencies_belongs_to_the_gap_before_it_or_continues_the_r
     let between = |amounts: &[(Decimal, usize)]| {
         let mut rows = spaced(&runs(&[(365, 4), (91, 8)]));
         rows.iter_mut().zip(runs(amounts)).for_each(|(row, amount)| row.amount = amount);
-        local_frequencies(&rows, &Rules::DEFAULT)[4]
+        local_frequencies(&rows, &Rules::DEFAULT.schedule)[4]
     };
     let own = |own: Decimal| between(&[(dec!(1), 4), (own, 1), (dec!(0.25), 8)]);
     let found = [dec!(1), dec!(0.51), dec!(0.5), dec!(0.25)].map(own);
@@ -127,7 +127,7 @@ fn three_and_six_a_year_need_tags() {
     let tagged = |days: i64, tag: Option<Frequency>| {
         let mut rows = spaced(&[days; 6]);
         rows.iter_mut().for_each(|row| row.tag = tag);
-        local_frequencies(&rows, &Rules::DEFAULT)[0]
+        local_frequencies(&rows, &Rules::DEFAULT.schedule)[0]
     };
     assert_eq!([tagged(122, None), tagged(122, Some(Frequency::Triannual))], [Some(4), Some(3)]);
     assert_eq!([tagged(61, None), tagged(61, Some(Frequency::Bimonthly))], [Some(4), Some(6)]);
@@ -145,7 +145,7 @@ fn gaps_overrule_tags_from_four_gaps_on() {
     };
     let frequency = |days: &[&str], tag: Frequency| {
         let rows: Vec<ScheduleRow> = days.iter().map(|day| row(day, tag)).collect();
-        let found = local_frequencies(&rows, &Rules::DEFAULT);
+        let found = local_frequencies(&rows, &Rules::DEFAULT.schedule);
         assert!(found.iter().all(|per_year| *per_year == found[0]), "{found:?}");
         found[0]
     };
@@ -169,7 +169,7 @@ fn each_tag_counts_once() {
     let tagged = |gaps: &[i64], tagged: &[usize], tag: Frequency| {
         let mut rows = spaced(gaps);
         tagged.iter().for_each(|index| rows[*index].tag = Some(tag));
-        local_frequencies(&rows, &Rules::DEFAULT)
+        local_frequencies(&rows, &Rules::DEFAULT.schedule)
     };
     // With two rows, one contradicting tag makes the payer irregular. With three rows, one contradicting tag does not.
     for tags in [[0].as_slice(), &[1], &[0, 1]] {
@@ -198,7 +198,7 @@ fn a_tag_decides_where_gaps_do_not() {
             payment_date: None,
         };
         let rows: Vec<ScheduleRow> = (0..).take(count).map(row).collect();
-        local_frequencies(&rows, &Rules::DEFAULT)[0]
+        local_frequencies(&rows, &Rules::DEFAULT.schedule)[0]
     };
     assert_eq!(tagged(91, 1, None), None);
     assert_eq!(tagged(91, 1, Some(Frequency::Quarterly)), Some(4));

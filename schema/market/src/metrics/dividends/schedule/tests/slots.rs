@@ -75,7 +75,7 @@ fn payment_dates_decide_the_years_if_half_of_the_rows_have_one() {
         }
         let mut rules = Rules::DEFAULT;
         rules.schedule.year_of = year_of;
-        let schedule = Schedule::read(&rows, &rules);
+        let schedule = Schedule::read(&rows, &rules.schedule);
         schedule.readings.iter().map(|reading| reading.year).collect::<Vec<_>>()
     };
     let by_payment = [2020, 2020, 2020, 2020, 2021, 2021, 2021, 2021];

@@ -3,6 +3,7 @@
 use super::*;
 use crate::event::Dividend;
 use crate::metrics::merge::tests::observed;
+use crate::metrics::rules::Rules;
 
 fn rows(source: &str, days: i64, count: i64) -> Vec<Observation<Dividend>> {
     let first: NaiveDate = "2020-01-06".parse().unwrap();
@@ -21,7 +22,7 @@ fn rows(source: &str, days: i64, count: i64) -> Vec<Observation<Dividend>> {
 fn the_reach_is_a_quarter_of_the_period_and_at_most_20_days() {
     let check = |a: (i64, i64), b: (i64, i64), expected: i64| {
         let all = [rows("a", a.0, a.1), rows("b", b.0, b.1)].concat();
-        let periods = PaymentPeriods::read(all.iter(), Settlement::UnitedStates, &Rules::DEFAULT);
+        let periods = PaymentPeriods::read(all.iter(), Settlement::UnitedStates, &Rules::DEFAULT.schedule);
         for sources in [["a", "b"], ["b", "a"]] {
             let day = "2020-06-30".parse().unwrap();
             assert_eq!(periods.reach_days(sources, day), expected, "{a:?} {b:?}");
