@@ -17,9 +17,9 @@ use tokio_postgres::types::ToSql;
 use crate::apply::dead_letters::to_printable;
 use crate::apply::touched_rows::TouchedRows;
 use crate::error::ApplyError;
-use crate::facts::divided_records::{RowsToDivide, divide_records};
-use crate::facts::divided_years::divide_years;
 use crate::facts::dividend_feeds::update_feed_years;
+use crate::facts::prices::divide_years;
+use crate::facts::records::{RowsToDivide, divide_records};
 
 const INSERT_CHANGE: &str = include_str!("../../queries/run_changes_insert.sql");
 const INSERT_LISTINGS: &str = include_str!("../../queries/batch_runs_insert.sql");

@@ -30,14 +30,6 @@ impl RecordSet {
         Self::new(self.kind, self.observations)
     }
 
-    /// Adds observations, and also returns the superseded ones (equal content, but older). They form several sets,
-    /// because a set cannot contain equal content twice. Replacements within one record batch are left out.
-    pub fn merge_keeping_superseded(self, more: Vec<RawObservation>) -> (Self, Vec<Self>) {
-        let kind = self.kind;
-        let (union, repeated) = Self::separate(kind, self.observations.into_iter().chain(more).collect());
-        (union, Self::layers(kind, repeated))
-    }
-
     /// Divides observations into the set that counts and all others. The set that counts is built from the observations
     /// for whose record batches `is_visible` returns true, without records that never had the symbol `symbol`. The
     /// others form several sets, because a set cannot contain equal content twice.
@@ -100,6 +92,10 @@ impl RecordSet {
     }
 
     fn separate_symbol(mut self, symbol: &str) -> Result<(Self, Vec<RawObservation>), PackedRecordsError> {
+        // Records of the whole market have no symbol.
+        if symbol.is_empty() {
+            return Ok((self, Vec::new()));
+        }
         let mut ids = HashSet::new();
         for observation in &self.observations {
             if let Some(id) = &observation.id
