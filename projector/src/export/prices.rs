@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::pin::pin;
 
+use anyhow::Context;
 use bytes::Bytes;
 use codec::bars::PackedBars;
 use futures::TryStreamExt;
@@ -11,9 +12,7 @@ use parquet::data_type::ByteArray;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row};
 
-use super::ExportError;
-use super::column::ParquetColumn;
-use super::column::{ColumnType, SCALE};
+use super::column::{ColumnType, ParquetColumn, SCALE, unscalable};
 use super::file_writer::{ExportedFile, ParquetFileWriter, TableFiles};
 
 const PRICES: &str = include_str!("../../queries/export/prices.sql");
@@ -41,7 +40,7 @@ pub(super) async fn write_prices(
     (reader, readers): (i32, i32),
     folder: &Path,
     wrote: impl Fn(),
-) -> Result<Vec<ExportedFile>, ExportError> {
+) -> anyhow::Result<Vec<ExportedFile>> {
     let parameters: [&(dyn ToSql + Sync); 2] = [&readers, &reader];
     let mut rows = pin!(client.query_raw(PRICES, parameters).await?);
     let mut files = TableFiles::new("prices", folder);
@@ -56,7 +55,7 @@ pub(super) async fn write_prices(
 }
 
 /// Appends the bars of one security in one year.
-fn add_year(part: &mut ParquetFileWriter, row: &Row, year: i32) -> Result<(), ExportError> {
+fn add_year(part: &mut ParquetFileWriter, row: &Row, year: i32) -> anyhow::Result<()> {
     let symbol: &str = row.try_get("symbol")?;
     let packed = PackedBars {
         days: row.try_get("days")?,
@@ -66,8 +65,7 @@ fn add_year(part: &mut ParquetFileWriter, row: &Row, year: i32) -> Result<(), Ex
         extra: row.try_get("extra")?,
         versions: Vec::new(),
     };
-    let bars =
-        packed.unpack().map_err(|source| ExportError::Bars { symbol: symbol.to_owned(), year, source })?;
+    let bars = packed.unpack().with_context(|| format!("cannot unpack the prices of {symbol} in {year}"))?;
     let factor = decimal_factor(&bars, symbol)?;
     let [symbols, days, open, high, low, close, vwap, volume, trade_count] = part.columns() else {
         return Ok(());
@@ -90,11 +88,9 @@ fn add_year(part: &mut ParquetFileWriter, row: &Row, year: i32) -> Result<(), Ex
 }
 
 /// Factor that scales the integer prices of `bars` to [`SCALE`] decimal places.
-fn decimal_factor(bars: &Bars, symbol: &str) -> Result<i128, ExportError> {
-    let places = SCALE.checked_sub(bars.scale).ok_or_else(|| ExportError::Decimal {
-        column: "close".to_owned(),
-        value: format!("a price of {symbol} with {} places", bars.scale),
-        scale: SCALE,
+fn decimal_factor(bars: &Bars, symbol: &str) -> anyhow::Result<i128> {
+    let places = SCALE.checked_sub(bars.scale).ok_or_else(|| {
+        unscalable("close", &format!("a price of {symbol} with {} places", bars.scale), SCALE)
     })?;
     Ok(10i128.pow(places))
 }

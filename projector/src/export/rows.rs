@@ -3,13 +3,12 @@
 use std::path::Path;
 use std::pin::pin;
 
+use anyhow::bail;
 use futures::TryStreamExt;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Row, Statement};
 
-use super::ExportError;
-use super::column::ColumnType;
-use super::column::ParquetColumn;
+use super::column::{ColumnType, ParquetColumn};
 use super::file_writer::{ParquetFileWriter, TableFiles};
 use super::manifest::TableManifest;
 
@@ -48,7 +47,7 @@ pub(super) async fn write_table(
     client: &Client,
     table: &TableQuery,
     folder: &Path,
-) -> Result<TableManifest, ExportError> {
+) -> anyhow::Result<TableManifest> {
     let statement = client.prepare(table.statement).await?;
     let partitioned = statement.columns().first().is_some_and(|column| column.name() == PARTITION);
     let mut rows = pin!(client.query_raw(&statement, std::iter::empty::<&(dyn ToSql + Sync)>()).await?);
@@ -66,7 +65,7 @@ pub(super) async fn write_table(
     Ok(TableManifest::new(table.name, partition, &columns()?, files.finish()?))
 }
 
-fn add_row(part: &mut ParquetFileWriter, row: &Row, first: usize) -> Result<(), ExportError> {
+fn add_row(part: &mut ParquetFileWriter, row: &Row, first: usize) -> anyhow::Result<()> {
     for (place, column) in part.columns().iter_mut().enumerate() {
         column.push(row, first + place)?;
     }
@@ -77,15 +76,16 @@ fn parquet_columns(
     table: &TableQuery,
     statement: &Statement,
     partitioned: bool,
-) -> Result<Vec<ParquetColumn>, ExportError> {
+) -> anyhow::Result<Vec<ParquetColumn>> {
     let columns = statement.columns().iter().skip(usize::from(partitioned));
     let column = |column: &tokio_postgres::Column| match ColumnType::from_postgres(column) {
         Some(kind) => Ok(ParquetColumn::new(column.name(), kind)),
-        None => Err(ExportError::Type {
-            table: table.name,
-            column: column.name().to_owned(),
-            found: column.type_().to_string(),
-        }),
+        None => bail!(
+            "cannot export column {} of {}: type {} is not supported",
+            column.name(),
+            table.name,
+            column.type_()
+        ),
     };
     columns.map(column).collect()
 }
