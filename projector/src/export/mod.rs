@@ -6,7 +6,6 @@
 mod column;
 mod file_writer;
 mod manifest;
-mod prices;
 mod rows;
 
 use std::path::{Path, PathBuf};
@@ -108,7 +107,7 @@ async fn write_tables(
         reading.spawn(async move {
             let client = connect_reader(&database, id, &snapshot).await?;
             let wrote = || progress.lock().unwrap_or_else(PoisonError::into_inner).add(1);
-            prices::write_prices(&client, (reader, readers), &folder, wrote).await
+            rows::write_prices(&client, (reader, readers), &folder, wrote).await
         });
     }
     client.execute(SET_SEARCH_PATH, &[&analyst_schema(id)]).await?;
@@ -122,7 +121,7 @@ async fn write_tables(
     if let Some(progress) = Arc::into_inner(progress) {
         progress.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
     }
-    manifest.tables.push(TableManifest::new("prices", Some("year of date"), &prices::price_columns(), files));
+    manifest.tables.push(TableManifest::new("prices", Some("year of date"), &rows::price_columns(), files));
     Ok(manifest)
 }
 

@@ -2,7 +2,6 @@
 
 pub(crate) mod dividend_feeds;
 pub mod fact_cache;
-pub mod known_at;
 pub mod prices;
 pub mod records;
 mod stored_records;
