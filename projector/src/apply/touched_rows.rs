@@ -8,7 +8,7 @@ use async_nats::jetstream::stream::Stream;
 use event_log::record_batch::{BatchId, Body, RecordBatch};
 use futures::{StreamExt, TryStreamExt, stream};
 use market::event::Kind;
-use store::records::id_digest;
+use store::rows::id_digest;
 use tokio_postgres::Transaction;
 
 use crate::error::{ApplyError, ConsumeError};

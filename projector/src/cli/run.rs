@@ -209,7 +209,7 @@ async fn check_health(args: HealthArgs) -> anyhow::Result<ExitCode> {
         "cannot ask for health: no address is set\n\
          set METRICS_LISTEN or --address to the metrics address of the running projector, such as 127.0.0.1:9465",
     )?;
-    Ok(ExitCode::from(telemetry::health_check::check_health(address, "/health").await))
+    Ok(ExitCode::from(telemetry::listener::check_health(address, "/health").await))
 }
 
 async fn run_audit(database: &DatabaseArgs, args: &AuditArgs) -> anyhow::Result<ExitCode> {

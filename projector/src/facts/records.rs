@@ -13,7 +13,7 @@ use event_log::record_batch::{BatchId, RecordBatch};
 use market::event::Kind;
 use rayon::prelude::*;
 use store::facts::unpack_records;
-use store::records::{id_digest, store_id_symbols};
+use store::rows::{id_digest, store_id_symbols};
 use store::view::{BatchOwners, RunStates, View};
 use tokio_postgres::Transaction;
 

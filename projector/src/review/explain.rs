@@ -11,7 +11,7 @@ use market::metrics::{ExplainedDecision, ExplainedObservation, Explanation, METH
 use market::row::{QuarantineReason, Quarantined};
 use market::symbol::Symbol;
 use serde::Serialize;
-use store::feed_files::name_files;
+use store::facts::name_files;
 use store::ids::GenerationId;
 use store::past_facts::{EmptyBatchIndex, FactHistory};
 use store::view::View;

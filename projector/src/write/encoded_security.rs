@@ -18,8 +18,8 @@ use market::row::{DividendRow, JsonColumn};
 use market::symbol::Symbol;
 use serde::Serialize;
 use store::copy::{CopyRow, EncodeError, encode_rows, encode_values};
+use store::rows::PricesRow;
 use store::symbol_facts::WholeYear;
-use store::years::PricesRow;
 use tokio_postgres::types::Type;
 
 use crate::error::DeriveError;

@@ -11,7 +11,7 @@ use market::symbol::Symbol;
 use store::copy::{CopyRow, copy_values, encode_values};
 use store::db::{DbError, generation_schema};
 use store::ids::GenerationId;
-use store::years::PricesRow;
+use store::rows::PricesRow;
 use tokio_postgres::Transaction;
 use tokio_postgres::types::{ToSql, Type};
 
