@@ -239,7 +239,7 @@ async fn run_with_metrics<T>(
 
 async fn run_health(args: IngestHealthArgs) -> Result<u8, CommandError> {
     match args.address.or(args.metrics.metrics_listen) {
-        Some(address) => Ok(telemetry::health_check::check_health(address, "/health").await),
+        Some(address) => Ok(telemetry::listener::check_health(address, "/health").await),
         None => Err(CommandError {
             message: "cannot check health: no address is set\n\
                  set METRICS_LISTEN or --address to the metrics address of the running watch or pull, such as 127.0.0.1:9466"

@@ -126,7 +126,6 @@ macro_rules! from_statement {
         })*
     };
 }
-pub(crate) use from_statement;
 
 from_statement!(RunError, ApplyError, DeriveError);
 

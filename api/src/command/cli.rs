@@ -91,7 +91,7 @@ async fn execute(arguments: ApiArguments) -> anyhow::Result<ExitCode> {
             serve(*settings, &arguments.database, telemetry::Shutdown::listen()?).await?
         }
         ApiCommand::Health { listen } => {
-            return Ok(ExitCode::from(telemetry::health_check::check_health(listen, "/v1/health").await));
+            return Ok(ExitCode::from(telemetry::listener::check_health(listen, "/v1/health").await));
         }
         ApiCommand::Account(command) => run_account(command, &arguments.database).await?,
         ApiCommand::Key(command) => run_key(command, &arguments.database).await?,

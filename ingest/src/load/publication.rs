@@ -7,8 +7,8 @@
 use std::collections::{BTreeMap, HashSet};
 
 use event_log::archive::ArchiveError;
+use event_log::record_batch::SharedMessageBuilder;
 use event_log::record_batch::{BODY_VERSION, BatchError, BatchId, Envelope, schema_name};
-use event_log::shared::SharedMessageBuilder;
 use market::event::{InputBatchCount, Kind, RunChange, RunManifest, RunState};
 
 use crate::batch::batch_spool::EncodedBatch;

@@ -17,7 +17,7 @@ use telemetry::failpoint;
 use tokio_postgres::Transaction;
 
 use crate::apply::dead_letters::{DeadLetter, insert_dead_letters, to_printable};
-use crate::apply::run_changes::{apply_run_events, find_hidden};
+use crate::apply::run_records::{apply_run_events, find_hidden};
 use crate::apply::run_records::{insert_batches, insert_run_records, load_applied_batches, row_number};
 use crate::error::ApplyError;
 use crate::facts::dividend_feeds::apply_dividend_feeds;

@@ -4,6 +4,5 @@ pub mod batch;
 pub mod consumer;
 pub mod dead_letters;
 pub mod retry;
-mod run_changes;
 pub mod run_records;
 pub(crate) mod touched_rows;

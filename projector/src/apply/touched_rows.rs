@@ -8,13 +8,13 @@ use async_nats::jetstream::stream::Stream;
 use event_log::record_batch::{BatchId, Body, RecordBatch};
 use futures::{StreamExt, TryStreamExt, stream};
 use market::event::Kind;
-use store::records::id_digest;
+use store::rows::id_digest;
 use tokio_postgres::Transaction;
 
 use crate::error::{ApplyError, ConsumeError};
-use crate::facts::divided_records::rows_of_ids;
 use crate::facts::dividend_feeds::{FeedYear, feed_years};
 use crate::facts::fact_cache::{BarsKey, RecordsKey};
+use crate::facts::records::rows_of_ids;
 
 /// Keys of the rows that contain rows of some record batches.
 #[derive(Debug, Default)]

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use anyhow::{anyhow, bail};
 use async_nats::jetstream::Context;
 use async_nats::jetstream::stream::Stream;
 use chrono::Utc;
@@ -15,10 +16,10 @@ use store::ids::GenerationId;
 use tokio::time::Instant;
 use tokio_postgres::{Client, Row};
 
-use super::error::BackupError;
 use super::manifest::BackupManifest;
-use super::{folder, tables};
+use super::tables;
 use crate::apply::consumer::LogReader;
+use crate::error::RunError;
 use crate::settings::ProjectorSettings;
 
 const POSITION: &str = include_str!("../../queries/backup/position.sql");
@@ -61,12 +62,12 @@ impl BackupReport {
 }
 
 /// Creates a backup.
-pub async fn create_backup(settings: &ProjectorSettings, folder: &Path) -> Result<BackupReport, BackupError> {
+pub async fn create_backup(settings: &ProjectorSettings, folder: &Path) -> anyhow::Result<BackupReport> {
     let client = db::connect_migrated(&db::owner_config(&settings.database.owner)?).await?;
     let stream = open_log(settings).await?;
     let last = stream.as_ref().map_or(0, |(_, stream)| stream.cached_info().state.last_sequence);
     let position = begin_caught_up_snapshot(&client, last).await?;
-    folder::create_folder(folder)?;
+    tables::create_folder(folder)?;
     let (generation, sequence): (GenerationId, Sequence) =
         (position.try_get("generation")?, position.try_get("checkpoint")?);
     let fact_set: &str = position.try_get("fact_set")?;
@@ -80,10 +81,11 @@ pub async fn create_backup(settings: &ProjectorSettings, folder: &Path) -> Resul
     let (mut messages, mut log) = (0, None);
     if let Some(genesis) = &genesis {
         let name = &settings.applying.stream.nats_stream;
-        let opened = stream.ok_or_else(|| StreamError::Absent { stream: name.clone() })?;
-        let path = folder::log_path(folder);
+        let absent = || RunError::from(StreamError::Absent { stream: name.clone() });
+        let opened = stream.ok_or_else(absent)?;
+        let path = tables::log_path(folder);
         messages = export_log(settings, opened, genesis, sequence, &path).await?;
-        log = Some(folder::digest_file(&path)?);
+        log = Some(tables::digest_file(&path)?);
     }
     let manifest = BackupManifest {
         layout: BackupManifest::LAYOUT,
@@ -118,11 +120,11 @@ pub async fn create_backup(settings: &ProjectorSettings, folder: &Path) -> Resul
 }
 
 /// Opens the log; `None` if the stream does not exist.
-async fn open_log(settings: &ProjectorSettings) -> Result<Option<(Context, Stream)>, BackupError> {
-    let context = settings.applying.stream.connect("projector-backup").await?;
+async fn open_log(settings: &ProjectorSettings) -> anyhow::Result<Option<(Context, Stream)>> {
+    let context = settings.applying.stream.connect("projector-backup").await.map_err(RunError::from)?;
     match settings.applying.stream.open_existing(&context).await {
         Err(StreamError::Absent { .. }) => Ok(None),
-        stream => Ok(Some((context, stream?))),
+        stream => Ok(Some((context, stream.map_err(RunError::from)?))),
     }
 }
 
@@ -130,7 +132,7 @@ async fn open_log(settings: &ProjectorSettings) -> Result<Option<(Context, Strea
 /// [`CATCH_UP_TIMEOUT`]. Returns the row of [`POSITION`].
 ///
 /// First gives a running projector time to apply the log up to `last`.
-async fn begin_caught_up_snapshot(client: &Client, last: u64) -> Result<Row, BackupError> {
+async fn begin_caught_up_snapshot(client: &Client, last: u64) -> anyhow::Result<Row> {
     let begun = Instant::now();
     while begun.elapsed() < CATCH_UP_TIMEOUT {
         client.batch_execute("begin isolation level repeatable read read only").await?;
@@ -145,7 +147,10 @@ async fn begin_caught_up_snapshot(client: &Client, last: u64) -> Result<Row, Bac
         client.batch_execute("rollback").await?;
         tokio::time::sleep(POSITION_INTERVAL).await;
     }
-    Err(BackupError::NotCaughtUp(CATCH_UP_TIMEOUT.as_secs()))
+    bail!(
+        "cannot create a backup: the served tables lag behind the facts for {} s; wait until projector status prints no lag",
+        CATCH_UP_TIMEOUT.as_secs()
+    )
 }
 
 async fn load_caught_up_position(client: &Client) -> Result<Option<Row>, DbError> {
@@ -164,11 +169,10 @@ async fn export_log(
     genesis: &str,
     end: Sequence,
     path: &Path,
-) -> Result<u64, BackupError> {
-    if event_log::stream::stream_identity(&stream)? != genesis {
+) -> anyhow::Result<u64> {
+    if event_log::stream::stream_identity(&stream).map_err(RunError::from)? != genesis {
         let name = &settings.applying.stream.nats_stream;
-        let reason = format!("cannot back up stream {name}: the tables were derived from another log");
-        return Err(BackupError::Refused(reason));
+        bail!("cannot back up stream {name}: the tables were derived from another log");
     }
     let mut archive = ArchiveWriter::create(path, genesis.to_owned())?;
     let mut reader =
@@ -176,9 +180,8 @@ async fn export_log(
     let mut read = Sequence::default();
     while read < end {
         let batch = tokio::time::timeout(CATCH_UP_TIMEOUT, reader.next_checked_batch()).await;
-        let batch = batch.map_err(|_| {
-            BackupError::Refused(format!("cannot read the log: no message after {read} was delivered"))
-        })?;
+        let batch =
+            batch.map_err(|_| anyhow!("cannot read the log: no message after {read} was delivered"))?;
         for message in batch?.messages.iter().filter(|message| message.sequence <= end) {
             archive.append_message(message)?;
             read = message.sequence;

@@ -3,14 +3,13 @@
 use std::io::Write;
 use std::path::Path;
 
+use anyhow::Context;
 use chrono::{DateTime, NaiveDate, Utc};
 use event_log::sequence::Sequence;
 use serde::{Deserialize, Serialize};
 use store::ids::GenerationId;
 
-use super::error::BackupError;
-use super::folder;
-use super::tables::{BackupTable, Checksums};
+use super::tables::{self, BackupTable, Checksums, incomplete};
 
 const NAME: &str = "backup.json";
 
@@ -54,34 +53,33 @@ impl BackupManifest {
     pub(super) const LAYOUT: u32 = 1;
 
     /// Writes the manifest atomically.
-    pub(super) fn write(&self, folder: &Path) -> Result<(), BackupError> {
+    pub(super) fn write(&self, folder: &Path) -> anyhow::Result<()> {
         let (staging, path) = (folder.join("backup.partial"), folder.join(NAME));
-        let failed = |source| BackupError::File { path: path.clone(), source };
-        let text = serde_json::to_string_pretty(self).map_err(|error| failed(error.into()))?;
-        let mut file = folder::create_file(&staging)?;
-        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)?;
-        std::fs::rename(&staging, &path).map_err(failed)
+        let failed = || path.display().to_string();
+        let text = serde_json::to_string_pretty(self).with_context(failed)?;
+        let mut file = tables::create_file(&staging)?;
+        file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).with_context(failed)?;
+        std::fs::rename(&staging, &path).with_context(failed)
     }
 
     /// Reads the manifest and checks the digest of every file.
-    pub(super) fn read(folder: &Path) -> Result<Self, BackupError> {
-        let path = folder.join(NAME);
-        let incomplete = |reason: String| BackupError::Incomplete { path: folder.to_owned(), reason };
-        let text = std::fs::read_to_string(&path)
-            .map_err(|source| BackupError::ManifestFile { path: folder.to_owned(), source })?;
+    pub(super) fn read(folder: &Path) -> anyhow::Result<Self> {
+        let shown = folder.display();
+        let text = std::fs::read_to_string(folder.join(NAME))
+            .with_context(|| format!("cannot restore {shown}: the backup is incomplete: backup.json"))?;
         let manifest: Self = serde_json::from_str(&text)
-            .map_err(|source| BackupError::Manifest { path: folder.to_owned(), source })?;
+            .with_context(|| format!("cannot restore {shown}: cannot decode backup.json"))?;
         if manifest.layout != Self::LAYOUT {
             let (layout, known) = (manifest.layout, Self::LAYOUT);
-            return Err(incomplete(format!("its layout is {layout}, this program reads {known}")));
+            return Err(incomplete(folder, &format!("its layout is {layout}, this program reads {known}")));
         }
-        let log = manifest.log.iter().map(|digest| (folder::log_path(folder), digest));
+        let log = manifest.log.iter().map(|digest| (tables::log_path(folder), digest));
         let tables =
-            manifest.tables.iter().map(|table| (folder::table_path(folder, &table.name), &table.digest));
+            manifest.tables.iter().map(|table| (tables::table_path(folder, &table.name), &table.digest));
         for (file, digest) in log.chain(tables) {
-            if folder::digest_file(&file)? != *digest {
+            if tables::digest_file(&file)? != *digest {
                 let file = file.display();
-                return Err(incomplete(format!("{file} has another digest than in the manifest")));
+                return Err(incomplete(folder, &format!("{file} has another digest than in the manifest")));
             }
         }
         Ok(manifest)

@@ -10,12 +10,9 @@
 //! - A restore may use a newer schema. Its migrations insert rows, such as plans, which would conflict with a dump.
 
 mod create;
-mod error;
-mod folder;
 mod manifest;
 mod restore;
 mod tables;
 
 pub use create::{BackupReport, create_backup};
-pub use error::BackupError;
 pub use restore::{RestoreReport, restore_backup};

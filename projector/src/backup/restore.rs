@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use anyhow::bail;
 use chrono::{DateTime, Utc};
 use event_log::restore::import_archive;
 use event_log::sequence::Sequence;
@@ -14,10 +15,9 @@ use store::{analysts, db};
 use telemetry::Shutdown;
 use tokio_postgres::Client;
 
-use super::BackupError;
 use super::manifest::BackupManifest;
+use super::tables;
 use super::tables::Checksums;
-use super::{folder, tables};
 use crate::daemon::run::run_projector;
 use crate::error::RunError;
 use crate::monitoring::metrics::ProjectorMetrics;
@@ -124,20 +124,20 @@ pub async fn restore_backup(
     settings: &ProjectorSettings,
     folder: &Path,
     shutdown: Shutdown,
-) -> Result<RestoreReport, BackupError> {
+) -> anyhow::Result<RestoreReport> {
     let manifest = BackupManifest::read(folder)?;
     let (schema, supported) = (manifest.schema, db::newest_schema());
     if schema > supported {
-        return Err(BackupError::Refused(format!(
+        bail!(
             "cannot restore a backup with schema {schema}: this program supports {supported}; use the version that created the backup, or a newer one"
-        )));
+        );
     }
     let owner = db::owner_config(&settings.database.owner)?;
     let mut client = db::connect(&owner).await?;
     refuse_full_database(&client).await?;
     refuse_full_log(settings, &manifest).await?;
     if manifest.log.is_some() {
-        import_archive(&folder::log_path(folder), &settings.applying.stream).await?;
+        import_archive(&tables::log_path(folder), &settings.applying.stream).await?;
     }
     // The rows of the backup have the columns of its schema. Later migrations then convert them.
     db::migrate_to(&owner, schema).await?;
@@ -158,7 +158,7 @@ pub async fn restore_backup(
     Ok(RestoreReport { sequence: manifest.sequence, differing, other_rules, accounts })
 }
 
-async fn refuse_full_database(client: &Client) -> Result<(), BackupError> {
+async fn refuse_full_database(client: &Client) -> anyhow::Result<()> {
     let migrated = client.query_one("select to_regclass('accounts.accounts') is not null", &[]).await?;
     if !migrated.try_get::<_, bool>(0)? {
         return Ok(());
@@ -169,31 +169,33 @@ async fn refuse_full_database(client: &Client) -> Result<(), BackupError> {
     if checkpoint == 0 && accounts == 0 && policy == 0 {
         return Ok(());
     }
-    Err(BackupError::Refused(format!(
+    bail!(
         "cannot restore into this database: it is not empty ({accounts} accounts, {policy} policy rules, log applied up to {checkpoint}); create a new database (createdb) and set DATABASE_URL to it"
-    )))
+    )
 }
 
 /// Fails if the stream contains messages that do not belong to the log of the backup. Messages from an interrupted
 /// restore of the same backup are accepted.
-async fn refuse_full_log(settings: &ProjectorSettings, manifest: &BackupManifest) -> Result<(), BackupError> {
-    let context = settings.applying.stream.connect("projector-restore").await?;
+async fn refuse_full_log(settings: &ProjectorSettings, manifest: &BackupManifest) -> anyhow::Result<()> {
+    let context = settings.applying.stream.connect("projector-restore").await.map_err(RunError::from)?;
     let stream = match settings.applying.stream.open_existing(&context).await {
         Err(StreamError::Absent { .. }) => return Ok(()),
-        stream => stream?,
+        stream => stream.map_err(RunError::from)?,
     };
     let last = stream.cached_info().state.last_sequence;
-    if last == 0 || Some(event_log::stream::stream_identity(&stream)?) == manifest.genesis {
+    if last == 0
+        || Some(event_log::stream::stream_identity(&stream).map_err(RunError::from)?) == manifest.genesis
+    {
         return Ok(());
     }
-    Err(BackupError::Refused(format!(
+    bail!(
         "cannot restore into stream {}: it has {last} messages of another log; set NATS_STREAM and NATS_SUBJECT_PREFIX to a stream that does not exist",
         settings.applying.stream.nats_stream
-    )))
+    )
 }
 
 /// Gives the served generation the number that it has in the backup, because API responses contain the number.
-async fn renumber_generation(client: &mut Client, manifest: &BackupManifest) -> Result<(), BackupError> {
+async fn renumber_generation(client: &mut Client, manifest: &BackupManifest) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     transaction.batch_execute("set local role dds_projector").await?;
     let (id, benchmark) = (manifest.generation, &manifest.benchmark);
@@ -212,7 +214,7 @@ async fn import_rows(
     client: &mut Client,
     folder: &Path,
     manifest: &BackupManifest,
-) -> Result<RestoredAccounts, BackupError> {
+) -> anyhow::Result<RestoredAccounts> {
     let transaction = client.transaction().await?;
     tables::import_tables(&transaction, folder, &manifest.tables).await?;
     // A session that ended after the backup must not become valid again. A link that was used after the backup must
@@ -233,7 +235,7 @@ async fn import_rows(
 }
 
 /// Restores the position of the journal, and the state of the served generation.
-async fn import_state(client: &Client, manifest: &BackupManifest) -> Result<(), BackupError> {
+async fn import_state(client: &Client, manifest: &BackupManifest) -> anyhow::Result<()> {
     client.query_one(POSITIONS, &[]).await?;
     let BackupManifest { generation, own_policy, held_policy, as_of, rules, note, .. } = manifest;
     client.execute(STUDIED, &[generation, own_policy, held_policy, as_of, rules, note]).await?;

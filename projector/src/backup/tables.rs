@@ -1,10 +1,15 @@
+//! Files of a backup folder, which only the owner can read.
+//!
 //! Export and import of the tables that cannot be derived again: accounts, source policy and served data versions. Also
 //! computes the checksums of the read tables.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
 use std::pin::pin;
 
+use anyhow::{Context, anyhow};
 use bytes::Bytes;
 use futures::{SinkExt, StreamExt};
 use serde::{Deserialize, Serialize};
@@ -14,12 +19,53 @@ use store::{FromRow, sql_row};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio_postgres::{Client, Transaction};
 
-use super::error::BackupError;
-use super::folder;
-
 const TABLES: &str = include_str!("../../queries/backup/tables.sql");
 const READ_TABLES: &str = include_str!("../../queries/backup/read_tables.sql");
 const COUNTERS: &str = include_str!("../../queries/backup/counters.sql");
+
+pub(super) fn log_path(folder: &Path) -> PathBuf {
+    folder.join("log.export")
+}
+
+/// Path of the file with the rows of a table. `name` is the name of the table, qualified by its schema.
+pub(super) fn table_path(folder: &Path, name: &str) -> PathBuf {
+    folder.join(format!("{}.copy", name.replace('"', "")))
+}
+
+/// Creates the folder. Fails if it is a link, or if it exists and is not empty.
+pub(super) fn create_folder(folder: &Path) -> anyhow::Result<()> {
+    let refuse = |reason: &str| {
+        let folder = folder.display();
+        Err(anyhow!("cannot create {folder}: {reason}; name a new folder"))
+    };
+    if fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_symlink()) {
+        return refuse("it is a link");
+    }
+    if fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some()) {
+        return refuse("the folder is not empty");
+    }
+    let made = fs::DirBuilder::new().recursive(true).mode(0o700).create(folder);
+    made.with_context(|| folder.display().to_string())
+}
+
+/// Creates a file that only its owner can read.
+pub(super) fn create_file(path: &Path) -> anyhow::Result<File> {
+    let made = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
+    made.with_context(|| path.display().to_string())
+}
+
+/// BLAKE3 digest of a file, in hexadecimal.
+pub(super) fn digest_file(path: &Path) -> anyhow::Result<String> {
+    let mut hasher = blake3::Hasher::new();
+    let read = File::open(path).and_then(|file| hasher.update_reader(file).map(drop));
+    read.with_context(|| path.display().to_string())?;
+    Ok(hasher.finalize().to_hex().to_string())
+}
+
+/// Error for a backup that lacks something.
+pub(super) fn incomplete(folder: &Path, reason: &str) -> anyhow::Error {
+    anyhow!("cannot restore {}: the backup is incomplete: {reason}", folder.display())
+}
 
 /// Table in the backup. Its rows are in a separate file, in the text format of Postgres `copy`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -31,13 +77,13 @@ pub(super) struct BackupTable {
 }
 
 /// Exports every table into its own file.
-pub(super) async fn export_tables(snapshot: &Client, folder: &Path) -> Result<Vec<BackupTable>, BackupError> {
+pub(super) async fn export_tables(snapshot: &Client, folder: &Path) -> anyhow::Result<Vec<BackupTable>> {
     let mut exported = Vec::new();
     for row in snapshot.query(TABLES, &[]).await? {
         let (name, columns): (String, Vec<String>) = (row.try_get("name")?, row.try_get("columns")?);
-        let path = folder::table_path(folder, &name);
-        let failed = |source| BackupError::File { path: path.clone(), source };
-        let mut file = tokio::fs::File::from_std(folder::create_file(&path)?);
+        let path = table_path(folder, &name);
+        let failed = || path.display().to_string();
+        let mut file = tokio::fs::File::from_std(create_file(&path)?);
         let statement = format!("copy (select {} from {name}) to stdout", columns.join(", "));
         let mut copied = pin!(snapshot.copy_out(&statement).await?);
         let mut rows = 0;
@@ -45,11 +91,11 @@ pub(super) async fn export_tables(snapshot: &Client, folder: &Path) -> Result<Ve
             let bytes = bytes?;
             // Every line is one row, because `copy` writes a line end within a value as \n.
             rows += bytes.iter().filter(|byte| **byte == b'\n').count() as u64;
-            file.write_all(&bytes).await.map_err(failed)?;
+            file.write_all(&bytes).await.with_context(failed)?;
         }
-        file.flush().await.map_err(failed)?;
-        file.sync_all().await.map_err(failed)?;
-        exported.push(BackupTable { digest: folder::digest_file(&path)?, name, columns, rows });
+        file.flush().await.with_context(failed)?;
+        file.sync_all().await.with_context(failed)?;
+        exported.push(BackupTable { digest: digest_file(&path)?, name, columns, rows });
     }
     Ok(exported)
 }
@@ -61,7 +107,7 @@ pub(super) async fn import_tables(
     transaction: &Transaction<'_>,
     folder: &Path,
     tables: &[BackupTable],
-) -> Result<(), BackupError> {
+) -> anyhow::Result<()> {
     for BackupTable { name, .. } in tables {
         transaction.batch_execute(&format!("alter table {name} disable trigger user")).await?;
     }
@@ -89,15 +135,15 @@ async fn import_table(
     transaction: &Transaction<'_>,
     folder: &Path,
     table: &BackupTable,
-) -> Result<(), BackupError> {
-    let path = folder::table_path(folder, &table.name);
-    let failed = |source| BackupError::File { path: path.clone(), source };
-    let mut file = tokio::fs::File::open(&path).await.map_err(failed)?;
+) -> anyhow::Result<()> {
+    let path = table_path(folder, &table.name);
+    let failed = || path.display().to_string();
+    let mut file = tokio::fs::File::open(&path).await.with_context(failed)?;
     let statement = format!("copy {} ({}) from stdin", table.name, table.columns.join(", "));
     let mut sink = pin!(transaction.copy_in::<_, Bytes>(&statement).await?);
     loop {
         let mut piece = Vec::with_capacity(1 << 16);
-        if file.read_buf(&mut piece).await.map_err(failed)? == 0 {
+        if file.read_buf(&mut piece).await.with_context(failed)? == 0 {
             break;
         }
         sink.send(Bytes::from(piece)).await?;
@@ -105,7 +151,7 @@ async fn import_table(
     let rows = sink.as_mut().finish().await?;
     if rows != table.rows {
         let reason = format!("{} has {rows} rows, not {}", path.display(), table.rows);
-        return Err(BackupError::Incomplete { path: folder.to_owned(), reason });
+        return Err(incomplete(folder, &reason));
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::facts::known_at::KnownAt;
+use crate::generation::KnownAt;
 use crate::generations::promote::PromoteArgs;
 use crate::generations::rebuild_args::RebuildArgs;
 use crate::policy::{ApplyMode, PolicyRuleArgs};

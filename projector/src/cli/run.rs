@@ -16,7 +16,7 @@ use telemetry::{Shutdown, outln};
 use tokio_postgres::Client;
 
 use crate::apply::{dead_letters, retry};
-use crate::backup::{self, BackupError};
+use crate::backup;
 use crate::cli::command::{Arguments, Command, DeadLetterCommand, HealthArgs, PolicyCommand};
 use crate::cli::status::print_status;
 use crate::daemon::run::run_projector;
@@ -127,12 +127,7 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Export { .. } => anyhow::bail!("cannot write Parquet: {}", diff::NEEDS_PARQUET),
         #[cfg(feature = "parquet")]
         Command::Export(args) => {
-            let exported = crate::export::export_generation(&database, &args, Shutdown::listen()?).await;
-            let manifest = exported.map_err(|error| match error {
-                // The exit code depends on the error of the database.
-                crate::export::ExportError::Db(error) => anyhow::Error::new(error),
-                error => error.into(),
-            })?;
+            let manifest = crate::export::export_generation(&database, &args, Shutdown::listen()?).await?;
             report::print_result(args.json, &manifest, |manifest| manifest.report(&args.parquet))?;
         }
         Command::Audit(args) => return run_audit(&database, &args).await,
@@ -214,7 +209,7 @@ async fn check_health(args: HealthArgs) -> anyhow::Result<ExitCode> {
         "cannot ask for health: no address is set\n\
          set METRICS_LISTEN or --address to the metrics address of the running projector, such as 127.0.0.1:9465",
     )?;
-    Ok(ExitCode::from(telemetry::health_check::check_health(address, "/health").await))
+    Ok(ExitCode::from(telemetry::listener::check_health(address, "/health").await))
 }
 
 async fn run_audit(database: &DatabaseArgs, args: &AuditArgs) -> anyhow::Result<ExitCode> {
@@ -306,13 +301,18 @@ async fn run_dead_letter_command(
 }
 
 fn exit_code(error: &anyhow::Error) -> u8 {
-    if error.downcast_ref::<BackupError>().is_some_and(BackupError::is_unreachable) {
-        return 3;
-    }
     match (error.downcast_ref::<RunError>(), error.downcast_ref::<DbError>()) {
         (Some(RunError::Db(db)), _) | (_, Some(db)) if db.is_unreachable() => 3,
         (Some(RunError::Stream(_)), _) => 3,
-        (Some(RunError::Db(_) | RunError::Lost { .. }), _) | (None, _) => 1,
+        (Some(RunError::Db(_) | RunError::Lost { .. }), _) => 1,
         (Some(_), _) => 2,
+        (None, _)
+            if error
+                .downcast_ref::<tokio_postgres::Error>()
+                .is_some_and(tokio_postgres::Error::is_closed) =>
+        {
+            3
+        }
+        (None, _) => 1,
     }
 }

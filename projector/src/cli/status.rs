@@ -15,8 +15,8 @@ use store::db::{self, error_chain};
 use store::ids::GenerationId;
 use telemetry::report::Report;
 
-use crate::generations::disk_space::load_schema_bytes;
 use crate::generations::promote::list_generations;
+use crate::generations::rebuild_args::load_schema_bytes;
 use crate::report;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 

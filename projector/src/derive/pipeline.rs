@@ -166,7 +166,7 @@ impl DerivedChunk {
     fn update_caches(self, caches: &mut Caches<'_>) -> Result<(), DeriveError> {
         let DerivedChunk { built, facts: mut by_symbol } = self;
         let Caches { generation, facts } = caches;
-        facts.limit_by_resident_bytes(telemetry::memory::resident_bytes());
+        facts.limit_by_resident_bytes(telemetry::process::resident_bytes());
         for (mut subject, mut built) in built {
             generation.sectors.replace_member(&built.symbol, built.member.take());
             subject.served = built.into_fingerprints(&subject.served)?;

@@ -5,6 +5,7 @@
 
 use std::str;
 
+use anyhow::anyhow;
 use bytes::Bytes;
 use chrono::{DateTime, NaiveDate, Utc};
 use market::day::day_number;
@@ -15,8 +16,6 @@ use parquet::errors::ParquetError;
 use rust_decimal::Decimal;
 use tokio_postgres::types::{FromSql, Type};
 use tokio_postgres::{Column, Row};
-
-use super::ExportError;
 
 /// Day number of 1970-01-01. Day 1 is 0001-01-01.
 const UNIX_EPOCH_DAY: i32 = 719_163;
@@ -70,7 +69,7 @@ impl ParquetColumn {
     }
 
     /// Appends the value of column `index` of a Postgres row.
-    pub(super) fn push(&mut self, row: &Row, index: usize) -> Result<(), ExportError> {
+    pub(super) fn push(&mut self, row: &Row, index: usize) -> anyhow::Result<()> {
         match self.kind {
             ColumnType::Text => {
                 let text: Option<TextValue<'_>> = row.try_get(index)?;
@@ -94,14 +93,12 @@ impl ParquetColumn {
     }
 
     /// Converts a decimal to an integer in units of 10^-`scale`. For example, 1.25 with scale 3 becomes 1250.
-    fn units(&self, value: Decimal, scale: u32) -> Result<i128, ExportError> {
+    fn units(&self, value: Decimal, scale: u32) -> anyhow::Result<i128> {
         let value = if value.scale() > scale { value.normalize() } else { value };
         let power = scale.checked_sub(value.scale()).map(|places| 10i128.pow(places));
-        power.and_then(|power| value.mantissa().checked_mul(power)).ok_or_else(|| ExportError::Decimal {
-            column: self.name.clone(),
-            value: value.to_string(),
-            scale,
-        })
+        power
+            .and_then(|power| value.mantissa().checked_mul(power))
+            .ok_or_else(|| unscalable(&self.name, &value.to_string(), scale))
     }
 
     pub(crate) fn push_str(&mut self, text: &str) {
@@ -189,6 +186,13 @@ impl<'a> FromSql<'a> for TextValue<'a> {
 pub(super) const SCALE: u32 = 12;
 /// Offset that Postgres adds to the type modifier of a numeric column.
 const MODIFIER: i32 = 4;
+/// Error for a value that does not fit a decimal column.
+pub(super) fn unscalable(column: &str, value: &str, scale: u32) -> anyhow::Error {
+    anyhow!(
+        "cannot export {value} in column {column}: decimals have 38 digits, {scale} of them after the point"
+    )
+}
+
 /// Number of bytes of a decimal with 38 digits.
 pub(super) const DECIMAL_BYTES: usize = 16;
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::{fs, io};
 
+use anyhow::{Context, bail};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::properties::{EnabledStatistics, WriterProperties};
@@ -14,7 +15,6 @@ use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::parser::parse_message_type;
 use serde::Serialize;
 
-use super::ExportError;
 use super::column::ParquetColumn;
 
 /// Number of rows after which a row group is written.
@@ -42,13 +42,13 @@ pub(crate) struct ParquetFileWriter {
 
 impl ParquetFileWriter {
     /// Creates a file and its writer. `path` is relative to `folder`.
-    fn create(folder: &Path, path: PathBuf, columns: Vec<ParquetColumn>) -> Result<Self, ExportError> {
+    fn create(folder: &Path, path: PathBuf, columns: Vec<ParquetColumn>) -> anyhow::Result<Self> {
         let whole = folder.join(&path);
         let file = || -> std::io::Result<File> {
             whole.parent().map_or(Ok(()), std::fs::create_dir_all)?;
             File::create_new(&whole)
         };
-        let file = file().map_err(|source| ExportError::File { path: whole, source })?;
+        let file = file().with_context(|| cannot_write(&whole))?;
         Self::open(file, folder, path, columns)
     }
 
@@ -58,9 +58,8 @@ impl ParquetFileWriter {
         folder: &Path,
         path: PathBuf,
         columns: Vec<ParquetColumn>,
-    ) -> Result<Self, ExportError> {
-        let writer = open_writer(file, &columns)
-            .map_err(|source| ExportError::Parquet { path: folder.join(&path), source })?;
+    ) -> anyhow::Result<Self> {
+        let writer = open_writer(file, &columns).with_context(|| cannot_write(&folder.join(&path)))?;
         Ok(Self { writer, columns, folder: folder.to_owned(), path, rows: 0 })
     }
 
@@ -70,7 +69,7 @@ impl ParquetFileWriter {
     }
 
     /// Writes a row group if enough rows are buffered.
-    pub(crate) fn flush_full_group(&mut self) -> Result<(), ExportError> {
+    pub(crate) fn flush_full_group(&mut self) -> anyhow::Result<()> {
         if self.columns.first().is_some_and(|column| column.rows() >= ROW_GROUP_ROWS) {
             self.flush_group()
         } else {
@@ -78,30 +77,26 @@ impl ParquetFileWriter {
         }
     }
 
-    fn flush_group(&mut self) -> Result<(), ExportError> {
+    fn flush_group(&mut self) -> anyhow::Result<()> {
         let rows = self.columns.first().map_or(0, ParquetColumn::rows);
         if rows == 0 {
             return Ok(());
         }
         let written = write_row_group(&mut self.writer, &mut self.columns);
-        written.map_err(|source| self.parquet_error(source))?;
+        written.with_context(|| cannot_write(&self.folder.join(&self.path)))?;
         self.rows += rows as u64;
         Ok(())
     }
 
     /// Writes the remaining rows and the footer.
-    pub(crate) fn finish(mut self) -> Result<ExportedFile, ExportError> {
+    pub(crate) fn finish(mut self) -> anyhow::Result<ExportedFile> {
         self.flush_group()?;
-        self.writer.finish().map_err(|source| self.parquet_error(source))?;
         let whole = self.folder.join(&self.path);
+        self.writer.finish().with_context(|| cannot_write(&whole))?;
         let file = self.writer.inner();
         let length = file.sync_all().and_then(|()| file.metadata()).map(|metadata| metadata.len());
-        let bytes = length.map_err(|source| ExportError::File { path: whole, source })?;
+        let bytes = length.with_context(|| cannot_write(&whole))?;
         Ok(ExportedFile { path: self.path, rows: self.rows, bytes })
-    }
-
-    fn parquet_error(&self, source: ParquetError) -> ExportError {
-        ExportError::Parquet { path: self.folder.join(&self.path), source }
     }
 }
 
@@ -123,8 +118,8 @@ impl<'a> TableFiles<'a> {
     pub(super) fn writer(
         &mut self,
         year: Option<i32>,
-        columns: impl FnOnce() -> Result<Vec<ParquetColumn>, ExportError>,
-    ) -> Result<&mut ParquetFileWriter, ExportError> {
+        columns: impl FnOnce() -> anyhow::Result<Vec<ParquetColumn>>,
+    ) -> anyhow::Result<&mut ParquetFileWriter> {
         if let Some((_, previous)) = self.open.take_if(|(open, _)| *open != year) {
             self.finished.push(previous.finish()?);
         }
@@ -145,7 +140,7 @@ impl<'a> TableFiles<'a> {
         self.open.is_none()
     }
 
-    pub(super) fn finish(mut self) -> Result<Vec<ExportedFile>, ExportError> {
+    pub(super) fn finish(mut self) -> anyhow::Result<Vec<ExportedFile>> {
         let last = self.open.map(|(_, last)| last.finish());
         self.finished.extend(last.transpose()?);
         Ok(self.finished)
@@ -190,19 +185,24 @@ pub(super) struct PartialFolder {
 impl PartialFolder {
     /// Creates a folder next to `target`. Its name is the name of `target` with the suffix `.partial`. Fails if
     /// `target` exists and is not empty.
-    pub(super) fn create(target: &Path) -> Result<Self, ExportError> {
-        let failed = |path: &Path, source| ExportError::File { path: path.to_owned(), source };
-        if !is_free(target).map_err(|source| failed(target, source))? {
-            return Err(ExportError::Taken(target.to_owned()));
+    pub(super) fn create(target: &Path) -> anyhow::Result<Self> {
+        let shown = target.display();
+        if !is_free(target).with_context(|| cannot_write(target))? {
+            bail!("cannot create {shown}: the folder is not empty; name a new folder, or remove this one");
         }
-        let mut name = target.file_name().ok_or_else(|| ExportError::NoName(target.to_owned()))?.to_owned();
+        let name = target.file_name();
+        let mut name =
+            name.with_context(|| format!("cannot create {shown}: the path has no folder name"))?.to_owned();
         name.push(".partial");
         let path = target.with_file_name(name);
-        fs::create_dir_all(parent(target)).map_err(|source| failed(&path, source))?;
+        fs::create_dir_all(parent(target)).with_context(|| cannot_write(&path))?;
         match fs::create_dir(&path) {
             Ok(()) => Ok(Self { path, target: target.to_owned() }),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(ExportError::Unfinished(path)),
-            Err(source) => Err(failed(&path, source)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => bail!(
+                "cannot create {}: an unfinished or running export uses it; remove it, then try again",
+                path.display()
+            ),
+            Err(error) => Err(error).with_context(|| cannot_write(&path)),
         }
     }
 
@@ -211,10 +211,10 @@ impl PartialFolder {
     }
 
     /// Renames the folder to the final name, which completes the export.
-    pub(super) fn finish(self) -> Result<(), ExportError> {
+    pub(super) fn finish(self) -> anyhow::Result<()> {
         let Self { path, target } = &self;
         let renamed = fs::rename(path, target).and_then(|()| File::open(parent(target))?.sync_all());
-        renamed.map_err(|source| ExportError::File { path: target.clone(), source })
+        renamed.with_context(|| cannot_write(target))
     }
 }
 
@@ -223,6 +223,10 @@ impl Drop for PartialFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.path);
     }
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}", path.display())
 }
 
 fn parent(path: &Path) -> &Path {

@@ -5,12 +5,12 @@ use std::fs::File;
 use std::io::Write;
 use std::path::Path;
 
+use anyhow::Context;
 use chrono::NaiveDate;
 use event_log::sequence::Sequence;
 use serde::Serialize;
 use store::ids::GenerationId;
 
-use super::ExportError;
 use super::column::ParquetColumn;
 use super::file_writer::ExportedFile;
 
@@ -82,13 +82,13 @@ impl TableManifest {
 }
 
 impl ExportManifest {
-    pub(super) fn write(&self, folder: &Path) -> Result<(), ExportError> {
+    pub(super) fn write(&self, folder: &Path) -> anyhow::Result<()> {
         let path = folder.join(NAME);
-        let text = serde_json::to_string_pretty(self)?;
+        let text = serde_json::to_string_pretty(self).context("cannot encode the manifest")?;
         let written = File::create_new(&path).and_then(|mut file| {
             file.write_all(text.as_bytes())?;
             file.sync_all()
         });
-        written.map_err(|source| ExportError::File { path, source })
+        written.with_context(|| format!("cannot write {}", path.display()))
     }
 }

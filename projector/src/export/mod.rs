@@ -4,19 +4,17 @@
 //! incomplete export.
 
 mod column;
-mod error;
 mod file_writer;
 mod manifest;
-mod prices;
 mod rows;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::available_parallelism;
 
+use anyhow::{Context, anyhow, bail};
 use clap::Args;
 pub(crate) use column::{ColumnType, ParquetColumn};
-pub use error::ExportError;
 use event_log::sequence::Sequence;
 pub(crate) use file_writer::ParquetFileWriter;
 use file_writer::{ExportedFile, PartialFolder};
@@ -58,12 +56,12 @@ pub async fn export_generation(
     database: &DatabaseArgs,
     args: &ExportArgs,
     mut shutdown: Shutdown,
-) -> Result<ExportManifest, ExportError> {
+) -> anyhow::Result<ExportManifest> {
     let folder = PartialFolder::create(&args.parquet)?;
     let mut readers = JoinSet::new();
     let written = tokio::select! {
         written = write_tables(database, args.generation, folder.path(), &mut readers) => written,
-        () = shutdown.wait() => Err(ExportError::Interrupted),
+        () = shutdown.wait() => Err(anyhow!("interrupted; the incomplete export was removed")),
     };
     // Close the reader connections before the folder is renamed or removed.
     readers.shutdown().await;
@@ -91,8 +89,8 @@ async fn write_tables(
     database: &DatabaseArgs,
     generation: Option<GenerationId>,
     folder: &Path,
-    reading: &mut JoinSet<Result<Vec<ExportedFile>, ExportError>>,
-) -> Result<ExportManifest, ExportError> {
+    reading: &mut JoinSet<anyhow::Result<Vec<ExportedFile>>>,
+) -> anyhow::Result<ExportManifest> {
     let client = db::connect_migrated(&database.projector_config(LIVE_FACTS)?).await?;
     client.batch_execute(BEGIN).await?;
     let id = match generation {
@@ -109,7 +107,7 @@ async fn write_tables(
         reading.spawn(async move {
             let client = connect_reader(&database, id, &snapshot).await?;
             let wrote = || progress.lock().unwrap_or_else(PoisonError::into_inner).add(1);
-            prices::write_prices(&client, (reader, readers), &folder, wrote).await
+            rows::write_prices(&client, (reader, readers), &folder, wrote).await
         });
     }
     client.execute(SET_SEARCH_PATH, &[&analyst_schema(id)]).await?;
@@ -118,25 +116,25 @@ async fn write_tables(
     }
     let mut files: Vec<ExportedFile> = Vec::new();
     while let Some(read) = reading.join_next().await {
-        files.extend(read??);
+        files.extend(read.context("cannot finish a reader task")??);
     }
     if let Some(progress) = Arc::into_inner(progress) {
         progress.into_inner().unwrap_or_else(PoisonError::into_inner).finish();
     }
-    manifest.tables.push(TableManifest::new("prices", Some("year of date"), &prices::price_columns(), files));
+    manifest.tables.push(TableManifest::new("prices", Some("year of date"), &rows::price_columns(), files));
     Ok(manifest)
 }
 
 /// Builds the manifest from the database, still without its list of tables. Also returns the number of price rows, for
 /// the progress report. Each price row contains one packed year of a security's bars.
-async fn load_manifest(client: &Client, id: GenerationId) -> Result<(ExportManifest, u64), ExportError> {
+async fn load_manifest(client: &Client, id: GenerationId) -> anyhow::Result<(ExportManifest, u64)> {
     if client.query_opt("select from generations where id = $1", &[&id]).await?.is_none() {
-        return Err(ExportError::NoGeneration(id));
+        bail!("cannot export generation {id}: it does not exist; see projector list");
     }
     client.execute(SET_SEARCH_PATH, &[&format!("{}, control", generation_schema(id))]).await?;
     let row = client.query_one(GENERATION, &[]).await?;
     if row.try_get::<_, &str>("state")? == "building" {
-        return Err(ExportError::Building(id));
+        bail!("cannot export generation {id}: it is still being built; finish it with projector rebuild");
     }
     let (sequence, years): (Sequence, i64) = (row.try_get("sequence")?, row.try_get("years")?);
     let JsonColumn(rules) = row.try_get("rules")?;
@@ -155,11 +153,7 @@ async fn load_manifest(client: &Client, id: GenerationId) -> Result<(ExportManif
 }
 
 /// Opens another connection to the same snapshot, for reading packed prices.
-async fn connect_reader(
-    database: &DatabaseArgs,
-    id: GenerationId,
-    snapshot: &str,
-) -> Result<Client, ExportError> {
+async fn connect_reader(database: &DatabaseArgs, id: GenerationId, snapshot: &str) -> anyhow::Result<Client> {
     let client = db::connect_migrated(&database.projector_config(LIVE_FACTS)?).await?;
     // `set transaction snapshot` accepts no parameters, so the statement contains the name of the snapshot.
     client.batch_execute(&format!("{BEGIN}; set transaction snapshot '{snapshot}'")).await?;

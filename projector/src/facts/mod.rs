@@ -1,10 +1,7 @@
 //! Fact tables: they are updated with the record batches of the log. Also contains the cache of facts.
 
-pub(crate) mod divided_records;
-pub(crate) mod divided_years;
 pub(crate) mod dividend_feeds;
 pub mod fact_cache;
-pub mod known_at;
 pub mod prices;
 pub mod records;
 mod stored_records;

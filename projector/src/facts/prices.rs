@@ -1,6 +1,9 @@
 //! Stored prices: the bars of record batches are merged into one packed row per symbol, source and year.
+//!
+//! Years are divided: table `bars` has the bars that count now, table `superseded_bars` has all others. Of several bars
+//! of one day, only the newest counts. Bars of held or excluded runs do not count.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use codec::bars::{PackedBars, PackedBarsError};
@@ -8,15 +11,13 @@ use event_log::record_batch::{BatchId, Body, RecordBatch};
 use market::bars::{Bars, BarsError, SupersededBars};
 use rayon::prelude::*;
 use store::symbol_facts::{PackedColumns, PackedYears, SymbolFacts};
-use store::view::RunStates;
+use store::view::{self, BatchOwners, RunStates, View};
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;
-use crate::facts::divided_years::divide_years;
-use crate::facts::fact_cache::FactCache;
-use crate::facts::fact_cache::{AppliedBars, BarsKey};
+use crate::facts::fact_cache::{AppliedBars, BarsKey, FactCache};
 use crate::facts::stored_years::{
-    MergedYears, YEARS_PER_BATCH, encode_year, load_existing, store_spellings, write_years,
+    MergedYears, YEARS_PER_BATCH, encode_year, load_existing, store_spellings, take_superseded, write_years,
 };
 
 const MARK_DIRTY: &str = include_str!("../../queries/symbols_mark_dirty.sql");
@@ -47,7 +48,7 @@ pub async fn apply_prices(
     while years.len() > 0 {
         let work = load_stored_years(transaction, years.by_ref().take(YEARS_PER_BATCH), cache).await?;
         // Postgres writes the years of the previous chunk while the current chunk is merged.
-        let (next, ()) = futures::try_join!(merge_years(work), write_years(transaction, &merged))?;
+        let (next, ()) = futures::try_join!(merge_years(work, |_| true), write_years(transaction, &merged))?;
         written.append(&mut merged.years);
         merged = next;
     }
@@ -62,6 +63,53 @@ pub async fn apply_prices(
     Ok((written, divided))
 }
 
+/// Divides years of bars by the states of the runs. `years` has the new bars of each year. Returns the symbols of the
+/// rows in table `bars` that changed.
+pub(crate) async fn divide_years(
+    transaction: &Transaction<'_>,
+    years: HashMap<BarsKey, Vec<Bars>>,
+    states: &RunStates,
+) -> Result<Vec<String>, ApplyError> {
+    let mut years: Vec<(BarsKey, Vec<Bars>)> = years.into_iter().collect();
+    years.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+    let (mut years, mut changed) = (years.into_iter(), Vec::new());
+    while years.len() > 0 {
+        let chunk = years.by_ref().take(YEARS_PER_BATCH).collect();
+        changed.extend(divide_chunk(transaction, chunk, states).await?);
+    }
+    changed.dedup();
+    Ok(changed)
+}
+
+async fn divide_chunk(
+    transaction: &Transaction<'_>,
+    years: Vec<(BarsKey, Vec<Bars>)>,
+    states: &RunStates,
+) -> Result<Vec<String>, ApplyError> {
+    let keys: Vec<BarsKey> = years.iter().map(|(key, _)| key.clone()).collect();
+    let mut work = load_stored_years(transaction, years.into_iter(), &FactCache::disabled()).await?;
+    let mut superseded = take_superseded(transaction, &keys).await?;
+    let mut batches = BTreeSet::new();
+    for (key, parts, stored) in &mut work {
+        let failed = |source| ApplyError::Bars { symbol: key.0.clone(), source };
+        let counted =
+            stored.packed(key).map(PackedBars::unpack).transpose().map_err(failed)?.unwrap_or_default();
+        let others = superseded.remove(key).unwrap_or_default();
+        parts.extend(SupersededBars::complete(&others, &counted).map_err(|error| failed(error.into()))?);
+        let all = parts.iter().chain([&counted]);
+        batches.extend(all.flat_map(|bars| &bars.versions).map(|version| version.frame));
+    }
+    let batches: Vec<&[u8]> = batches.iter().map(view::BatchId::as_slice).collect();
+    let (owners, states) = (BatchOwners::load(transaction, &batches).await?, states.clone());
+    let is_visible =
+        move |batch: &view::BatchId| states.is_empty() || owners.is_visible(batch, &states, &View::newest());
+    let merged = merge_years(work, is_visible).await?;
+    write_years(transaction, &merged).await?;
+    store_spellings(transaction, &merged.years).await?;
+    let changed = merged.years.into_iter().filter(|year| year.changes);
+    Ok(changed.map(|year| year.key.0).collect())
+}
+
 /// Year to merge: its key, its new bars and its stored bars.
 type YearMerge = (BarsKey, Vec<Bars>, StoredYear);
 
@@ -70,6 +118,19 @@ enum StoredYear {
     Read(PackedBars),
     /// The facts of the symbol are cached, and contain the bars of this year.
     Cached(Arc<SymbolFacts>),
+}
+
+impl StoredYear {
+    fn packed(&self, (_, source, year): &BarsKey) -> Option<&PackedBars> {
+        match self {
+            Self::Nothing => None,
+            Self::Read(packed) => Some(packed),
+            Self::Cached(facts) => match facts.year(source, *year)?.columns() {
+                PackedColumns::All(packed) => Some(packed),
+                PackedColumns::Closes { .. } => None,
+            },
+        }
+    }
 }
 
 /// Loads the stored bars of some years from the cache or from Postgres.
@@ -105,13 +166,16 @@ async fn load_stored_years(
     Ok(work)
 }
 
-/// Merges new bars into the stored years in parallel. Returns the years that changed.
-async fn merge_years(work: Vec<YearMerge>) -> Result<MergedYears, ApplyError> {
-    let merge_all = || {
+/// Merges new bars into the stored years in parallel. Returns the years that changed. A bar counts if `is_visible`
+/// returns true for its record batch.
+async fn merge_years(
+    work: Vec<YearMerge>,
+    is_visible: impl Fn(&view::BatchId) -> bool + Send + Sync + 'static,
+) -> Result<MergedYears, ApplyError> {
+    let merge_all = move || {
         let merged = work.into_par_iter().filter_map(|(key, parts, stored)| {
-            let merged =
-                merge_year(key, parts, &stored).and_then(|merged| merged.map(encode_year).transpose());
-            merged.transpose()
+            let merged = merge_year(key, parts, &stored, &is_visible);
+            merged.and_then(|merged| merged.map(encode_year).transpose()).transpose()
         });
         Ok(merged.collect::<Result<Vec<_>, ApplyError>>()?.into_iter().collect())
     };
@@ -148,25 +212,36 @@ fn merge_year(
     key: BarsKey,
     mut parts: Vec<Bars>,
     stored: &StoredYear,
+    is_visible: impl Fn(&view::BatchId) -> bool,
 ) -> Result<Option<AppliedBars>, ApplyError> {
-    let stored = match stored {
-        StoredYear::Nothing => None,
-        StoredYear::Read(packed) => Some(packed),
-        StoredYear::Cached(facts) => facts.year(&key.1, key.2).and_then(|years| match years.columns() {
-            PackedColumns::All(packed) => Some(packed.as_ref()),
-            PackedColumns::Closes { .. } => None,
-        }),
-    };
+    let stored = stored.packed(&key);
     let failed = |source: PackedBarsError| ApplyError::Bars { symbol: key.0.clone(), source };
+    let cannot = |error: BarsError| failed(error.into());
     if let Some(stored) = stored {
         // Put the stored bars first. Most new bars have later days, and parts in the order of days are merged faster.
         parts.insert(0, stored.unpack().map_err(failed)?);
     }
-    let cannot = |error: BarsError| failed(error.into());
-    let (bars, replaced) = Bars::merge_keeping_superseded(parts).map_err(cannot)?;
-    let superseded = SupersededBars::of_merge(replaced, &bars).map_err(cannot)?;
-    let mut packed = PackedBars::pack(&bars).map_err(failed)?;
-    let changes = stored != Some(&packed);
+    let (mut visible, mut hidden) = (Vec::with_capacity(parts.len()), Vec::new());
+    for part in parts {
+        let counts: Vec<bool> = part.versions.iter().map(|version| is_visible(&version.frame)).collect();
+        if counts.iter().all(|counts| *counts) {
+            visible.push(part);
+            continue;
+        }
+        let counts = |index: usize| counts[usize::from(part.version[index])];
+        visible.push(part.filter(counts));
+        hidden.push(Bars::merge_all(vec![part.filter(|index| !counts(index))]).map_err(cannot)?);
+    }
+    visible.retain(|bars| !bars.is_empty());
+    hidden.retain(|bars| !bars.is_empty());
+    let (bars, replaced) = Bars::merge_keeping_superseded(visible).map_err(cannot)?;
+    hidden.extend(replaced);
+    let superseded = SupersededBars::of_merge(hidden, &bars).map_err(cannot)?;
+    let mut packed = match bars.is_empty() {
+        true => PackedBars::default(),
+        false => PackedBars::pack(&bars).map_err(failed)?,
+    };
+    let changes = stored.map_or(!bars.is_empty(), |stored| *stored != packed);
     if !changes && superseded.is_empty() {
         return Ok(None);
     }

@@ -7,7 +7,7 @@ use market::event::Kind;
 use market::symbol::Symbol;
 use store::copy::copy_into;
 use store::facts::unpack_records;
-use store::records::{RecordsRow, SupersededRecordsRow};
+use store::rows::{RecordsRow, SupersededRecordsRow};
 use store::symbol_facts::SymbolLinks;
 use tokio_postgres::Transaction;
 

@@ -11,8 +11,8 @@ use market::symbol::Symbol;
 use store::copy::{CopyRow, copy_encoded, copy_into, encode_values};
 use store::db::DbError;
 use store::facts::read_packed_bars;
+use store::rows::{BarsRow, SupersededBarsRow};
 use store::symbol_facts::SymbolLinks;
-use store::years::{BarsRow, SupersededBarsRow};
 use tokio_postgres::Transaction;
 
 use crate::error::ApplyError;

@@ -21,9 +21,9 @@ use tokio_postgres::{Client, Transaction};
 
 use crate::derive::touched::Deriver;
 use crate::generation::{Generation, load_generation_row};
+use crate::write::journal::RenamedSymbols;
 use crate::write::journal::{JOURNALED_TABLES, Journal};
 use crate::write::read_tables;
-use crate::write::renamed_symbols::RenamedSymbols;
 use crate::write::table::JOURNALED_VALUES;
 use crate::write::table::PreparedStatements;
 

@@ -5,8 +5,6 @@ mod compare;
 pub(crate) mod diff;
 pub(crate) mod effect;
 pub(crate) mod explain;
-mod explanation_report;
-mod output_file;
 pub(crate) mod quality;
 pub(crate) mod security;
 

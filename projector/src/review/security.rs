@@ -13,14 +13,15 @@ use store::history::load_histories;
 use store::past_facts::{EmptyBatchIndex, FactHistory};
 use store::versions::ServedVersion;
 use store::view::View;
-use tokio_postgres::Transaction;
+use tokio_postgres::{Row, Transaction};
 
-use crate::facts::known_at::derivation_inputs;
+use crate::generation::derivation_inputs;
 use crate::generation::{Generation, load_last_inputs};
 
 /// Maximum number of securities whose histories are in memory at the same time.
 const CHUNK_HISTORIES: usize = 100;
 
+const MARKET: &str = include_str!("../../queries/audit/market.sql");
 const IDENTITY: &str = include_str!("../../queries/identity_of_symbol.sql");
 
 /// History of one security, with the other inputs of its derivation: market date, benchmark, policy and rules.
@@ -89,6 +90,42 @@ async fn load_identity(transaction: &Transaction<'_>, symbol: &Symbol) -> anyhow
         .map(|row| row.try_get::<_, JsonColumn<Identity>>("identity"))
         .transpose()?
         .map(|identity| identity.0))
+}
+
+/// Inputs from which the served generation is derived.
+pub(crate) struct AuditContext {
+    pub(crate) as_of: NaiveDate,
+    pub(crate) policy: SourcePolicy,
+    pub(crate) rules: Rules,
+}
+
+impl AuditContext {
+    /// Loads the inputs of a generation, whose schema must be first in the search path. The inputs are `None` if
+    /// nothing is derived yet. Also returns the row of the query [`MARKET`].
+    pub(crate) async fn load(
+        transaction: &Transaction<'_>,
+        generation: &Generation,
+    ) -> anyhow::Result<(Option<Self>, Row)> {
+        let row = transaction.query_one(MARKET, &[]).await?;
+        let as_of: Option<NaiveDate> = row.try_get("as_of")?;
+        let JsonColumn(policy) = row.try_get("policy")?;
+        Ok((as_of.map(|as_of| Self { as_of, policy, rules: generation.rules }), row))
+    }
+
+    pub(crate) fn derivation(&self, as_of: NaiveDate) -> DerivationContext<'_> {
+        let (policy, rules) = (&self.policy, &self.rules);
+        DerivationContext { as_of, newest: self.as_of, benchmark: None, policy, rules }
+    }
+}
+
+/// Runs a query and reads identities from its result. The query must return a column `identity`.
+pub(crate) async fn load_identities(
+    transaction: &Transaction<'_>,
+    query: &str,
+) -> anyhow::Result<Vec<Identity>> {
+    let rows = transaction.query(query, &[]).await?;
+    let identities = rows.iter().map(|row| Ok(row.try_get::<_, JsonColumn<Identity>>("identity")?.0));
+    identities.collect()
 }
 
 /// Loads the histories of some securities in chunks. Each is measured, in parallel with the others of its chunk, and then

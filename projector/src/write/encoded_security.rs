@@ -18,15 +18,13 @@ use market::row::{DividendRow, JsonColumn};
 use market::symbol::Symbol;
 use serde::Serialize;
 use store::copy::{CopyRow, EncodeError, encode_rows, encode_values};
+use store::rows::PricesRow;
 use store::symbol_facts::WholeYear;
-use store::years::PricesRow;
 use tokio_postgres::types::Type;
 
 use crate::error::DeriveError;
-use crate::write::fingerprints::{InputHashes, PublishedFingerprints};
-use crate::write::table::{
-    DIVIDENDS, FACTORS, IDENTITIES, JOURNALED_VALUES, PAST_DIVIDENDS, ReadTable, TABLES,
-};
+use crate::write::fingerprints::PublishedFingerprints;
+use crate::write::table::{DIVIDENDS, JOURNALED_VALUES, PAST_DIVIDENDS, ReadTable, TABLES};
 
 /// Encoded rows of one security, ready to be written to the read tables.
 pub(crate) struct EncodedSecurity {
@@ -42,7 +40,8 @@ pub(crate) struct EncodedSecurity {
     recent_year: i32,
     /// Digest of the past dividend rows, which are the rows before `recent_year`; `None` if it is unknown.
     past_dividends: Option<i64>,
-    input_hashes: InputHashes,
+    /// Hash of the dividends, by the year of their ex-dates.
+    dividend_hashes: BTreeMap<i32, u64>,
     /// Figures for the sector statistics; `None` if the security is not listed.
     pub(crate) member: Option<SectorMember>,
     pub(crate) years: Vec<EncodedYear>,
@@ -59,17 +58,6 @@ pub(crate) struct EncodedRows {
 impl EncodedRows {
     fn new(encoded: Bytes) -> Self {
         Self { digest: digest([encoded.as_ref()]), encoded }
-    }
-
-    /// Encodes the rows of one table. For unchanged rows, `served` is their published digest, and nothing is encoded.
-    fn encode_unless(
-        served: Option<i64>,
-        encode: impl FnOnce() -> Result<Bytes, EncodeError>,
-    ) -> Result<Self, EncodeError> {
-        match served {
-            Some(digest) => Ok(Self { digest, encoded: Bytes::new() }),
-            None => encode().map(Self::new),
-        }
     }
 }
 
@@ -92,64 +80,54 @@ impl EncodedSecurity {
     /// Encodes the derived rows of a security, except unchanged ones. `dividends` has a hash for each year of ex-dates.
     pub(crate) fn encode(
         identity: &Identity,
-        (derived, dividends): (&DerivedRows, BTreeMap<i32, u64>),
+        (derived, dividend_hashes): (&DerivedRows, BTreeMap<i32, u64>),
         fund: Option<&FundRows>,
         PriceYears { unchanged: mut unchanged_years, stored }: PriceYears<'_>,
         served: &PublishedFingerprints,
     ) -> Result<Self, DeriveError> {
         let symbol = identity.symbol.clone();
-        let read: Vec<(i32, Range<usize>)> =
-            derived.bars.years().into_iter().filter(|(year, _)| !unchanged_years.contains(year)).collect();
-        let (as_stored, to_encode): (Vec<_>, Vec<_>) =
-            read.into_iter().partition(|(year, _)| stored.contains_key(year));
-        let input_hashes = InputHashes::compute(identity, derived, dividends, &to_encode);
         let mut years = Vec::new();
-        for (year, range) in as_stored {
-            let WholeYear { digest, packed } = stored[&year];
-            debug_assert_eq!(
-                digest,
-                EncodedYear::encode(symbol.as_str(), year, derived.bars.slice_values(range))?.digest,
-                "the stored bars are the published bars"
-            );
+        for (year, range) in derived.bars.years() {
+            if unchanged_years.contains(&year) {
+                continue;
+            }
+            let encoded;
+            let (digest, packed) = match stored.get(&year) {
+                Some(WholeYear { digest, packed }) => {
+                    debug_assert_eq!(
+                        *digest,
+                        pack_values(&derived.bars, range)?.digest(),
+                        "the stored bars are the published bars"
+                    );
+                    (*digest, *packed)
+                }
+                None => {
+                    encoded = pack_values(&derived.bars, range)?;
+                    (encoded.digest(), &encoded)
+                }
+            };
             if served.years.get(&year) == Some(&digest) {
                 unchanged_years.push(year);
             } else {
                 years.push(EncodedYear::from_packed(symbol.as_str(), year, digest, packed)?);
             }
         }
-        for (year, range) in to_encode {
-            if served.is_year_unchanged(year, input_hashes.years.get(&year)) {
-                unchanged_years.push(year);
-            } else {
-                years.push(EncodedYear::encode(symbol.as_str(), year, derived.bars.slice_values(range))?);
-            }
-        }
-        let unchanged_digest = |table, same: fn(&InputHashes, &InputHashes) -> bool| {
-            served
-                .input_hashes
-                .as_ref()
-                .filter(|before| same(before, &input_hashes))
-                .and_then(|_| served.digest(table))
-        };
-        let unchanged_dividends = served.unchanged_dividends(&input_hashes.dividends);
+        let unchanged_dividends = served.unchanged_dividends(&dividend_hashes);
         let mut dividends = BTreeMap::new();
-        let of_dividends = EncodedRows::encode_unless(unchanged_dividends, || {
-            dividends = encode_dividends(&derived.dividends)?;
-            Ok(dividends.values().map(Bytes::as_ref).collect::<Vec<&[u8]>>().concat().into())
-        })?;
+        let of_dividends = match unchanged_dividends {
+            Some(digest) => EncodedRows { digest, encoded: Bytes::new() },
+            None => {
+                dividends = encode_dividends(&derived.dividends)?;
+                EncodedRows::new(
+                    dividends.values().map(Bytes::as_ref).collect::<Vec<&[u8]>>().concat().into(),
+                )
+            }
+        };
         let recent_year = derived.metrics.as_of.year() - 1;
         let past_dividends = match unchanged_dividends {
             Some(_) => served.digest(PAST_DIVIDENDS),
             None => Some(digest_past(&dividends, recent_year)),
         };
-        let of_identity = EncodedRows::encode_unless(
-            unchanged_digest(IDENTITIES, |a, b| a.identity == b.identity),
-            || encode_json(symbol.as_str(), identity),
-        )?;
-        let of_factors =
-            EncodedRows::encode_unless(unchanged_digest(FACTORS, |a, b| a.factors == b.factors), || {
-                encode_json(symbol.as_str(), &derived.factors)
-            })?;
         let tables = [
             EncodedRows::new(encode_rows([&derived.stock])?),
             EncodedRows::new(encode_rows([&derived.quote])?),
@@ -160,8 +138,8 @@ impl EncodedSecurity {
             EncodedRows::new(encode_rows(&derived.quarantined)?),
             EncodedRows::new(encode_rows(fund.map(|fund| &fund.etf))?),
             EncodedRows::new(encode_rows(fund.iter().flat_map(|fund| &fund.holdings))?),
-            of_identity,
-            of_factors,
+            EncodedRows::new(encode_json(symbol.as_str(), identity)?),
+            EncodedRows::new(encode_json(symbol.as_str(), &derived.factors)?),
         ];
         let values = digest_values(identity, derived)?;
         let member = Some(SectorMember::from_rows(&derived.stock, Some(&derived.metrics)));
@@ -172,7 +150,7 @@ impl EncodedSecurity {
             dividends,
             recent_year,
             past_dividends,
-            input_hashes,
+            dividend_hashes,
             member,
             years,
             unchanged_years,
@@ -182,7 +160,7 @@ impl EncodedSecurity {
     /// Returns the encoding of a security that is not listed. It has no rows in any table.
     pub(crate) fn unlisted(identity: &Identity) -> Self {
         let tables = std::array::from_fn(|_| EncodedRows::new(Bytes::new()));
-        let (dividends, input_hashes, member, years, unchanged_years) = Default::default();
+        let (dividends, dividend_hashes, member, years, unchanged_years) = Default::default();
         Self {
             symbol: identity.symbol.clone(),
             tables,
@@ -190,7 +168,7 @@ impl EncodedSecurity {
             dividends,
             recent_year: 0,
             past_dividends: None,
-            input_hashes,
+            dividend_hashes,
             member,
             years,
             unchanged_years,
@@ -217,14 +195,14 @@ impl EncodedSecurity {
             return None;
         }
         // Another process derived the published rows. Only the digest of the past rows is known then.
-        let Some(served_inputs) = &served.input_hashes else {
+        let Some(published) = &served.dividends else {
             let is_past_unchanged =
                 self.past_dividends.is_some() && self.past_dividends == served.digest(PAST_DIVIDENDS);
             return is_past_unchanged.then_some(self.recent_year);
         };
-        let (served, built) = (&served_inputs.dividends, &self.input_hashes.dividends);
-        let differs = |year: &&i32| served.get(*year) != built.get(*year);
-        served.keys().chain(built.keys()).filter(differs).min().copied()
+        let derived = &self.dividend_hashes;
+        let differs = |year: &&i32| published.get(*year) != derived.get(*year);
+        published.keys().chain(derived.keys()).filter(differs).min().copied()
     }
 
     /// Digests in the order of [`digest_index`](crate::write::table::digest_index).
@@ -239,7 +217,7 @@ impl EncodedSecurity {
         before: &PublishedFingerprints,
     ) -> Result<PublishedFingerprints, DeriveError> {
         let (tables, years) = (self.digests(), self.published_years(before)?);
-        Ok(PublishedFingerprints { is_new: false, tables, years, input_hashes: Some(self.input_hashes) })
+        Ok(PublishedFingerprints { is_new: false, tables, years, dividends: Some(self.dividend_hashes) })
     }
 
     pub(crate) fn published_years(
@@ -293,13 +271,14 @@ fn encode_json<T: Serialize + Sync + std::fmt::Debug>(symbol: &str, value: &T) -
     Ok(out.freeze())
 }
 
-impl EncodedYear {
-    fn encode(symbol: &str, year: i32, mut bars: Bars) -> Result<Self, DeriveError> {
-        bars.canonicalize();
-        let packed = PackedBars::pack(&bars)?;
-        Self::from_packed(symbol, year, packed.digest(), &packed)
-    }
+/// Packs the values of some bars in their canonical form, without versions.
+fn pack_values(bars: &Bars, range: Range<usize>) -> Result<PackedBars, DeriveError> {
+    let mut values = bars.slice_values(range);
+    values.canonicalize();
+    Ok(PackedBars::pack(&values)?)
+}
 
+impl EncodedYear {
     fn from_packed(symbol: &str, year: i32, digest: i64, packed: &PackedBars) -> Result<Self, DeriveError> {
         let row = PricesRow::new(symbol, year, digest, packed);
         let mut out = BytesMut::new();

@@ -2,14 +2,9 @@
 //! write, they are updated in memory.
 
 use std::collections::{BTreeMap, HashMap};
-use std::hash::{BuildHasher, Hasher};
-use std::ops::Range;
 
 use codec::digest;
 use foldhash::quality::FixedState;
-use market::identity::Identity;
-use market::metrics::DerivedRows;
-use market::row::Fingerprint;
 use market::symbol::Symbol;
 use tokio_postgres::GenericClient;
 use tokio_postgres::types::ToSql;
@@ -31,52 +26,12 @@ pub struct PublishedFingerprints {
     pub tables: Vec<i64>,
     /// Digest of the published prices, by calendar year.
     pub years: BTreeMap<i32, i64>,
-    /// Hashes of the derived values from which the published rows were encoded. `None` if another process derived these
-    /// values.
-    pub input_hashes: Option<InputHashes>,
+    /// Hash of all dividends of each year of ex-dates, before they are encoded. It is compared only within one process,
+    /// because it may change with the program version. `None` if another process derived the dividends.
+    pub dividends: Option<BTreeMap<i32, u64>>,
 }
 
-/// Hashes of derived values, before they are encoded. They are compared only within one process, because they may
-/// change with the program version.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct InputHashes {
-    /// Hash of the identity.
-    pub identity: u64,
-    /// Hash of all adjustment factors.
-    pub factors: u64,
-    /// Hashes of the dividends, by year of the ex-date. Each hash covers all dividends of its year.
-    pub dividends: BTreeMap<i32, u64>,
-    /// Hash of the bars, by calendar year. A year is absent if its bars were not hashed, for example because only its
-    /// closes were loaded.
-    pub years: BTreeMap<i32, u64>,
-}
-
-impl InputHashes {
-    /// Computes the hashes of derived values. `dividends` has one hash per year, which covers all dividends with an
-    /// ex-date in that year. `years` are the calendar years to hash, each with the index range of its bars.
-    pub fn compute(
-        identity: &Identity,
-        derived: &DerivedRows,
-        dividends: BTreeMap<i32, u64>,
-        years: &[(i32, Range<usize>)],
-    ) -> Self {
-        let hash_year = |(year, range): &(i32, Range<usize>)| {
-            let mut state = HASHER.build_hasher();
-            derived.bars.hash_range(range.clone(), &mut state);
-            (*year, state.finish())
-        };
-        let mut factors = HASHER.build_hasher();
-        derived.factors.iter().for_each(|factor| factor.hash_into(&mut factors));
-        Self {
-            identity: HASHER.hash_one(identity),
-            factors: factors.finish(),
-            dividends,
-            years: years.iter().map(hash_year).collect(),
-        }
-    }
-}
-
-/// Hasher of all compared hashes. It has a fixed seed, so equal values always have equal hashes.
+/// Hasher of dividends. It has a fixed seed, so equal values always have equal hashes.
 pub const HASHER: FixedState = FixedState::with_seed(0);
 
 impl PublishedFingerprints {
@@ -87,17 +42,11 @@ impl PublishedFingerprints {
     }
 
     /// Digest of the published dividend rows; `None` if the current dividends may differ.
-    pub fn unchanged_dividends(&self, input_hashes: &BTreeMap<i32, u64>) -> Option<i64> {
-        self.input_hashes
+    pub fn unchanged_dividends(&self, dividends: &BTreeMap<i32, u64>) -> Option<i64> {
+        self.dividends
             .as_ref()
-            .filter(|served| served.dividends == *input_hashes)
+            .filter(|published| *published == dividends)
             .and_then(|_| self.digest(DIVIDENDS))
-    }
-
-    /// `true` if the published bars of a year have the hash `hash`. `false` if one of the two hashes is unknown.
-    pub fn is_year_unchanged(&self, year: i32, hash: Option<&u64>) -> bool {
-        let served = self.input_hashes.as_ref().and_then(|input_hashes| input_hashes.years.get(&year));
-        served.is_some() && served == hash && self.years.contains_key(&year)
     }
 
     /// `false` if the security was last written without any row, because it was not listed. Otherwise `true`, also if

@@ -4,5 +4,4 @@ pub(crate) mod encoded_security;
 pub mod fingerprints;
 pub mod journal;
 pub mod read_tables;
-pub(crate) mod renamed_symbols;
 pub(crate) mod table;

@@ -11,7 +11,7 @@ use market::symbol::Symbol;
 use store::copy::{CopyRow, copy_values, encode_values};
 use store::db::{DbError, generation_schema};
 use store::ids::GenerationId;
-use store::years::PricesRow;
+use store::rows::PricesRow;
 use tokio_postgres::Transaction;
 use tokio_postgres::types::{ToSql, Type};
 
@@ -19,7 +19,7 @@ use crate::error::DeriveError;
 use crate::write::encoded_security::{EncodedSecurity, NOTHING};
 use crate::write::fingerprints::{PublishedFingerprints, have_rows};
 use crate::write::journal::Journal;
-use crate::write::renamed_symbols::RenamedSymbols;
+use crate::write::journal::RenamedSymbols;
 use crate::write::table::PreparedStatements;
 use crate::write::table::{JOURNALED_VALUES, ReadTable, ReplacedRows, TABLES, digest_index};
 

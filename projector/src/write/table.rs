@@ -21,8 +21,6 @@ const DELETE_SINCE: &str = include_str!("../../queries/delete_since.sql");
 pub(crate) const DIVIDENDS: &str = "dividends";
 /// Name of the table of splits.
 pub(crate) const SPLITS: &str = "splits";
-/// Name of the table with the identity of each security, as JSON.
-pub(crate) const IDENTITIES: &str = "identities";
 /// Name of the table with the adjustment factors of each security, as JSON.
 pub(crate) const FACTORS: &str = "factors";
 
@@ -50,7 +48,7 @@ pub(crate) const TABLES: [ReadTable; 11] = [
     table("quarantine", Quarantined::COLUMNS),
     table("etfs", EtfRow::COLUMNS),
     ReadTable { owner: "etf_symbol", ..table("holdings", HoldingRow::COLUMNS) },
-    table(IDENTITIES, &["symbol", "identity"]),
+    table("identities", &["symbol", "identity"]),
     table(FACTORS, &["symbol", "factors"]),
 ];
 

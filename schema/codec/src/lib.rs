@@ -4,6 +4,7 @@
 //! Invariant: equal values have equal bytes. Two stored values can therefore be compared without decoding them.
 
 pub mod bars;
+mod error;
 pub mod records;
 
 /// 64-bit digest of a list of byte strings. It also depends on the boundaries between the strings: `(ab, c)` and

@@ -1,11 +1,13 @@
 //! Codecs of batch bodies: packed columns for prices, JSON for all other kinds. Large JSON is compressed with zstd.
+//!
+//! Size limits of record batches, and errors of encoding rows and decoding messages.
 
 use bytes::Bytes;
+use codec::bars::PackedBarsError;
+use codec::records::PackedRecordsError;
+use market::event::Kind;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-
-use crate::error::BatchError;
-use crate::limits::MAX_BYTES;
 
 /// Name of the header that states the codec of a body.
 pub(crate) const CODEC: &str = "Dds-Codec";
@@ -20,7 +22,7 @@ pub enum Codec {
     Json,
     /// JSON compressed with zstd, for large bodies.
     JsonZstd,
-    /// Bodies of several batches, one after the other. Each body has its own codec ([`crate::shared`]).
+    /// Bodies of several batches, one after the other. Each body has its own codec ([`crate::record_batch`]).
     Shared,
     /// Blocks of packed columns (`codec::bars`), for prices.
     Blocks,
@@ -83,4 +85,51 @@ fn decompress(bytes: &[u8]) -> Result<Vec<u8>, BatchError> {
         return Err(BatchError::Compression(std::io::Error::other("it inflates beyond the limit")));
     }
     Ok(json)
+}
+
+/// Target size of a body, in bytes. If a row would make the body larger, the row goes into the next record batch.
+pub const TARGET_BYTES: usize = 256 * 1024;
+/// Maximum size of a body after decompression, in bytes. The limit protects readers from decompression bombs.
+pub const MAX_BYTES: usize = 64 * 1024 * 1024;
+
+/// Errors of decoding a message.
+#[expect(missing_docs, reason = "the message of each says it")]
+#[derive(Debug, thiserror::Error)]
+pub enum BatchError {
+    #[error("header {0} is missing or malformed")]
+    Header(&'static str),
+    #[error("header block is not that of a message: its first line is \"{0}\"")]
+    HeaderBlock(String),
+    #[error(
+        "cannot read body version {found} of {kind}: a newer version wrote it, this one reads up to {newest}; upgrade this program"
+    )]
+    NewerVersion { kind: Kind, found: u32, newest: u32 },
+    #[error("cannot read codec {0:?}: a newer version wrote it; upgrade this program")]
+    UnknownCodec(String),
+    #[error("body is not valid JSON of its kind: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("body is not valid columns: {0}")]
+    Columns(#[from] PackedBarsError),
+    #[error("body is not valid columns: {0}")]
+    Postcard(#[from] postcard::Error),
+    #[error("body cannot be decompressed within {MAX_BYTES} bytes: {0}")]
+    Compression(std::io::Error),
+}
+
+/// Error for a row that cannot be stored in the facts.
+#[derive(Debug, thiserror::Error)]
+#[error("a row of {symbol} cannot be stored")]
+pub struct RecordError {
+    /// Symbol of the row; empty for a record that concerns the whole market (a market session).
+    pub symbol: String,
+    /// Cause of the error.
+    pub source: PackedRecordsError,
+}
+
+impl BatchError {
+    /// True if a newer program version wrote the message; the reader must then stop. False if the message is damaged;
+    /// the reader can then continue with the next message.
+    pub fn stops_reader(&self) -> bool {
+        matches!(self, Self::NewerVersion { .. } | Self::UnknownCodec(_))
+    }
 }

@@ -6,10 +6,9 @@
 use std::fmt;
 
 use async_nats::{HeaderMap, HeaderValue};
-use market::event::Kind;
+use market::event::{Kind, RunManifest};
 
-use crate::codec::{CODEC, Codec};
-use crate::error::BatchError;
+use crate::codec::{BatchError, CODEC, Codec};
 
 const SCHEMA: &str = "Dds-Schema";
 const SOURCE: &str = "Dds-Source";
@@ -156,5 +155,36 @@ impl std::str::FromStr for BatchId {
         let is_id = text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
         let number = u128::from_str_radix(text, 16).ok().filter(|_| is_id);
         number.map(|number| Self(number.to_be_bytes())).ok_or(BatchError::Header(MESSAGE_ID))
+    }
+}
+
+/// Ids of all record batches of a completed run, computed from its manifest.
+pub fn batch_ids_of_run(run: &RunManifest) -> impl Iterator<Item = BatchId> {
+    run.frames.iter().flat_map(move |cut| {
+        let schema = schema_name(cut.kind);
+        (0..cut.frames).map(move |chunk| BatchId::from_provenance(&run.source, &cut.input, chunk, &schema))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::DateTime;
+    use market::event::{InputBatchCount, Kind, RunState};
+
+    use super::*;
+
+    #[test]
+    fn a_manifest_promises_the_ids_of_its_batches() {
+        let begun =
+            RunManifest::started("r".to_owned(), "eod".to_owned(), "auto".to_owned(), DateTime::UNIX_EPOCH);
+        let cut = |kind, batches| InputBatchCount { input: "a".to_owned(), kind, frames: batches };
+        let run = RunManifest {
+            state: RunState::Completed,
+            frames: vec![cut(Kind::Price, 2), cut(Kind::Dividend, 1)],
+            ..begun
+        };
+        let ids: Vec<BatchId> = batch_ids_of_run(&run).collect();
+        let of = |chunk, schema: &str| BatchId::from_provenance("eod", "a", chunk, schema);
+        assert_eq!(ids, [of(0, "price.v1"), of(1, "price.v1"), of(0, "dividend.v1")]);
     }
 }

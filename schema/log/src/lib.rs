@@ -6,15 +6,10 @@
 pub mod archive;
 mod body;
 mod codec;
-mod columns;
 mod envelope;
-mod error;
-mod limits;
 pub mod message;
 pub mod record_batch;
 pub mod restore;
-mod run_batches;
 pub mod sequence;
-pub mod shared;
 pub mod stream;
 pub mod write_failure;

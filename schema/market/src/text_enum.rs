@@ -66,12 +66,6 @@ macro_rules! text_enum {
             const TYPE: postgres_types::Type = postgres_types::Type::TEXT;
         }
 
-        impl $crate::column::Fingerprint for $name {
-            fn hash_into(&self, state: &mut impl std::hash::Hasher) {
-                std::hash::Hash::hash(self, state);
-            }
-        }
-
         impl<'a> postgres_types::FromSql<'a> for $name {
             fn from_sql(ty: &postgres_types::Type, raw: &'a [u8]) -> Result<Self, Box<dyn std::error::Error + Sync + Send>> {
                 Ok(<&str as postgres_types::FromSql>::from_sql(ty, raw)?.parse()?)

@@ -1,18 +1,18 @@
 //! Postgres connections, roles, migrations and generations. Rows are written by [`crate::copy`].
 
+use std::cmp::Ordering;
 use std::time::Duration;
 
 use clap::Args;
-use refinery_core::{Runner, Target};
+use refinery_core::{Migration, Runner, Target};
+use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, GenericClient};
 
 use crate::ids::GenerationId;
-use crate::schema::refuse_newer_schema;
-use crate::{analysts, schema, tls};
+use crate::{analysts, tls};
 
 pub use crate::connect::{connect, watch_server};
 pub use crate::error::{DbError, error_chain, is_disk_full};
-pub use crate::schema::{check_schema, newest_schema};
 
 /// Login role of the projector. It writes the facts and the read tables (the tables that the API reads). It has no
 /// access to accounts.
@@ -126,7 +126,7 @@ pub async fn connect_migrated(config: &Config) -> Result<Client, DbError> {
 pub async fn migrate_to(config: &Config, schema: i64) -> Result<(), DbError> {
     let mut client = connect(config).await?;
     let target = schema.try_into().map_or(Target::Latest, Target::Version);
-    Runner::new(&schema::migrations()?).set_target(target).run_async(&mut client).await?;
+    Runner::new(&migrations()?).set_target(target).run_async(&mut client).await?;
     Ok(())
 }
 
@@ -137,7 +137,7 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
     // Only one process migrates at a time.
     client.batch_execute("select pg_advisory_lock(7401)").await?;
     refuse_newer_schema(&client).await?;
-    Runner::new(&schema::migrations()?).run_async(&mut client).await?;
+    Runner::new(&migrations()?).run_async(&mut client).await?;
     grant_database(&client).await?;
     client.batch_execute(GENERATIONS_VIEW_COMMENTS).await?;
     let generations = client.query("select id, fact_set from control.generations", &[]).await?;
@@ -219,10 +219,56 @@ pub async fn index_generation(client: &impl GenericClient) -> Result<(), tokio_p
     client.batch_execute(READ_INDEXES).await
 }
 
+/// Migration files as pairs of name and SQL, sorted by name. The build script generates this list.
+const MIGRATIONS: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/migrations.rs"));
+const APPLIED: &str = "select max(version)::bigint from public.refinery_schema_history";
+
+pub(crate) fn migrations() -> Result<Vec<Migration>, refinery_core::Error> {
+    MIGRATIONS.iter().map(|(name, sql)| Migration::unapplied(name, sql)).collect()
+}
+
+/// Newest schema version that this program supports: that of its last migration.
+pub fn newest_schema() -> i64 {
+    let versions =
+        MIGRATIONS.iter().filter_map(|(name, _)| name.strip_prefix('V')?.split_once("__")?.0.parse().ok());
+    versions.max().unwrap_or(0)
+}
+
+/// Fails if the schema of the database is not that of this program, which could then read or write incorrectly.
+///
+/// # Errors
+/// [`DbError::NewerSchema`] if a newer program migrated the database. [`DbError::OlderSchema`] if migrations are missing.
+pub async fn check_schema(client: &Client) -> Result<(), DbError> {
+    let (found, known) = (applied_schema(client).await?, newest_schema());
+    match found.cmp(&known) {
+        Ordering::Greater => Err(DbError::NewerSchema { found, known }),
+        Ordering::Less => Err(DbError::OlderSchema { found, known }),
+        Ordering::Equal => Ok(()),
+    }
+}
+
+/// Fails if a newer program migrated the database.
+pub(crate) async fn refuse_newer_schema(client: &Client) -> Result<(), DbError> {
+    match check_schema(client).await {
+        Err(DbError::OlderSchema { .. }) => Ok(()),
+        checked => checked,
+    }
+}
+
+/// Version of the last applied migration; 0 if none is applied.
+async fn applied_schema(client: &Client) -> Result<i64, DbError> {
+    match client.query_one(APPLIED, &[]).await {
+        Ok(row) => Ok(row.try_get::<_, Option<i64>>(0)?.unwrap_or(0)),
+        Err(error) if error.code() == Some(&SqlState::UNDEFINED_TABLE) => Ok(0),
+        Err(error) => Err(error.into()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use market::row::{self, TableRow};
+
+    use super::*;
 
     #[test]
     fn a_list_of_replicas_may_contain_urls_of_several_hosts() {
@@ -260,5 +306,12 @@ mod tests {
         check::<row::EtfRow>("etfs");
         check::<row::HoldingRow>("holdings");
         check::<row::SectorRow>("sectors");
+    }
+
+    #[test]
+    fn the_newest_schema_is_the_last_migration() {
+        let versions: Vec<i64> =
+            migrations().expect("names").iter().map(|migration| i64::from(migration.version())).collect();
+        assert_eq!(versions.iter().max(), Some(&newest_schema()));
     }
 }

@@ -2,16 +2,16 @@
 //!
 //! Table names have no schema, because the `search_path` of the connection selects the fact set.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use chrono::NaiveDate;
-use tokio_postgres::{GenericClient, Row};
-
 use codec::bars::{PackedBars, PackedBarsError};
 use codec::records::{self, PackedRecordsError, RecordSet};
 use market::event::Security;
 use market::history::{DividendFeeds, Observation, PolicyRule, SourcePolicy, newest_session};
+use market::metrics::{ExplainedObservation, Explanation};
 use market::symbol::Symbol;
+use tokio_postgres::{GenericClient, Row};
 
 /// Errors of reading facts.
 #[expect(missing_docs, reason = "the message of each says it")]
@@ -111,4 +111,30 @@ pub fn read_packed_bars(row: &Row) -> Result<PackedBars, tokio_postgres::Error> 
         extra: row.try_get("extra")?,
         versions: row.try_get("versions")?,
     })
+}
+
+const FILES: &str = "select frame, file from {frames} where frame = any($1) and file <> ''";
+
+/// Adds the name of the feed file to each observation that an explanation lists. `frames` is the fact set's table of
+/// record batches.
+///
+/// # Errors
+/// Postgres rejects the query or is unreachable.
+pub async fn name_files(
+    client: &impl GenericClient,
+    frames: &str,
+    explanation: &mut Explanation,
+) -> Result<(), tokio_postgres::Error> {
+    let used = explanation.metrics.iter_mut().flat_map(|metric| &mut metric.observations);
+    let mut observations: Vec<&mut ExplainedObservation> = used.chain(&mut explanation.unused).collect();
+    let ids: BTreeSet<[u8; 16]> = observations.iter().filter_map(|observation| observation.frame).collect();
+    let ids: Vec<&[u8]> = ids.iter().map(|id| &id[..]).collect();
+    let mut files: HashMap<Vec<u8>, String> = HashMap::new();
+    for row in client.query(&FILES.replace("{frames}", frames), &[&ids]).await? {
+        files.insert(row.try_get("frame")?, row.try_get("file")?);
+    }
+    for observation in &mut observations {
+        observation.file = observation.frame.and_then(|frame| files.get(&frame[..]).cloned());
+    }
+    Ok(())
 }

@@ -2,7 +2,6 @@
 //!
 //! The tables have every observation: the current facts, and the observations that do not count now.
 
-mod batch_index;
 mod stored_rows;
 #[cfg(test)]
 mod tests;
@@ -26,7 +25,7 @@ use crate::history::{FactsBySymbol, build_history, close_only_years};
 use crate::symbol_facts::{PackedColumns, SymbolFacts};
 use crate::view::{BatchId, BatchOwners, LoggedBatch, RunStates, View};
 
-pub use batch_index::{BatchIndex, EmptyBatchIndex};
+pub use crate::view::{BatchIndex, EmptyBatchIndex};
 use stored_rows::{StoredRecords, StoredYear};
 
 const FACTS: &str = include_str!("../queries/past/facts.sql");

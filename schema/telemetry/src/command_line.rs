@@ -1,5 +1,9 @@
-//! Parser of the programs' command lines. The help of a command lists only the options that the command uses. A usage
-//! line lists only required options.
+//! Command lines of the programs, and standard output of commands.
+//!
+//! The help of a command lists only the options that the command uses. A usage line lists only required options. The macros
+//! `out!` and `outln!` handle a closed pipe.
+
+use std::io::{ErrorKind, Write};
 
 use clap::{Command, Parser};
 
@@ -46,6 +50,28 @@ fn hide_options(command: Command, options: &'static [&'static str]) -> Command {
 fn set_usage(mut command: Command) -> Command {
     let usage = command.render_usage().to_string();
     command.override_usage(usage.trim_start_matches("Usage:").trim().to_owned()).mut_subcommands(set_usage)
+}
+
+/// Writes to standard output. A closed pipe (`| head`) ends the process with exit code 0.
+pub fn write_out(text: std::fmt::Arguments<'_>) {
+    let Err(error) = std::io::stdout().lock().write_fmt(text) else { return };
+    if error.kind() == ErrorKind::BrokenPipe {
+        std::process::exit(0);
+    }
+    tracing::error!(%error, "cannot write to standard output");
+    std::process::exit(1);
+}
+
+/// Like `print!`, but writes with [`write_out`](crate::write_out).
+#[macro_export]
+macro_rules! out {
+    ($($text:tt)*) => { $crate::write_out(format_args!($($text)*)) };
+}
+
+/// Like `println!`, but writes with [`write_out`](crate::write_out).
+#[macro_export]
+macro_rules! outln {
+    ($($text:tt)*) => { $crate::write_out(format_args!("{}\n", format_args!($($text)*))) };
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use market::dated_text::LimitToHistory;
 use market::metrics::Explanation;
 use market::row::{AnnualTotal, Metrics, TableRow};
 use serde::Serialize;
-use store::feed_files::name_files;
+use store::facts::name_files;
 use utoipa::ToSchema;
 
 use crate::answer::{Free, HandlerContext, RenderedBody};

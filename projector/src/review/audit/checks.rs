@@ -1,3 +1,5 @@
+//! Findings of an audit, with examples.
+//!
 //! Audit checks of days and statuses: missing sessions (trading days) in the last year, and dividend statuses that changed
 //! in the last month. A session is missing if the security has prices before and after it, but none on it.
 
@@ -16,14 +18,41 @@ use market::metrics::dividends::status::{IRREGULAR_DAYS, MONTHLY_LEAST_DAYS};
 use market::row::{DividendState, JsonColumn};
 use rust_decimal::Decimal;
 use rust_decimal::prelude::ToPrimitive;
+use serde::Serialize;
+use store::sql_row;
 use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
 
-use super::finding::{AuditContext, AuditFinding, FindingExample, MAX_EXAMPLES};
-use crate::review::security::visit_histories;
+use crate::review::security::{AuditContext, visit_histories};
 
 const CANDIDATES: &str = include_str!("../../../queries/audit/status_candidates.sql");
 const DAYS: &str = include_str!("../../../queries/audit/days.sql");
+
+pub(super) const MAX_EXAMPLES: usize = 10;
+
+/// Result of one check of an audit. If a check sorts its matches into groups, each group has its own finding.
+#[derive(Debug, Serialize)]
+pub(crate) struct AuditFinding {
+    /// Stable name of the check, for example `held_rows`.
+    pub check: &'static str,
+    /// Group of the matches, for example a quarantine reason; `None` if the check has no groups.
+    pub topic: Option<String>,
+    pub title: &'static str,
+    /// Number of matching securities, rows or messages; 0 if the check found no problem.
+    pub count: i64,
+    pub first: Vec<FindingExample>,
+    pub next: &'static str,
+}
+
+sql_row! {
+    /// One match of a check: a security, a row of a read table, or a dead letter.
+    #[derive(Debug, Serialize)]
+    pub struct FindingExample {
+        /// Symbol of the security. For a dead letter, `sequence/item`: log sequence, and number within the message.
+        pub symbol: String,
+        pub seen: String,
+    }
+}
 
 /// Days with a price, as day numbers, by exchange and symbol.
 type TradingDays = BTreeMap<String, BTreeMap<String, BTreeSet<i32>>>;

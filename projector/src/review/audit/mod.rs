@@ -3,7 +3,6 @@
 //! An audit writes nothing. A finding is a possible problem of the data, with advice for the operator.
 
 mod checks;
-mod finding;
 mod sources;
 
 use std::path::PathBuf;
@@ -22,10 +21,10 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Transaction};
 
 use crate::generation::{Generation, begin_snapshot};
+use crate::review::security::AuditContext;
 use sources::{CoveredSecurity, CoveredSource, count_covered};
 
-pub(crate) use checks::{sessions, span};
-pub(crate) use finding::{AuditContext, AuditFinding, FindingExample, load_identities};
+pub(crate) use checks::{AuditFinding, FindingExample, sessions, span};
 pub(crate) use sources::{SourceAgreement, count_agreements};
 
 /// Options of `projector audit`. The daily checks run if neither `--since` nor `--quality` requests another report.

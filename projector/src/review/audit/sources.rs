@@ -10,8 +10,8 @@ use market::metrics::FactorAgreement;
 use serde::Serialize;
 use tokio_postgres::Transaction;
 
-use super::finding::{AuditContext, MAX_EXAMPLES, load_identities};
-use crate::review::security::visit_histories;
+use super::checks::MAX_EXAMPLES;
+use crate::review::security::{AuditContext, load_identities, visit_histories};
 
 const WITH_EVIDENCE: &str = include_str!("../../../queries/audit/evidence_identities.sql");
 const CONTESTED: &str = include_str!("../../../queries/audit/contested_identities.sql");

@@ -5,7 +5,7 @@ use market::bars::{Bar, Bars, MISSING};
 use market::day::date_of;
 use rust_decimal::Decimal;
 
-use super::cell::CellValue;
+use super::row_difference::CellValue;
 use super::row_difference::{ChangeKind, ColumnDifference, RowDifference};
 use super::rows::PRICES;
 

@@ -1,17 +1,20 @@
-//! Output file of a comparison, with one line (CSV) or row (Parquet) per differing value. All columns are text.
+//! Output files of a review. A file is written under a temporary name and renamed when it is complete.
+//!
+//! The file of a comparison has one line (CSV) or row (Parquet) per differing value. All columns are text.
 
-use std::fs::File;
-use std::io::BufWriter;
-use std::path::Path;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use telemetry::escape_formula;
+use telemetry::report::Report;
 
-use super::cell::CellValue;
-use super::row_difference::RowDifference;
+use super::row_difference::{CellValue, RowDifference};
+
 #[cfg(feature = "parquet")]
 use crate::export::{ColumnType, ParquetColumn, ParquetFileWriter};
-use crate::review::output_file::AtomicFile;
 
 const HEADER: [&str; 7] = ["table", "symbol", "key", "change", "column", "a", "b"];
 
@@ -92,6 +95,76 @@ fn csv_cell(cell: &CellValue) -> String {
     match cell {
         CellValue::Text(_) | CellValue::Json(_) => escape_formula(cell.to_string()),
         _ => cell.to_string(),
+    }
+}
+
+/// Maximum number of rows per table and per topic on a page, unless `--limit` is larger.
+pub(crate) const HTML_ROWS: usize = 500;
+
+/// File with a temporary name until it is complete. If this value is dropped before [`AtomicFile::finish`], the
+/// temporary file is removed.
+#[derive(Debug)]
+pub(crate) struct AtomicFile {
+    wanted: PathBuf,
+    written: PathBuf,
+}
+
+impl AtomicFile {
+    /// Creates the temporary file. `wanted` is the path that the complete file gets.
+    pub(crate) fn create(wanted: &Path) -> anyhow::Result<(File, Self)> {
+        let name = wanted
+            .file_name()
+            .with_context(|| format!("cannot create {}: the path has no file name", wanted.display()))?;
+        let written = wanted.with_file_name(format!(".{}.unfinished", name.to_string_lossy()));
+        let file = Self { wanted: wanted.to_owned(), written };
+        // Remove the temporary file that an interrupted command left. If a link is created at the path after this,
+        // `create_new` fails instead of following the link.
+        let _ = fs::remove_file(&file.written);
+        Ok((File::create_new(&file.written).with_context(|| file.to_string())?, file))
+    }
+
+    #[cfg(feature = "parquet")]
+    pub(crate) fn path(&self) -> &Path {
+        &self.written
+    }
+
+    pub(crate) fn finish(self) -> anyhow::Result<()> {
+        fs::rename(&self.written, &self.wanted).with_context(|| self.to_string())
+    }
+}
+
+impl fmt::Display for AtomicFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot write {}", self.wanted.display())
+    }
+}
+
+impl Drop for AtomicFile {
+    fn drop(&mut self) {
+        // After the rename, no file has the temporary name.
+        let _ = fs::remove_file(&self.written);
+    }
+}
+
+/// HTML file for a report. It is created before the report is computed, so that a file error is reported early.
+#[derive(Debug)]
+pub(crate) struct PageFile {
+    created: File,
+    file: AtomicFile,
+}
+
+impl PageFile {
+    pub(crate) fn create(path: &Path) -> anyhow::Result<Self> {
+        let (created, file) = AtomicFile::create(path)?;
+        Ok(Self { created, file })
+    }
+
+    pub(crate) fn write(self, report: &Report) -> anyhow::Result<()> {
+        let Self { mut created, file } = self;
+        let mut page = String::new();
+        report.write_page(&mut page)?;
+        created.write_all(page.as_bytes()).with_context(|| file.to_string())?;
+        file.finish()
     }
 }
 

@@ -4,7 +4,6 @@
 //! The rows come from two generations, from two derivations of one security, or from two sources.
 
 mod bars;
-mod cell;
 mod differences;
 mod files;
 mod ranking;
@@ -13,11 +12,10 @@ mod row_difference;
 mod rows;
 
 pub(crate) use bars::{BAR_FIELDS, each_pair};
-pub(crate) use cell::CellValue;
 pub(crate) use differences::{DiffAccumulator, Differences, TableDiff};
-pub(crate) use files::DifferenceFile;
+pub(crate) use files::{DifferenceFile, HTML_ROWS, PageFile};
 pub(crate) use ranking::DiffTopic;
-pub(crate) use row_difference::RowDifference;
+pub(crate) use row_difference::{CellValue, RowDifference};
 pub(crate) use rows::{
     ComparedTable, DerivedCells, HOLDINGS, PRICES, RowComparison, SECTORS, SYMBOLS, TABLES,
 };

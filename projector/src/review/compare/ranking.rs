@@ -7,7 +7,7 @@ use market::decimal::{ExactDecimal, PLACES_PERCENT, round};
 use rust_decimal::Decimal;
 use serde::Serialize;
 
-use super::cell::CellValue;
+use super::row_difference::CellValue;
 use super::row_difference::{ChangeKind, ColumnDifference, RowDifference};
 
 /// Topics, the most important first: the compared columns of table `metrics`, and the upper bounds of the ranges of sizes

@@ -7,9 +7,9 @@ use telemetry::report::{Report, ReportTable, detail_line, subject_line};
 use telemetry::shorten;
 use telemetry::table::{Column, Table};
 
-use super::cell::CellValue;
 use super::differences::{Differences, TableDiff};
 use super::ranking::{DiffTopic, TopicSummary};
+use super::row_difference::CellValue;
 use super::row_difference::ChangeKind;
 
 const MAX_VALUE_CHARACTERS: usize = 60;

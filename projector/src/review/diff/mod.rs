@@ -3,7 +3,6 @@
 //! Both generations are read in one snapshot. Stored digests show which securities and price years can differ. Only
 //! these are read, in chunks.
 
-mod digests;
 mod explain;
 mod generation_reader;
 
@@ -27,11 +26,12 @@ use crate::review::compare::{
     ComparedTable, DiffAccumulator, DifferenceFile, Differences, HOLDINGS, PRICES, RowComparison, SECTORS,
     SYMBOLS, TABLES, TableDiff, each_pair,
 };
-use crate::review::output_file::{HTML_ROWS, PageFile};
+use crate::review::compare::{HTML_ROWS, PageFile};
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
-use digests::{DiffCandidates, DiffScope};
 use explain::DiffExplainer;
-use generation_reader::{ComparedGeneration, GenerationReader, find_reasons, open_readers};
+use generation_reader::{
+    ComparedGeneration, DiffCandidates, DiffScope, GenerationReader, find_reasons, open_readers,
+};
 
 /// Hint for a user who requests a Parquet file from a build without the feature `parquet`.
 #[cfg(not(feature = "parquet"))]

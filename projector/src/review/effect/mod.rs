@@ -3,38 +3,34 @@
 //! Both sides are views of the same log: all visible runs without this run, and with it. A run that is held or excluded
 //! is compared as if it were visible.
 
-mod comparison;
-mod market_inputs;
-mod position;
-mod replacement;
-mod result;
-mod security_figures;
-mod side;
-
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
+use comparison::compare_figures;
 use event_log::record_batch::{BatchId, RecordBatch};
 use event_log::stream::StreamSettings;
-use store::db;
+use result::{EffectAccumulator, FoundEffect};
+use side::read_candidate;
 use store::view::{BatchOwners, RunStates, View};
-use tokio_postgres::Transaction;
+use store::{FromRow, db, sql_row};
+use tokio::time::Instant;
+use tokio_postgres::{Client, GenericClient, Transaction};
 
 use crate::apply::touched_rows::TouchedRows;
 use crate::generation::{Generation, begin_snapshot, load_last_inputs};
 use crate::review::audit::AuditArgs;
-use crate::review::compare::DifferenceFile;
-use crate::review::output_file::{HTML_ROWS, PageFile};
+use crate::review::compare::{DifferenceFile, HTML_ROWS, PageFile};
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
-use position::{RunPosition, wait_until_served};
-use result::{EffectAccumulator, FoundEffect};
-use security_figures::compare_figures;
-use side::read_candidate;
 
-pub(crate) use comparison::MarketComparison;
+mod comparison;
+mod market_inputs;
+mod result;
+mod side;
+
+pub(crate) use comparison::{MarketComparison, SecurityFigures};
 pub(crate) use result::RunEffect;
-pub(crate) use security_figures::SecurityFigures;
 pub(crate) use side::TouchedViews;
 
 const ACTIVE: &str = include_str!("../../../queries/generation_active.sql");
@@ -173,4 +169,75 @@ async fn find_touched_rows(
     let context = settings.connect("projector-audit").await?;
     let log = settings.open_existing(&context).await?;
     Ok(TouchedRows::read(transaction, &log, &batches, sequences).await?)
+}
+
+const POSITION: &str = include_str!("../../../queries/effect/position.sql");
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
+
+sql_row! {
+    /// Position of a run in the log, and the progress of the facts and of the served tables.
+    #[derive(Debug)]
+    struct RunPosition {
+        pub(super) served: i64,
+        checkpoint: i64,
+        /// `true` if a projector applies the log to the fact set. The lease of the fact set then has a holder.
+        followed: bool,
+        /// Sequence of the run's first message; `None` if the facts do not contain the run.
+        pub(super) first: Option<i64>,
+        /// Sequence of the run's last message; `None` while the facts do not contain it.
+        pub(super) last: Option<i64>,
+        pub(super) source: Option<String>,
+    }
+}
+
+impl RunPosition {
+    async fn load(
+        client: &impl GenericClient,
+        generation: &Generation,
+        run: &str,
+    ) -> Result<Self, tokio_postgres::Error> {
+        Self::from_row(&client.query_one(POSITION, &[&run, &generation.fact_set]).await?)
+    }
+
+    fn is_current(&self) -> bool {
+        self.served == self.checkpoint
+    }
+
+    fn is_complete(&self) -> bool {
+        self.last.is_some()
+    }
+}
+
+/// Waits until the served tables contain all facts and the complete run. If `seconds` is 0, an incomplete run suffices.
+///
+/// # Errors
+/// The condition is not met in time, or no projector applies the log.
+async fn wait_until_served(
+    client: &Client,
+    generation: &Generation,
+    run: &str,
+    seconds: u64,
+) -> anyhow::Result<()> {
+    let deadline = Instant::now() + Duration::from_secs(seconds);
+    loop {
+        let position = RunPosition::load(client, generation, run).await?;
+        let begun = seconds == 0 && position.first.is_some();
+        if position.is_current() && (begun || position.is_complete()) {
+            return Ok(());
+        }
+        if !position.followed || Instant::now() >= deadline {
+            let served = position.served;
+            match position.first {
+                None => bail!(
+                    "cannot compare run {run}: the served tables, which end at message {served}, do not contain it\n\
+                     see ingest runs for its id, and projector status"
+                ),
+                Some(_) => bail!(
+                    "cannot compare run {run}: the served tables end at message {served}\n\
+                     see projector status; --wait SECONDS waits for a running projector"
+                ),
+            }
+        }
+        tokio::time::sleep(POLL_INTERVAL).await;
+    }
 }

@@ -5,8 +5,6 @@
 
 mod conflicts;
 mod coverage;
-mod isolated_source;
-mod report;
 mod result;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -21,13 +19,12 @@ use tokio_postgres::Transaction;
 
 use crate::generation::{Generation, begin_snapshot};
 use crate::progress::ProgressReport;
-use crate::review::audit::{AuditArgs, AuditContext, count_agreements, load_identities};
-use crate::review::output_file::PageFile;
-use crate::review::security::visit_histories;
+use crate::review::audit::{AuditArgs, count_agreements};
+use crate::review::compare::PageFile;
+use crate::review::security::{AuditContext, load_identities, visit_histories};
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
-use conflicts::{compare_securities, count_conflicts};
+use conflicts::{IsolatedRows, compare_securities, count_conflicts, judge, sources_of};
 use coverage::{SessionDays, add_coverage, add_security};
-use isolated_source::IsolatedRows;
 use result::{BySource, SourceQuality};
 
 pub(crate) use result::QualityReport;
@@ -108,12 +105,11 @@ fn judge_sources(
     history: &History,
     context: &DerivationContext<'_>,
 ) -> anyhow::Result<Vec<(String, SourceQuality)>> {
-    let names: BTreeSet<&str> =
-        isolated_source::sources_of(history).filter(|source| *source != MANUAL).collect();
+    let names: BTreeSet<&str> = sources_of(history).filter(|source| *source != MANUAL).collect();
     let mut judged: Vec<(String, SourceQuality)> = Vec::new();
     let mut rows: Vec<IsolatedRows> = Vec::new();
     for name in names {
-        let (quality, own) = isolated_source::judge(history, name, context);
+        let (quality, own) = judge(history, name, context);
         judged.push((name.to_owned(), quality));
         rows.push(own);
     }

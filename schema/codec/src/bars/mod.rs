@@ -2,14 +2,13 @@
 //! values, volumes and trade counts unchanged.
 
 mod blocks;
-mod error;
 mod packed;
 mod sessions;
 mod superseded;
 #[cfg(test)]
 mod tests;
 
-pub use error::PackedBarsError;
+pub use crate::error::PackedBarsError;
 pub use packed::{PackedBars, batches, pack_closes, unpack_closes};
 pub use sessions::unpack_days;
 pub use superseded::{pack_superseded, unpack_superseded};

@@ -7,9 +7,9 @@ use market::bars::{BarColumn, BarVersion, Bars, BarsError, MISSING};
 use serde::{Deserialize, Serialize};
 
 use super::blocks;
-use super::error::PackedBarsError;
 use super::sessions::{pack_days, scale_and_days};
 use crate::digest;
+use crate::error::PackedBarsError;
 
 /// Encoded [`Bars`], with one byte string per column. A reader can fetch only the columns that it needs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

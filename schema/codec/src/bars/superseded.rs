@@ -4,8 +4,8 @@ use market::bars::{BarVersion, MISSING, SupersededBars};
 use serde::{Deserialize, Serialize};
 
 use super::blocks;
-use super::error::PackedBarsError;
 use super::packed::PackedBars;
+use crate::error::PackedBarsError;
 
 /// Versions of superseded bars. Most versions have few bars, so the versions are columns too.
 #[derive(Serialize, Deserialize)]

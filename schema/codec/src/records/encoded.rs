@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use super::error::PackedRecordsError;
 use super::field::{Field, next_part, write_bytes, write_part};
+use crate::error::PackedRecordsError;
 
 /// Initial capacity for an encoded record, in bytes. Most records are not longer.
 const USUAL_BYTES: usize = 64;

@@ -7,7 +7,7 @@ use chrono::{Datelike, NaiveDate};
 use compact_str::CompactString;
 use rust_decimal::Decimal;
 
-use super::error::PackedRecordsError;
+use crate::error::PackedRecordsError;
 use market::event::{
     DecisionVerdict, DividendType, Frequency, Kind, ListingStatus, SecurityType, ShareBasis,
 };

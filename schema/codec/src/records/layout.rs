@@ -3,8 +3,8 @@
 //! Stored rows must stay readable forever, so the order never changes. A new field is optional and is added at the end.
 
 use super::encoded::{EncodedField, FieldReader, FieldWriter, RecordLayout, split_fields};
-use super::error::PackedRecordsError;
 use super::field::Field;
+use crate::error::PackedRecordsError;
 use market::event::{
     DecidedRow, Decision, Dividend, DividendEvidence, Etf, FormerSymbol, Fundamentals, Holding,
     HoldingSnapshot, MarketSession, Security, Split,

@@ -2,20 +2,15 @@
 //! kind and source. Merging does not depend on order, duplicates or batches.
 
 mod encoded;
-mod error;
 mod field;
-mod history;
 mod layout;
 mod packed;
-mod raw;
 mod set;
 #[cfg(test)]
 mod tests;
 
+pub use crate::error::PackedRecordsError;
 pub use encoded::{EncodedField, EncodedRecord, FieldReader, FieldWriter, RecordLayout};
-pub use error::PackedRecordsError;
 pub use field::Field;
-pub use history::add_to_history;
-pub use packed::{batches, read};
-pub use raw::RawObservation;
-pub use set::RecordSet;
+pub use packed::{add_to_history, batches, read};
+pub use set::{RawObservation, RecordSet};

@@ -1,19 +1,21 @@
 //! Packed set of observations: one version byte, then postcard's encoding. Rows refer to batch ids, times and field
-//! values by index in lists of distinct values.
+//! values by index in lists of distinct values. The records of a security are decoded into its history.
 
 use std::collections::HashMap;
 use std::hash::Hash;
 
-use chrono::DateTime;
+use chrono::{DateTime, NaiveDate};
 use compact_str::CompactString;
+use market::event::{
+    Action, Decision, Dividend, DividendEvidence, Etf, EventRecord, Fundamentals, HoldingSnapshot, Kind,
+    Split,
+};
+use market::history::{History, Observation};
 use serde::{Deserialize, Serialize};
 
 use super::encoded::{EncodedRecord, FieldReader, RecordLayout, RowFields, value_at};
-use super::error::PackedRecordsError;
-use super::raw::RawObservation;
-use super::set::RecordSet;
-use market::event::{Action, Kind};
-use market::history::Observation;
+use super::set::{RawObservation, RecordSet};
+use crate::error::PackedRecordsError;
 
 const VERSION: u8 = 1;
 
@@ -153,4 +155,39 @@ fn open(bytes: &[u8]) -> Result<Packed<'_>, PackedRecordsError> {
         Some((&VERSION, packed)) => Ok(postcard::from_bytes(packed)?),
         Some((version, _)) => Err(PackedRecordsError::UnknownVersion(*version)),
     }
+}
+
+/// Generates `add_to_history` from pairs of a record type and its list in `History`.
+macro_rules! history_lists {
+    ($($record:ident => $list:ident),* $(,)?) => {
+        /// Decodes packed records and adds them to `history`. Drops a record if the security did not have the symbol on
+        /// its date (`owns`). Ignores kinds without a list in `History`.
+        ///
+        /// # Errors
+        /// The bytes are damaged, or were written by a newer version.
+        pub fn add_to_history(
+            history: &mut History,
+            kind: Kind,
+            source: &str,
+            packed: &[u8],
+            owns: impl Fn(NaiveDate) -> bool,
+        ) -> Result<(), PackedRecordsError> {
+            $(if kind == $record::KIND {
+                let mut said = read::<$record>(source, packed)?;
+                said.retain(|observation| observation.record.date().is_none_or(&owns));
+                history.$list.append(&mut said);
+            })*
+            Ok(())
+        }
+    };
+}
+
+history_lists! {
+    Dividend => dividends,
+    Split => splits,
+    Fundamentals => fundamentals,
+    Etf => etf,
+    HoldingSnapshot => holdings,
+    Decision => decisions,
+    DividendEvidence => evidence,
 }

@@ -12,7 +12,7 @@ mod security_event;
 mod stock;
 mod table;
 
-pub use crate::column::{ColumnType, Fingerprint, JsonColumn};
+pub use crate::column::{ColumnType, JsonColumn};
 pub use dividend::{AmountReading, AmountStatus, DividendRow, DividendStatus};
 pub use dividend::{SplitRow, SplitStatus, SplitType};
 pub use etf::{CountryWeight, EtfRow, HoldingRow, SectorWeight};

@@ -97,13 +97,6 @@ macro_rules! table_row {
                 parts.concat()
             }
         }
-
-        impl $crate::row::Fingerprint for $name {
-            fn hash_into(&self, state: &mut impl std::hash::Hasher) {
-                $($crate::row::Fingerprint::hash_into(&self.$part, state);)*
-                $($crate::row::Fingerprint::hash_into(&self.$field, state);)*
-            }
-        }
     };
 }
 

@@ -68,7 +68,8 @@ proptest! {
                 added.extend(rows.iter().map(|row| observation(*row, batch(*number))));
                 added_bars.extend(bars(prices, batch(*number)));
             }
-            let (union, superseded) = records.merge_keeping_superseded(added);
+            added.extend(records.known(|_| true));
+            let (union, superseded) = RecordSet::divide(Kind::Split, SYMBOL, added, |_| true).expect("divides");
             records = union;
             splits.superseded.extend(superseded.iter().map(|set| set.pack().expect("packs")));
             let before = stored.current.take().map(|(_, packed)| packed.unpack().expect("unpacks"));

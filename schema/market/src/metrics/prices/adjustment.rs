@@ -26,14 +26,11 @@
 //!
 //! The logarithms are compared exactly by powers: ln a > p/q ln b if and only if a^q > b^p.
 
-use std::hash::Hasher;
-
 use chrono::NaiveDate;
 use rust_decimal::Decimal;
 use serde::{Deserialize, Serialize};
 
 use crate::metrics::arithmetic::{clamp_to_limit, power, quotient};
-use crate::row::Fingerprint;
 
 /// Split ratio: `from` old shares become `to` new shares. Prices before the split are multiplied by `from` / `to`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -234,17 +231,6 @@ impl AdjustmentFactor {
     /// Multiplier of earlier prices for the split and the price-only actions. Dividends are left out.
     pub fn price_ratio(&self) -> Ratio {
         self.split.then(self.price_only)
-    }
-}
-
-impl Fingerprint for AdjustmentFactor {
-    fn hash_into(&self, state: &mut impl Hasher) {
-        let Self { ex_date, split, dividend_factor, dividend, value, price_only } = self;
-        ex_date.hash_into(state);
-        [split.from, split.to, *dividend_factor, *dividend, price_only.from, price_only.to]
-            .iter()
-            .for_each(|decimal| decimal.hash_into(state));
-        value.hash_into(state);
     }
 }
 

@@ -17,7 +17,7 @@ use crate::metrics::computed::upcoming::ProjectedPayment;
 use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::merge::Payment;
 use crate::metrics::prices::adjustment::Ratio;
-use crate::row::{AmountReading, AmountStatus, DividendRow, DividendStatus, Fingerprint};
+use crate::row::{AmountReading, AmountStatus, DividendRow, DividendStatus};
 
 /// All dividend rows by ex-date. Cancelled and projected dividends are included.
 pub(crate) fn dividends(computed: &ComputedMetrics<'_>) -> Vec<DividendRow> {
@@ -108,7 +108,8 @@ impl DividendRecord<'_> {
     }
 }
 
-impl Fingerprint for DividendRecord<'_> {
+impl DividendRecord<'_> {
+    /// Adds all fields that determine the row to a hash.
     fn hash_into(&self, state: &mut impl Hasher) {
         // All fields are named. If a new field is missing here, the compiler reports an error.
         let Self {
@@ -140,19 +141,23 @@ impl Fingerprint for DividendRecord<'_> {
         if let Some(payment) = named {
             hash_dividend_id(payment, state);
             // The change from the previous payment is that of the amounts in the dividend currency.
-            payment.declared.iter().for_each(|declared| declared.hash_into(state));
+            payment.declared.iter().for_each(|declared| hash_digits(declared, state));
         }
-        ex_date.hash_into(state);
-        [payment_date, record_date, declaration_date].iter().for_each(|day| day.hash_into(state));
-        [amount, adjusted, from, to].iter().for_each(|decimal| decimal.hash_into(state));
-        [price_factor, close_before, previous, special].iter().for_each(|decimal| decimal.hash_into(state));
-        (amount_status, r#type, reading, frequency, status).hash(state);
-        [payments_per_year, per_year].iter().for_each(|count| count.hash_into(state));
-        currency.hash_into(state);
-        source.hash_into(state);
-        revision.hash_into(state);
-        updated_at.hash_into(state);
+        (ex_date, payment_date, record_date, declaration_date).hash(state);
+        [amount, adjusted, from, to].iter().for_each(|decimal| hash_digits(decimal, state));
+        for decimal in [price_factor, close_before, previous, special] {
+            decimal.is_some().hash(state);
+            decimal.iter().for_each(|decimal| hash_digits(decimal, state));
+        }
+        (amount_status, r#type, reading, frequency, status, payments_per_year, per_year).hash(state);
+        (currency, source, revision, updated_at).hash(state);
     }
+}
+
+/// Adds a decimal with all its digits to a hash. Decimals with different trailing zeros, for example 1.1 and 1.10, have
+/// equal hashes by the trait [`Hash`].
+fn hash_digits(decimal: &Decimal, state: &mut impl Hasher) {
+    state.write_u128(u128::from_le_bytes(decimal.serialize()));
 }
 
 /// All dividend records: used payments by ex-date, then cancelled payments, then projections.

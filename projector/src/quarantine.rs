@@ -1,9 +1,12 @@
-//! Decisions on quarantined rows: selects rows and publishes a release, confirmation or revocation.
+//! `projector quarantine`: quarantined rows and the decisions on them.
+//!
+//! A decision or its revocation is an event in the log. The running projector then derives the security again.
 
 use std::time::Duration;
 
 use anyhow::{Context, bail};
-use chrono::{DateTime, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
+use clap::{Args, Subcommand};
 use event_log::record_batch::{BatchId, Body, RecordBatch, schema_name};
 use event_log::restore::is_storage_full;
 use event_log::stream::StreamSettings;
@@ -12,24 +15,74 @@ use market::event::{Action, DecidedRow, Decision, DecisionVerdict, EventRow, Kin
 use market::history::Observation;
 use market::metrics;
 use market::metrics::source_preference::MANUAL;
-use market::row::{QuarantineReason, Quarantined};
+use market::row::{QuarantineReason, Quarantined, TableRow};
+use market::symbol::Symbol;
 use serde::Serialize;
+use store::FromRow;
+use telemetry::out;
+use telemetry::report::Report;
+use telemetry::table::ListArgs;
 use tokio_postgres::Client;
 
-use super::args::{DecideArgs, RevokeArgs, RowSelector};
 use crate::generation::{Generation, begin_snapshot};
+use crate::report;
 use crate::review::security::SecurityContext;
+
+const LIST: &str = include_str!("../queries/quarantine_list.sql");
+const CANONICAL: &str = include_str!("../queries/symbols_canonical.sql");
+
+pub(crate) async fn run_quarantine(client: &mut Client, command: QuarantineCommand) -> anyhow::Result<()> {
+    let (decided, json) = match command {
+        QuarantineCommand::List(args) => return print_quarantine(client, &args).await,
+        QuarantineCommand::Release(args) => {
+            (decide_rows(client, &args, DecisionVerdict::Release).await?, args.json)
+        }
+        QuarantineCommand::Confirm(args) => {
+            (decide_rows(client, &args, DecisionVerdict::Confirm).await?, args.json)
+        }
+        QuarantineCommand::Revoke(args) => (revoke_decisions(client, &args).await?, args.json),
+    };
+    report::print_result(json, &decided, |decided| {
+        let mut report = Report::new("");
+        decided.iter().for_each(|one| report.add_fact(describe_report(one)));
+        report.add_fact("published; the running projector derives the security again");
+        report
+    })
+}
+
+async fn print_quarantine(client: &mut Client, args: &ListQuarantineArgs) -> anyhow::Result<()> {
+    let transaction = begin_snapshot(client).await?;
+    Generation::load_served(&transaction).await?;
+    let mut canonical: Option<String> = None;
+    if let Some(symbol) = &args.symbol {
+        let row = transaction.query_opt(CANONICAL, &[&symbol.as_str()]).await?;
+        canonical = row.with_context(|| format!("security {symbol} does not exist"))?.try_get(0)?;
+    }
+    let reason = args.reason.map(|reason| reason.as_str());
+    let rows = transaction.query(LIST, &[&canonical, &reason]).await?;
+    let rows: Vec<Quarantined> = rows.iter().map(Quarantined::from_row).collect::<Result<_, _>>()?;
+    if !args.csv {
+        return report::print_quarantine(&rows, &args.output);
+    }
+    let mut writer = csv::Writer::from_writer(Vec::new());
+    if rows.is_empty() {
+        writer.write_record(Quarantined::COLUMNS)?;
+    }
+    rows.iter().try_for_each(|row| writer.serialize(row))?;
+    out!("{}", String::from_utf8(writer.into_inner()?)?);
+    Ok(())
+}
 
 const PUBLISH_TIMEOUT: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Serialize)]
-pub(super) struct DecisionReport {
+struct DecisionReport {
     revoked: bool,
     #[serde(flatten)]
     decision: Decision,
 }
 
-pub(super) async fn decide_rows(
+async fn decide_rows(
     client: &mut Client,
     args: &DecideArgs,
     verdict: DecisionVerdict,
@@ -56,10 +109,7 @@ pub(super) async fn decide_rows(
     Ok(decided)
 }
 
-pub(super) async fn revoke_decisions(
-    client: &mut Client,
-    args: &RevokeArgs,
-) -> anyhow::Result<Vec<DecisionReport>> {
+async fn revoke_decisions(client: &mut Client, args: &RevokeArgs) -> anyhow::Result<Vec<DecisionReport>> {
     let security = load_security(client, &args.which).await?;
     let standing = metrics::newest_decisions(&security.history);
     let selected = standing
@@ -131,7 +181,7 @@ fn encode_decisions(decided: &[DecisionReport], now: DateTime<Utc>) -> anyhow::R
     })
 }
 
-pub(super) fn describe_report(decided: &DecisionReport) -> String {
+fn describe_report(decided: &DecisionReport) -> String {
     let verb = match (decided.revoked, decided.decision.verdict) {
         (true, _) => "revoked",
         (false, DecisionVerdict::Release) => "released",
@@ -185,4 +235,95 @@ fn describe_decision(decision: &Decision) -> String {
         "{symbol} {} {date} {value} of {}{id} ({}): {}",
         row.kind, row.source, decision.reason, decision.note
     )
+}
+
+/// Subcommand of `projector quarantine`.
+#[derive(Debug, Subcommand)]
+pub(crate) enum QuarantineCommand {
+    /// List the quarantined rows, which no metric uses
+    List(ListQuarantineArgs),
+    /// Release a quarantined row, so that metrics use it from now on
+    ///
+    /// A row can be released only if its values are possible, for example if it conflicts with other rows or with a
+    /// price. For a row with impossible values, load a correction. If the vendor later corrects a released row, the
+    /// corrected row is checked again, because the release does not apply to it.
+    Release(DecideArgs),
+    /// Confirm that a quarantined row is wrong; the row then stays quarantined, even if other rows of the security
+    /// change
+    Confirm(DecideArgs),
+    /// Revoke a decision; afterwards the row is quarantined only if the rules require it
+    Revoke(RevokeArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ListQuarantineArgs {
+    /// Symbol of the security; default: all securities
+    #[arg(long, value_parser = Symbol::parse)]
+    pub symbol: Option<Symbol>,
+    /// Reason for the quarantine, for example amount_outlier; default: all reasons
+    #[arg(long)]
+    pub reason: Option<QuarantineReason>,
+    /// Print CSV with all rows
+    #[arg(long, conflicts_with = "json")]
+    pub csv: bool,
+    /// Limit and format of the list.
+    #[command(flatten)]
+    pub output: ListArgs,
+}
+
+/// Filter that selects quarantined rows of one security.
+#[derive(Debug, Args)]
+pub(crate) struct RowSelector {
+    /// Symbol of the security
+    #[arg(value_parser = Symbol::parse)]
+    pub symbol: Symbol,
+    /// Kind: price, dividend or split
+    #[arg(long)]
+    pub kind: Option<Kind>,
+    /// Date of the row: the ex-date of a dividend or split, or the session of a price
+    #[arg(long)]
+    pub date: Option<NaiveDate>,
+    /// Source of the row
+    #[arg(long)]
+    pub source: Option<String>,
+    /// Vendor's id of the row
+    #[arg(long)]
+    pub id: Option<String>,
+    /// Select all matching rows; without this flag, exactly one row must match
+    #[arg(long)]
+    pub all: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DecideArgs {
+    #[command(flatten)]
+    pub which: RowSelector,
+    /// Reason for the decision. It is stored in the log, and clients see it in explanations
+    #[arg(long, value_name = "TEXT", value_parser = parse_note)]
+    pub note: String,
+    #[command(flatten)]
+    pub stream: StreamSettings,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RevokeArgs {
+    #[command(flatten)]
+    pub which: RowSelector,
+    #[command(flatten)]
+    pub stream: StreamSettings,
+    /// Print JSON
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Parses a note: one line of 1 to 1000 bytes without control characters.
+fn parse_note(text: &str) -> Result<String, String> {
+    let text = text.trim();
+    if text.is_empty() || text.len() > 1000 || text.contains(char::is_control) {
+        return Err("a note is one line of 1 to 1000 bytes".to_owned());
+    }
+    Ok(text.to_owned())
 }
