@@ -36,6 +36,30 @@ pub(crate) fn normalize_column_name(column: &str) -> String {
     column.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
 }
 
+/// Name without a remark in brackets: `Dividend` for `Dividend ($/sh)`.
+pub(crate) fn without_remark(name: &str) -> &str {
+    name.split(['(', '[']).next().unwrap_or_default()
+}
+
+/// Lower-case words of a name, without a remark in brackets: `pay` and `date` for `payDate`.
+pub(crate) fn words_of(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut last = ' ';
+    for c in without_remark(name).chars() {
+        let begins = !last.is_alphanumeric() || last.is_lowercase() && c.is_uppercase();
+        if c.is_alphanumeric() {
+            if begins {
+                words.push(String::new());
+            }
+            if let Some(word) = words.last_mut() {
+                word.extend(c.to_lowercase());
+            }
+        }
+        last = c;
+    }
+    words
+}
+
 impl FileHead {
     /// Reads the beginning of a file.
     pub fn read(file: &FeedFile, reader: &mut dyn Read) -> io::Result<Self> {

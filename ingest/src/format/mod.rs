@@ -38,7 +38,7 @@ pub use file_format::{FeedReadError, FileFormat, FormatChoice, ReaderOptions, Ve
 use file_format::{FileLayout, SymbolScope, VendorFile};
 pub use file_head::FileHead;
 pub(crate) use file_head::normalize_column_name;
-pub(crate) use file_head::{canonical_column_of, is_word_of, words_of_topic};
+pub(crate) use file_head::{canonical_column_of, is_word_of, without_remark, words_of, words_of_topic};
 pub(crate) use raw_json::find_repeated_member;
 pub use symbol_pattern::SymbolPattern;
 

@@ -5,10 +5,10 @@
 
 use market::event::Kind;
 
-use super::column_names::{canonical_column, words_of};
+use super::column_choice::canonical_column;
 use super::row_checks::Product;
 use super::table_profile::{ColumnContent, ColumnProfile, TableProfile};
-use crate::format::{is_word_of, words_of_topic};
+use crate::format::{is_word_of, words_of, words_of_topic};
 
 /// Maximum number of different words in a column of types.
 const MAX_TYPES: usize = 40;

@@ -23,17 +23,12 @@ use crate::source::unpack;
 
 mod account_rows;
 mod cell_formats;
-mod cell_words;
 mod column_choice;
-mod column_names;
-mod date_notation;
 mod json_profile;
-mod map_constants;
-mod map_rows;
+mod map_notation;
 mod map_writer;
 mod proposal;
 mod row_checks;
-mod table_evidence;
 mod table_profile;
 mod wide_layout;
 

@@ -7,8 +7,7 @@ use chrono::NaiveDateTime;
 use encoding_rs::WINDOWS_1252;
 
 use super::cell_formats::{NumberNotation, absent_words, are_numbers, date_formats, is_number, is_ticker};
-use super::column_names::words_of;
-use crate::format::{is_word_of, normalize_column_name};
+use crate::format::{is_word_of, normalize_column_name, words_of};
 use crate::normalize::{UtcTimeInterpretation, interpret_utc_times, is_absent_value, parse_utc_time};
 use crate::source::csv_reader::CsvReader;
 
