@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use chrono::DateTime;
 use event_log::archive::{ArchiveError, ArchiveWriter};
 use event_log::message::LogMessage;
-use event_log::record_batch::{BODY_VERSION, BatchId, Envelope, schema_name};
 use event_log::sequence::Sequence;
 
 use crate::batch::batch_spool::EncodedBatch;
@@ -45,28 +44,17 @@ impl CandidateFile {
         label: &str,
         batch: EncodedBatch,
     ) -> Result<(), ArchiveError> {
-        let EncodedBatch { kind, codec, chunk, rows, line, body } = batch;
-        self.rows += rows;
+        self.rows += batch.rows;
         let Some(archive) = self.archive.as_mut().filter(|_| self.rows <= MAX_ROWS) else { return Ok(()) };
         self.batches += 1;
-        let envelope = Envelope {
-            id: BatchId::from_provenance(&self.source, input_digest, chunk, &schema_name(kind)),
-            kind,
-            version: BODY_VERSION,
-            codec,
-            source: self.source.clone(),
-            run: self.run.clone(),
-            chunk: self.batches,
-            rows,
-            file: label.to_owned(),
-            line,
-        };
+        let (envelope, payload) =
+            batch.into_message((&self.source, &self.run), input_digest, label, self.batches);
         archive.append_message(&LogMessage {
             sequence: Sequence::default(),
-            subject: kind.to_string(),
+            subject: envelope.kind.to_string(),
             headers: Some(envelope.to_headers()),
             malformed_headers: None,
-            payload: body,
+            payload,
             stored_at: DateTime::UNIX_EPOCH,
         })
     }

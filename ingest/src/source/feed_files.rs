@@ -96,7 +96,7 @@ pub(crate) fn find_feed_files(
     let mut found = FoundFiles::default();
     for path in paths {
         if let Some(input) = standard_input.filter(|_| standard_input::is_standard_input(path)) {
-            add(input.path.clone().into(), input.label.clone(), true, &mut found);
+            add(input.path.to_path_buf().into(), input.label.clone(), true, &mut found);
             continue;
         }
         let location = FileLocation { path: path.clone(), folder: folder.cloned() };
