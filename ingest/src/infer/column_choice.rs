@@ -42,12 +42,9 @@ pub(super) fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<
     let dated = strength(Kind::Dividend, "ex_date") > 0 || strength(Kind::Dividend, "record_date") > 0;
     let sides = strength(Kind::Split, "from").min(strength(Kind::Split, "to"));
     let split = sides.max(strength(Kind::Split, "ratio"));
-    // If the name of the ex-date column is unambiguous, an amount column is decisive for dividends. It is not decisive
-    // in a table with columns for old and new shares, because such a table may contain splits.
-    let ex_dated = strength(Kind::Dividend, "ex_date") > MIN_DECISIVE_STRENGTH && amount > 0 && sides == 0;
     let found = [
         (Kind::Price, if bar { price.max(MIN_DECISIVE_STRENGTH) } else { price }),
-        (Kind::Dividend, if ex_dated { amount.max(MIN_DECISIVE_STRENGTH) } else { amount }),
+        (Kind::Dividend, amount),
         (Kind::Split, split),
     ];
     let at_least = |min_strength: u8| -> Vec<Kind> {
@@ -91,13 +88,6 @@ pub(super) fn columns_of(profile: &TableProfile, kind: Kind) -> Vec<MappedColumn
     let bare = |column: &MappedColumn| column.name == "ratio" && column.strength == 1;
     if !columns.iter().any(|column| column.name == "direction") {
         columns.retain(|column| !bare(column));
-    }
-    if kind == Kind::Price && !columns.iter().any(|column| column.name == "date") {
-        let dated = |index: &usize| profile.columns[*index].content.is_dated();
-        let dates: Vec<usize> = (0..profile.columns.len()).filter(dated).collect();
-        if let [index] = dates[..] {
-            columns.push(MappedColumn { name: "date", index, strength: 1 });
-        }
     }
     columns.sort_by_key(|column| column.index);
     columns
@@ -156,38 +146,28 @@ pub(super) fn is_unix(cell: &str) -> bool {
 
 /// Other columns that may be the chosen column as well: their names are as reliable, and their values differ.
 pub(super) fn rival_columns(profile: &TableProfile, kind: Kind, chosen: MappedColumn) -> Vec<usize> {
-    let column = &profile.columns[chosen.index];
-    let is_rival = |index: &usize| {
-        let other = &profile.columns[*index];
-        let meaning = canonical_column(kind, other.own_name(&profile.layout));
-        *index != chosen.index
-            && meaning == Some((chosen.name, chosen.strength))
-            && fits(chosen.name, other)
-            && other.rows != column.rows
-    };
-    (0..profile.columns.len()).filter(is_rival).collect()
+    let rows = &profile.columns[chosen.index].rows;
+    profile.positions(|column| {
+        let meaning = canonical_column(kind, column.own_name(&profile.layout));
+        column.rows != *rows && meaning == Some((chosen.name, chosen.strength)) && fits(chosen.name, column)
+    })
 }
 
 /// Columns whose amounts are like the chosen ones before or after a tax: in every row larger by up to 70 %.
 pub(super) fn taxed_columns(profile: &TableProfile, chosen: usize) -> Vec<usize> {
-    let is_taxed = |index: &usize| {
-        let mut larger = false;
-        let is_amount = words_of(&profile.columns[*index].name)
-            .iter()
-            .any(|word| is_word_of("amount", word) || word == "div");
-        *index != chosen
-            && is_amount
-            && (0..profile.row_count()).all(|row| {
-                let (Some(amount), Some(other)) = (profile.number(chosen, row), profile.number(*index, row))
-                else {
-                    return true;
-                };
-                larger |= other > amount;
-                other >= amount && other * Decimal::TEN <= amount * Decimal::from(17)
-            })
-            && larger
-    };
-    (0..profile.columns.len()).filter(is_taxed).collect()
+    let is_amount =
+        |name: &str| words_of(name).iter().any(|word| is_word_of("amount", word) || word == "div");
+    let mut amounts = profile.positions(|column| is_amount(&column.name));
+    amounts.retain(|index| {
+        let pairs = (0..profile.row_count())
+            .filter_map(|row| profile.number(chosen, row).zip(profile.number(*index, row)));
+        let (mut pairs, mut is_larger) = (pairs, false);
+        pairs.all(|(amount, other)| {
+            is_larger |= other > amount;
+            other >= amount && other * Decimal::TEN <= amount * Decimal::from(17)
+        }) && is_larger
+    });
+    amounts
 }
 
 /// True for a table with the four prices of a bar.
