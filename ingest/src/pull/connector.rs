@@ -292,7 +292,7 @@ impl PullSchedule {
 }
 
 #[cfg(test)]
-mod connector_tests {
+mod tests {
     use super::*;
 
     const SMALL: &str = r#"

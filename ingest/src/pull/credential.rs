@@ -230,7 +230,7 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 #[cfg(test)]
-mod credential_tests {
+mod tests {
     use super::*;
 
     #[test]

@@ -216,7 +216,7 @@ impl<R: Read> Read for Transcoder<R> {
 }
 
 #[cfg(test)]
-mod unpack_tests {
+mod tests {
     use std::io::Write;
     use std::path::PathBuf;
 

@@ -258,7 +258,7 @@ fn split_multiplier(text: &str) -> Option<(&str, Decimal)> {
 }
 
 #[cfg(test)]
-mod date_format_tests {
+mod tests {
     use super::*;
 
     fn check(format: &str, text: &str, expected: &str) {

@@ -131,7 +131,7 @@ impl SymbolPattern {
 
     /// Symbol that the pattern finds in a file's path. The pattern may omit the endings of the file name (`.csv`,
     /// `.gz`).
-    pub(in crate::format) fn extract_symbol(&self, label: &str) -> Option<Symbol> {
+    pub(crate) fn extract_symbol(&self, label: &str) -> Option<Symbol> {
         let folders = self.before.matches('/').count() + self.after.matches('/').count();
         let start = label.rmatch_indices('/').nth(folders).map_or(0, |(at, _)| at + 1);
         let name = &label[start..];
