@@ -4,15 +4,13 @@
 //! Encoder that turns the rows of one file into record batches. The batches of each kind (for example dividends) are
 //! numbered separately.
 
-use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
-use std::io::{BufReader, BufWriter, Read, Seek, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io::{Read, Seek, Write};
 
 use bytes::Bytes;
-use event_log::record_batch::{BatchError, Body, Codec};
+use event_log::record_batch::{BODY_VERSION, BatchError, BatchId, Body, Codec, Envelope, schema_name};
 use market::event::Kind;
+use tempfile::{SpooledTempFile, spooled_tempfile};
 
 use crate::batch::reviewed_rows::ReviewedRows;
 use crate::batch::row_accumulator::RowChunk;
@@ -21,45 +19,30 @@ use crate::price::price_batch::PriceBatch;
 /// Maximum size of the batches in memory, in bytes.
 const IN_MEMORY: usize = 32 * 1024 * 1024;
 
-/// Record batches in insertion order. The first batches are in memory; all later batches are in an unnamed temporary
-/// file. The system deletes the file when the process ends.
-#[derive(Default)]
+/// Record batches in memory, or in a temporary file if they are larger than [`IN_MEMORY`].
 pub(crate) struct BatchSpool {
-    memory: VecDeque<EncodedBatch>,
-    bytes: usize,
-    disk: Option<BufWriter<File>>,
-    on_disk: u64,
+    file: SpooledTempFile,
+    batches: u64,
+}
+
+impl Default for BatchSpool {
+    fn default() -> Self {
+        Self { file: spooled_tempfile(IN_MEMORY), batches: 0 }
+    }
 }
 
 impl BatchSpool {
     pub(crate) fn push(&mut self, batch: EncodedBatch) -> io::Result<()> {
-        if self.disk.is_none() && self.bytes + batch.body.len() <= IN_MEMORY {
-            self.bytes += batch.body.len();
-            self.memory.push_back(batch);
-            return Ok(());
-        }
-        let disk = match &mut self.disk {
-            Some(disk) => disk,
-            none => none.insert(BufWriter::with_capacity(1 << 20, unnamed_file().map_err(no_space)?)),
-        };
-        write_batch(disk, &batch).map_err(no_space)?;
-        self.on_disk += 1;
-        Ok(())
+        self.batches += 1;
+        write_batch(&mut self.file, &batch).map_err(no_space)
     }
 
-    /// All record batches, in insertion order.
-    pub(crate) fn into_record_batches(self) -> io::Result<impl Iterator<Item = io::Result<EncodedBatch>>> {
-        let disk = match self.disk {
-            Some(writer) => {
-                let mut file = writer.into_inner().map_err(|error| no_space(error.into_error()))?;
-                file.rewind()?;
-                Some(BufReader::with_capacity(1 << 20, file))
-            }
-            None => None,
-        };
-        let on_disk =
-            disk.into_iter().flat_map(move |mut disk| (0..self.on_disk).map(move |_| read_batch(&mut disk)));
-        Ok(self.memory.into_iter().map(Ok).chain(on_disk))
+    /// Batches in the order of their addition.
+    pub(crate) fn into_record_batches(
+        mut self,
+    ) -> io::Result<impl Iterator<Item = io::Result<EncodedBatch>>> {
+        self.file.rewind()?;
+        Ok((0..self.batches).map(move |_| read_batch(&mut self.file)))
     }
 }
 
@@ -72,16 +55,6 @@ fn no_space(error: io::Error) -> io::Error {
             folder.display()
         ),
     )
-}
-
-fn unnamed_file() -> io::Result<File> {
-    let nanos = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .map_or(0, |since| since.as_nanos());
-    let path = std::env::temp_dir().join(format!("ingest-{}-{nanos}.batches", std::process::id()));
-    let file = File::options().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
-    std::fs::remove_file(&path)?;
-    Ok(file)
 }
 
 fn write_batch(disk: &mut impl Write, batch: &EncodedBatch) -> io::Result<()> {
@@ -118,6 +91,32 @@ pub(crate) struct EncodedBatch {
     pub rows: u64,
     pub line: u64,
     pub body: Bytes,
+}
+
+impl EncodedBatch {
+    /// Adds the envelope. `digest` is that of the batch's input, and `number` the number of the batch within its run.
+    pub(crate) fn into_message(
+        self,
+        (source, run): (&str, &str),
+        digest: &str,
+        file: &str,
+        number: u64,
+    ) -> (Envelope, Bytes) {
+        let Self { kind, codec, chunk, rows, line, body } = self;
+        let envelope = Envelope {
+            id: BatchId::from_provenance(source, digest, chunk, &schema_name(kind)),
+            kind,
+            version: BODY_VERSION,
+            codec,
+            source: source.to_owned(),
+            run: run.to_owned(),
+            chunk: number,
+            rows,
+            file: file.to_owned(),
+            line,
+        };
+        (envelope, body)
+    }
 }
 
 /// Encoder for the row chunks of one file, in order.
@@ -184,7 +183,7 @@ mod tests {
             body: vec![chunk as u8; IN_MEMORY / 3].into(),
         };
         (0..5).for_each(|chunk| spool.push(batch(chunk)).unwrap());
-        assert_eq!(spool.on_disk, 2);
+        assert!(spool.file.is_rolled());
         for (expected, found) in (0..).zip(spool.into_record_batches().unwrap()) {
             let found = found.unwrap();
             assert_eq!(

@@ -11,8 +11,8 @@ use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
 use super::column_map::map::ColumnMap;
+use super::column_map::name_pattern::SymbolPattern;
 use super::file_head::FileHead;
-use super::symbol_pattern::SymbolPattern;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::source::feed_files::Encoding;
 

@@ -7,6 +7,7 @@ use std::io;
 use std::io::Read;
 use std::sync::LazyLock;
 
+use market::event::Kind;
 use telemetry::list_names;
 
 use crate::normalize::abbreviate;
@@ -33,6 +34,30 @@ pub struct FileHead {
 /// Column name in lower case without blanks and punctuation: `Adj. Close` is `adjclose`.
 pub(crate) fn normalize_column_name(column: &str) -> String {
     column.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+}
+
+/// Name without a remark in brackets: `Dividend` for `Dividend ($/sh)`.
+pub(crate) fn without_remark(name: &str) -> &str {
+    name.split(['(', '[']).next().unwrap_or_default()
+}
+
+/// Lower-case words of a name, without a remark in brackets: `pay` and `date` for `payDate`.
+pub(crate) fn words_of(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut last = ' ';
+    for c in without_remark(name).chars() {
+        let begins = !last.is_alphanumeric() || last.is_lowercase() && c.is_uppercase();
+        if c.is_alphanumeric() {
+            if begins {
+                words.push(String::new());
+            }
+            if let Some(word) = words.last_mut() {
+                word.extend(c.to_lowercase());
+            }
+        }
+        last = c;
+    }
+    words
 }
 
 impl FileHead {
@@ -252,11 +277,17 @@ pub(crate) fn is_word_of(topic: &str, word: &str) -> bool {
     words_of_topic(topic).contains(&word)
 }
 
-/// Canonical column for a vendor's normalized column name, such as `close` for `closingprice`. `kind` is the kind of
-/// rows: `price`, `dividend` or `split`.
-pub(crate) fn canonical_column_of(kind: &str, name: &str) -> Option<&'static str> {
-    let mut topics = TOPICS.iter().filter(|(_, words)| words.contains(&name));
-    topics.find_map(|(topic, _)| topic.strip_prefix(kind)?.strip_prefix(' '))
+/// Canonical column for a vendor's normalized column name, such as `close` for `closingprice`, and the reliability of the
+/// name, from 1 to 3.
+pub(crate) fn canonical_column_of(kind: Kind, name: &str) -> Option<(&'static str, u8)> {
+    let columns = TOPICS
+        .iter()
+        .filter_map(|(topic, words)| Some((topic.strip_prefix(kind.as_str())?.strip_prefix(' ')?, words)));
+    columns.into_iter().find_map(|(column, words)| {
+        let mut names = words.iter().map(|word| word.split_once(' ').unwrap_or((word, "3")));
+        let (_, reliability) = names.find(|(known, _)| *known == name)?;
+        Some((column, reliability.parse().ok()?))
+    })
 }
 
 #[cfg(test)]

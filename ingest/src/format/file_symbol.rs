@@ -141,7 +141,7 @@ fn interval(word: &str) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::format::symbol_pattern::SymbolPattern;
+    use crate::format::column_map::name_pattern::SymbolPattern;
 
     #[test]
     fn names_give_symbols() {

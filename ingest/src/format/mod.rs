@@ -13,42 +13,39 @@ use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::parse_date;
 use crate::source::feed_files::{Encoding, FeedFile};
 
-mod adjusted_row_reader;
 pub mod canonical;
 mod column_map;
 mod error_response;
 mod file_format;
 mod file_head;
+mod file_records;
 mod file_symbol;
-mod headered_table;
 mod raw_json;
 mod split_ratio;
-mod symbol_pattern;
 #[cfg(test)]
 pub(crate) mod tests;
 mod trading_day;
 mod utc_times;
-mod vendor_row;
 mod vendors;
 
 pub(crate) use column_map::date_parser;
+pub use column_map::name_pattern::SymbolPattern;
 pub use column_map::{ColumnMap, MapError, MapFile, SHIPPED};
 pub(crate) use error_response::{is_throttle_notice, parse_service_message};
 pub use file_format::{FeedReadError, FileFormat, FormatChoice, ReaderOptions, VendorFormat};
 use file_format::{FileLayout, SymbolScope, VendorFile};
 pub use file_head::FileHead;
 pub(crate) use file_head::normalize_column_name;
-pub(crate) use file_head::{canonical_column_of, is_word_of, words_of_topic};
+pub(crate) use file_head::{canonical_column_of, is_word_of, without_remark, words_of, words_of_topic};
 pub(crate) use raw_json::find_repeated_member;
-pub use symbol_pattern::SymbolPattern;
 
 /// Values of `--format`. The first vendor format in this order that recognizes a file is used. The canonical format is
 /// used if no vendor format recognizes the file.
 static CHOICES: [FormatChoice; 13] = [
     FormatChoice::Auto,
     FormatChoice::Canonical,
-    FormatChoice::Vendor(&vendors::wiki::FORMAT),
-    FormatChoice::Vendor(&vendors::marketstack::FORMAT),
+    FormatChoice::Vendor(&vendors::raw_prices::WIKI),
+    FormatChoice::Vendor(&vendors::raw_prices::MARKETSTACK),
     FormatChoice::Vendor(&vendors::tiingo::FORMAT),
     FormatChoice::Vendor(&vendors::alphavantage::FORMAT),
     FormatChoice::Vendor(&vendors::eodhd::FORMAT),

@@ -3,12 +3,14 @@
 //! The type of a row decides what its price is: in a row of a dividend, it is the dividend of one share. A total of all
 //! shares is never such an amount.
 
+use std::collections::BTreeSet;
+
 use market::event::Kind;
 
-use super::column_names::{canonical_column, words_of};
+use super::column_choice::canonical_column;
 use super::row_checks::Product;
 use super::table_profile::{ColumnContent, ColumnProfile, TableProfile};
-use crate::format::{is_word_of, words_of_topic};
+use crate::format::{is_word_of, words_of, words_of_topic};
 
 /// Maximum number of different words in a column of types.
 const MAX_TYPES: usize = 40;
@@ -39,42 +41,42 @@ impl AccountRows {
     /// Examines a table that may be a list of an account's transactions. `None` for other tables.
     pub(super) fn find(profile: &TableProfile, label: &str) -> Option<Self> {
         let is_number = |column: &ColumnProfile| column.content == ColumnContent::Numbers;
-        let columns = || profile.columns.iter().enumerate();
-        let is_typed = |column: &ColumnProfile| has_word(column, is_trade) || has_word(column, is_dividend);
-        let is_type =
-            |column: &ColumnProfile| !is_number(column) && !column.content.is_dated() && is_typed(column);
-        let type_column = columns().find(|(_, column)| is_type(column) && has_few_words(column));
-        let quantity = columns().find(|(_, column)| is_number(column) && is_share_count(&column.name));
-        let has_trades = type_column.is_some_and(|(_, column)| has_word(column, is_trade));
+        let has_number = |is_wanted: &dyn Fn(&str) -> bool| {
+            profile.columns.iter().any(|column| is_number(column) && is_wanted(&column.name))
+        };
+        let is_type = |column: &ColumnProfile| {
+            !is_number(column)
+                && !column.content.is_dated()
+                && (has_word(column, is_trade) || has_word(column, is_dividend))
+                && column.cells.iter().collect::<BTreeSet<_>>().len() <= MAX_TYPES
+        };
+        let type_column = profile.positions(is_type).first().copied();
+        let quantity =
+            profile.positions(|column| is_number(column) && is_share_count(&column.name)).first().copied();
+        let has_type = |is_word| type_column.is_some_and(|index| has_word(&profile.columns[index], is_word));
+        let is_paid =
+            |name: &str| canonical_column(Kind::Dividend, name).is_some_and(|(name, _)| name == "amount");
+        let has_money = quantity.is_some() || has_number(&|name| is_amount(name) || is_price(name));
+        let has_dividends = has_type(is_dividend);
+        let is_priced = has_dividends && has_number(&is_price) && !has_number(&is_paid);
         let is_named = words_of(label).iter().any(|word| word.starts_with("transaction"));
-        let is_paid = |column: &ColumnProfile| {
-            canonical_column(Kind::Dividend, &column.name).is_some_and(|(name, _)| name == "amount")
-        };
-        let is_money = |column: &ColumnProfile| is_amount(&column.name) || is_price(&column.name);
-        let has_numbers = |is_wanted: &dyn Fn(&ColumnProfile) -> bool| {
-            profile.columns.iter().any(|column| is_number(column) && is_wanted(column))
-        };
-        let has_trades = has_trades && (quantity.is_some() || has_numbers(&is_money));
-        let has_dividends = type_column.is_some_and(|(_, column)| has_word(column, is_dividend));
-        let is_priced =
-            has_dividends && has_numbers(&|column| is_price(&column.name)) && !has_numbers(&is_paid);
-        let has_amounts = has_numbers(&is_paid) || has_dividends;
-        if !has_trades && !is_priced && !(has_amounts && (quantity.is_some() || is_named)) {
+        let has_amounts = has_dividends || has_number(&is_paid);
+        let is_account =
+            has_type(is_trade) && has_money || is_priced || has_amounts && (quantity.is_some() || is_named);
+        if !is_account {
             return None;
         }
         let mut dividend_words: Vec<String> = Vec::new();
-        for cell in type_column.iter().flat_map(|(_, column)| &column.cells) {
+        for cell in type_column.into_iter().flat_map(|index| &profile.columns[index].cells) {
             if is_dividend(cell) && !dividend_words.contains(cell) {
                 dividend_words.push(cell.clone());
             }
         }
-        let type_column = type_column.map(|(index, _)| index);
         let is_dividend_row = |row: &usize| {
             type_column.is_none_or(|column| dividend_words.contains(&profile.columns[column].rows[*row]))
         };
         let rows: Vec<usize> = (0..profile.row_count()).filter(is_dividend_row).collect();
         let has_others = rows.len() < profile.row_count();
-        let quantity = quantity.map(|(index, _)| index);
         let amount = amount_columns(profile, &rows, quantity, type_column.is_some());
         Some(Self { type_column, dividend_words, has_others, amount })
     }
@@ -87,18 +89,14 @@ fn amount_columns(
     quantity: Option<usize>,
     has_types: bool,
 ) -> AmountColumns {
-    let numbers: Vec<usize> = (0..profile.columns.len())
-        .filter(|index| {
-            profile.columns[*index].content == ColumnContent::Numbers && profile.has_values(*index, rows)
-        })
-        .collect();
+    let mut numbers = profile.positions(|column| column.content == ColumnContent::Numbers);
+    numbers.retain(|index| profile.has_values(*index, rows));
     let name = |index: &usize| profile.columns[*index].name.as_str();
-    let explicit: Vec<usize> = numbers.iter().copied().filter(|index| is_per_share(name(index))).collect();
-    let dividends: Vec<usize> = explicit
-        .iter()
-        .copied()
-        .filter(|index| words_of(name(index)).iter().any(|word| is_dividend(word)))
-        .collect();
+    let named = |is_wanted: &dyn Fn(&str) -> bool| -> Vec<usize> {
+        numbers.iter().copied().filter(|index| is_wanted(name(index))).collect()
+    };
+    let explicit = named(&is_per_share);
+    let dividends = named(&|name| is_per_share(name) && words_of(name).iter().any(|word| is_dividend(word)));
     if let [one] = if dividends.is_empty() { explicit.as_slice() } else { dividends.as_slice() } {
         return AmountColumns::Certain(*one);
     }
@@ -111,17 +109,13 @@ fn amount_columns(
                 .any(|total| profile.is_product(Product { quantity, amount, total }, rows, is_taxed))
         })
     };
-    let proven: Vec<usize> = numbers
-        .iter()
-        .copied()
-        .filter(|index| (is_amount(name(index)) || is_price(name(index))) && products(*index, false))
-        .collect();
+    let mut proven = named(&|name| is_amount(name) || is_price(name));
+    proven.retain(|index| products(*index, false));
     if let [one] = proven[..] {
         return AmountColumns::Certain(one);
     }
-    let prices: Vec<usize> = numbers.iter().copied().filter(|index| is_price(name(index))).collect();
-    let totals: Vec<usize> =
-        numbers.iter().copied().filter(|index| is_amount(name(index)) && !prices.contains(index)).collect();
+    let prices = named(&is_price);
+    let totals = named(&|name| is_amount(name) && !is_price(name));
     match prices[..] {
         // With the number of shares next to it, the price of a dividend is that of one share. A total that is not the
         // product contradicts it.
@@ -139,13 +133,6 @@ fn amount_columns(
 
 fn has_word(column: &ColumnProfile, is_word: fn(&str) -> bool) -> bool {
     column.cells.iter().any(|cell| is_word(cell))
-}
-
-fn has_few_words(column: &ColumnProfile) -> bool {
-    let mut words: Vec<&String> = column.cells.iter().collect();
-    words.sort_unstable();
-    words.dedup();
-    words.len() <= MAX_TYPES
 }
 
 /// True for the type of a trade: `Market buy`, `Kauf`.

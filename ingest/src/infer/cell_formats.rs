@@ -1,9 +1,10 @@
-//! Formats of cells: dates, numbers, currency units and tickers.
+//! Formats of cells: dates, numbers, currency units, tickers, and words for dividend types and split directions.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use chrono::{Datelike, NaiveDate, Weekday};
+use market::event::DividendType;
 
 use crate::format::{date_parser, words_of_topic};
 
@@ -194,4 +195,36 @@ impl NumberNotation {
         notation.suffixes = numbers.clone().any(|cell| cell.ends_with(['K', 'M', 'B', 'T', 'k', 'm', 'b']));
         notation
     }
+}
+
+/// Dividend type that a vendor's word means: `interim` means `regular`. `None` if the word is unknown.
+pub(super) fn dividend_type(word: &str) -> Option<&'static str> {
+    let lower = word.trim().to_lowercase();
+    let known = match lower.as_str() {
+        "final" | "interim" | "cash" | "cd" | "ordinary" | "regular cash" | "quarterly" | "annual"
+        | "monthly" | "semi-annual" => DividendType::Regular,
+        "extra" | "extraordinary" | "special cash" | "sc" | "one-time" => DividendType::Special,
+        "lt" => DividendType::CapitalGainLong,
+        "st" => DividendType::CapitalGainShort,
+        known => known.parse().ok()?,
+    };
+    Some(known.as_str())
+}
+
+/// Split direction that a vendor's word means: `consolidation` means `reverse`. `None` if the word is unknown.
+pub(super) fn split_direction(word: &str) -> Option<&'static str> {
+    let lower = word.trim().to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| lower.contains(word));
+    if has(&["reverse", "consolidation"]) {
+        Some("reverse")
+    } else if has(&["forward", "split", "subdivision", "bonus"]) {
+        Some("forward")
+    } else {
+        None
+    }
+}
+
+/// True if every cell of a column is a word for a split direction. False for a column without cells.
+pub(super) fn are_directions(cells: &[String]) -> bool {
+    !cells.is_empty() && cells.iter().all(|cell| split_direction(cell).is_some())
 }

@@ -1,14 +1,15 @@
 //! Choice of the kind of a table's rows, and of the column for each canonical column, by the names of the columns and
-//! their cells.
+//! their cells. The canonical columns are the columns of this program's own CSV format.
 
 use market::event::Kind;
 use market::metrics::currency::Currency;
 use rust_decimal::Decimal;
 
-use super::cell_words::are_directions;
-use super::column_names::{canonical_column, words_of};
+use super::cell_formats::are_directions;
 use super::table_profile::{ColumnContent, ColumnProfile, TableProfile};
-use crate::format::{is_word_of, normalize_column_name};
+use crate::format::{
+    canonical_column_of, is_word_of, normalize_column_name, without_remark, words_of, words_of_topic,
+};
 
 /// Strength of a mapping that the rows confirm.
 pub(super) const CONFIRMED: u8 = 4;
@@ -41,31 +42,25 @@ pub(super) fn infer_kind(profile: &TableProfile, named: Option<Kind>) -> Option<
     let dated = strength(Kind::Dividend, "ex_date") > 0 || strength(Kind::Dividend, "record_date") > 0;
     let sides = strength(Kind::Split, "from").min(strength(Kind::Split, "to"));
     let split = sides.max(strength(Kind::Split, "ratio"));
-    // If the name of the ex-date column is unambiguous, an amount column is decisive for dividends. It is not decisive
-    // in a table with columns for old and new shares, because such a table may contain splits.
-    let ex_dated = strength(Kind::Dividend, "ex_date") > MIN_DECISIVE_STRENGTH && amount > 0 && sides == 0;
     let found = [
         (Kind::Price, if bar { price.max(MIN_DECISIVE_STRENGTH) } else { price }),
-        (Kind::Dividend, if ex_dated { amount.max(MIN_DECISIVE_STRENGTH) } else { amount }),
+        (Kind::Dividend, amount),
         (Kind::Split, split),
     ];
-    let at_least = |min_strength: u8| {
-        found.into_iter().filter(move |(_, strength)| *strength >= min_strength).map(|(kind, _)| kind)
+    let at_least = |min_strength: u8| -> Vec<Kind> {
+        let kinds = found.into_iter().filter(|(_, strength)| *strength >= min_strength);
+        kinds.map(|(kind, _)| kind).collect()
     };
-    let decide = |min_strength: u8| {
-        let mut kinds = at_least(min_strength);
-        let first = kinds.next();
-        named.filter(|named| at_least(min_strength).any(|kind| kind == *named)).or(first)
-    };
-    decide(MIN_DECISIVE_STRENGTH)
-        .or_else(|| named.filter(|kind| at_least(1).any(|found| found == *kind)))
-        .or_else(|| {
-            // Ambiguous column names decide only if they indicate exactly one kind. Dividends also need a date column,
-            // and a file name that shows no kind.
-            let sole = at_least(1).count() == 1;
-            decide(1).filter(|kind| sole && (*kind != Kind::Dividend || dated && named.is_none()))
-        })
-        .or(named)
+    let is_named = |kinds: &[Kind]| named.is_some_and(|named| kinds.contains(&named));
+    let (decisive, possible) = (at_least(MIN_DECISIVE_STRENGTH), at_least(1));
+    match possible[..] {
+        _ if is_named(&decisive) || decisive.is_empty() && is_named(&possible) => named,
+        _ if !decisive.is_empty() => decisive.first().copied(),
+        // Ambiguous column names decide only if they indicate exactly one kind. Dividends also need a date column, and
+        // a file name that shows no kind.
+        [sole] if sole != Kind::Dividend || dated && named.is_none() => Some(sole),
+        _ => named,
+    }
 }
 
 /// Best column of the file for each canonical column of a kind. A column is used only if its cells fit: a column for
@@ -93,13 +88,6 @@ pub(super) fn columns_of(profile: &TableProfile, kind: Kind) -> Vec<MappedColumn
     let bare = |column: &MappedColumn| column.name == "ratio" && column.strength == 1;
     if !columns.iter().any(|column| column.name == "direction") {
         columns.retain(|column| !bare(column));
-    }
-    if kind == Kind::Price && !columns.iter().any(|column| column.name == "date") {
-        let dated = |index: &usize| profile.columns[*index].content.is_dated();
-        let dates: Vec<usize> = (0..profile.columns.len()).filter(dated).collect();
-        if let [index] = dates[..] {
-            columns.push(MappedColumn { name: "date", index, strength: 1 });
-        }
     }
     columns.sort_by_key(|column| column.index);
     columns
@@ -158,42 +146,117 @@ pub(super) fn is_unix(cell: &str) -> bool {
 
 /// Other columns that may be the chosen column as well: their names are as reliable, and their values differ.
 pub(super) fn rival_columns(profile: &TableProfile, kind: Kind, chosen: MappedColumn) -> Vec<usize> {
-    let column = &profile.columns[chosen.index];
-    let is_rival = |index: &usize| {
-        let other = &profile.columns[*index];
-        let meaning = canonical_column(kind, other.own_name(&profile.layout));
-        *index != chosen.index
-            && meaning == Some((chosen.name, chosen.strength))
-            && fits(chosen.name, other)
-            && other.rows != column.rows
-    };
-    (0..profile.columns.len()).filter(is_rival).collect()
+    let rows = &profile.columns[chosen.index].rows;
+    profile.positions(|column| {
+        let meaning = canonical_column(kind, column.own_name(&profile.layout));
+        column.rows != *rows && meaning == Some((chosen.name, chosen.strength)) && fits(chosen.name, column)
+    })
 }
 
 /// Columns whose amounts are like the chosen ones before or after a tax: in every row larger by up to 70 %.
 pub(super) fn taxed_columns(profile: &TableProfile, chosen: usize) -> Vec<usize> {
-    let is_taxed = |index: &usize| {
-        let mut larger = false;
-        let is_amount = words_of(&profile.columns[*index].name)
-            .iter()
-            .any(|word| is_word_of("amount", word) || word == "div");
-        *index != chosen
-            && is_amount
-            && (0..profile.row_count()).all(|row| {
-                let (Some(amount), Some(other)) = (profile.number(chosen, row), profile.number(*index, row))
-                else {
-                    return true;
-                };
-                larger |= other > amount;
-                other >= amount && other * Decimal::TEN <= amount * Decimal::from(17)
-            })
-            && larger
-    };
-    (0..profile.columns.len()).filter(is_taxed).collect()
+    let is_amount =
+        |name: &str| words_of(name).iter().any(|word| is_word_of("amount", word) || word == "div");
+    let mut amounts = profile.positions(|column| is_amount(&column.name));
+    amounts.retain(|index| {
+        let pairs = (0..profile.row_count())
+            .filter_map(|row| profile.number(chosen, row).zip(profile.number(*index, row)));
+        let (mut pairs, mut is_larger) = (pairs, false);
+        pairs.all(|(amount, other)| {
+            is_larger |= other > amount;
+            other >= amount && other * Decimal::TEN <= amount * Decimal::from(17)
+        }) && is_larger
+    });
+    amounts
 }
 
 /// True for a table with the four prices of a bar.
 pub(super) fn has_bar(profile: &TableProfile) -> bool {
     let columns = columns_of(profile, Kind::Price);
     ["open", "high", "low", "close"].iter().all(|name| columns.iter().any(|column| column.name == *name))
+}
+
+/// Canonical column for a vendor's column name, and the reliability of the name, from 1 (ambiguous) to 3
+/// (unambiguous). `None` if the name is unknown. A remark in brackets and a unit, as in `close_usd`, change nothing.
+pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<(&'static str, u8)> {
+    // A number of another size, such as thousands of shares or an amount for ten shares, is no canonical value.
+    let all_words = words_of(&name.replace(['(', ')', '[', ']', '\''], " "));
+    if all_words.iter().any(|word| is_word_of("scale in a name", word)) {
+        return None;
+    }
+    let find = |name: &str| canonical_column_of(kind, &normalize_column_name(name));
+    let mut words = words_of(name);
+    find(name).or_else(|| find(without_remark(name))).or_else(|| {
+        let last = words.pop()?;
+        let mut units = words_of_topic("unit in a name").iter().filter_map(|entry| entry.split_once(' '));
+        units.find(|(unit, _)| unit.len() > 1 && *unit == last)?;
+        find(&words.concat())
+    })
+}
+
+/// Kind of rows that the words of a file name indicate; `None` if no word indicates a kind.
+pub(super) fn kind_in_name(label: &str) -> Option<Kind> {
+    let name = label.rsplit(['/', '\\']).next().unwrap_or(label);
+    let words = words_of(name);
+    let is_named = |kind: &Kind| {
+        let topic = format!("file of {kind}s");
+        words.iter().any(|word| is_word_of(&topic, word))
+    };
+    [Kind::Dividend, Kind::Split, Kind::Price].into_iter().find(is_named)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(kind: Kind, names: &[(&str, &str)]) {
+        for (name, column) in names {
+            let found = canonical_column(kind, name).map_or("-", |(column, _)| column);
+            assert_eq!(found, *column, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_have_meanings_by_their_words() {
+        check(
+            Kind::Dividend,
+            &[
+                ("Dividend ($/sh)", "amount"),
+                ("Cash Dividend Per Share", "amount"),
+                ("gross", "amount"),
+                ("net", "-"),
+                ("Dividend Yield", "-"),
+                ("pay_date", "payment_date"),
+                ("payDate", "payment_date"),
+                ("Ex-Dividend Date", "ex_date"),
+                ("exDate", "ex_date"),
+                ("Announced on date", "declaration_date"),
+                ("Frequency", "-"),
+            ],
+        );
+        check(
+            Kind::Split,
+            &[
+                ("from_quantity", "from"),
+                ("to_quantity", "to"),
+                ("New Shares", "to"),
+                ("effective_date", "ex_date"),
+                ("record_date", "-"),
+                ("old_symbol", "-"),
+                ("Split Ratio (new:old)", "ratio"),
+            ],
+        );
+        check(
+            Kind::Price,
+            &[
+                ("close_price", "close"),
+                ("Closing Price (USD)", "close"),
+                ("Adj Close", "-"),
+                ("Prev. Close", "-"),
+                ("52 Week High", "-"),
+                ("trade_date", "date"),
+                ("Total Volume", "volume"),
+            ],
+        );
+    }
 }

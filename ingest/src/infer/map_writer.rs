@@ -1,22 +1,17 @@
 //! Writer of the proposed map as TOML. Comments in the map explain choices, and ask the user to check some of them.
 
-use std::collections::BTreeMap;
-
 use market::event::Kind;
 
-use super::cell_formats::{NumberNotation, currency_of};
-use super::cell_words::{dividend_type, split_direction};
 use super::column_choice::{columns_of, is_percentage};
-use super::date_notation::{DateNotation, infer_date_notation};
 use super::proposal::{OpenQuestion, Proposal, ticker_columns};
-use super::table_evidence::TableEvidence;
-use super::table_profile::{TableLayout, TableProfile};
-use crate::normalize::{UtcTimeInterpretation, abbreviate};
+use super::row_checks::RepeatedDays;
+use super::table_profile::{ColumnProfile, TableLayout, TableProfile};
+use crate::format::normalize_column_name;
+use crate::normalize::abbreviate;
 
 /// Proposed map as TOML text.
 pub(super) fn write_toml(profile: &TableProfile, proposal: &Proposal, label: &str) -> String {
-    let evidence = TableEvidence { profile, proposal, label };
-    let mut writer = MapWriter { profile, proposal, evidence, out: String::new() };
+    let mut writer = MapWriter { profile, proposal, label, out: String::new() };
     writer.write();
     writer.out
 }
@@ -24,13 +19,14 @@ pub(super) fn write_toml(profile: &TableProfile, proposal: &Proposal, label: &st
 pub(super) struct MapWriter<'a> {
     pub(super) profile: &'a TableProfile,
     pub(super) proposal: &'a Proposal,
-    pub(super) evidence: TableEvidence<'a>,
+    /// Name of the file.
+    label: &'a str,
     out: String,
 }
 
-impl MapWriter<'_> {
+impl<'a> MapWriter<'a> {
     fn write(&mut self) {
-        let label = self.evidence.label;
+        let label = self.label;
         self.line(format!(
             "# Proposed map of {label}. Check every line, then try it: ingest load FILE --map my.toml --source NAME --dry-run"
         ));
@@ -48,7 +44,7 @@ impl MapWriter<'_> {
         self.write_symbols();
         self.write_wide();
         self.write_dates();
-        let units = self.evidence.currency_units();
+        let units = self.currency_units();
         self.write_numbers(&units);
         self.write_aliases();
         self.write_rows();
@@ -61,8 +57,44 @@ impl MapWriter<'_> {
         self.out.push('\n');
     }
 
-    pub(super) fn is_price(&self) -> bool {
-        self.proposal.kind == Some(Kind::Price)
+    pub(super) fn is_kind(&self, kind: Kind) -> bool {
+        self.proposal.kind == Some(kind)
+    }
+
+    /// Profile of the file's column for a canonical column.
+    pub(super) fn column(&self, name: &str) -> Option<&'a ColumnProfile> {
+        self.proposal.column(name).map(|index| &self.profile.columns[index])
+    }
+
+    pub(super) fn repeated_days(&self) -> Option<RepeatedDays> {
+        let proposal = self.proposal;
+        let prices = self.is_kind(Kind::Price) && proposal.wide.is_none();
+        let (date, close) = proposal.column("date").zip(proposal.column("close")).filter(|_| prices)?;
+        self.profile.repeated_days(proposal.column("symbol"), date, close)
+    }
+
+    /// True for the columns of Yahoo's tables of dividends, whose dates are ex-dates.
+    pub(super) fn is_yahoo(&self) -> bool {
+        self.profile.columns.iter().any(|column| column.name == "Dividends")
+    }
+
+    /// True if the close is probably adjusted for splits. A separate column for the adjusted close, or the file name,
+    /// shows this.
+    pub(super) fn is_adjusted(&self) -> bool {
+        let position = |word: &str| {
+            let is_named = |column: &ColumnProfile| {
+                column.name.split('|').any(|part| normalize_column_name(part) == word)
+            };
+            self.profile.columns.iter().position(is_named)
+        };
+        // In Yahoo's older layout, `Adj Close` follows the volume, and the close is raw.
+        let adjusted = position("adjclose").filter(|at| position("volume").is_none_or(|volume| *at < volume));
+        adjusted.or_else(|| position("closeadj")).is_some() || self.is_named_adjusted()
+    }
+
+    /// True if the file's name contains `adj`, which usually means that the values are adjusted.
+    pub(super) fn is_named_adjusted(&self) -> bool {
+        self.label.to_lowercase().contains("adj")
     }
 
     fn write_file(&mut self) {
@@ -110,18 +142,15 @@ impl MapWriter<'_> {
                 Some(_) => (column.index + 1).to_string(),
                 None => self.column_reference(column.index),
             };
-            let name = if column.name == "type" && !self.evidence.has_known_types() {
-                "type_text"
-            } else {
-                column.name
-            };
+            let name =
+                if column.name == "type" && !self.has_known_types() { "type_text" } else { column.name };
             let mut sample = comment(self.proposal.sample(self.profile, column.index));
             if column.name == "symbol" && column.strength == 1 && wide.is_none() && self.profile.header() > 0
             {
                 sample = format!("{sample} (check: is it the symbol?)");
             }
-            let is_dividend = self.proposal.kind == Some(Kind::Dividend);
-            if column.name == "ex_date" && is_dividend && column.strength == 1 && !self.evidence.is_yahoo() {
+            let is_dividend = self.is_kind(Kind::Dividend);
+            if column.name == "ex_date" && is_dividend && column.strength == 1 && !self.is_yahoo() {
                 sample.push_str(" (check: is it the ex-date, and not the day of payment?)");
             }
             self.line(format!("{name} = {reference}{sample}"));
@@ -161,7 +190,7 @@ impl MapWriter<'_> {
 
     /// Writes a hint if a price table also has dividends or splits, because they need maps of their own.
     fn write_other_kinds(&mut self) {
-        if !self.is_price() {
+        if !self.is_kind(Kind::Price) {
             return;
         }
         for (kind, value) in [(Kind::Dividend, "amount"), (Kind::Split, "ratio")] {
@@ -255,82 +284,6 @@ impl MapWriter<'_> {
         match wide.skip.as_slice() {
             [] => self.line("# skip = [\"Average\"]"),
             skip => self.line(format!("skip = {skip:?}")),
-        }
-    }
-
-    fn write_dates(&mut self) {
-        let DateNotation { formats, ambiguous_formats, zone } =
-            infer_date_notation(self.profile, self.proposal);
-        let plain = formats.iter().all(|format| format == "YYYY-MM-DD");
-        if plain && ambiguous_formats.is_empty() && zone.is_none() {
-            return;
-        }
-        self.line("\n[dates]");
-        if let [first, others @ ..] = ambiguous_formats.as_slice() {
-            let others = others.join(", ");
-            self.line(format!("# format = \"{first}\" # or {others}: the dates fit both; choose one"));
-        } else if !plain {
-            match formats.as_slice() {
-                [format] => self.line(format!("format = \"{format}\"")),
-                formats => self.line(format!("format = {formats:?}")),
-            }
-        }
-        match zone {
-            None | Some(UtcTimeInterpretation::AsWritten) => {}
-            Some(UtcTimeInterpretation::LocalDays(zone)) => {
-                self.line(format!("zone = \"{zone}\" # all UTC times are midnights in this zone; rows get the dates of this zone"))
-            }
-            Some(UtcTimeInterpretation::Uncertain(zone)) => self.line(format!("# zone = \"{zone}\" # check: the UTC times may be midnights in this zone, or times of day on the written date")),
-            Some(UtcTimeInterpretation::Times) => self.line("# zone = \"America/New_York\" # the times are not midnights: set the exchange's time zone"),
-        }
-    }
-
-    fn write_numbers(&mut self, units: &[&'static str]) {
-        let notation = &self.profile.notation;
-        let strip = TableEvidence::sign_to_strip(units);
-        if *notation != NumberNotation::default() || strip.is_some() {
-            self.line("\n[numbers]");
-            if notation.comma {
-                self.line("decimal = \",\"");
-            }
-            if let Some(sign) = notation.thousands {
-                self.line(format!("thousands = \"{sign}\""));
-            }
-            if let Some(sign) = strip {
-                self.line(format!("strip = \"{sign}\" # signs to remove from numbers"));
-            }
-            if notation.suffixes {
-                self.line("suffixes = true # 45.2M is 45200000");
-            }
-        }
-        if !units.is_empty() && strip.is_none() {
-            self.line("\n# Unit in the cells = its currency.\n[units]");
-            for unit in units {
-                self.line(format!("{} = \"{}\"", quoted(unit), currency_of(unit).unwrap_or_default()));
-            }
-        }
-    }
-
-    fn write_aliases(&mut self) {
-        let (column, words) = match self.proposal.kind {
-            Some(Kind::Dividend) if self.evidence.has_known_types() => {
-                ("type", dividend_type as fn(&str) -> Option<&'static str>)
-            }
-            Some(Kind::Split) => ("direction", split_direction as fn(&str) -> Option<&'static str>),
-            _ => return,
-        };
-        let Some(index) = self.proposal.column(column) else { return };
-        let meanings: BTreeMap<&str, &str> = self.profile.columns[index]
-            .cells
-            .iter()
-            .filter_map(|cell| Some((cell.as_str(), words(cell)?)))
-            .collect();
-        if meanings.iter().all(|(word, meaning)| word.eq_ignore_ascii_case(meaning)) {
-            return;
-        }
-        self.line(format!("\n# Word of the file = canonical word.\n[aliases.{column}]"));
-        for (word, meaning) in meanings.iter().take(50) {
-            self.line(format!("{} = \"{meaning}\"", quoted(word)));
         }
     }
 }

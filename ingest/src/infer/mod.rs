@@ -23,17 +23,12 @@ use crate::source::unpack;
 
 mod account_rows;
 mod cell_formats;
-mod cell_words;
 mod column_choice;
-mod column_names;
-mod date_notation;
 mod json_profile;
-mod map_constants;
-mod map_rows;
+mod map_notation;
 mod map_writer;
 mod proposal;
 mod row_checks;
-mod table_evidence;
 mod table_profile;
 mod wide_layout;
 
@@ -106,38 +101,25 @@ fn read_beginning(file: &FeedFile, limit: u64) -> Result<Vec<u8>, String> {
 
 /// Proposes a map for a file. The result is the map, followed by the first rows that were read with it.
 fn propose_map(file: &FeedFile) -> Result<String, String> {
-    let bytes = read_beginning(file, SAMPLE_BYTES)?;
+    let mut bytes = read_beginning(file, SAMPLE_BYTES)?;
     let (text, windows_1252) = table_profile::decode(&bytes);
-    let beginning = text.trim_start_matches('\u{feff}').trim_start();
-    if beginning.starts_with(['{', '[']) {
-        return propose_for_json(file);
+    let is_json = text.trim_start_matches('\u{feff}').trim_start().starts_with(['{', '[']);
+    if is_json {
+        // Unlike a text table, the document is read as a whole.
+        bytes = read_beginning(file, MAX_DOCUMENT_BYTES)?;
+    } else if bytes.len() as u64 == SAMPLE_BYTES {
+        // The last line is cut off.
+        bytes.truncate(memchr::memrchr(b'\n', &bytes).map_or(bytes.len(), |at| at + 1));
     }
-    let lines = table_profile::whole_lines(&bytes);
-    let (whole, _) = table_profile::decode(lines);
-    let profile = TableProfile::infer(&whole, windows_1252)?;
-    propose_for_table(file, lines, whole.as_bytes(), &profile)
-}
-
-/// Proposes a map for a JSON file. Unlike a text table, the document is read as a whole.
-fn propose_for_json(file: &FeedFile) -> Result<String, String> {
-    let bytes = read_beginning(file, MAX_DOCUMENT_BYTES)?;
-    let profile = json_profile::infer(&String::from_utf8_lossy(&bytes))?;
-    propose_for_table(file, &bytes, &bytes, &profile)
-}
-
-/// Proposes a map for a table. `lines` are the original bytes of the table, and `text` is the same content in UTF-8.
-fn propose_for_table(
-    file: &FeedFile,
-    lines: &[u8],
-    text: &[u8],
-    profile: &TableProfile,
-) -> Result<String, String> {
-    let proposal = Proposal::infer(profile, &file.label)?;
-    let map = map_writer::write_toml(profile, &proposal, &file.label);
+    let text = if is_json { String::from_utf8_lossy(&bytes) } else { table_profile::decode(&bytes).0 };
+    let profile =
+        if is_json { json_profile::infer(&text)? } else { TableProfile::infer(&text, windows_1252)? };
+    let proposal = Proposal::infer(&profile, &file.label)?;
+    let map = map_writer::write_toml(&profile, &proposal, &file.label);
     let placeholder = Symbol::parse("SYMBOL").ok();
-    let shown = match first_rows(file, lines, &map, None) {
+    let shown = match first_rows(file, &bytes, &map, None) {
         Ok(rows) => format!("\n# The first rows, as this map reads them:\n{rows}"),
-        Err(reason) => match first_rows(file, lines, &map, placeholder.clone()) {
+        Err(reason) => match first_rows(file, &bytes, &map, placeholder.clone()) {
             Ok(rows) => {
                 format!("\n# The symbol is unknown: the file {reason}\n# With --symbol SYMBOL:\n{rows}")
             }
@@ -147,12 +129,12 @@ fn propose_for_table(
     let mut proposed = map + &shown;
     // Shipped maps for files without a header are not tried, because they would fit every table of numbers.
     for (name, map) in SHIPPED.iter().filter(|(_, map)| !map.contains("header = 0")) {
-        let rows = first_rows(file, lines, map, placeholder.clone());
+        let rows = first_rows(file, &bytes, map, placeholder.clone());
         if rows.is_ok_and(|rows| !rows.is_empty() && !rows.contains("rejected")) {
             proposed += &format!("\n# The shipped map {name} also reads this file: --map {name}\n");
         }
     }
-    if let Some(reason) = refusal(file, text) {
+    if let Some(reason) = refusal(file, text.as_bytes()) {
         proposed += &format!("\n# Without a map, the file cannot be read: it {}\n", shown_line(&reason));
     }
     Ok(proposed)

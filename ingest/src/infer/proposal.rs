@@ -8,17 +8,18 @@ use market::event::Kind;
 use super::account_rows::{AccountRows, AmountColumns};
 use super::cell_formats::is_ticker;
 use super::column_choice::{
-    CONFIRMED, MappedColumn, columns_of, has_bar, infer_kind, rival_columns, taxed_columns,
+    CONFIRMED, MappedColumn, columns_of, has_bar, infer_kind, kind_in_name, rival_columns, taxed_columns,
 };
-use super::column_names::{kind_in_name, words_of};
 use super::table_profile::{ColumnContent, ColumnProfile, TableProfile, names_symbols};
 use super::wide_layout::{WideLayout, infer_wide_layout};
-use crate::format::{is_word_of, normalize_column_name};
+use crate::format::{is_word_of, normalize_column_name, words_of};
 
 /// Orders of the price columns in a file without a header, the most frequent first.
 const PRICE_ORDERS: [[&str; 5]; 2] =
     [["open", "high", "low", "close", "volume"], ["open", "close", "high", "low", "volume"]];
+
 /// Contents of a proposed column map: kind of the rows, mapped columns, and layout of a wide table.
+#[derive(Default)]
 pub(super) struct Proposal {
     /// Kind of the rows; `None` if neither the columns nor the file name show it.
     pub(super) kind: Option<Kind>,
@@ -50,16 +51,30 @@ impl Proposal {
     pub(super) fn infer(profile: &TableProfile, label: &str) -> Result<Self, String> {
         let named = kind_in_name(label);
         if let Some(wide) = infer_wide_layout(profile) {
-            if wide.fields.is_empty() {
-                refuse_other_values(label)?;
+            let has_fields = !wide.fields.is_empty();
+            let words = words_of(label);
+            if let Some(word) = words.iter().find(|word| !has_fields && is_word_of("other file", word)) {
+                return Err(format!(
+                    "is a table with a column for each symbol; the word {word} in its name shows that the cells are not prices"
+                ));
             }
-            let kind = named.filter(|_| wide.fields.is_empty()).unwrap_or(Kind::Price);
-            let columns = wide_columns(profile, kind, &wide);
-            return Ok(Self { columns, wide: Some(wide), ..Self::of_kind(Some(kind)) });
+            let kind = named.filter(|_| !has_fields).or(Some(Kind::Price));
+            let mut proposal = Self { kind, ..Self::default() };
+            // The column that identifies a line: the date, or in a table with a column for each date the symbol.
+            let (name, index) = match wide.pattern {
+                "{date}" => ("symbol", Some(0)),
+                _ => (
+                    proposal.day_column(),
+                    profile.columns.iter().position(|column| column.content.is_dated()),
+                ),
+            };
+            proposal.columns.extend(index.map(|index| MappedColumn { name, index, strength: 1 }));
+            proposal.wide = Some(wide);
+            return Ok(proposal);
         }
         if profile.header() == 0 {
-            let columns = by_content(profile);
-            return Ok(Self { columns, ..Self::of_kind(Some(named.unwrap_or(Kind::Price))) });
+            let (kind, columns) = (named.or(Some(Kind::Price)), by_content(profile));
+            return Ok(Self { kind, columns, ..Self::default() });
         }
         let account = if has_bar(profile) { None } else { AccountRows::find(profile, label) };
         let mut proposal = match account {
@@ -67,7 +82,7 @@ impl Proposal {
             None => {
                 let kind = infer_kind(profile, named);
                 let columns = kind.map(|kind| columns_of(profile, kind)).unwrap_or_default();
-                Self { columns, ..Self::of_kind(kind) }
+                Self { kind, columns, ..Self::default() }
             }
         };
         proposal.find_symbols(profile, named.is_some());
@@ -75,15 +90,11 @@ impl Proposal {
         Ok(proposal)
     }
 
-    fn of_kind(kind: Option<Kind>) -> Self {
-        Self { kind, columns: Vec::new(), wide: None, open: Vec::new(), only: None }
-    }
-
     /// Proposal for the dividends in a list of an account's transactions.
     fn of_account(profile: &TableProfile, account: AccountRows) -> Result<Self, String> {
         const REFUSAL: &str = "looks like the transactions of an account: its amounts are for all shares of the account, but a map needs the amount of one share";
-        let mut proposal = Self::of_kind(Some(Kind::Dividend));
-        proposal.columns = columns_of(profile, Kind::Dividend);
+        let (kind, columns) = (Some(Kind::Dividend), columns_of(profile, Kind::Dividend));
+        let mut proposal = Self { kind, columns, ..Self::default() };
         proposal.columns.retain(|column| {
             !matches!(column.name, "amount" | "type") && Some(column.index) != account.type_column
         });
@@ -96,16 +107,6 @@ impl Proposal {
             )),
             AmountColumns::Certain(index) => {
                 proposal.columns.push(MappedColumn { name: "amount", index, strength: CONFIRMED });
-                let name = normalize_column_name(&profile.columns[index].name);
-                let mut currencies = (0..profile.columns.len()).filter(|other| {
-                    let other = profile.columns[*other].name.to_lowercase();
-                    other.starts_with("currency (")
-                        && normalize_column_name(&other) == format!("currency{name}")
-                });
-                if let Some(currency) = currencies.next() {
-                    proposal.columns.retain(|column| column.name != "currency");
-                    proposal.columns.push(MappedColumn { name: "currency", index: currency, strength: 3 });
-                }
             }
         }
         if let Some(column) = account.type_column {
@@ -130,12 +131,6 @@ impl Proposal {
         if self.column("symbol").is_some() {
             return;
         }
-        let numeric = |index: &usize| {
-            let column = &profile.columns[*index];
-            column.content == ColumnContent::Numbers
-                && !self.indexes().contains(index)
-                && names_symbols(column.own_name(&profile.layout))
-        };
         let tickers = ticker_columns(profile, self);
         let has_several = |index: &usize| {
             let cells: BTreeSet<&String> = profile.columns[*index].cells.iter().collect();
@@ -153,9 +148,14 @@ impl Proposal {
                 ));
             }
             _ => {
-                if let Some(index) = (0..profile.columns.len()).find(numeric) {
+                let mut numbers = profile.positions(|column| {
+                    column.content == ColumnContent::Numbers
+                        && names_symbols(column.own_name(&profile.layout))
+                });
+                numbers.retain(|index| !self.indexes().contains(index));
+                if let Some(index) = numbers.first() {
                     let reason = "its cells are numbers, and a number is rarely a symbol: with the column, give the symbols in [aliases.symbol], or a suffix in [symbols]";
-                    self.open.push(OpenQuestion::new("symbol", &[index], reason));
+                    self.open.push(OpenQuestion::new("symbol", &[*index], reason));
                 }
             }
         }
@@ -236,89 +236,48 @@ impl Proposal {
 /// Unmapped columns that contain tickers, of which one may be the symbol column. A column is excluded if its name has
 /// another meaning, such as currency. Columns with the names of symbol columns exclude all others.
 pub(super) fn ticker_columns(profile: &TableProfile, proposal: &Proposal) -> Vec<usize> {
-    let mapped = proposal.indexes();
-    let is_ticker_column = |index: &usize| {
-        let column = &profile.columns[*index];
-        let words = words_of(column.own_name(&profile.layout));
+    let mut found = profile.positions(|column| {
         let has_tickers = match &proposal.only {
             None => column.content == ColumnContent::Tickers,
             Some((selecting, selected)) => {
                 let rows = column.rows.iter().zip(&profile.columns[*selecting].rows);
                 let mut cells = rows.filter(|(_, word)| selected.contains(word)).map(|(cell, _)| cell);
-                index != selecting && cells.all(|cell| is_ticker(cell))
+                column.name != profile.columns[*selecting].name && cells.all(|cell| is_ticker(cell))
             }
         };
-        has_tickers
-            && !mapped.contains(index)
-            && !words.iter().any(|word| is_word_of("other ticker column", word))
-    };
-    let found: Vec<usize> = (0..profile.columns.len()).filter(is_ticker_column).collect();
-    let named =
-        found.iter().copied().find(|index| names_symbols(profile.columns[*index].own_name(&profile.layout)));
-    named.map_or(found, |named| vec![named])
-}
-
-/// Column that identifies the rows of a wide table. In a table with a column for each date, it is the symbol column,
-/// otherwise the date column.
-fn wide_columns(profile: &TableProfile, kind: Kind, wide: &WideLayout) -> Vec<MappedColumn> {
-    if wide.pattern == "{date}" {
-        return vec![MappedColumn { name: "symbol", index: 0, strength: 1 }];
-    }
-    let date = profile.columns.iter().position(|column| column.content.is_dated());
-    let name = if kind == Kind::Price { "date" } else { "ex_date" };
-    date.map(|index| MappedColumn { name, index, strength: 1 }).into_iter().collect()
+        let words = words_of(column.own_name(&profile.layout));
+        has_tickers && !words.iter().any(|word| is_word_of("other ticker column", word))
+    });
+    found.retain(|index| !proposal.indexes().contains(index));
+    let is_named = |index: &&usize| names_symbols(profile.columns[**index].own_name(&profile.layout));
+    found.iter().find(is_named).map_or(found.clone(), |named| vec![*named])
 }
 
 /// Columns of a price table without a header, inferred from the contents of the columns.
 fn by_content(profile: &TableProfile) -> Vec<MappedColumn> {
-    let mut columns = Vec::new();
-    let mut add = |name, index: usize| columns.push(MappedColumn { name, index, strength: 1 });
-    let position = |wanted: &dyn Fn(&ColumnContent) -> bool| {
-        profile.columns.iter().position(|column| wanted(&column.content))
+    let first = |is_wanted: &dyn Fn(&ColumnContent) -> bool| {
+        profile.positions(|column| is_wanted(&column.content)).first().copied()
     };
-    if let Some(symbol) = position(&|content| *content == ColumnContent::Tickers) {
-        add("symbol", symbol);
-    }
-    if let Some(date) = position(&ColumnContent::is_dated) {
-        add("date", date);
-    }
-    let is_value = |index: &usize| {
-        let column = &profile.columns[*index];
-        column.content == ColumnContent::Numbers && column.sample() != "0"
+    let symbol = first(&|content| *content == ColumnContent::Tickers);
+    let date = first(&ColumnContent::is_dated);
+    let numbers =
+        profile.positions(|column| column.content == ColumnContent::Numbers && column.sample() != "0");
+    let names: &[&str] = match numbers.len() {
+        0 => &[],
+        1 => &["close"],
+        2 => &["close", "volume"],
+        3 => &PRICE_ORDERS[0],
+        // The rows decide the order of the prices. If they contradict each order, no price is mapped.
+        _ => {
+            let is_bar = |order: &&[&str; 5]| {
+                let position = |name: &str| order.iter().position(|known| *known == name).unwrap_or_default();
+                profile.is_bar(["open", "high", "low", "close"].map(|name| numbers[position(name)]))
+            };
+            PRICE_ORDERS.iter().find(is_bar).map_or(&[], <[&str; 5]>::as_slice)
+        }
     };
-    let numbers: Vec<usize> = (0..profile.columns.len()).filter(is_value).collect();
-    match numbers.as_slice() {
-        [] => {}
-        [only] => add("close", *only),
-        [close, volume] => {
-            add("close", *close);
-            add("volume", *volume);
-        }
-        many => {
-            // The rows decide the order of the prices. If they contradict each order, no price is mapped.
-            let order = PRICE_ORDERS.into_iter().find(|order| {
-                let [open, high, low, close] = ["open", "high", "low", "close"].map(|name| {
-                    order.iter().position(|known| *known == name).and_then(|place| many.get(place))
-                });
-                match (open, high, low, close) {
-                    (Some(open), Some(high), Some(low), Some(close)) => {
-                        profile.is_bar([*open, *high, *low, *close])
-                    }
-                    _ => true,
-                }
-            });
-            order.into_iter().flatten().zip(many).for_each(|(name, index)| add(name, *index));
-        }
-    }
-    columns
-}
-
-/// Refuses a wide table if a word of the file name shows that the cells are not prices.
-fn refuse_other_values(label: &str) -> Result<(), String> {
-    match words_of(label).into_iter().find(|word| is_word_of("other file", word)) {
-        Some(word) => Err(format!(
-            "is a table with a column for each symbol; the word {word} in its name shows that the cells are not prices"
-        )),
-        None => Ok(()),
-    }
+    let named =
+        [("symbol", symbol), ("date", date)].into_iter().filter_map(|(name, index)| Some((name, index?)));
+    let columns = named.chain(names.iter().copied().zip(numbers.iter().copied()));
+    columns.map(|(name, index)| MappedColumn { name, index, strength: 1 }).collect()
 }

@@ -7,8 +7,7 @@ use chrono::NaiveDateTime;
 use encoding_rs::WINDOWS_1252;
 
 use super::cell_formats::{NumberNotation, absent_words, are_numbers, date_formats, is_number, is_ticker};
-use super::column_names::words_of;
-use crate::format::{is_word_of, normalize_column_name};
+use crate::format::{is_word_of, normalize_column_name, words_of};
 use crate::normalize::{UtcTimeInterpretation, interpret_utc_times, is_absent_value, parse_utc_time};
 use crate::source::csv_reader::CsvReader;
 
@@ -80,14 +79,6 @@ struct NumberedLine {
     cells: Vec<String>,
 }
 
-/// Records of a text that was split at `delimiter`. `fit` is the score of this delimiter. It is high if most records
-/// have the same number of columns.
-struct DelimitedRecords {
-    fit: usize,
-    delimiter: u8,
-    records: Vec<NumberedLine>,
-}
-
 /// Position of a table in its file. Text: encoding, delimiter, first line and header. JSON: path of the records.
 #[derive(Debug)]
 pub(super) enum TableLayout {
@@ -128,7 +119,10 @@ pub(super) fn decode(bytes: &[u8]) -> (Cow<'_, str>, bool) {
 impl TableProfile {
     /// Infers the layout from the beginning of a file.
     pub(super) fn infer(text: &str, windows_1252: bool) -> Result<Self, String> {
-        if let Some(tag) = ["<!doctype", "<html", "<?xml"].iter().find(|tag| starts_with(text, tag)) {
+        let beginning = text.trim_start_matches('\u{feff}').trim_start();
+        let begins_with =
+            |tag: &&&str| beginning.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag));
+        if let Some(tag) = ["<!doctype", "<html", "<?xml"].iter().find(begins_with) {
             return Err(format!(
                 "begins with {tag}: it is a page or a document, not a table; fetch it again"
             ));
@@ -136,7 +130,7 @@ impl TableProfile {
         if text.contains('\0') {
             return Err("is binary, not a table".to_owned());
         }
-        let DelimitedRecords { delimiter, records, .. } = split_at_best_delimiter(text)?;
+        let (delimiter, records) = split_at_best_delimiter(text)?;
         let width = usual_width(&records);
         // Lines above the table that have few cells are a title. They are skipped.
         let is_whole = |line: &&NumberedLine| line.cells.len() >= width && is_filled(&line.cells);
@@ -180,6 +174,12 @@ impl TableProfile {
         Self { layout, columns, notation, has_totals, dates_across }
     }
 
+    /// Positions of the columns that `is_wanted` selects.
+    pub(super) fn positions(&self, is_wanted: impl Fn(&ColumnProfile) -> bool) -> Vec<usize> {
+        let columns = self.columns.iter().enumerate();
+        columns.filter(|(_, column)| is_wanted(column)).map(|(index, _)| index).collect()
+    }
+
     /// Number of header lines. It is 1 for JSON, because the members of a record have names.
     pub(super) fn header(&self) -> usize {
         match self.layout {
@@ -198,37 +198,20 @@ impl TableProfile {
     }
 }
 
-/// Complete lines from the beginning of a file. A last line that was cut off at [`SAMPLE_BYTES`] is dropped.
-pub(super) fn whole_lines(bytes: &[u8]) -> &[u8] {
-    let end = if (bytes.len() as u64) < SAMPLE_BYTES {
-        bytes.len()
-    } else {
-        memchr::memrchr(b'\n', bytes).map_or(bytes.len(), |at| at + 1)
-    };
-    &bytes[..end]
-}
-
-/// True if a text begins with a tag, ignoring case.
-fn starts_with(text: &str, tag: &str) -> bool {
-    let beginning = text.trim_start_matches('\u{feff}').trim_start();
-    beginning.get(..tag.len()).is_some_and(|start| start.eq_ignore_ascii_case(tag))
-}
-
-/// Tries each delimiter, and returns the records of the best one. With the best delimiter, the largest share of the
+/// Tries each delimiter, and returns the best one with its records. With the best delimiter, the largest share of the
 /// records has the same number of columns.
-fn split_at_best_delimiter(text: &str) -> Result<DelimitedRecords, String> {
-    let mut best: Option<DelimitedRecords> = None;
+fn split_at_best_delimiter(text: &str) -> Result<(u8, Vec<NumberedLine>), String> {
+    let (mut best, mut best_fit) = (None, 0);
     for delimiter in DELIMITERS {
         let records = read_records(text, delimiter).map_err(|error| format!("cannot be read: {error}"))?;
         let width = usual_width(&records);
         let alike = records.iter().filter(|line| line.cells.len() == width).count();
         let fit = if width < 2 { 0 } else { alike * 100 / records.len().max(1) * 100 + width.min(99) };
-        if best.as_ref().is_none_or(|known| fit > known.fit) {
-            best = Some(DelimitedRecords { fit, delimiter, records });
+        if fit > best_fit {
+            (best, best_fit) = (Some((delimiter, records)), fit);
         }
     }
-    best.filter(|cut| cut.fit > 0)
-        .ok_or_else(|| "has no columns separated by commas, semicolons, tabs or vertical bars".to_owned())
+    best.ok_or_else(|| "has no columns separated by commas, semicolons, tabs or vertical bars".to_owned())
 }
 
 fn read_records(text: &str, delimiter: u8) -> std::io::Result<Vec<NumberedLine>> {

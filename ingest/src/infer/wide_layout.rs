@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use market::event::Kind;
 
 use super::cell_formats::{cell_date_parser, is_ticker};
-use super::column_names::canonical_column;
+use super::column_choice::canonical_column;
 use super::table_profile::{ColumnContent, TableProfile};
 
 /// Pattern of the column names in a wide table, for example `{symbol}_{field}`.

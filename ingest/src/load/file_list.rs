@@ -11,7 +11,7 @@ use telemetry::{counted, shorten};
 
 use crate::batch::load_stats::LoadStats;
 use crate::load::input::LoadInput;
-use crate::source::file_label::MAX_LISTED;
+use crate::source::feed_files::MAX_LISTED;
 
 /// Maximum number of reasons in a log message.
 const MAX_REASONS: usize = 5;

@@ -20,7 +20,6 @@ use crate::source::feed_files;
 use crate::source::standard_input::StandardInput;
 
 pub(crate) mod args;
-mod candidate;
 pub(crate) mod effect;
 pub mod file_list;
 pub(crate) mod input;

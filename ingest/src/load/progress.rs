@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::batch::load_stats::LoadStats;
-use crate::source::file_label::MAX_LISTED;
+use crate::source::feed_files::MAX_LISTED;
 
 /// Progress display on standard error: a bar on a terminal, log lines elsewhere.
 #[derive(Debug, Clone)]

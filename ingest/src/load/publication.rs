@@ -7,8 +7,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use event_log::archive::ArchiveError;
-use event_log::record_batch::SharedMessageBuilder;
-use event_log::record_batch::{BODY_VERSION, BatchError, BatchId, Envelope, schema_name};
+use event_log::record_batch::{BatchError, BatchId, SharedMessageBuilder};
 use market::event::{InputBatchCount, Kind, RunChange, RunManifest, RunState};
 
 use crate::batch::batch_spool::EncodedBatch;
@@ -63,30 +62,17 @@ impl<'a> Publication<'a> {
         label: &str,
         batch: EncodedBatch,
     ) -> Result<(), LoadError> {
-        let EncodedBatch { kind, codec, chunk, rows, line, body } = batch;
-        let (source, run) = (self.manifest.source.clone(), self.manifest.run.clone());
-        let id = BatchId::from_provenance(&source, input_digest, chunk, &schema_name(kind));
-        let number = self.manifest.chunks;
-        self.digest.update(&id.0);
+        let (kind, number) = (batch.kind, self.manifest.chunks);
+        let run = (self.manifest.source.as_str(), self.manifest.run.as_str());
+        let (envelope, body) = batch.into_message(run, input_digest, label, number);
+        self.digest.update(&envelope.id.0);
         self.manifest.chunks += 1;
         *self.batches.entry((input_digest.to_owned(), kind)).or_default() += 1;
-        if !self.in_log.insert(id) {
+        if !self.in_log.insert(envelope.id) {
             self.found += 1;
             return Ok(());
         }
         self.published += 1;
-        let envelope = Envelope {
-            id,
-            kind,
-            version: BODY_VERSION,
-            codec,
-            source,
-            run,
-            chunk: number,
-            rows,
-            file: label.to_owned(),
-            line,
-        };
         let waiting = self.waiting.entry(kind).or_default();
         waiting.add_batch(envelope, body)?;
         if waiting.is_full() {

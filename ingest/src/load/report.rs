@@ -17,7 +17,7 @@ use crate::load::effect::LoadEffect;
 use crate::load::file_list::FileList;
 use crate::load::file_list::{FileReport, FileStatus};
 use crate::price::conflicting_prices::ConflictingPrices;
-use crate::source::file_label::{MAX_LISTED, join_names};
+use crate::source::feed_files::{MAX_LISTED, join_names};
 
 /// Prints a command's result: one JSON object for scripts, otherwise a report.
 pub fn print_result<T: Serialize>(result: &T, json: bool, to_report: impl FnOnce(&T) -> Report) {

@@ -20,7 +20,7 @@ use crate::batch::load_stats::LoadStats;
 use crate::clock::now;
 use crate::format::ReaderOptions;
 use crate::load::args::LoadArgs;
-use crate::load::candidate::CandidateFile;
+use crate::load::effect::CandidateFile;
 use crate::load::effect::LoadEffect;
 use crate::load::file_list::FileReport;
 use crate::load::input::LoadInput;
@@ -34,7 +34,7 @@ use crate::log::reader::{Log, StoredBatches};
 use crate::log::run_states::Runs;
 use crate::log::run_states::{EarlierRuns, find_earlier_runs};
 use crate::rejects::OpenRejects;
-use crate::source::file_label::MAX_LISTED;
+use crate::source::feed_files::MAX_LISTED;
 
 pub(crate) struct LoadRun<'a> {
     /// Id of the run: a hash of the source and the inputs' digests. The same load therefore has the same id when it is

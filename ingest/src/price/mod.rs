@@ -2,5 +2,4 @@
 
 pub(crate) mod bar_parser;
 pub(crate) mod conflicting_prices;
-pub(crate) mod fixed_point;
 pub(crate) mod price_batch;

@@ -3,15 +3,13 @@
 //! A price batch is far larger than a record batch, so each symbol has a long series. Equal rows give equal record
 //! batches.
 
-mod conflicts;
-
 use std::collections::{HashMap, HashSet};
 
 use event_log::record_batch::{SymbolSeries, TARGET_BYTES};
 use market::bars::{Bar, BarVersion, Bars, MISSING};
 use market::symbol::Symbol;
 
-use crate::price::fixed_point::{LARGE_PRICE_PLACES, POW10};
+use crate::price::bar_parser::{LARGE_PRICE_PLACES, POW10};
 
 /// Maximum number of rows in a price batch. It limits the memory to about 32 MiB.
 pub(crate) const BATCH_ROWS: usize = 512 * 1024;
@@ -49,10 +47,10 @@ pub(crate) struct RareFields {
 /// Price rows of one file, in file order.
 #[derive(Debug, Default)]
 pub(crate) struct PriceBatch {
-    rows: Vec<ScaledPriceRow>,
+    pub(super) rows: Vec<ScaledPriceRow>,
     /// Rare fields of each row, in row order; empty if no row has such fields.
-    extras: Vec<RareFields>,
-    versions: Vec<BarVersion>,
+    pub(super) extras: Vec<RareFields>,
+    pub(super) versions: Vec<BarVersion>,
     known: HashMap<(i64, i64, bool, Option<i32>), u16>,
 }
 

@@ -1,5 +1,7 @@
 //! HTTP client for the API of a vendor. It keeps to the call budget. It retries a call after a temporary error, unless
 //! the pause before the retry would exceed the maximum wait.
+//!
+//! Retry delays of calls to vendors.
 
 use std::time::Duration;
 
@@ -8,12 +10,10 @@ use market::event::Bookmark;
 use reqwest::Url;
 use telemetry::{Shutdown, failpoint};
 
-use super::args::PullArgs;
+use super::args::{PullArgs, PullError};
 use super::batch::PageFile;
 use super::connector::{Connector, RequestTemplate};
-use super::error::PullError;
 use super::http_client::{CallError, HttpClient, VendorResponse};
-use super::retry::{MAX_ATTEMPTS, retry_pause};
 use super::state_log::StateLog;
 
 /// Maximum number of redirects of one request.
@@ -139,5 +139,29 @@ impl VendorClient<'_> {
             () = tokio::time::sleep(time) => Ok(()),
             () = shutdown.wait() => Err(PullError::Interrupted),
         }
+    }
+}
+
+/// Maximum number of attempts per call.
+pub(super) const MAX_ATTEMPTS: u32 = 5;
+/// Pause after the first failed attempt. Each further pause is twice as long as the previous one.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+
+/// Pause after a failed attempt. `attempts` is the number of attempts before the failed one: 0 if the first attempt
+/// failed. If the vendor asks for a delay, the pause is this delay, but at least [`FIRST_PAUSE`].
+pub(super) fn retry_pause(attempts: u32, vendor_delay: Option<Duration>) -> Duration {
+    vendor_delay
+        .map_or(FIRST_PAUSE * 2u32.saturating_pow(attempts), |vendor_delay| vendor_delay.max(FIRST_PAUSE))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_unless_the_vendor_says() {
+        assert_eq!([0, 1, 2, 3].map(|attempts| retry_pause(attempts, None).as_secs()), [1, 2, 4, 8]);
+        assert_eq!(retry_pause(3, Some(Duration::from_secs(7))).as_secs(), 7);
+        assert_eq!(retry_pause(0, Some(Duration::ZERO)).as_secs(), 1);
     }
 }

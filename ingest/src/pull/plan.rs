@@ -12,8 +12,8 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::Url;
 
 use super::args::PullArgs;
+use super::args::PullError;
 use super::connector::{Connector, RequestTemplate};
-use super::error::PullError;
 
 /// Number of days to fetch for a request without a bookmark, if no first day is configured.
 const FIRST_DAYS: u64 = 30;

@@ -8,11 +8,11 @@ use std::collections::BTreeMap;
 use chrono::{DateTime, TimeDelta, Utc};
 use market::event::{Bookmark, Pull, RunEvent, RunManifest, RunState};
 
+use super::args::PullError;
 use super::budget::{
     BudgetAllowance, BudgetCharge, CallBudget, compute_allowance, lease_duration, longest_period,
 };
 use super::connector::Connector;
-use super::error::PullError;
 use crate::clock::now;
 use crate::load::publication::LoadError;
 use crate::log::publisher::encode_manifest;

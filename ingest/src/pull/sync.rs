@@ -14,10 +14,10 @@ use market::event::Bookmark;
 use market::symbol::Symbol;
 use telemetry::{failpoint, shorten};
 
+use super::args::PullError;
 use super::batch::{BatchPart, FetchedResponse, ResponseBatch};
 use super::client::{RequestError, VendorClient};
 use super::connector::{PagingMethod, RequestTemplate};
-use super::error::PullError;
 use super::http_client::VendorResponse;
 use super::paging;
 use super::plan::{NotFoundMeaning, PlannedRequest, SyncScope, newest_day, plan_requests, select_templates};

@@ -19,7 +19,7 @@ use crate::load::report::LoadSummary;
 use crate::load::{LoadArgs, load};
 use crate::log::reader::{Log, LogError};
 use crate::log::run_states::{Runs, StoredManifest};
-use crate::source::file_label::join_names;
+use crate::source::feed_files::join_names;
 
 /// Checks that the log has all record batches of its runs, and republishes missing batches.
 ///

@@ -10,10 +10,39 @@ use std::sync::Arc;
 use rustix::fs::FileType;
 use telemetry::escape_controls;
 
-use crate::source::file_label::{FileLocation, shorten_label};
-use crate::source::folder_handle::{FolderEntry, FolderHandle};
+use crate::source::folder_handle::{FileLocation, FolderEntry, FolderHandle};
 use crate::source::standard_input::{self, StandardInput};
 use crate::source::zip_archive::ZipDirectory;
+
+/// Maximum number of files and names that a message, a manifest or a report lists. Further ones are counted.
+pub(crate) const MAX_LISTED: usize = 50;
+/// Maximum length of a label, in bytes.
+const MAX_LABEL_BYTES: usize = 300;
+/// Length of the beginning of a shortened label, in bytes. The other bytes are a hash and the end of the label, which has
+/// the name and ending of the file.
+const BEGINNING_BYTES: usize = 100;
+
+/// Shortens a label that is longer than [`MAX_LABEL_BYTES`]: `feeds.zip/aaa…~1f3870be~…/prices.csv`. The hash of the
+/// label keeps shortened labels distinct.
+pub(crate) fn shorten_label(label: String) -> String {
+    if label.len() <= MAX_LABEL_BYTES {
+        return label;
+    }
+    let hash = format!("…~{}~…", &blake3::hash(label.as_bytes()).to_hex()[..8]);
+    let begin = label.floor_char_boundary(BEGINNING_BYTES);
+    let end = label.ceil_char_boundary(label.len() - (MAX_LABEL_BYTES - BEGINNING_BYTES - hash.len()));
+    format!("{}{hash}{}", &label[..begin], &label[end..])
+}
+
+/// Joins the first [`MAX_LISTED`] names, and counts the other ones: `a.csv, b.csv, … and 3 more`. `unlisted` is the
+/// number of names that are already left out of `names`.
+pub(crate) fn join_names(names: &[String], unlisted: u64) -> String {
+    let text = names.iter().take(MAX_LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MAX_LISTED) as u64 + unlisted {
+        0 => text,
+        more => format!("{text}, … and {more} more"),
+    }
+}
 
 /// Container of a feed file. Compression such as gzip is detected later, from the bytes of the file.
 #[derive(Debug, Clone)]
@@ -96,7 +125,7 @@ pub(crate) fn find_feed_files(
     let mut found = FoundFiles::default();
     for path in paths {
         if let Some(input) = standard_input.filter(|_| standard_input::is_standard_input(path)) {
-            add(input.path.clone().into(), input.label.clone(), true, &mut found);
+            add(input.path.to_path_buf().into(), input.label.clone(), true, &mut found);
             continue;
         }
         let location = FileLocation { path: path.clone(), folder: folder.cloned() };
@@ -290,5 +319,26 @@ mod tests {
     fn a_stem_is_the_name_without_folder_and_endings() {
         assert_eq!(FeedFile::from_name("2024/dividends-2024.csv.gz").stem(), "dividends-2024");
         assert_eq!(FeedFile::from_name("BRK.B.csv").stem(), "BRK.B");
+    }
+}
+
+#[cfg(test)]
+mod label_tests {
+    use super::*;
+
+    #[test]
+    fn a_long_label_keeps_its_archive_and_its_file_name() {
+        let label = |name: &str| format!("feeds.zip/{}/{name}", "ö".repeat(30_000));
+        let [one, other] = ["prices.csv", "prices-2.csv"].map(|name| shorten_label(label(name)));
+        assert!(one.starts_with("feeds.zip/ö") && one.ends_with("/prices.csv"), "{one}");
+        assert!(one != other && one.len() <= MAX_LABEL_BYTES && one.len() > MAX_LABEL_BYTES - 4);
+        assert_eq!(shorten_label("2024/prices.csv".to_owned()), "2024/prices.csv");
+    }
+
+    #[test]
+    fn fifty_names_are_listed_and_all_are_counted() {
+        let names: Vec<String> = (1..=53).map(|number| format!("{number}.csv")).collect();
+        assert!(join_names(&names, 2).ends_with(", 50.csv, … and 5 more"));
+        assert_eq!(join_names(&names[..2], 0), "1.csv, 2.csv");
     }
 }

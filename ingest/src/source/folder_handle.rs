@@ -13,9 +13,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
+use telemetry::escape_controls;
 
 /// Open folder.
 #[derive(Debug)]
@@ -255,5 +257,37 @@ fn describe_kind(kind: fs::FileType) -> &'static str {
         "is a socket, not a regular file"
     } else {
         "is a device, not a regular file"
+    }
+}
+
+/// Path of a file. `folder` is the open folder that contains the file; `None` for a file that the command line names.
+#[derive(Debug, Clone)]
+pub struct FileLocation {
+    /// Full path.
+    pub path: PathBuf,
+    pub(crate) folder: Option<Arc<FolderHandle>>,
+}
+
+impl FileLocation {
+    /// Opens the file. Fails if it is not a regular file.
+    pub(crate) fn open(&self) -> io::Result<File> {
+        match &self.folder {
+            Some(folder) => {
+                let relative = self.path.strip_prefix(folder.path()).map_err(io::Error::other)?;
+                folder.open_file(relative)
+            }
+            None => open_regular_file(&self.path, Links::Followed),
+        }
+    }
+
+    /// Path for messages.
+    pub(super) fn display_path(&self) -> String {
+        escape_controls(&self.path.to_string_lossy())
+    }
+}
+
+impl From<PathBuf> for FileLocation {
+    fn from(path: PathBuf) -> Self {
+        Self { path, folder: None }
     }
 }

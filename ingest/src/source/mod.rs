@@ -2,12 +2,9 @@
 
 pub(crate) mod csv_reader;
 pub(crate) mod feed_files;
-pub(crate) mod file_label;
 pub(crate) mod folder_handle;
-pub(crate) mod inflation_limit;
 #[cfg(feature = "parquet")]
 pub(crate) mod parquet_table;
 pub(crate) mod standard_input;
-pub(crate) mod transcoder;
 pub(crate) mod unpack;
 pub(crate) mod zip_archive;

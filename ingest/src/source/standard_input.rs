@@ -4,13 +4,12 @@
 //! to a temporary file.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::io::{self, Read};
+use std::path::Path;
 
 use market::event::Kind;
 use telemetry::Shutdown;
+use tempfile::TempPath;
 use tokio::sync::oneshot;
 
 const STANDARD_INPUT: &str = "-";
@@ -35,7 +34,7 @@ pub enum StandardInputError {
 /// The copy is deleted on drop.
 #[derive(Debug)]
 pub(crate) struct StandardInput {
-    pub path: PathBuf,
+    pub path: TempPath,
     pub label: String,
 }
 
@@ -78,19 +77,8 @@ impl StandardInput {
     }
 }
 
-impl Drop for StandardInput {
-    fn drop(&mut self) {
-        // If the removal fails, the system deletes the file with its other temporary files.
-        let _ = std::fs::remove_file(&self.path);
-    }
-}
-
-fn copy(mut input: impl Read) -> io::Result<PathBuf> {
-    let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
-    let path = std::env::temp_dir().join(format!("ingest-{}-{nanos}.input", std::process::id()));
-    let mut file = File::options().write(true).create_new(true).mode(0o600).open(&path)?;
-    io::copy(&mut input, &mut file)
-        .and_then(|_| file.flush())
-        .inspect_err(|_| _ = std::fs::remove_file(&path))?;
-    Ok(path)
+fn copy(mut input: impl Read) -> io::Result<TempPath> {
+    let mut file = tempfile::Builder::new().prefix("ingest-").suffix(".input").tempfile()?;
+    io::copy(&mut input, &mut file)?;
+    Ok(file.into_temp_path())
 }

@@ -5,14 +5,13 @@ use market::event::Kind;
 
 use super::file_format::{FeedReadError, FileFormat, FileLayout, VendorFile};
 use super::file_head::FileHead;
-use super::headered_table::HeaderedTable;
-use super::vendor_row::read_objects;
+use super::file_records::HeaderedTable;
+use super::file_records::read_objects;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
 use crate::source::csv_reader::{CsvRecord, LineReader};
 use crate::source::feed_files::{Encoding, FeedFile};
 
-mod json;
 pub(crate) mod kind_layout;
 mod record_builder;
 mod row_conversion;
@@ -144,10 +143,11 @@ fn read_records(
     let ignore_unknown = file.options.ignore_unknown;
     let take = |record: &[u8], line: u64, rows: &mut RowAccumulator| {
         rows.stats.records += 1;
-        let accepted = json::parse_cells(record, kind, ignore_unknown).and_then(|(kind, mut cells)| {
-            cells.set_zone(rows.zone());
-            row_conversion::convert_record(kind, &cells, line, record.len(), rows)
-        });
+        let accepted =
+            record_builder::parse_cells(record, kind, ignore_unknown).and_then(|(kind, mut cells)| {
+                cells.set_zone(rows.zone());
+                row_conversion::convert_record(kind, &cells, line, record.len(), rows)
+            });
         if let Err(fault) = accepted {
             rows.add_reject(line, record, fault);
         }

@@ -19,7 +19,7 @@ use rust_decimal::Decimal;
 use super::kind_layout::KindLayout;
 use crate::batch::row_accumulator::{RowAccumulator, RowProvenance};
 use crate::format::file_format::FeedReadError;
-use crate::format::headered_table::{HeaderedTable, NONE, PriceColumns};
+use crate::format::file_records::{HeaderedTable, NONE, PriceColumns};
 use crate::normalize::{
     RecordCells, RowError, abbreviate, parse_date, parse_session_date, parse_web_address,
 };

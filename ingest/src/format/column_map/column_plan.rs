@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use market::symbol::Symbol;
 use telemetry::list_names;
 
-use super::column_name_pattern::NameParts;
 use super::map::{ColumnMap, WideNames};
 use super::map_definition::ColumnLocation;
+use super::name_pattern::NameParts;
 use crate::format::canonical::kind_layout::{ID_FIELD, REASON_FIELD};
 use crate::format::file_head::normalize_column_name;
 use crate::normalize::RowError;

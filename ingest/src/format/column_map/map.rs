@@ -12,13 +12,13 @@ use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-use super::column_name_pattern::ColumnNamePattern;
-use super::date_format;
-use super::date_format::DateFormat;
+use super::cell_format;
+use super::cell_format::DateFormat;
+use super::cell_format::NumberFormat;
 use super::map_definition::ColumnLocation;
-use super::number_format::NumberFormat;
+use super::name_pattern::ColumnNamePattern;
 use crate::format::canonical::kind_layout::{CanonicalColumnType, KindLayout, canonical_column_type};
-use crate::format::symbol_pattern::SymbolPattern;
+use crate::format::column_map::name_pattern::SymbolPattern;
 use crate::normalize::{ExchangeZone, RowError, abbreviate, is_absent_value};
 use crate::source::folder_handle::{Links, read_small_text};
 
@@ -132,7 +132,7 @@ impl ColumnMap {
         }
         let value = match canonical_column_type(name) {
             CanonicalColumnType::Date => {
-                Cow::Owned(date_format::read_date(&self.dates, self.zone, name, cell)?.to_string())
+                Cow::Owned(cell_format::read_date(&self.dates, self.zone, name, cell)?.to_string())
             }
             CanonicalColumnType::Number if name == RATIO => Cow::Borrowed(cell),
             CanonicalColumnType::Number => self.numbers.read(name, cell, self.scale.get(name).copied())?,

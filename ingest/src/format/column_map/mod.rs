@@ -12,32 +12,29 @@ use encoding_rs::WINDOWS_1252;
 use super::canonical::kind_layout::ID_FIELD;
 use super::file_format::{FeedReadError, FileFormat, FileLayout, ReaderOptions, SymbolScope, VendorFile};
 use super::file_head::{FileHead, is_symbol_column};
+use super::file_records::check_shape;
 use super::file_symbol;
-use super::headered_table::check_shape;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
 use crate::source::csv_reader::{CsvReader, CsvRecord};
 use crate::source::feed_files::{Encoding, FeedFile};
-use crate::source::transcoder::Transcoder;
+use crate::source::unpack::Transcoder;
 
-mod column_name_pattern;
+mod cell_format;
 mod column_plan;
-mod date_format;
-mod json_reader;
 pub(super) mod map;
 mod map_definition;
 mod mapped_row;
-mod number_format;
+pub(super) mod name_pattern;
 mod validation;
 
+pub(crate) use cell_format::date_parser;
 use column_plan::{ColumnPlan, PlannedRow};
-pub(crate) use date_format::date_parser;
-use json_reader::read_json;
 pub use map::ColumnMap;
 pub(super) use map::find_shipped_map;
 pub use map::{MapFile, SHIPPED};
 pub use map_definition::MapError;
-use mapped_row::{RowValues, accept, push, without_value};
+use mapped_row::{RowValues, accept, push, read_json, without_value};
 
 /// Detects the format of a file that is read with a map.
 pub(super) fn detect(

@@ -9,13 +9,13 @@ use market::metrics::currency::Currency;
 use rust_decimal::Decimal;
 use toml::Spanned;
 
-use super::column_name_pattern::ColumnNamePattern;
-use super::date_format::{self, DateFormat};
+use super::cell_format::NumberFormat;
+use super::cell_format::{self, DateFormat};
 use super::map::{CURRENCY, ColumnMap, DIRECTION, RATIO, RowSelection, WideNames};
 use super::map_definition::{ColumnLocation, MapDefinition, MapError, OneOrMore, ScaleFactor};
-use super::number_format::NumberFormat;
+use super::name_pattern::ColumnNamePattern;
 use crate::format::canonical::kind_layout::{self, CanonicalColumnType, KindLayout, canonical_column_type};
-use crate::format::symbol_pattern::SymbolPattern;
+use crate::format::column_map::name_pattern::SymbolPattern;
 use crate::normalize::ExchangeZone;
 
 impl ColumnMap {
@@ -169,7 +169,7 @@ impl<'a> MapValidator<'a> {
             DateFormat::parse(text).ok_or_else(|| {
                 let message = format!(
                     "dates.format {text:?} lacks a part of the date; allowed: {}",
-                    date_format::ALLOWED
+                    cell_format::ALLOWED
                 );
                 self.at(formats.span(), message)
             })
