@@ -15,9 +15,8 @@ use crate::admission::decision::{AdmissionDecision, AdmissionRequest, AdmissionV
 use crate::admission::request_context::RequestContext;
 use crate::admission::token_bucket::RemainingLimits;
 use crate::app::state::{App, OrdinaryRequest};
-use crate::auth::credential;
-use crate::auth::ids::AccountId;
 use crate::auth::tier::{Tier, TierTable, years_before};
+use crate::auth::{AccountId, credential};
 use crate::error::ApiError;
 use crate::parameters::facets::FacetIndex;
 use crate::parameters::served_rules::ServedRules;

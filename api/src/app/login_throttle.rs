@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::account::devices::DeviceHash;
+use crate::account::sessions::DeviceHash;
 use crate::auth::client_address::ClientNetwork;
 
 const CHARGE: &str = include_str!("../../queries/accounts/charge_attempt.sql");
@@ -320,9 +320,8 @@ fn intervals(limits: &[AttemptLimit]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use deadpool_postgres::{Manager, Runtime};
-
     use super::*;
+    use deadpool_postgres::{Manager, Runtime};
 
     fn new() -> LoginThrottle {
         let manager = Manager::new(tokio_postgres::Config::new(), tokio_postgres::NoTls);

@@ -15,7 +15,7 @@ use crate::app::dashboard_settings::DashboardSettings;
 use crate::auth::address_throttle::AddressAllowance;
 use crate::auth::tier::Tier;
 use crate::concurrency::limiter::ConcurrencyLimits;
-use crate::concurrency::low_priority::cores;
+use crate::concurrency::tasks::cores;
 use crate::connection::ConnectionCaps;
 
 /// Maximum size of a request head in bytes. It is sufficient for a thousand percent-encoded symbols of maximum length.

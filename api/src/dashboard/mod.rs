@@ -3,18 +3,18 @@
 //! Invariants: only a POST from a page of the same origin changes state. Pages load nothing from other sites.
 
 mod error;
+pub(crate) mod form;
 mod market;
-mod page_deadline;
 pub(crate) mod pages;
 pub(crate) mod security_headers;
-pub(crate) mod session;
 mod session_cookie;
 pub(crate) mod view;
+pub(crate) mod visitor;
 
 use std::sync::Arc;
 
-use axum::extract::{DefaultBodyLimit, Request};
-use axum::http::StatusCode;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{StatusCode, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{MethodRouter, get};
@@ -23,16 +23,15 @@ use maud::html;
 use serde_json::Value;
 use tower_http::csrf::CsrfLayer;
 
+use crate::app::dashboard_settings::MarketPages;
 use crate::app::state::App;
-use error::PageError;
-use page_deadline::{PAGE_DEADLINE, PASSWORD_PAGE_DEADLINE, limit_page_time};
-use pages::reference::ReferencePage;
-use pages::{account, key, keys, link, plan, plans, portfolios, reference, sign_in, status};
+use error::{PAGE_DEADLINE, PASSWORD_PAGE_DEADLINE, PageError, limit_page_time};
+use pages::reference::{self, ReferencePage};
+use pages::{account, keys, link, plans, portfolios, sign_in, status};
 use security_headers::{add_security_headers, is_secure_request, set_security_headers};
-use session::visitor::has_market_pages;
-use view::assets::asset_routes;
 use view::layout::{PageLayout, Section, Viewer, render_layout};
 use view::live_example::ExampleCache;
+use visitor::has_market_pages;
 
 /// Maximum size of a form, in bytes.
 const MAX_FORM_BYTES: usize = 16 * 1024;
@@ -68,12 +67,9 @@ fn pages() -> Router<App> {
         .route("/sign-out", redirect_to_form("/dashboard").post(sign_in::sign_out))
         .route("/dashboard", get(pages::overview::show_overview))
         .route("/dashboard/keys", get(keys::show_keys).post(keys::create_key))
-        .route(
-            "/dashboard/keys/reference",
-            redirect_to_form("/docs").post(pages::reference_key::create_reference_key),
-        )
-        .route("/dashboard/keys/{id}/replace", get(key::show_replace_form).post(key::replace_key))
-        .route("/dashboard/keys/{id}/delete", get(key::show_delete_form).post(key::delete_key))
+        .route("/dashboard/keys/reference", redirect_to_form("/docs").post(reference::create_reference_key))
+        .route("/dashboard/keys/{id}/replace", get(keys::show_replace_form).post(keys::replace_key))
+        .route("/dashboard/keys/{id}/delete", get(keys::show_delete_form).post(keys::delete_key))
         .route("/dashboard/portfolios", get(portfolios::show_portfolios).post(portfolios::save_portfolio))
         .route(
             "/dashboard/portfolios/delete",
@@ -83,9 +79,9 @@ fn pages() -> Router<App> {
             "/dashboard/portfolios/link",
             redirect_to_form("/dashboard/portfolios").post(portfolios::create_link),
         )
-        .route("/dashboard/usage", get(pages::usage::show_usage))
-        .route("/dashboard/plan", get(plan::show_plan).post(plan::choose_tier))
-        .route("/dashboard/plan/cancel", redirect_to_form("/dashboard/plan").post(plan::cancel_subscription))
+        .route("/dashboard/usage", get(pages::overview::show_usage))
+        .route("/dashboard/plan", get(plans::show_plan).post(plans::choose_tier))
+        .route("/dashboard/plan/cancel", redirect_to_form("/dashboard/plan").post(plans::cancel_subscription))
         .route("/dashboard/account", get(account::show_account))
         .route("/dashboard/sessions/end", redirect_to_form("/dashboard/account").post(account::end_session))
         .route("/dashboard/log", get(pages::audit_log::show_audit_log))
@@ -135,4 +131,45 @@ pub(crate) fn not_found_page(app: &App, request: &Request, path: &str) -> Respon
 /// GET handler for a path that only accepts the POST of a form. It redirects to the page with the form.
 fn redirect_to_form(page: &'static str) -> MethodRouter<App> {
     get(async move || Redirect::to(page))
+}
+
+const STYLE: &str = include_str!("../../templates/style.css");
+const SCRIPT: &str = include_str!("../../templates/script.js");
+const REFERENCE_SCRIPT: &str = include_str!("../../templates/reference.js");
+const ICON: &str = include_str!("../../templates/icon.svg");
+/// Icon for `/favicon.ico`, which some browsers request even if the page names another icon.
+const FAVICON: &[u8] = include_bytes!("../../templates/favicon.ico");
+/// Image that link previews of the pages show.
+const PREVIEW: &[u8] = include_bytes!("../../templates/preview.png");
+/// Crawler rules, which allow only the public pages.
+const ROBOTS: &str = "User-agent: *\nDisallow: /dashboard\nDisallow: /link/\nDisallow: /sign-in\nDisallow: /sign-up\nDisallow: /v1/\n";
+
+/// Router of the static files.
+pub(crate) fn asset_routes() -> Router<App> {
+    Router::new()
+        .route("/assets/style.css", get(async || file("text/css; charset=utf-8", STYLE)))
+        .route("/assets/script.js", get(async || file("text/javascript; charset=utf-8", SCRIPT)))
+        .route("/assets/reference.js", get(async || file("text/javascript; charset=utf-8", REFERENCE_SCRIPT)))
+        .route("/assets/icon.svg", get(async || file("image/svg+xml", ICON)))
+        .route("/assets/preview.png", get(async || file("image/png", PREVIEW)))
+        .route("/favicon.ico", get(async || file("image/x-icon", FAVICON)))
+        .route(
+            "/robots.txt",
+            get(async |State(app): State<App>| file("text/plain; charset=utf-8", robots(&app))),
+        )
+}
+
+/// Crawler rules, with the sitemap if the market pages are public and `PUBLIC_URL` is set.
+fn robots(app: &App) -> String {
+    let settings = &app.settings.dashboard;
+    match &settings.public_url {
+        Some(public) if settings.pages == MarketPages::Public => {
+            format!("{ROBOTS}Sitemap: {}/sitemap.xml\n", public.origin())
+        }
+        _ => ROBOTS.to_owned(),
+    }
+}
+
+fn file<T: IntoResponse>(kind: &'static str, content: T) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "public, max-age=300")], content)
 }

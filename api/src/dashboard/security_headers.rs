@@ -9,8 +9,8 @@ use crate::admission::RequestContext;
 use crate::app::site_address::is_https;
 use crate::app::state::App;
 use crate::dashboard::error::ErrorText;
-use crate::dashboard::session::visitor::has_market_pages;
 use crate::dashboard::view::layout::Viewer;
+use crate::dashboard::visitor::has_market_pages;
 
 /// Content security policy: only files of this service, no frames, no inline script or style.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";

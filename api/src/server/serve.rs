@@ -1,4 +1,4 @@
-//! HTTP server: listener, connection limits and graceful shutdown.
+//! HTTP server: listener, connection limits, source of operational metrics, and graceful shutdown.
 
 use std::convert::Infallible;
 use std::io;
@@ -17,25 +17,28 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use ipnet::IpNet;
+use prometheus::proto::MetricFamily;
 use socket2::SockRef;
-use store::db::{self, API_ROLE, DASHBOARD_ROLE, DatabaseSettings, DbError, replica_configs, role_config};
+use store::db::{
+    self, API_ROLE, DASHBOARD_ROLE, DatabaseSettings, DbError, error_chain, replica_configs, role_config,
+};
 use store::tls;
 use telemetry::Shutdown;
+use telemetry::listener::MetricsSource;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_postgres::Config;
 
 use crate::admission::AdmissionQueue;
 use crate::admission::open_streams::{OpenStreams, StreamLimits};
 use crate::app::dashboard_settings::DashboardSwitch;
-use crate::app::dashboard_state::DashboardState;
 use crate::app::settings::{HEAD_BYTES, ServeSettings};
-use crate::app::state::{App, OrdinaryRequests, SharedState};
+use crate::app::state::{App, DashboardState, OrdinaryRequests, SharedState};
 use crate::auth::address_throttle::AddressThrottle;
 use crate::auth::client_address;
-use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::concurrency::limiter::ConcurrencyLimiter;
+use crate::concurrency::tasks::BackgroundTasks;
 use crate::connection::{ConnectionRegistry, WriteTimeout};
-use crate::metrics::ApiMetrics;
+use crate::metrics::{ApiMetrics, gauge};
 use crate::middleware::{self, ConnectionInfo};
 use crate::parameters::cursor::CursorSigner;
 use crate::read::changes::JournalReader;
@@ -45,7 +48,6 @@ use crate::read::projection::Projection;
 use crate::read::read_source::ConnectionSettings;
 use crate::render::body_channel::GuardedBody;
 use crate::render::cache::ResponseCache;
-use crate::server::metrics_source::ApiMetricsSource;
 use crate::server::router;
 
 /// Maximum number of new connections that wait until the server accepts them. The system may reduce it
@@ -337,4 +339,38 @@ fn file_limit() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     line.split_whitespace().next()?.parse().ok()
+}
+
+/// Source of the API's operational metrics and health. It reads the application state and the client connections.
+#[derive(Debug)]
+pub(crate) struct ApiMetricsSource {
+    pub(crate) app: App,
+    pub(crate) registry: Arc<ConnectionRegistry>,
+}
+
+impl MetricsSource for ApiMetricsSource {
+    fn metrics(&self) -> Vec<MetricFamily> {
+        let (app, metrics) = (&self.app, &self.app.metrics);
+        metrics.queue.set(gauge(app.admission.waiting_calls()));
+        metrics.streams.set(gauge(app.streams.count()));
+        for (state, count) in ["working", "idle"].into_iter().zip(self.registry.count_working_and_idle()) {
+            metrics.connections.with_label_values(&[state]).set(gauge(count));
+        }
+        for (state, count) in ["read", "left_out"].into_iter().zip(app.projection.count_replicas()) {
+            metrics.replicas.with_label_values(&[state]).set(gauge(count));
+        }
+        let pools = app.projection.pin().map(|generation| generation.pool_usage());
+        for (pool, usage) in ["reads", "costly"].into_iter().zip(pools.unwrap_or_default()) {
+            metrics.pool_waiting.with_label_values(&[pool]).set(gauge(usage.waiting));
+            metrics.pool_in_use.with_label_values(&[pool]).set(gauge(usage.in_use));
+        }
+        metrics.registry.gather()
+    }
+
+    fn health(&self) -> Result<(), String> {
+        if !self.app.projection.is_database_reachable() {
+            return Err("Postgres does not answer, so reads are not served".to_owned());
+        }
+        self.app.projection.pin().map(drop).map_err(|error| error_chain(&error))
+    }
 }

@@ -17,7 +17,7 @@ use tower::ServiceExt;
 
 use crate::answer::InternalRequest;
 use crate::auth::tier::Tier;
-use crate::concurrency::low_priority::{LowPriorityError, run_low_priority};
+use crate::concurrency::tasks::{LowPriorityError, run_low_priority};
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
 

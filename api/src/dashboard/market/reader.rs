@@ -17,11 +17,10 @@ use crate::app::dashboard_settings::MarketPages;
 use crate::app::site_address::SiteAddress;
 use crate::app::state::App;
 use crate::auth::tier::Tier;
-use crate::dashboard::error::PageError;
-use crate::dashboard::page_deadline::{VISITOR_LOOKUP_LIMIT, run_within};
-use crate::dashboard::session::form::Form;
-use crate::dashboard::session::visitor::{Visitor, has_market_pages};
+use crate::dashboard::error::{PageError, VISITOR_LOOKUP_LIMIT, run_within};
+use crate::dashboard::form::Form;
 use crate::dashboard::view::layout::{PageLayout, Preview, Section, Viewer, csrf_field, render_layout};
+use crate::dashboard::visitor::{Visitor, has_market_pages};
 
 /// Router for the pages' API calls, and permits that limit the number of pages built at once.
 #[derive(Debug, Clone)]

@@ -6,8 +6,8 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use crate::app::state::App;
-use crate::dashboard::session::visitor::Visitor;
 use crate::dashboard::view::layout::{self, Section, Viewer, format_grouped};
+use crate::dashboard::visitor::Visitor;
 use crate::routes::health::{ComponentStatus, Health, Status};
 
 const TITLE: &str = "Status";
