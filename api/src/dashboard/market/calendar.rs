@@ -9,8 +9,7 @@ use crate::auth::tier::years_before;
 use crate::dashboard::form::Form;
 use crate::dashboard::market::api_calls::{ApiCalls, MarketResult, encode};
 use crate::dashboard::market::block::{Block, Choice, render_choices};
-use crate::dashboard::market::calendar_events::{dividends_calendar, dividends_call};
-use crate::dashboard::market::icalendar::{CalendarFile, as_calendar, host_of};
+use crate::dashboard::market::calendar_events::Calendar;
 use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::values::{Unit, render_value, rows_of, str_of};
@@ -165,16 +164,12 @@ fn calendar_url(symbols: &str) -> String {
 }
 
 pub(crate) async fn show_file(reader: MarketReader) -> Response {
-    match write_file(&reader).await {
-        Ok(calendar) => as_calendar(calendar, None),
+    let parameters = reader.parameters();
+    let calendar = Calendar::Dividends(parameters.text("symbols"));
+    match calendar.respond(&reader.app, &reader.calls(), &reader.origin, None).await {
+        Ok(file) => file,
         Err(error) => reader.respond_error(error).await,
     }
-}
-
-async fn write_file(reader: &MarketReader) -> MarketResult<CalendarFile> {
-    let symbols = reader.parameters().text("symbols").to_owned();
-    let answer = reader.calls().json_at_version(&dividends_call(&symbols, reader.app.today())).await?;
-    Ok(dividends_calendar(&reader.app, &answer, host_of(&reader.origin)).await?)
 }
 
 /// Kinds of days, each with the value of the parameter `days`, a title, and the API endpoint.

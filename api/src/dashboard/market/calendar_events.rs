@@ -6,44 +6,123 @@
 
 use std::collections::HashMap;
 
+use axum::http::HeaderValue;
+use axum::response::Response;
 use chrono::{Days, NaiveDate};
 use serde_json::Value;
 
 use crate::app::state::App;
-use crate::dashboard::market::api_calls::encode;
-use crate::dashboard::market::icalendar::{CalendarFile, CalendarWriter, Event, event_id};
+use crate::dashboard::market::api_calls::{ApiCalls, MarketResult, encode};
+use crate::dashboard::market::icalendar::{
+    CalendarFile, CalendarWriter, Event, as_calendar, event_id, host_of,
+};
 use crate::dashboard::market::values::{digits, humanize, rows_of, str_of};
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
 use crate::read::lookup::run_query;
 
+const POSITIONS: &str = include_str!("../../../queries/changes/positions.sql");
 /// Number of past days whose dividends a calendar contains.
 const PAST_DAYS: u64 = 90;
 
-/// Path and query of the API call for the dividends in a calendar, including withdrawn and estimated dividends.
-pub(crate) fn dividends_call(symbols: &str, today: NaiveDate) -> String {
-    let since = today - Days::new(PAST_DAYS);
-    format!(
-        "/v1/dividends/history?symbols={}&start_date={since}&status=declared,paid,cancelled&include_projected=true&limit=1000",
-        encode(symbols)
-    )
+/// Content of a calendar file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Calendar<'a> {
+    /// Dividends of comma-separated symbols, including withdrawn and estimated dividends.
+    Dividends(&'a str),
+    /// Income from holdings, in the format of the API's parameter `holdings`. The number of changes of the holdings,
+    /// `edits`, is added to every revision number.
+    Income { holdings: &'a str, edits: i64 },
 }
 
-/// Writes the calendar file from the response to the call [`dividends_call`]. `version` is the data version of the
-/// response.
-pub(crate) async fn dividends_calendar(
-    app: &App,
-    (answer, version): &(Value, MinVersion),
-    host: &str,
-) -> Result<CalendarFile, QueryError> {
-    let rows = rows_of(&answer["data"]);
-    let revisions = Revisions::read(app, rows, *version).await?;
-    Ok(write(rows, &revisions, host))
+impl Calendar<'_> {
+    /// Path and query of the API call for the rows of the calendar.
+    pub(crate) fn call(self, today: NaiveDate) -> String {
+        match self {
+            Self::Dividends(symbols) => format!(
+                "/v1/dividends/history?symbols={}&start_date={}&status=declared,paid,cancelled&include_projected=true&limit=1000",
+                encode(symbols),
+                today - Days::new(PAST_DAYS)
+            ),
+            Self::Income { holdings, .. } => income_call(holdings),
+        }
+    }
+
+    /// Calls the API, and responds with the file, or with 304 if the client's copy is current.
+    pub(crate) async fn respond(
+        self,
+        app: &App,
+        calls: &ApiCalls,
+        origin: &str,
+        if_none_match: Option<&HeaderValue>,
+    ) -> MarketResult<Response> {
+        let answer = calls.json_at_version(&self.call(app.today())).await?;
+        Ok(as_calendar(self.write(app, &answer, origin).await?, if_none_match))
+    }
+
+    /// Writes the file from the response to the call. `version` is the data version of the response. `origin` is the
+    /// scheme and host of the site.
+    pub(crate) async fn write(
+        self,
+        app: &App,
+        (answer, version): &(Value, MinVersion),
+        origin: &str,
+    ) -> Result<CalendarFile, QueryError> {
+        let (rows, edits) = match self {
+            Self::Dividends(_) => (rows_of(&answer["data"]), 0),
+            Self::Income { edits, .. } => (rows_of(&answer["data"]["payments"]), edits),
+        };
+        let revisions = Revisions::read(app, rows, *version).await?;
+        Ok(self.write_rows(rows, &revisions, edits, host_of(origin)))
+    }
+
+    fn write_rows(self, rows: &[Value], revisions: &Revisions, edits: i64, host: &str) -> CalendarFile {
+        let (name, texts): (_, fn(&Value) -> EventTexts) = match self {
+            Self::Dividends(_) => ("Dividends", EventTexts::of_dividend),
+            Self::Income { .. } => ("Dividend income", EventTexts::of_payment),
+        };
+        let mut writer = CalendarWriter::new(name, host);
+        for row in rows {
+            let EventTexts { kind, status, ex_date, payment, description } = texts(row);
+            let sequence = revisions.number(row).saturating_add(edits);
+            for (field, suffix, summary) in
+                [("ex_date", "ex", &ex_date), ("payment_date", "payment", &payment)]
+            {
+                let Ok(day) = str_of(&row[field]).parse() else { continue };
+                writer.event(&Event {
+                    id: &format!("{}{kind}-{suffix}", event_id(row)),
+                    day,
+                    sequence,
+                    status,
+                    changed_at: str_of(&row["updated_at"]),
+                    summary,
+                    description: &description,
+                });
+            }
+        }
+        writer.finish()
+    }
 }
 
-fn write(rows: &[Value], revisions: &Revisions, host: &str) -> CalendarFile {
-    let mut writer = CalendarWriter::new("Dividends", host);
-    for row in rows {
+/// Path and query of the API call for the income from holdings.
+pub(crate) fn income_call(holdings: &str) -> String {
+    format!("/v1/portfolio/income?holdings={}", encode(holdings))
+}
+
+/// Texts of the two events of a dividend.
+struct EventTexts {
+    /// Part of the event ids. Both kinds of calendars may contain the same dividend, so their ids differ.
+    kind: &'static str,
+    status: &'static str,
+    /// Summary of the ex-date.
+    ex_date: String,
+    /// Summary of the payment.
+    payment: String,
+    description: String,
+}
+
+impl EventTexts {
+    fn of_dividend(row: &Value) -> Self {
         let (symbol, currency) = (str_of(&row["symbol"]), str_of(&row["currency"]));
         let (status, hint) = match str_of(&row["status"]) {
             "cancelled" => ("CANCELLED", ""),
@@ -52,79 +131,30 @@ fn write(rows: &[Value], revisions: &Revisions, host: &str) -> CalendarFile {
         };
         let amount = digits(&row["amount"]).unwrap_or_default();
         let [kind, row_status] = ["type", "status"].map(|field| humanize(str_of(&row[field])));
-        for (field, suffix, word) in [("ex_date", "ex", "ex-dividend"), ("payment_date", "payment", "pays")] {
-            let Ok(day) = str_of(&row[field]).parse() else { continue };
-            writer.event(&Event {
-                id: &format!("{}-{suffix}", event_id(row)),
-                day,
-                sequence: revisions.number(row),
-                status,
-                changed_at: str_of(&row["updated_at"]),
-                summary: &format!("{symbol} {word} {amount} {currency}{hint}"),
-                description: &format!("{kind} dividend of {symbol}, {row_status}"),
-            });
+        let summary = |word: &str| format!("{symbol} {word} {amount} {currency}{hint}");
+        let description = format!("{kind} dividend of {symbol}, {row_status}");
+        Self { kind: "", status, ex_date: summary("ex-dividend"), payment: summary("pays"), description }
+    }
+
+    fn of_payment(row: &Value) -> Self {
+        let (symbol, currency) = (str_of(&row["symbol"]), str_of(&row["currency"]));
+        let [shares, amount, income] =
+            ["shares", "amount", "income"].map(|field| digits(&row[field]).unwrap_or_default());
+        let amount_status = str_of(&row["amount_status"]);
+        let (status, hint) = match amount_status {
+            "estimated" => ("TENTATIVE", " (estimated)"),
+            _ => ("CONFIRMED", ""),
+        };
+        let source = humanize(amount_status);
+        Self {
+            kind: "-income",
+            status,
+            ex_date: format!("{symbol} ex-dividend{hint}"),
+            payment: format!("{symbol} pays {income} {currency}{hint}"),
+            description: format!("{shares} shares of {symbol}, {amount} {currency} a share, {source}"),
         }
     }
-    writer.finish()
 }
-
-/// Path and query of the API call for the income from holdings. `holdings` is the value of the API's parameter
-/// `holdings`.
-pub(crate) fn income_call(holdings: &str) -> String {
-    format!("/v1/portfolio/income?holdings={}", encode(holdings))
-}
-
-/// Writes the calendar file from the response to [`income_call`]. The number of changes of the holdings, `edits`, is
-/// added to every revision number.
-pub(crate) async fn income_calendar(
-    app: &App,
-    (answer, version): &(Value, MinVersion),
-    edits: i64,
-    host: &str,
-) -> Result<CalendarFile, QueryError> {
-    let payments = rows_of(&answer["data"]["payments"]);
-    let revisions = Revisions::read(app, payments, *version).await?;
-    let mut writer = CalendarWriter::new("Dividend income", host);
-    for payment in payments {
-        let sequence = revisions.number(payment).saturating_add(edits);
-        write_events(&mut writer, payment, sequence);
-    }
-    Ok(writer.finish())
-}
-
-fn write_events(writer: &mut CalendarWriter<'_>, payment: &Value, sequence: i64) {
-    let (symbol, currency) = (str_of(&payment["symbol"]), str_of(&payment["currency"]));
-    let number = |field: &str| digits(&payment[field]).unwrap_or_default();
-    let amount_status = str_of(&payment["amount_status"]);
-    let (status, hint) = match amount_status {
-        "estimated" => ("TENTATIVE", " (estimated)"),
-        _ => ("CONFIRMED", ""),
-    };
-    let description = format!(
-        "{} shares of {symbol}, {} {currency} a share, {}",
-        number("shares"),
-        number("amount"),
-        humanize(amount_status)
-    );
-    let income = format!("{symbol} pays {} {currency}{hint}", number("income"));
-    let ex_dividend = format!("{symbol} ex-dividend{hint}");
-    for (field, suffix, summary) in [("ex_date", "ex", &ex_dividend), ("payment_date", "payment", &income)] {
-        let Ok(day) = str_of(&payment[field]).parse::<NaiveDate>() else { continue };
-        writer.event(&Event {
-            // The ids differ from the ids in the dividend calendar, because both calendars may contain the same
-            // dividend.
-            id: &format!("{}-income-{suffix}", event_id(payment)),
-            day,
-            sequence,
-            status,
-            changed_at: "",
-            summary,
-            description: &description,
-        });
-    }
-}
-
-const POSITIONS: &str = include_str!("../../../queries/changes/positions.sql");
 
 /// Journal positions of the newest changes of the dividends in an API response.
 #[derive(Debug, Default)]
@@ -191,7 +221,8 @@ mod tests {
     #[test]
     fn a_dividend_is_two_events_with_stable_ids() {
         let revisions = Revisions::default();
-        let calendar = write(&[row(Some("d1"), "paid")], &revisions, "data.example").text;
+        let write = |row: Value, host| Calendar::Dividends("").write_rows(&[row], &revisions, 0, host).text;
+        let calendar = write(row(Some("d1"), "paid"), "data.example");
         for line in [
             "UID:d1-ex@data.example\r\n",
             "UID:d1-payment@data.example\r\n",
@@ -203,10 +234,8 @@ mod tests {
         ] {
             assert!(calendar.contains(line), "{line}: {calendar}");
         }
-        assert!(
-            write(&[row(Some("d1"), "cancelled")], &revisions, "h").text.contains("STATUS:CANCELLED\r\n")
-        );
-        let estimate = write(&[row(None, "projected")], &revisions, "h").text;
+        assert!(write(row(Some("d1"), "cancelled"), "h").contains("STATUS:CANCELLED\r\n"));
+        let estimate = write(row(None, "projected"), "h");
         assert!(
             estimate.contains("STATUS:TENTATIVE\r\n")
                 && estimate.contains("UID:estimate-KO-2024-06-13-ex@h\r\n")
@@ -215,14 +244,13 @@ mod tests {
 
     #[test]
     fn a_payment_is_two_events_with_its_income() {
-        let mut writer = CalendarWriter::new("Dividend income", "h");
         let payment = json!({ "id": "d1", "symbol": "KO", "ex_date": "2024-06-13", "payment_date": "2024-06-28", "amount": "0.485",
                               "shares": "120", "income": "58.2", "currency": "USD", "amount_status": "declared" });
-        write_events(&mut writer, &payment, 9);
         let estimate = json!({ "id": null, "symbol": "KO", "ex_date": "2024-09-13", "payment_date": "2024-10-01", "amount": "0.5",
                                "shares": "120", "income": "60", "currency": "USD", "amount_status": "estimated" });
-        write_events(&mut writer, &estimate, 9);
-        let file = writer.finish().text.replace("\r\n ", "");
+        let calendar = Calendar::Income { holdings: "", edits: 9 };
+        let file = calendar.write_rows(&[payment, estimate], &Revisions::default(), 9, "h");
+        let file = file.text.replace("\r\n ", "");
         for line in [
             "UID:d1-income-ex@h",
             "UID:d1-income-payment@h",

@@ -2,18 +2,13 @@
 //!
 //! Invariants: the path contains an ordinary key, with the same limits and charges. The key is masked in logs.
 
-use std::sync::Arc;
-
-use axum::body::{Body, to_bytes};
 use axum::extract::rejection::PathRejection;
 use axum::extract::{FromRequestParts, Path, State};
 use axum::http::request::Parts;
-use axum::http::{HeaderValue, Request, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Router};
-use serde_json::Value;
-use tower::ServiceExt;
 
 use crate::account::portfolios::{Portfolio, find_portfolio};
 use crate::admission::RequestContext;
@@ -22,13 +17,11 @@ use crate::app::site_address::SiteAddress;
 use crate::app::state::App;
 use crate::auth::AccountId;
 use crate::dashboard::form::Form;
-use crate::dashboard::market::api_calls::{ApiCalls, MarketError, version_of, with_parameter};
-use crate::dashboard::market::calendar_events::{
-    dividends_calendar, dividends_call, income_calendar, income_call,
-};
-use crate::dashboard::market::icalendar::{as_calendar, host_of};
+use crate::dashboard::market::api_calls::{ApiCalls, MarketError, with_parameter};
+use crate::dashboard::market::calendar_events::Calendar;
+use crate::dashboard::market::icalendar::as_calendar;
 use crate::error::ApiError;
-use crate::parameters::{MinVersion, ParameterReader, Parameters, UnroutedParameters};
+use crate::parameters::{ParameterReader, Parameters, UnroutedParameters};
 
 /// Path of the change stream after `/v1/`. A feed cannot contain it, because the stream does not end and is no CSV.
 const CHANGES: &str = "changes";
@@ -65,7 +58,9 @@ async fn show_rows(
     let mut parameters = form_urlencoded::parse(caller.uri.query().unwrap_or_default().as_bytes());
     let has_format = parameters.any(|(name, _)| name == "format");
     let target = if has_format { target } else { with_parameter(&target, "format=csv") };
-    ask(data, &key, &target, &caller, true).await
+    let calls = ApiCalls::with_key(data, bearer(&key)?, &caller);
+    let response = calls.respond_if_changed(&target, caller.headers.get(header::IF_NONE_MATCH)).await;
+    response.map_err(|_| nothing_here())
 }
 
 async fn show_calendar(
@@ -74,17 +69,8 @@ async fn show_calendar(
     Extension(DataRouter(data)): Extension<DataRouter>,
     caller: Parts,
 ) -> Result<Response, ApiError> {
-    let Path(key) = path.map_err(|_| nothing_here())?;
     let form = Form::from_query(caller.uri.query().unwrap_or_default());
-    let call = dividends_call(form.text("symbols"), app.today());
-    let origin = origin_of(&app, &caller);
-    Ok(match ask_for_json(data, &key, &call, &caller).await? {
-        Ok(answer) => {
-            let calendar = dividends_calendar(&app, &answer, host_of(&origin)).await?;
-            as_calendar(calendar, caller.headers.get(header::IF_NONE_MATCH))
-        }
-        Err(refusal) => refusal,
-    })
+    respond_calendar(&app, path, data, &caller, Calendar::Dividends(form.text("symbols"))).await
 }
 
 async fn show_income(
@@ -93,16 +79,28 @@ async fn show_income(
     Extension(DataRouter(data)): Extension<DataRouter>,
     caller: Parts,
 ) -> Result<Response, ApiError> {
-    let Path(key) = path.map_err(|_| nothing_here())?;
     let form = Form::from_query(caller.uri.query().unwrap_or_default());
-    let origin = origin_of(&app, &caller);
-    Ok(match ask_for_json(data, &key, &income_call(form.text("holdings")), &caller).await? {
-        Ok(answer) => {
-            let calendar = income_calendar(&app, &answer, 0, host_of(&origin)).await?;
-            as_calendar(calendar, caller.headers.get(header::IF_NONE_MATCH))
-        }
-        Err(refusal) => refusal,
-    })
+    let calendar = Calendar::Income { holdings: form.text("holdings"), edits: 0 };
+    respond_calendar(&app, path, data, &caller, calendar).await
+}
+
+/// Responds with a calendar file, or with the error response of the API.
+async fn respond_calendar(
+    app: &App,
+    path: Result<Path<String>, PathRejection>,
+    data: Router,
+    caller: &Parts,
+    calendar: Calendar<'_>,
+) -> Result<Response, ApiError> {
+    let Path(key) = path.map_err(|_| nothing_here())?;
+    let call = with_parameter(&calendar.call(app.today()), "decimals=string");
+    let response = ApiCalls::with_key(data, bearer(&key)?, caller).respond(&call).await;
+    let response = response.map_err(|_| nothing_here())?;
+    if response.status() != StatusCode::OK {
+        return Ok(response);
+    }
+    let file = calendar.write(app, &ApiCalls::parse(response).await?, &origin_of(app, caller)).await?;
+    Ok(as_calendar(file, caller.headers.get(header::IF_NONE_MATCH)))
 }
 
 /// Parameters of a portfolio's files: none, because the holdings come from the saved portfolio.
@@ -127,18 +125,14 @@ async fn show_portfolio(
     let admitted = Access::<Free, PortfolioParameters>::from_request_parts(&mut caller, &app).await?;
     let portfolio = find(&app, admitted.account_id, &name).await?;
     let calls = ApiCalls::new(data, admitted.tier);
-    let call = income_call(&portfolio.holdings);
+    let calendar = Calendar::Income { holdings: &portfolio.holdings, edits: portfolio.edits };
+    let if_none_match = caller.headers.get(header::IF_NONE_MATCH);
     match file.as_str() {
         "income.csv" => {
-            let call = with_parameter(&call, "format=csv");
-            Ok(calls.respond_if_changed(&call, caller.headers.get(header::IF_NONE_MATCH)).await?)
+            let call = with_parameter(&calendar.call(app.today()), "format=csv");
+            Ok(calls.respond_if_changed(&call, if_none_match).await?)
         }
-        "income.ics" => {
-            let answer = calls.json_at_version(&call).await?;
-            let origin = origin_of(&app, &caller);
-            let calendar = income_calendar(&app, &answer, portfolio.edits, host_of(&origin)).await?;
-            Ok(as_calendar(calendar, caller.headers.get(header::IF_NONE_MATCH)))
-        }
+        "income.ics" => Ok(calendar.respond(&app, &calls, &origin_of(&app, &caller), if_none_match).await?),
         _ => Err(nothing_here()),
     }
 }
@@ -158,9 +152,6 @@ impl From<MarketError> for ApiError {
     }
 }
 
-/// Maximum size of an API response that is converted to a calendar file, in bytes.
-const BYTES: usize = 4 * 1024 * 1024;
-
 /// Router of the API endpoints. The feeds get their data from these endpoints.
 #[derive(Debug, Clone)]
 pub(super) struct DataRouter(pub(super) Router);
@@ -173,46 +164,6 @@ pub(super) fn bearer(key: &str) -> Result<HeaderValue, ApiError> {
 /// Error for a feed path that cannot be read.
 fn nothing_here() -> ApiError {
     ApiError::NotFound("Nothing is at this address".to_owned())
-}
-
-/// Calls the API with the key, on behalf of the client that requested the feed. Returns the response. If `conditional`
-/// is true, it is 304 for a client whose copy is current.
-pub(super) async fn ask(
-    data: Router,
-    key: &str,
-    target: &str,
-    caller: &Parts,
-    conditional: bool,
-) -> Result<Response, ApiError> {
-    let mut request = Request::get(target).body(Body::empty()).map_err(|_| nothing_here())?;
-    request.headers_mut().insert(header::AUTHORIZATION, bearer(key)?);
-    if let Some(tags) = caller.headers.get(header::IF_NONE_MATCH).filter(|_| conditional) {
-        request.headers_mut().insert(header::IF_NONE_MATCH, tags.clone());
-    }
-    if let Some(context) = RequestContext::from_extensions(&caller.extensions) {
-        request.extensions_mut().insert(Arc::clone(context));
-    }
-    let Ok(response) = data.oneshot(request).await;
-    Ok(response)
-}
-
-/// Calls the API with the key. Returns the body (with decimals as strings) and its data version. The inner `Err` is an
-/// error response of the API.
-async fn ask_for_json(
-    data: Router,
-    key: &str,
-    target: &str,
-    caller: &Parts,
-) -> Result<Result<(Value, MinVersion), Response>, ApiError> {
-    let response = ask(data, key, &with_parameter(target, "decimals=string"), caller, false).await?;
-    if response.status() != StatusCode::OK {
-        return Ok(Err(response));
-    }
-    let version = version_of(&response);
-    let body = to_bytes(response.into_body(), BYTES).await;
-    let body = body.map_err(|error| ApiError::Unavailable(error.to_string()))?;
-    let answer = serde_json::from_slice(&body).map_err(|error| ApiError::Internal(error.into()))?;
-    Ok(Ok((answer, version)))
 }
 
 /// Scheme and host of the service as its clients see them, for example `https://data.example.com`.

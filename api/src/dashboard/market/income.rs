@@ -15,9 +15,8 @@ use crate::app::state::App;
 use crate::dashboard::form::Form;
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
 use crate::dashboard::market::block::Block;
-use crate::dashboard::market::calendar_events::{income_calendar, income_call};
+use crate::dashboard::market::calendar_events::{Calendar, income_call};
 use crate::dashboard::market::chart::{Bar, BarChart};
-use crate::dashboard::market::icalendar::{CalendarFile, as_calendar, host_of};
 use crate::dashboard::market::page::{PageContent, as_file};
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::values::{Unit, digits, render_value, rows_of, str_of};
@@ -46,15 +45,11 @@ pub(crate) async fn show_income(reader: MarketReader, request: Request) -> Respo
 
 /// Responds with the dividend events of the submitted holdings, as an iCalendar file.
 pub(crate) async fn show_calendar(reader: MarketReader, body: Bytes) -> Response {
-    match write_calendar(&reader, &holdings_of(&body)).await {
-        Ok(calendar) => as_file(as_calendar(calendar, None), "income.ics"),
+    let calendar = Calendar::Income { holdings: &holdings_of(&body), edits: 0 };
+    match calendar.respond(&reader.app, &reader.calls(), &reader.origin, None).await {
+        Ok(file) => as_file(file, "income.ics"),
         Err(error) => reader.respond_error(error).await,
     }
-}
-
-async fn write_calendar(reader: &MarketReader, holdings: &str) -> MarketResult<CalendarFile> {
-    let answer = reader.calls().json_at_version(&income_call(holdings)).await?;
-    Ok(income_calendar(&reader.app, &answer, 0, host_of(&reader.origin)).await?)
 }
 
 /// Reads the field `holdings` of a submitted form.
