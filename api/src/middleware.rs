@@ -106,7 +106,7 @@ pub(crate) fn handle_request(
 fn call_router(app: &App, mut router: Router, request: Request) -> impl Future<Output = Response> + use<> {
     // The response timeout begins only after the wait for a permit. The deadline must therefore exceed the sum of the
     // maximum wait and the response timeout.
-    let deadline = app.settings.permit_timeout() + app.settings.request_timeout() * 2;
+    let deadline = app.settings.permit_timeout + app.settings.request_timeout * 2;
     // Without this header nothing is compressed, and the layer would only copy the response.
     if !request.headers().contains_key(header::ACCEPT_ENCODING) {
         return with_deadline(deadline, router.call(request)).left_future();

@@ -96,7 +96,7 @@ impl PendingResponse {
             Ok::<_, ApiError>(handle.to_cached(rendered.body, &rendered.version, next_cursor))
         };
         let filled = app.response_cache.get_or_render(&handle.key, fill);
-        match tokio::time::timeout(app.settings.request_timeout(), filled).await {
+        match tokio::time::timeout(app.settings.request_timeout, filled).await {
             Ok(Ok(answer)) => handle.respond_cached(&answer),
             Ok(Err(error)) => error.into_response(),
             Err(_) => ApiError::Unavailable("the request took too long".to_owned()).into_response(),

@@ -18,7 +18,7 @@ use crate::connection::request_id::{RequestId, current_request_id};
 use crate::error::ApiError;
 use crate::read::{DataVersion, ServedGeneration};
 use crate::render::body_channel::{
-    BodyReceiver, BodySender, Disconnected, GuardedBody, SEGMENT, body_channel,
+    BodyReceiver, BodySender, Disconnected, SEGMENT, body_channel, guard_body,
 };
 
 type WriteOutcome = Result<FinishedBody, ApiError>;
@@ -41,7 +41,7 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
     let PendingResponse { handle, app, generation, accepts_streaming, .. } = asked;
     let expensive = generation.expensive_generation();
     let (long, long_body) = oneshot::channel();
-    let (limit, runtime) = (app.settings.request_timeout(), tokio::runtime::Handle::current());
+    let (limit, runtime) = (app.settings.request_timeout, tokio::runtime::Handle::current());
     let slot = Arc::new(slot);
     let guards = (work, Arc::clone(&slot));
     // The handler runs to its end, even if the client disconnects.
@@ -53,7 +53,7 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
             tokio::time::timeout(limit, expensive.run_while_responsive(written)).await.map_err(late)?
         })
     })?;
-    let guarded = |body| Body::new(GuardedBody::new(body, slot));
+    let guarded = |body| Body::new(guard_body(body, slot));
     // The channel is closed without a body if the body is short, or if the handler failed.
     let long_body = long_body.await.ok();
     if let Some(LongBody { version, receiver }) = long_body {

@@ -14,7 +14,7 @@ use crate::account::AccountError;
 use crate::account::password::PasswordError;
 use crate::app::login_throttle::AttemptError;
 use crate::connection::request_id::current_request_id;
-use crate::dashboard::view::layout::{self, PageLayout, Section, Viewer};
+use crate::dashboard::view::layout::{self, Section, Viewer};
 
 /// Number of seconds in the `Retry-After` header of the response if the queue of password hashes is full.
 const BUSY: u64 = 5;
@@ -110,14 +110,7 @@ impl ErrorText {
             p { (self.advice) }
             p { a.button href="/dashboard" { "To the dashboard" } }
         };
-        layout::render_layout(&PageLayout {
-            title: self.title,
-            viewer: Viewer::Visitor,
-            section: Section::Other,
-            has_market,
-            preview: None,
-            body: &body,
-        })
+        layout::render_page(self.title, Viewer::Visitor, Section::Other, has_market, &body)
     }
 }
 

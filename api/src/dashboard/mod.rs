@@ -6,7 +6,6 @@ mod error;
 pub(crate) mod form;
 mod market;
 pub(crate) mod pages;
-pub(crate) mod security_headers;
 mod session_cookie;
 pub(crate) mod view;
 pub(crate) mod visitor;
@@ -14,8 +13,8 @@ pub(crate) mod visitor;
 use std::sync::Arc;
 
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{StatusCode, header};
-use axum::middleware::from_fn_with_state;
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{MethodRouter, get};
 use axum::{Extension, Router};
@@ -23,13 +22,14 @@ use maud::html;
 use serde_json::Value;
 use tower_http::csrf::CsrfLayer;
 
+use crate::admission::RequestContext;
 use crate::app::dashboard_settings::MarketPages;
+use crate::app::site_address::is_https;
 use crate::app::state::App;
-use error::{PAGE_DEADLINE, PASSWORD_PAGE_DEADLINE, PageError, limit_page_time};
+use error::{ErrorText, PAGE_DEADLINE, PASSWORD_PAGE_DEADLINE, PageError, limit_page_time};
 use pages::reference::{self, ReferencePage};
 use pages::{account, keys, link, plans, portfolios, sign_in, status};
-use security_headers::{add_security_headers, is_secure_request, set_security_headers};
-use view::layout::{PageLayout, Section, Viewer, render_layout};
+use view::layout::{Section, Viewer, render_page};
 use view::live_example::ExampleCache;
 use visitor::has_market_pages;
 
@@ -121,9 +121,8 @@ pub(crate) fn not_found_page(app: &App, request: &Request, path: &str) -> Respon
         }
     };
     let has_market = has_market_pages(app, viewer);
-    let (title, section) = ("Page not found", Section::Other);
-    let layout = PageLayout { title, viewer, section, has_market, preview: None, body: &body };
-    let mut response = (StatusCode::NOT_FOUND, render_layout(&layout)).into_response();
+    let page = render_page("Page not found", viewer, Section::Other, has_market, &body);
+    let mut response = (StatusCode::NOT_FOUND, page).into_response();
     set_security_headers(response.headers_mut(), is_secure_request(app, request));
     response
 }
@@ -172,4 +171,51 @@ fn robots(app: &App) -> String {
 
 fn file<T: IntoResponse>(kind: &'static str, content: T) -> impl IntoResponse {
     ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "public, max-age=300")], content)
+}
+
+/// Content security policy: only files of this service, no frames, no inline script or style.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+const HEADERS: [(HeaderName, &str); 7] = [
+    (header::CONTENT_SECURITY_POLICY, POLICY),
+    (header::CACHE_CONTROL, "no-store"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    // With `no-referrer`, browsers would also hide the origin of forms, which the origin check needs.
+    (header::REFERRER_POLICY, "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
+];
+
+/// Middleware that adds the security headers to every page. If the market pages (pages with market data) are public, it
+/// also adds their search form to error pages.
+pub(crate) async fn add_security_headers(State(app): State<App>, request: Request, next: Next) -> Response {
+    let is_secure = is_secure_request(&app, &request);
+    let mut response = next.run(request).await;
+    if let Some(text) = response.extensions_mut().remove::<ErrorText>()
+        && has_market_pages(&app, Viewer::Visitor)
+    {
+        *response.body_mut() = text.render(true).0.into();
+    }
+    set_security_headers(response.headers_mut(), is_secure);
+    response
+}
+
+/// True if a request came over HTTPS.
+pub(crate) fn is_secure_request(app: &App, request: &Request) -> bool {
+    let is_proxied =
+        RequestContext::from_extensions(request.extensions()).is_some_and(|caller| caller.is_proxied);
+    is_https(request.headers(), is_proxied, app.settings.dashboard.public_url.as_ref())
+}
+
+/// Sets the security headers. A content security policy that the page has already set is not replaced.
+pub(crate) fn set_security_headers(target: &mut HeaderMap, is_secure: bool) {
+    for (name, value) in HEADERS {
+        if name != header::CONTENT_SECURITY_POLICY || !target.contains_key(&name) {
+            target.insert(name, HeaderValue::from_static(value));
+        }
+    }
+    if is_secure {
+        target.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
+    }
 }

@@ -20,7 +20,7 @@ use crate::auth::AccountId;
 use crate::auth::client_address::ClientNetwork;
 use crate::dashboard::error::{PAGE_DEADLINE, PageError, PageResult, VISITOR_LOOKUP_LIMIT, run_within};
 use crate::dashboard::session_cookie;
-use crate::dashboard::view::layout::{self, PageLayout, Section, SignedInHolder, Viewer};
+use crate::dashboard::view::layout::{self, Section, SignedInHolder, Viewer};
 use crate::dashboard::view::live_example::ExampleCache;
 
 /// Visitor of a page, with the visitor's session if there is one.
@@ -116,8 +116,7 @@ impl Visitor {
     pub(crate) fn render_page(&self, title: &str, section: Section, body: &Markup) -> Response {
         let viewer = self.viewer();
         let has_market = has_market_pages(&self.app, viewer);
-        layout::render_layout(&PageLayout { title, viewer, section, has_market, preview: None, body })
-            .into_response()
+        layout::render_page(title, viewer, section, has_market, body).into_response()
     }
 }
 

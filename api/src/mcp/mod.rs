@@ -105,7 +105,7 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
 
 /// Reads the body as one protocol message. A JSON-RPC batch (an array of messages) is refused.
 async fn read_message(app: &App, body: Body) -> Result<Vec<u8>, ApiError> {
-    let body = tokio::time::timeout(app.settings.request_timeout(), read(body)).await;
+    let body = tokio::time::timeout(app.settings.request_timeout, read(body)).await;
     let body = body.map_err(|_| refused(StatusCode::REQUEST_TIMEOUT, "The body took too long"))??;
     serde_json::from_slice::<ClientJsonRpcMessage>(&body).map_err(|_| {
         refused(StatusCode::BAD_REQUEST, "The body is not one JSON-RPC message of the protocol")

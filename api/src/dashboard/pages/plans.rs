@@ -69,8 +69,8 @@ pub(crate) async fn show_plans_without_dashboard(State(app): State<App>) -> Resp
              month still count. After a cancellation, the paid plan applies until the end of its period."
         }
     };
-    layout::render_page("Plans", Viewer::Reader, Section::Other, &body(&app.projection.tiers(), None, &how))
-        .into_response()
+    let body = body(&app.projection.tiers(), None, &how);
+    layout::render_page("Plans", Viewer::Reader, Section::Other, false, &body).into_response()
 }
 
 fn body(tiers: &TierTable, current: Option<Tier>, how: &Markup) -> Markup {

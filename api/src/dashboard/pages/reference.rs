@@ -21,7 +21,6 @@ use crate::app::state::App;
 use crate::dashboard::error::{PageResult, to_form_message};
 use crate::dashboard::form::AuthenticatedForm;
 use crate::dashboard::pages::schema_fields::{fields, limits, plain, text};
-use crate::dashboard::security_headers::CALLING_POLICY;
 use crate::dashboard::view::layout::{self, Section, Viewer, csrf_field, error_message};
 use crate::dashboard::view::live_example::ApiExample;
 use crate::dashboard::view::markdown;
@@ -29,6 +28,9 @@ use crate::dashboard::visitor::{AccountHolder, Visitor};
 use crate::routes::openapi_endpoint::describe_deviation;
 
 const TITLE: &str = "Reference";
+/// Content security policy of the page `/docs`. It also allows scripts to call this service, because the page's script
+/// calls the API.
+const CALLING_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// Optional API parameters that the forms of this page require, as endpoint and name. Without them, the example call
 /// would fail or not end.
 const EFFECTIVELY_REQUIRED: [(&str, &str); 3] =
@@ -66,7 +68,9 @@ pub(crate) async fn show_reference_without_dashboard(
     State(app): State<App>,
 ) -> Response {
     let body = body(&app, &reference, &key_panel(Viewer::Reader, None, None), None);
-    allow_service_calls(layout::render_page(TITLE, Viewer::Reader, Section::Other, &body).into_response())
+    allow_service_calls(
+        layout::render_page(TITLE, Viewer::Reader, Section::Other, false, &body).into_response(),
+    )
 }
 
 /// Renders the page for a visitor. `secret` is the secret of a new API key. `message` is the error message if the key

@@ -90,9 +90,15 @@ pub(crate) struct Preview<'a> {
     pub(crate) origin: &'a str,
 }
 
-/// Renders a page without links to the market pages.
-pub(crate) fn render_page(title: &str, viewer: Viewer<'_>, section: Section, body: &Markup) -> Html<String> {
-    render_layout(&PageLayout { title, viewer, section, has_market: false, preview: None, body })
+/// Renders a page that search engines should not list.
+pub(crate) fn render_page(
+    title: &str,
+    viewer: Viewer<'_>,
+    section: Section,
+    has_market: bool,
+    body: &Markup,
+) -> Html<String> {
+    render_layout(&PageLayout { title, viewer, section, has_market, preview: None, body })
 }
 
 /// Renders a complete page.

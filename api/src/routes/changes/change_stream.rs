@@ -107,7 +107,7 @@ impl ChangeStream {
         let is_current = place.row.is_none() && place.position >= now;
         Self {
             follower: app.journal_reader.follow(),
-            next_heartbeat: Instant::now() + app.settings.stream_heartbeat(),
+            next_heartbeat: Instant::now() + app.settings.stream_heartbeat,
             app,
             permit,
             call,
@@ -129,7 +129,7 @@ impl ChangeStream {
                 Ok(event) => event?,
                 Err(error) => stream.end_with_error(&error),
             };
-            stream.next_heartbeat = Instant::now() + stream.app.settings.stream_heartbeat();
+            stream.next_heartbeat = Instant::now() + stream.app.settings.stream_heartbeat;
             Some((Ok(event), stream))
         })
     }

@@ -4,7 +4,6 @@ pub(crate) mod etf_holders;
 pub(crate) mod events;
 pub(crate) mod list;
 pub(crate) mod metrics;
-pub(crate) mod quote_and_fundamentals;
 pub(crate) mod records;
 pub(crate) mod revisions;
 pub(crate) mod snapshot;
