@@ -14,7 +14,7 @@ use crate::admission::AdmissionError;
 use crate::auth::redact_secrets;
 use crate::auth::tier::Tier;
 use crate::concurrency::limiter::LimiterError;
-use crate::concurrency::low_priority::LowPriorityError;
+use crate::concurrency::tasks::LowPriorityError;
 use crate::connection::request_id::current_request_id;
 use crate::parameters::{ParameterError, ParameterErrors};
 use crate::read::QueryError;
@@ -22,7 +22,7 @@ use crate::render::body_channel::Disconnected;
 use crate::render::rows::RenderError;
 
 /// Path of the page on which a client can change its plan after a refused call.
-pub(crate) const UPGRADE_URL: &str = "/plans";
+const UPGRADE_URL: &str = "/plans";
 
 /// Value of `Retry-After` in seconds, for an account with too many open streams. A stream with a lost connection
 /// usually ends at its next heartbeat, by default within 15 s. After that, the account can open another stream.

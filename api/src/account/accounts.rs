@@ -7,11 +7,10 @@ use store::sql_row;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Error, Transaction};
 
-use super::actor::{AccountActor, LockedAccount};
-use super::error::{AccountError, Result};
-use super::revocation;
-use super::rows::{find_row, find_rows};
-use crate::auth::ids::AccountId;
+use super::audit::{AccountActor, LockedAccount};
+use super::query::{AccountError, Result, find_row, find_rows};
+use super::sessions;
+use crate::auth::AccountId;
 use crate::auth::tier::Tier;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_account.sql");
@@ -87,7 +86,7 @@ pub(crate) async fn list_accounts(client: &Client) -> Result<Vec<AccountDetails>
 pub(crate) async fn set_disabled(client: &mut Client, actor: AccountActor<'_>, disabled: bool) -> Result<()> {
     let account = actor.begin(client).await?;
     let changed = account.transaction.execute(DISABLE, &[&account.id, &disabled]).await?;
-    let ended = if disabled { revocation::end_links_and_sessions(&account).await? } else { 0 };
+    let ended = if disabled { sessions::end_links_and_sessions(&account).await? } else { 0 };
     let action = if disabled { "account.disable" } else { "account.enable" };
     if changed + ended > 0 {
         account.record(action, json!({ "sessions": ended })).await?;
@@ -103,7 +102,7 @@ pub(crate) async fn change_address(account: &LockedAccount<'_>, email: &str) -> 
     }
     let renamed = account.transaction.execute(RENAME, &[&account.id, &email]).await;
     renamed.map_err(|error| taken_or(error, email))?;
-    revocation::end_links(account).await?;
+    sessions::end_links(account).await?;
     account.record("account.address", json!({ "before": account.email, "after": email })).await
 }
 

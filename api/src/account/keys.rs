@@ -9,12 +9,10 @@ use store::{FromRow, sql_row};
 use tokio_postgres::{Client, Error, Row};
 use unicode_normalization::UnicodeNormalization;
 
-use super::actor::{AccountActor, LockedAccount};
-use super::error::{AccountError, Result};
-use super::key_name::{is_same_name, parse_name};
-use super::rows::{find_row, find_rows};
-use crate::auth::GeneratedKey;
-use crate::auth::ids::{AccountId, KeyId};
+use super::audit::{AccountActor, LockedAccount};
+use super::names::{is_same_name, parse_name};
+use super::query::{AccountError, Result, find_row, find_rows};
+use crate::auth::{AccountId, GeneratedKey, KeyId};
 
 const CREATE: &str = include_str!("../../queries/accounts/create_key.sql");
 const ONE: &str = include_str!("../../queries/accounts/find_key.sql");

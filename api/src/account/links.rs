@@ -9,12 +9,11 @@ use serde_json::json;
 use store::{FromRow, sql_row};
 use tokio_postgres::{Client, Transaction};
 
-use super::actor::{AccountActor, LockedAccount};
-use super::error::{AccountError, Result};
-use super::rows::find_row;
-use super::secret_token::Token;
-use super::{accounts, password, revocation};
-use crate::auth::ids::AccountId;
+use super::audit::{AccountActor, LockedAccount};
+use super::query::{AccountError, Result, find_row};
+use super::sessions::{self, Token};
+use super::{accounts, password};
+use crate::auth::AccountId;
 use crate::auth::tier::Tier;
 
 const CREATE: &str = include_str!("../../queries/accounts/create_link.sql");
@@ -109,7 +108,7 @@ pub(crate) async fn redeem_link<'t>(
         None => accounts::create_account(transaction, &link.email, link.tier, None, true).await?,
     };
     password::store_hash(&account, password_hash).await?;
-    let ended = revocation::end_links_and_sessions(&account).await?;
+    let ended = sessions::end_links_and_sessions(&account).await?;
     account.record("password.set", json!({ "sessions": ended })).await?;
     Ok(Some(account))
 }

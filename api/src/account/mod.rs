@@ -4,23 +4,17 @@
 //! session changes may lack an entry.
 
 pub(crate) mod accounts;
-mod actor;
 pub(crate) mod audit;
-pub(crate) mod devices;
-mod email;
-mod error;
-mod key_name;
 pub(crate) mod keys;
 pub(crate) mod links;
+pub(crate) mod names;
 pub(crate) mod password;
 pub(crate) mod portfolios;
-pub(crate) mod revocation;
-mod rows;
-mod secret_token;
+pub(crate) mod query;
 pub(crate) mod sessions;
 pub(crate) mod statistics;
 pub(crate) mod subscription_changes;
 
-pub(crate) use actor::{AccountActor, LockedAccount};
-pub(crate) use email::parse_email;
-pub(crate) use error::AccountError;
+pub(crate) use audit::{AccountActor, LockedAccount};
+pub(crate) use names::parse_email;
+pub(crate) use query::AccountError;

@@ -14,15 +14,13 @@ use serde_json::json;
 use store::sql_row;
 use tokio_postgres::Client;
 
-use super::actor::{AccountActor, LockedAccount};
-use super::devices::ClientDevices;
-use super::error::{AccountError, Result};
-use super::revocation;
-use super::rows::find_row;
+use super::audit::{AccountActor, LockedAccount};
+use super::query::{AccountError, Result, find_row};
+use super::sessions::{self, ClientDevices};
+use crate::auth::AccountId;
 use crate::auth::client_address::ClientNetwork;
-use crate::auth::ids::AccountId;
 use crate::concurrency::limiter::{ConcurrencyLimiter, ConcurrencyLimits, LimiterError, Permit};
-use crate::concurrency::low_priority::{LowPriorityError, run_low_priority};
+use crate::concurrency::tasks::{LowPriorityError, run_low_priority};
 
 const FIND: &str = include_str!("../../queries/accounts/find_password.sql");
 const HOLDS: &str = include_str!("../../queries/accounts/is_password.sql");
@@ -184,7 +182,7 @@ pub(crate) async fn begin_verified<'t>(
 /// deletes its known devices.
 pub(crate) async fn change_password(account: &LockedAccount<'_>, hash: &str) -> Result<()> {
     store_hash(account, hash).await?;
-    let ended = revocation::end_links_and_sessions(account).await?;
+    let ended = sessions::end_links_and_sessions(account).await?;
     account.record("password.change", json!({ "sessions": ended })).await
 }
 
@@ -228,9 +226,8 @@ fn compare(password: &str, hash: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use futures::FutureExt;
-
     use super::*;
+    use futures::FutureExt;
 
     #[test]
     fn passwords_that_are_guessed_soon_are_refused() {

@@ -5,11 +5,10 @@ use serde_json::json;
 use store::sql_row;
 use tokio_postgres::Client;
 
-use super::actor::AccountActor;
-use super::error::{AccountError, Result};
-use super::key_name::parse_name;
-use super::rows::{find_row, find_rows};
-use crate::auth::ids::AccountId;
+use super::audit::AccountActor;
+use super::names::parse_name;
+use super::query::{AccountError, Result, find_row, find_rows};
+use crate::auth::AccountId;
 use crate::parameters::parse_holdings;
 
 const LIST: &str = include_str!("../../queries/accounts/list_portfolios.sql");

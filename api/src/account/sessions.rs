@@ -1,22 +1,22 @@
-//! Browser sessions of account holders.
+//! Browser sessions of account holders, their known devices, and the revocation of both and of one-time links.
 //!
-//! Invariants: the database stores only a hash of the session's secret. A session ends after 30 idle minutes or after
-//! 12 hours.
+//! Invariants: the database stores only a hash of a secret. A session ends after 30 idle minutes or after 12 hours.
+//! Sign-ins from known devices are served first, but still need the password. A new password revokes sessions, links and
+//! devices, and so does disabling the account. A new email address revokes the links.
 
 use chrono::{DateTime, Utc};
+use rand::RngExt;
 use secrecy::SecretString;
 use serde::Serialize;
 use serde_json::json;
+use sha2::{Digest, Sha256};
 use store::sql_row;
 use tokio_postgres::Client;
 
-use super::actor::{AccountActor, LockedAccount};
-use super::devices::{self, ClientDevices};
-use super::error::{AccountError, Result};
-use super::revocation;
-use super::rows::{find_row, find_rows};
-use super::secret_token::Token;
-use crate::auth::ids::{AccountId, SessionId};
+use super::audit::{AccountActor, LockedAccount};
+use super::query::{AccountError, Result, find_row, find_rows};
+use crate::auth::client_address::ClientNetwork;
+use crate::auth::{AccountId, SessionId};
 
 const BEGIN: &str = include_str!("../../queries/accounts/begin_session.sql");
 const PRUNE: &str = include_str!("../../queries/accounts/prune_sessions.sql");
@@ -89,7 +89,7 @@ pub(crate) async fn begin_session(
     transaction.execute(BEGIN, &[&&token.hash[..], &account.id, &origin.address, &agent]).await?;
     transaction.execute(PRUNE, &[&account.id, &MAX_SESSIONS]).await?;
     account.record_session("session.begin", json!({ "address": origin.address })).await?;
-    devices::remember_devices(account, &device.hash, &origin.devices).await?;
+    remember_devices(account, &device.hash, &origin.devices).await?;
     Ok(SessionCookies { session: token.text, device: device.text })
 }
 
@@ -135,9 +135,97 @@ pub(crate) async fn end_replaced_session(account: &LockedAccount<'_>, session_id
 /// Ends every session of an account.
 pub(crate) async fn end_all_sessions(client: &mut Client, actor: AccountActor<'_>) -> Result<()> {
     let account = actor.begin(client).await?;
-    let ended = revocation::end_sessions(&account).await?;
+    let ended = end_sessions(&account).await?;
     if ended > 0 {
         account.record_session("session.end_all", json!({ "sessions": ended })).await?;
     }
     account.commit().await
+}
+
+const REMEMBER: &str = include_str!("../../queries/accounts/remember_devices.sql");
+const FORGET: &str = include_str!("../../queries/accounts/forget_devices.sql");
+/// Maximum number of known devices of an account.
+const MAX_DEVICES: i64 = 40;
+
+/// SHA-256 hash that identifies a device: the hash of a browser's device cookie, or of a network.
+pub(crate) type DeviceHash = [u8; 32];
+
+/// Browser and network of a client, as hashes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClientDevices {
+    /// Hash of the browser's device cookie; `None` without a cookie.
+    pub(crate) browser: Option<DeviceHash>,
+    pub(crate) network: DeviceHash,
+}
+
+impl ClientDevices {
+    /// Hashes the device cookie and the network of a client.
+    pub(crate) fn new(cookie: Option<&str>, network: ClientNetwork) -> Self {
+        let hash = Sha256::new().chain_update(b"network ").chain_update(network.octets());
+        Self { browser: cookie.map(Token::hash), network: hash.finalize().into() }
+    }
+}
+
+/// Stores a new browser hash and the client's network as known devices, in the transaction of the sign-in. The new hash
+/// replaces the hash of the browser's previous device cookie.
+async fn remember_devices(
+    account: &LockedAccount<'_>,
+    browser: &DeviceHash,
+    client: &ClientDevices,
+) -> Result<()> {
+    let devices = [&browser[..], &client.network[..]];
+    let replaced = client.browser.as_ref().map(|browser| &browser[..]);
+    account.transaction.execute(REMEMBER, &[&account.id, &&devices[..], &replaced]).await?;
+    account.transaction.execute(FORGET, &[&account.id, &MAX_DEVICES]).await?;
+    Ok(())
+}
+
+/// Deletes all known devices of an account.
+async fn forget_devices(account: &LockedAccount<'_>) -> Result<()> {
+    account.transaction.execute(FORGET, &[&account.id, &0i64]).await?;
+    Ok(())
+}
+
+const END_LINKS: &str = include_str!("../../queries/accounts/end_links.sql");
+const END_SESSIONS: &str = include_str!("../../queries/accounts/end_sessions.sql");
+
+pub(super) async fn end_links(account: &LockedAccount<'_>) -> Result<()> {
+    account.transaction.execute(END_LINKS, &[&account.id]).await?;
+    Ok(())
+}
+
+/// Ends an account's sessions, in the caller's transaction. Returns the number of ended sessions.
+pub(crate) async fn end_sessions(account: &LockedAccount<'_>) -> Result<u64> {
+    Ok(account.transaction.execute(END_SESSIONS, &[&account.id]).await?)
+}
+
+/// Ends an account's one-time links and sessions, and deletes its known devices. Returns the number of ended sessions.
+pub(super) async fn end_links_and_sessions(account: &LockedAccount<'_>) -> Result<u64> {
+    end_links(account).await?;
+    forget_devices(account).await?;
+    end_sessions(account).await
+}
+
+/// Number of random bytes in a secret.
+const RANDOM: usize = 32;
+
+/// New secret with its hash.
+#[derive(Debug)]
+pub(crate) struct Token {
+    /// Secret in hexadecimal digits.
+    pub(crate) text: SecretString,
+    pub(crate) hash: [u8; 32],
+}
+
+impl Token {
+    pub(crate) fn generate() -> Self {
+        let random: [u8; RANDOM] = rand::rng().random();
+        let text: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+        Self { hash: Self::hash(&text), text: text.into() }
+    }
+
+    /// Hash of a secret that a client presents.
+    pub(crate) fn hash(text: &str) -> [u8; 32] {
+        Sha256::digest(text.as_bytes()).into()
+    }
 }

@@ -6,9 +6,8 @@ use serde::Serialize;
 use store::sql_row;
 use tokio_postgres::Client;
 
-use super::error::{AccountError, Result};
-use super::rows::{find_row, find_rows};
-use crate::auth::ids::AccountId;
+use super::query::{AccountError, Result, find_row, find_rows};
+use crate::auth::AccountId;
 use crate::auth::tier::Tier;
 
 const USAGE: &str = include_str!("../../queries/accounts/usage.sql");

@@ -10,8 +10,8 @@ use store::FromRow;
 use tokio_postgres::Client;
 use tokio_postgres::types::ToSql;
 
-use super::actor::{AccountActor, LockedAccount, Subscription};
-use super::error::{AccountError, Result};
+use super::audit::{AccountActor, LockedAccount, Subscription};
+use super::query::{AccountError, Result};
 use crate::auth::tier::Tier;
 
 const SET: &str = include_str!("../../queries/accounts/set_tier.sql");

@@ -24,11 +24,10 @@ use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionReq
 use crate::admission::request_context::RequestContext;
 use crate::admission::store_connection::StoreConnection;
 use crate::admission::usage_recorder::UsageRecorder;
+use crate::auth::AccountId;
 use crate::auth::credential::PresentedKey;
-use crate::auth::ids::AccountId;
 use crate::auth::tier::Tier;
-use crate::concurrency::background_tasks::BackgroundTasks;
-use crate::concurrency::batch::gather;
+use crate::concurrency::tasks::{BackgroundTasks, gather};
 use crate::metrics::AdmissionMetrics;
 
 /// Postgres session settings. Queries use one generic plan with index look-ups, however small the tables were when the

@@ -12,9 +12,9 @@ use tokio_postgres::{Client, Config, Error, Row, Statement};
 use crate::account::statistics::CallOutcome;
 use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionRequest, CallGroups, Grant};
 use crate::auth::credential::PresentedKey;
-use crate::auth::ids::{AccountId, KeyId};
 use crate::auth::tier::Tier;
-use crate::concurrency::background_tasks::BackgroundTasks;
+use crate::auth::{AccountId, KeyId};
+use crate::concurrency::tasks::BackgroundTasks;
 
 const ADMIT: &str = include_str!("../../queries/access/admit.sql");
 const REFUND: &str = include_str!("../../queries/access/refund.sql");

@@ -11,8 +11,8 @@ use tokio_postgres::{Error, Row};
 
 use crate::admission::token_bucket::{Bucket, CALL, RemainingLimits};
 use crate::auth::credential::PresentedKey;
-use crate::auth::ids::{AccountId, KeyId};
 use crate::auth::tier::Tier;
+use crate::auth::{AccountId, KeyId};
 
 /// Request to admit one call.
 #[derive(Debug, Clone, Copy)]

@@ -16,8 +16,8 @@ use tokio_util::sync::CancellationToken;
 use crate::admission::admission_queue::AdmissionQueue;
 use crate::admission::admission_store::{LEASE, StreamSlot};
 use crate::admission::decision::AdmissionError;
+use crate::auth::AccountId;
 use crate::auth::credential::PresentedKey;
-use crate::auth::ids::AccountId;
 use crate::auth::tier::Tier;
 
 /// Interval between two renewals of the leases. A renewal also checks the keys and tiers of open streams.

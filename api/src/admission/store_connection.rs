@@ -15,7 +15,7 @@ use tokio_postgres::Config;
 
 use crate::admission::admission_store::AdmissionStore;
 use crate::admission::decision::AdmissionError;
-use crate::concurrency::background_tasks::BackgroundTasks;
+use crate::concurrency::tasks::BackgroundTasks;
 
 /// Idle time after which an open connection is checked.
 const CHECK: Duration = Duration::from_millis(300);

@@ -22,8 +22,8 @@ use crate::account::statistics::CallOutcome;
 use crate::admission::admission_store::{UsageIncrement, UsageKey};
 use crate::admission::decision::{AdmissionDecision, AdmissionError, AdmissionVerdict};
 use crate::admission::store_connection::StoreConnection;
-use crate::auth::ids::{AccountId, KeyId};
-use crate::concurrency::background_tasks::BackgroundTasks;
+use crate::auth::{AccountId, KeyId};
+use crate::concurrency::tasks::BackgroundTasks;
 
 /// Maximum number of calls that wait to be summed up.
 const QUEUE: usize = 32_768;

@@ -4,7 +4,7 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use axum::extract::{FromRequestParts, MatchedPath, RawPathParams};
+use axum::extract::{FromRequestParts, MatchedPath};
 use axum::http::request::Parts;
 use axum::http::uri::PathAndQuery;
 use axum::http::{HeaderValue, Version, header};
@@ -15,9 +15,8 @@ use crate::admission::decision::{AdmissionDecision, AdmissionRequest, AdmissionV
 use crate::admission::request_context::RequestContext;
 use crate::admission::token_bucket::RemainingLimits;
 use crate::app::state::{App, OrdinaryRequest};
-use crate::auth::credential;
-use crate::auth::ids::AccountId;
 use crate::auth::tier::{Tier, TierTable, years_before};
+use crate::auth::{AccountId, credential};
 use crate::error::ApiError;
 use crate::parameters::facets::FacetIndex;
 use crate::parameters::served_rules::ServedRules;
@@ -84,29 +83,19 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
-        if let (Some(caller), Some(endpoint)) =
-            (RequestContext::from_extensions(&parts.extensions), parts.extensions.get::<MatchedPath>())
-        {
-            caller.set_route(endpoint);
-        }
         let today = app.today();
-        let (decoded, shown, template);
-        let path: Vec<(&str, &str)> = match RawPathParams::from_request_parts(parts, app).await {
-            Ok(values) => {
-                decoded = values;
-                decoded.iter().collect()
-            }
-            // The path is not UTF-8, so it matches no resource. Its invalid bytes are replaced for the error message.
-            Err(_) => {
-                template = parts.extensions.get::<MatchedPath>().cloned();
-                shown = decode_lossily(parts.uri.path());
-                let names = template.as_ref().map_or("", MatchedPath::as_str).split('/');
-                let named = names.zip(&shown).filter_map(|(name, value)| {
-                    Some((name.strip_prefix('{')?.strip_suffix('}')?, value.as_str()))
-                });
-                named.collect()
-            }
-        };
+        let template = parts.extensions.get::<MatchedPath>().cloned();
+        if let (Some(caller), Some(template)) =
+            (RequestContext::from_extensions(&parts.extensions), &template)
+        {
+            caller.set_route(template);
+        }
+        let names = template.as_ref().map_or("", MatchedPath::as_str).split('/');
+        let values = decode_segments(parts.uri.path());
+        let path = names
+            .zip(&values)
+            .filter_map(|(name, value)| Some((name.strip_prefix('{')?.strip_suffix('}')?, value.as_str())));
+        let path: Vec<(&str, &str)> = path.collect();
         let served_rules = app.projection.served_rules();
         let mut read = parse_parameters::<P>(&path, parts, app, today, &served_rules, None);
         if read.properties.needs_facet_index {
@@ -155,8 +144,9 @@ impl<G: RequiredTier, P: Parameters> FromRequestParts<App> for Access<G, P> {
     }
 }
 
-/// Percent-decoded segments of a path. Bytes that are not UTF-8 are replaced.
-fn decode_lossily(path: &str) -> Vec<String> {
+/// Percent-decoded segments of a path. Bytes that are not UTF-8 are replaced: such a path matches no resource, but error
+/// messages show it.
+fn decode_segments(path: &str) -> Vec<String> {
     let decode = |segment| percent_encoding::percent_decode_str(segment).decode_utf8_lossy().into_owned();
     path.split('/').map(decode).collect()
 }

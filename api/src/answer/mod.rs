@@ -4,15 +4,8 @@
 
 pub(crate) mod access;
 mod context;
-mod pending_response;
 mod response;
-mod response_writer;
 mod streamed;
-
-pub(crate) use access::{Access, Free, InternalRequest, Professional, RequiredTier, Starter, quota_exceeded};
-pub(crate) use context::{HandlerContext, RenderedBody};
-pub(crate) use response::private_response;
-pub(crate) use response_writer::{BodyWriter, FinishedBody, ResponseWriter};
 
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
@@ -20,7 +13,11 @@ use futures::future::{LocalBoxFuture, ready};
 
 use crate::error::ApiError;
 use crate::parameters::Parameters;
-use pending_response::prepare_handler;
+pub(crate) use access::{Access, Free, InternalRequest, Professional, RequiredTier, Starter, quota_exceeded};
+pub(crate) use context::{HandlerContext, RenderedBody};
+use response::prepare_handler;
+pub(crate) use response::private_response;
+pub(crate) use streamed::{BodyWriter, FinishedBody, ResponseWriter};
 
 impl<G: RequiredTier, P: Parameters> Access<G, P> {
     /// Responds with 304 Not Modified, with a cached body, or with the body that `render` returns.

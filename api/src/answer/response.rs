@@ -1,10 +1,151 @@
-//! HTTP response builder: entity tag, 304 Not Modified, media type, link to the next page.
+//! Response of a handler: its cache key, entity tag, 304 Not Modified, media type, and link to the next page.
+//!
+//! The body of a cheap request is rendered completely before it is sent. Concurrent identical requests share one rendering.
+
+use std::sync::Arc;
 
 use axum::body::{Body, HttpBody};
 use axum::http::{HeaderValue, StatusCode, Uri, header};
-use axum::response::Response;
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures::future::BoxFuture;
 
-use crate::parameters::ResponseFormat;
+use super::context::{HandlerContext, RenderedBody};
+use super::{Access, RequiredTier};
+use crate::app::state::App;
+use crate::auth::AccountId;
+use crate::error::ApiError;
+use crate::parameters::{Parameters, ResponseFormat};
+use crate::read::{DataVersion, ServedGeneration};
+use crate::render::cache::{CacheKey, CachedResponse};
+
+/// Request that needs a response body, because its `If-None-Match` is absent or does not match.
+#[derive(Debug)]
+pub(super) struct PendingResponse {
+    pub(super) handle: CacheHandle,
+    pub(super) app: App,
+    pub(super) generation: Arc<ServedGeneration>,
+    pub(super) account_id: AccountId,
+    /// True if the response may be streamed: it is JSON, and the client detects a truncated response.
+    pub(super) accepts_streaming: bool,
+}
+
+/// Cache key of a response, with the client's `If-None-Match`.
+#[derive(Debug)]
+pub(super) struct CacheHandle {
+    pub(super) key: CacheKey,
+    if_none_match: Option<HeaderValue>,
+}
+
+#[expect(clippy::result_large_err, reason = "a response is handed on once, and not by way of the heap")]
+/// Builds the cache key and the handler context. `Err` is a finished response: 304, or an error if the data cannot be
+/// read.
+pub(super) fn prepare_handler<G: RequiredTier, P: Parameters>(
+    access: Access<G, P>,
+) -> Result<(PendingResponse, HandlerContext<P>), Response> {
+    let Access {
+        app,
+        generation,
+        account_id,
+        tier,
+        today,
+        parameters,
+        format,
+        known_at,
+        detects_truncation,
+        target,
+        if_none_match,
+        ..
+    } = access;
+    let generation = generation.map_err(|error| ApiError::from(error).into_response())?;
+    let version = generation.version();
+    let key = CacheKey { version, today, format, tier: P::TIER_MATTERS.then_some(tier), target };
+    if if_none_match.is_some() {
+        let etag = key.etag(&version);
+        if matches_etag(if_none_match.as_ref(), &etag, false) {
+            generation.record_returned_version(version);
+            return Err(not_modified(&etag));
+        }
+    }
+    // Only JSON is streamed, because a truncated CSV looks complete. The `Link` header of a CSV is another obstacle: it
+    // is known only after the last row, but must be sent before the body.
+    let accepts_streaming = detects_truncation && format == ResponseFormat::Json;
+    let handle = CacheHandle { key, if_none_match };
+    let asked = PendingResponse {
+        handle,
+        app: app.clone(),
+        generation: Arc::clone(&generation),
+        account_id,
+        accepts_streaming,
+    };
+    Ok((asked, HandlerContext { app, generation, tier, today, known_at, parameters }))
+}
+
+impl PendingResponse {
+    /// Responds with the result of `rendering`. The whole body is rendered before it is sent. Concurrent identical
+    /// requests share one rendering.
+    pub(super) async fn respond_buffered(
+        self,
+        rendering: BoxFuture<'static, Result<RenderedBody, ApiError>>,
+    ) -> Response {
+        let Self { handle, app, generation, .. } = self;
+        let fill = async {
+            let rendered = generation.run_while_responsive(rendering).await?;
+            generation.record_returned_version(rendered.version);
+            let next_cursor = rendered.next_cursor.as_deref();
+            Ok::<_, ApiError>(handle.to_cached(rendered.body, &rendered.version, next_cursor))
+        };
+        let filled = app.response_cache.get_or_render(&handle.key, fill);
+        match tokio::time::timeout(app.settings.request_timeout, filled).await {
+            Ok(Ok(answer)) => handle.respond_cached(&answer),
+            Ok(Err(error)) => error.into_response(),
+            Err(_) => ApiError::Unavailable("the request took too long".to_owned()).into_response(),
+        }
+    }
+
+    /// Looks up the response in the cache.
+    pub(super) fn cached_response(&self) -> Option<Response> {
+        self.app.response_cache.get(&self.handle.key).map(|kept| self.handle.respond_cached(&kept))
+    }
+}
+
+impl CacheHandle {
+    pub(super) fn to_cached(
+        &self,
+        body: Bytes,
+        version: &DataVersion,
+        next_cursor: Option<&str>,
+    ) -> CachedResponse {
+        CachedResponse { body, etag: self.etag(version), link: self.link(next_cursor) }
+    }
+
+    pub(super) fn etag(&self, version: &DataVersion) -> HeaderValue {
+        self.key.etag(version)
+    }
+
+    pub(super) fn link(&self, next_cursor: Option<&str>) -> Option<HeaderValue> {
+        let cursor = next_cursor.filter(|_| self.key.format == ResponseFormat::Csv)?;
+        next_page_link(&self.key.target, cursor)
+    }
+
+    /// Response with a complete body, or 304 if the client's copy is current.
+    pub(super) fn respond_cached(&self, answer: &CachedResponse) -> Response {
+        self.respond(&answer.etag, answer.link.as_ref(), || answer.body.clone().into())
+    }
+
+    /// Response with a body, or 304 if the client's copy is current.
+    pub(super) fn respond(
+        &self,
+        etag: &HeaderValue,
+        link: Option<&HeaderValue>,
+        body: impl FnOnce() -> Body,
+    ) -> Response {
+        if matches_etag(self.if_none_match.as_ref(), etag, true) {
+            return not_modified(etag);
+        }
+        ok_response(body(), self.key.format, etag, link)
+    }
+}
 
 /// `Cache-Control` of a response: the client may cache the response for 60 seconds, shared caches must not.
 const MAX_AGE: HeaderValue = HeaderValue::from_static("private, max-age=60");
@@ -15,7 +156,7 @@ const HEADERS: usize = 16;
 
 /// True if `If-None-Match` contains this entity tag, by weak comparison. `*` matches only if `exists` is true. `exists`
 /// means that the response was rendered, so the resource is known to exist.
-pub(super) fn matches_etag(if_none_match: Option<&HeaderValue>, etag: &HeaderValue, exists: bool) -> bool {
+fn matches_etag(if_none_match: Option<&HeaderValue>, etag: &HeaderValue, exists: bool) -> bool {
     let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
     let (Some(named), Ok(etag)) = (if_none_match.and_then(|value| value.to_str().ok()), etag.to_str()) else {
         return false;
@@ -41,7 +182,7 @@ pub(crate) fn private_response(
     response
 }
 
-pub(super) fn not_modified(etag: &HeaderValue) -> Response {
+fn not_modified(etag: &HeaderValue) -> Response {
     let mut response = Response::new(Body::empty());
     *response.status_mut() = StatusCode::NOT_MODIFIED;
     let headers = response.headers_mut();
@@ -51,7 +192,7 @@ pub(super) fn not_modified(etag: &HeaderValue) -> Response {
 }
 
 /// Response 200 with this body.
-pub(super) fn ok_response(
+fn ok_response(
     body: Body,
     format: ResponseFormat,
     etag: &HeaderValue,
@@ -79,7 +220,7 @@ pub(super) fn ok_response(
 }
 
 /// Link to the next page: the same request with the next cursor, as a relative reference.
-pub(super) fn next_page_link(target: &str, cursor: &str) -> Option<HeaderValue> {
+fn next_page_link(target: &str, cursor: &str) -> Option<HeaderValue> {
     let uri: Uri = target.parse().ok()?;
     let kept = uri
         .query()

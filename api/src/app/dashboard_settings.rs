@@ -4,7 +4,6 @@ use clap::Args;
 use market::text_enum;
 
 use crate::app::site_address::PublicUrl;
-use crate::auth::address_throttle::AddressAllowance;
 use crate::auth::tier::Tier;
 
 /// Maximum value of the rate settings, in market pages per minute. It equals one page per microsecond, the time unit of
@@ -93,10 +92,4 @@ pub struct DashboardSettings {
     /// clients. Each takes 19 MiB of memory and one processor
     #[arg(long, env = "PASSWORDS_AT_ONCE", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     pub passwords_at_once: u32,
-}
-
-impl DashboardSettings {
-    pub(crate) fn page_allowance(&self) -> AddressAllowance {
-        AddressAllowance { per_minute: self.pages_per_minute, burst: self.pages_burst }
-    }
 }

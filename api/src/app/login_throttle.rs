@@ -2,19 +2,20 @@
 //!
 //! Invariant: attempts from unknown devices never delay a sign-in with a known browser.
 
-use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Weak};
+use std::pin::pin;
+use std::task::Poll;
 use std::time::Duration;
 
 use deadpool_postgres::{Pool, PoolError};
-use parking_lot::Mutex;
+use futures::poll;
 use sha2::{Digest, Sha256};
 use tokio::sync::Semaphore;
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, timeout};
 
-use crate::account::devices::DeviceHash;
+use crate::account::sessions::DeviceHash;
 use crate::auth::client_address::ClientNetwork;
+use crate::concurrency::limiter::{ConcurrencyLimiter, ConcurrencyLimits, LimiterError};
 
 const CHARGE: &str = include_str!("../../queries/accounts/charge_attempt.sql");
 const REFUND: &str = include_str!("../../queries/accounts/refund_attempt.sql");
@@ -25,8 +26,6 @@ const REPLY_TIMEOUT: Duration = Duration::from_secs(4);
 const MAX_WAITING: usize = 512;
 /// Maximum number of waiting attempts per client network (IPv4 address or IPv6 /64).
 const MAX_WAITING_PER_ADDRESS: usize = 8;
-/// Threshold for the number of account queues. If there are more queues, the unused queues are removed.
-const QUEUE_CLEANUP_THRESHOLD: usize = 1_024;
 
 /// Maximum number of attempts per minute for an account from one device. The burst is the same number.
 const PER_ACCOUNT_AND_DEVICE: i32 = 5;
@@ -81,34 +80,14 @@ enum ChargeOutcome {
     Refused(usize, Duration),
 }
 
-/// Queue of attempts for one account: a lock that is granted in order of arrival.
-type AccountQueue = tokio::sync::Mutex<()>;
-
 /// Throttle of password attempts, per account, device and client network.
 #[derive(Debug)]
 pub(crate) struct LoginThrottle {
     pool: Pool,
-    account_queues: Mutex<HashMap<[u8; 32], Weak<AccountQueue>>>,
-    waiting: Arc<Semaphore>,
-    waiting_per_network: Mutex<HashMap<ClientNetwork, usize>>,
-}
-
-/// Guard of a waiting attempt. Dropping it reduces the number of waiting attempts of the client network.
-struct WaitingAttempt<'a> {
-    login_throttle: &'a LoginThrottle,
-    network: ClientNetwork,
-}
-
-impl Drop for WaitingAttempt<'_> {
-    fn drop(&mut self) {
-        let mut waiting = self.login_throttle.waiting_per_network.lock();
-        match waiting.get_mut(&self.network) {
-            Some(count) if *count > 1 => *count -= 1,
-            _ => {
-                waiting.remove(&self.network);
-            }
-        }
-    }
+    /// Turns of the attempts with a shared limit, one at a time per limit, in order of arrival.
+    turns: ConcurrencyLimiter<[u8; 32]>,
+    /// Waiting attempts, per client network and in total.
+    waiting: ConcurrencyLimiter<ClientNetwork>,
 }
 
 impl AttemptLimit {
@@ -148,12 +127,22 @@ impl AttemptLimit {
 
 impl LoginThrottle {
     pub(crate) fn new(pool: Pool) -> Self {
-        Self {
-            pool,
-            account_queues: Mutex::default(),
-            waiting: Arc::new(Semaphore::new(MAX_WAITING)),
-            waiting_per_network: Mutex::default(),
-        }
+        let turns = ConcurrencyLimits {
+            max_working: Semaphore::MAX_PERMITS,
+            max_in_progress_per_key: 1,
+            max_requests_per_key: usize::MAX,
+            max_requests: usize::MAX,
+            timeout: MAX_DELAY,
+        };
+        // An attempt that is not refused gets its place at once.
+        let waiting = ConcurrencyLimits {
+            max_working: MAX_WAITING,
+            max_in_progress_per_key: MAX_WAITING_PER_ADDRESS,
+            max_requests_per_key: MAX_WAITING_PER_ADDRESS,
+            max_requests: MAX_WAITING,
+            timeout: MAX_DELAY,
+        };
+        Self { pool, turns: ConcurrencyLimiter::new(turns), waiting: ConcurrencyLimiter::new(waiting) }
     }
 
     /// Waits until this client may try a password for the account with the email address `email`.
@@ -213,33 +202,34 @@ impl LoginThrottle {
         limits: Vec<AttemptLimit>,
     ) -> Result<AttemptCharge, AttemptError> {
         let until = Instant::now() + MAX_DELAY;
-        let too_many = || AttemptError::TooMany(MAX_DELAY.as_secs());
-        let start_waiting = || {
-            let of_all = self.waiting.try_acquire().map_err(|_| too_many())?;
-            Ok::<_, AttemptError>((of_all, self.register_waiting(network).ok_or_else(too_many)?))
-        };
-        let queue =
-            limits.iter().find(|limit| limit.is_shared).map(|limit| self.account_queue(limit.subject));
+        let too_many = |_: LimiterError| AttemptError::TooMany(MAX_DELAY.as_secs());
+        let start_waiting = async || self.waiting.acquire(network).await.map_err(too_many);
         let mut waiting = None;
-        let guard = match queue {
+        let turn = match limits.iter().find(|limit| limit.is_shared) {
             None => None,
-            Some(queue) => match Arc::clone(&queue).try_lock_owned() {
-                Ok(guard) => Some(guard),
-                Err(_) => {
-                    waiting = Some(start_waiting()?);
-                    Some(timeout_at(until, queue.lock_owned()).await.map_err(|_| too_many())?)
+            Some(limit) => {
+                let mut turn = pin!(self.turns.acquire(limit.subject));
+                if let Poll::Ready(turn) = poll!(turn.as_mut()) {
+                    Some(turn.map_err(too_many)?)
+                } else {
+                    waiting = Some(start_waiting().await?);
+                    Some(turn.await.map_err(too_many)?)
                 }
-            },
+            }
         };
         loop {
             match self.charge(&limits).await? {
                 ChargeOutcome::Charged(delay) => {
-                    drop(guard);
+                    drop(turn);
                     let charge = AttemptCharge(limits);
                     if delay > Duration::ZERO {
-                        let Ok(_waiting) = waiting.map_or_else(start_waiting, Ok) else {
+                        let place = match waiting {
+                            Some(place) => Ok(place),
+                            None => start_waiting().await,
+                        };
+                        let Ok(_waiting) = place else {
                             self.refund(&charge).await;
-                            return Err(too_many());
+                            return Err(too_many(LimiterError::Full));
                         };
                         sleep(delay).await;
                     }
@@ -250,7 +240,7 @@ impl LoginThrottle {
                         && Instant::now() + pause <= until =>
                 {
                     if waiting.is_none() {
-                        waiting = Some(start_waiting()?);
+                        waiting = Some(start_waiting().await?);
                     }
                     sleep(pause).await;
                 }
@@ -281,29 +271,6 @@ impl LoginThrottle {
             None => ChargeOutcome::Charged(pause),
         })
     }
-
-    fn account_queue(&self, subject: [u8; 32]) -> Arc<AccountQueue> {
-        let mut queues = self.account_queues.lock();
-        if queues.len() > QUEUE_CLEANUP_THRESHOLD {
-            queues.retain(|_, queue| queue.strong_count() > 0);
-        }
-        if let Some(queue) = queues.get(&subject).and_then(Weak::upgrade) {
-            return queue;
-        }
-        let queue = Arc::default();
-        queues.insert(subject, Arc::downgrade(&queue));
-        queue
-    }
-
-    fn register_waiting(&self, network: ClientNetwork) -> Option<WaitingAttempt<'_>> {
-        let mut waiting = self.waiting_per_network.lock();
-        let count = waiting.entry(network).or_default();
-        if *count >= MAX_WAITING_PER_ADDRESS {
-            return None;
-        }
-        *count += 1;
-        Some(WaitingAttempt { login_throttle: self, network })
-    }
 }
 
 fn account(email: &str) -> [u8; 32] {
@@ -320,43 +287,26 @@ fn intervals(limits: &[AttemptLimit]) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use deadpool_postgres::{Manager, Runtime};
-
     use super::*;
+    use deadpool_postgres::{Manager, Runtime};
 
     fn new() -> LoginThrottle {
         let manager = Manager::new(tokio_postgres::Config::new(), tokio_postgres::NoTls);
         LoginThrottle::new(Pool::builder(manager).runtime(Runtime::Tokio1).build().unwrap())
     }
 
-    #[test]
-    fn one_address_takes_few_of_the_places_to_wait() {
+    #[tokio::test]
+    async fn one_address_takes_few_of_the_places_to_wait() {
         let login_throttle = new();
         let (one, two) = (ClientNetwork::V4([1; 4]), ClientNetwork::V4([2; 4]));
-        let mut waiting: Vec<_> =
-            (0..MAX_WAITING_PER_ADDRESS).filter_map(|_| login_throttle.register_waiting(one)).collect();
-        assert_eq!(waiting.len(), MAX_WAITING_PER_ADDRESS);
-        assert!(
-            login_throttle.register_waiting(one).is_none() && login_throttle.register_waiting(two).is_some()
-        );
-        waiting.pop();
-        assert!(login_throttle.register_waiting(one).is_some());
-        drop(waiting);
-        assert!(login_throttle.waiting_per_network.lock().is_empty());
-    }
-
-    #[test]
-    fn queues_of_accounts_end_with_their_attempts() {
-        let login_throttle = new();
-        let first = login_throttle.account_queue([1; 32]);
-        assert!(Arc::ptr_eq(&first, &login_throttle.account_queue([1; 32])));
-        for number in 0..3 * QUEUE_CLEANUP_THRESHOLD {
-            let mut subject = [0; 32];
-            subject[..8].copy_from_slice(&number.to_be_bytes());
-            drop(login_throttle.account_queue(subject));
+        let mut waiting = Vec::new();
+        for _ in 0..MAX_WAITING_PER_ADDRESS {
+            waiting.push(login_throttle.waiting.acquire(one).await.unwrap());
         }
-        assert!(login_throttle.account_queues.lock().len() <= QUEUE_CLEANUP_THRESHOLD + 2);
-        assert!(Arc::ptr_eq(&first, &login_throttle.account_queue([1; 32])));
+        assert!(login_throttle.waiting.acquire(one).await.is_err());
+        assert!(login_throttle.waiting.acquire(two).await.is_ok());
+        waiting.pop();
+        assert!(login_throttle.waiting.acquire(one).await.is_ok());
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Application state shared by all requests, and the settings of `api serve`.
 
 pub(crate) mod dashboard_settings;
-pub(crate) mod dashboard_state;
 pub(crate) mod login_throttle;
 pub mod settings;
 pub(crate) mod site_address;

@@ -1,21 +1,21 @@
 //! Settings of `api serve`; `--help` is the reference.
 
 use std::net::SocketAddr;
+use std::num::ParseIntError;
 use std::time::Duration;
 
 use chrono::NaiveDate;
 use clap::Args;
-use clap::builder::RangedU64ValueParser;
+use clap::builder::{RangedU64ValueParser, TypedValueParser};
 use ipnet::IpNet;
 use market::text_enum;
 use secrecy::SecretString;
 use telemetry::listener::MetricsSettings;
 
 use crate::app::dashboard_settings::DashboardSettings;
-use crate::auth::address_throttle::AddressAllowance;
 use crate::auth::tier::Tier;
 use crate::concurrency::limiter::ConcurrencyLimits;
-use crate::concurrency::low_priority::cores;
+use crate::concurrency::tasks::cores;
 use crate::connection::ConnectionCaps;
 
 /// Maximum size of a request head in bytes. It is sufficient for a thousand percent-encoded symbols of maximum length.
@@ -116,27 +116,27 @@ pub struct ServeSettings {
     pub costly_connections: usize,
     /// Maximum wait of an expensive request for its turn, in milliseconds (accounts take turns). After this time the
     /// response is 503
-    #[arg(long, env = "API_TURN_TIMEOUT_MS", default_value_t = 20_000)]
-    pub turn_timeout_ms: u64,
+    #[arg(long = "turn-timeout-ms", env = "API_TURN_TIMEOUT_MS", value_name = "TURN_TIMEOUT_MS", default_value = "20000", value_parser = parse_milliseconds)]
+    pub permit_timeout: Duration,
     /// Timeout of a connection attempt to Postgres and of a statement, in milliseconds
-    #[arg(long, env = "API_READ_TIMEOUT_MS", default_value_t = 5_000)]
-    pub read_timeout_ms: u64,
+    #[arg(long = "read-timeout-ms", env = "API_READ_TIMEOUT_MS", value_name = "READ_TIMEOUT_MS", default_value = "5000", value_parser = parse_milliseconds)]
+    pub read_timeout: Duration,
     /// Timeout of the check of a key and its limits, in milliseconds. After this time the response is 503. A
     /// check takes one round trip to the database
-    #[arg(long, env = "API_ADMISSION_TIMEOUT_MS", default_value_t = 250)]
-    pub admission_timeout_ms: u64,
+    #[arg(long = "admission-timeout-ms", env = "API_ADMISSION_TIMEOUT_MS", value_name = "ADMISSION_TIMEOUT_MS", default_value = "250", value_parser = parse_milliseconds)]
+    pub admission_timeout: Duration,
     /// Timeout of a request in milliseconds. The wait of an expensive request for its turn is not counted. After this
     /// time the response is 503
-    #[arg(long, env = "API_REQUEST_TIMEOUT_MS", default_value_t = 10_000)]
-    pub request_timeout_ms: u64,
+    #[arg(long = "request-timeout-ms", env = "API_REQUEST_TIMEOUT_MS", value_name = "REQUEST_TIMEOUT_MS", default_value = "10000", value_parser = parse_milliseconds)]
+    pub request_timeout: Duration,
     /// Time for which the server still accepts requests after a stop signal, for example 500ms or 5s. During this time,
     /// /readyz reports 503, and a keep-alive connection is closed after its next response. Choose more than two check
     /// intervals of the load balancer
     #[arg(long, env = "API_DRAIN_DELAY", default_value = "0s", value_parser = parse_duration)]
     pub drain_delay: Duration,
     /// Timeout for open requests after the drain delay, in milliseconds
-    #[arg(long, env = "API_DRAIN_TIMEOUT_MS", default_value_t = 10_000)]
-    pub drain_timeout_ms: u64,
+    #[arg(long = "drain-timeout-ms", env = "API_DRAIN_TIMEOUT_MS", value_name = "DRAIN_TIMEOUT_MS", default_value = "10000", value_parser = parse_milliseconds)]
+    pub drain_timeout: Duration,
     /// Maximum number of client connections. The maximum is lower if the process may open only few files
     #[arg(long, env = "API_MAX_CONNECTIONS", default_value_t = 10_000)]
     pub max_connections: usize,
@@ -147,19 +147,19 @@ pub struct ServeSettings {
     #[arg(long, env = "API_ADDRESS_CONNECTIONS_WITHOUT_KEY", default_value_t = 256)]
     pub address_connections_without_key: usize,
     /// Timeout of a connection without a request, in milliseconds. It ends when the head of a request is complete
-    #[arg(long, env = "API_IDLE_TIMEOUT_MS", default_value_t = 30_000)]
-    pub idle_timeout_ms: u64,
+    #[arg(long = "idle-timeout-ms", env = "API_IDLE_TIMEOUT_MS", value_name = "IDLE_TIMEOUT_MS", default_value = "30000", value_parser = parse_milliseconds)]
+    pub idle_timeout: Duration,
     /// Timeout in milliseconds for a client to read 64 KiB of a response. If less than 64 KiB is left, the client must
     /// read the rest within this time
-    #[arg(long, env = "API_WRITE_TIMEOUT_MS", default_value_t = 30_000)]
-    pub write_timeout_ms: u64,
+    #[arg(long = "write-timeout-ms", env = "API_WRITE_TIMEOUT_MS", value_name = "WRITE_TIMEOUT_MS", default_value = "30000", value_parser = parse_milliseconds)]
+    pub write_timeout: Duration,
     /// Maximum number of open change streams of an account on all instances, for the tiers free, starter, premium and
     /// professional
     #[arg(long, env = "CHANGE_STREAMS", default_value = "2,5,10,50", value_parser = parse_stream_limits)]
     pub change_streams: [usize; 4],
     /// Interval of the heartbeats of a change stream without events, in milliseconds
-    #[arg(long, env = "CHANGE_STREAM_HEARTBEAT_MS", default_value_t = 15_000, value_parser = clap::value_parser!(u64).range(100..=600_000))]
-    pub change_stream_heartbeat_ms: u64,
+    #[arg(long = "change-stream-heartbeat-ms", env = "CHANGE_STREAM_HEARTBEAT_MS", value_name = "CHANGE_STREAM_HEARTBEAT_MS", default_value = "15000", value_parser = clap::value_parser!(u64).range(100..=600_000).map(Duration::from_millis))]
+    pub stream_heartbeat: Duration,
     /// Settings of the dashboard, which is part of the same server.
     #[command(flatten)]
     pub dashboard: DashboardSettings,
@@ -174,6 +174,10 @@ fn parse_duration(text: &str) -> Result<Duration, String> {
     number.parse().map(unit).map_err(|_| "not a duration like 5s or 500ms".to_owned())
 }
 
+fn parse_milliseconds(text: &str) -> Result<Duration, ParseIntError> {
+    text.parse().map(Duration::from_millis)
+}
+
 /// Parses four limits of open streams, comma-separated.
 fn parse_stream_limits(text: &str) -> Result<[usize; 4], String> {
     let limits: Result<Vec<usize>, _> = text.split(',').map(|limit| limit.trim().parse()).collect();
@@ -182,12 +186,6 @@ fn parse_stream_limits(text: &str) -> Result<[usize; 4], String> {
 }
 
 impl ServeSettings {
-    pub(crate) fn address_call_allowance(&self) -> AddressAllowance {
-        AddressAllowance { per_minute: self.address_calls_per_minute, burst: self.address_calls_burst }
-    }
-    pub(crate) fn address_failure_allowance(&self) -> AddressAllowance {
-        AddressAllowance { per_minute: self.address_failures_per_minute, burst: self.address_failures_burst }
-    }
     /// Limits on client connections. `files` is the number of file descriptors that the process may open; `None` if
     /// unknown.
     pub(crate) fn connection_caps(&self, files: Option<usize>) -> ConnectionCaps {
@@ -198,26 +196,6 @@ impl ServeSettings {
             by_address: self.address_connections,
         }
     }
-    /// Timeout of a client connection between two requests, with the time to receive the head of the next one.
-    pub(crate) fn idle_timeout(&self) -> Duration {
-        Duration::from_millis(self.idle_timeout_ms)
-    }
-    /// Time in which a client must accept the next part of a response.
-    pub(crate) fn write_timeout(&self) -> Duration {
-        Duration::from_millis(self.write_timeout_ms)
-    }
-    /// Interval of the heartbeats of a change stream.
-    pub(crate) fn stream_heartbeat(&self) -> Duration {
-        Duration::from_millis(self.change_stream_heartbeat_ms)
-    }
-    /// Timeout of a connection attempt to Postgres and of one statement.
-    pub fn read_timeout(&self) -> Duration {
-        Duration::from_millis(self.read_timeout_ms)
-    }
-    /// Timeout for an admission decision.
-    pub fn admission_timeout(&self) -> Duration {
-        Duration::from_millis(self.admission_timeout_ms)
-    }
     /// Limits on expensive requests.
     pub(crate) fn expensive_limits(&self) -> ConcurrencyLimits {
         ConcurrencyLimits {
@@ -225,19 +203,7 @@ impl ServeSettings {
             max_in_progress_per_key: MAX_IN_PROGRESS_PER_ACCOUNT,
             max_requests_per_key: MAX_REQUESTS_PER_ACCOUNT,
             max_requests: usize::MAX,
-            timeout: self.permit_timeout(),
+            timeout: self.permit_timeout,
         }
-    }
-    /// Timeout of the wait for a permit of an expensive request.
-    pub fn permit_timeout(&self) -> Duration {
-        Duration::from_millis(self.turn_timeout_ms)
-    }
-    /// Timeout of one request.
-    pub fn request_timeout(&self) -> Duration {
-        Duration::from_millis(self.request_timeout_ms)
-    }
-    /// Timeout for draining open requests at shutdown.
-    pub fn drain_timeout(&self) -> Duration {
-        Duration::from_millis(self.drain_timeout_ms)
     }
 }

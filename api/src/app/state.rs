@@ -1,16 +1,24 @@
-//! Application state shared by all requests.
+//! Application state shared by all requests, and the state of the dashboard.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
+use anyhow::Context;
 use chrono::{NaiveDate, Utc};
+use deadpool_postgres::{Object, Pool, PoolError, RecyclingMethod};
+use store::db::add_session_options;
+use store::tls;
+use tokio_postgres::Config;
 
+use crate::account::password::PasswordHashing;
 use crate::admission::AdmissionQueue;
 use crate::admission::open_streams::OpenStreams;
-use crate::app::dashboard_state::DashboardState;
+use crate::app::dashboard_settings::DashboardSettings;
+use crate::app::login_throttle::LoginThrottle;
 use crate::app::settings::ServeSettings;
+use crate::auth::AccountId;
 use crate::auth::address_throttle::AddressThrottle;
-use crate::auth::ids::AccountId;
 use crate::concurrency::limiter::ConcurrencyLimiter;
 use crate::metrics::ApiMetrics;
 use crate::parameters::cursor::CursorSigner;
@@ -18,6 +26,7 @@ use crate::parameters::facets::FacetIndex;
 use crate::read::changes::JournalReader;
 use crate::read::lag::LagMonitor;
 use crate::read::memory_tables::MemoryTables;
+use crate::read::pool::build_pool;
 use crate::read::projection::Projection;
 use crate::render::cache::ResponseCache;
 
@@ -113,5 +122,40 @@ impl App {
         self.settings
             .service_date
             .unwrap_or_else(|| Utc::now().with_timezone(&chrono_tz::America::New_York).date_naive())
+    }
+}
+
+/// Timeout for opening a database connection, and for one statement.
+const DATABASE_TIMEOUT: Duration = Duration::from_secs(5);
+/// Session timeouts. The first releases the row locks of a process that froze during a transaction. The second limits
+/// the wait for a locked row.
+const LOCKS: &str = "-c idle_in_transaction_session_timeout=2000 -c lock_timeout=1000";
+
+/// Runtime state of the dashboard.
+#[derive(Debug)]
+pub(crate) struct DashboardState {
+    pub(crate) settings: DashboardSettings,
+    pub(crate) hashing: PasswordHashing,
+    pub(crate) login_throttle: LoginThrottle,
+    pool: Pool,
+}
+
+impl DashboardState {
+    /// Creates the state. Connections use the dashboard's database role, and are opened on demand.
+    pub(crate) fn new(settings: DashboardSettings, mut config: Config) -> anyhow::Result<Self> {
+        let options = format!("{LOCKS} -c statement_timeout={}", DATABASE_TIMEOUT.as_millis());
+        add_session_options(&mut config, &options);
+        let (tls, connections) =
+            (tls::tls_connector(&config)?, usize::try_from(settings.dashboard_connections)?);
+        // Each connection is checked before its use: its server may have stopped replying.
+        let recycling = RecyclingMethod::Verified;
+        let pool = build_pool(config, tls, connections, DATABASE_TIMEOUT, recycling, "")
+            .context("cannot create the connection pool of the dashboard")?;
+        let hashing = PasswordHashing::new(usize::try_from(settings.passwords_at_once)?);
+        Ok(Self { settings, hashing, login_throttle: LoginThrottle::new(pool.clone()), pool })
+    }
+
+    pub(crate) async fn database_client(&self) -> Result<Object, PoolError> {
+        self.pool.get().await
     }
 }

@@ -1,18 +1,18 @@
-//! `api account …`: administration of accounts.
+//! `api account …`: administration of accounts, their one-time links and their sessions.
 
 use chrono::{DateTime, Utc};
 use clap::{Args, Subcommand};
+use secrecy::ExposeSecret;
 use serde_json::json;
 use store::db::DatabaseSettings;
+use telemetry::outln;
 use telemetry::table::ListArgs;
 use tokio_postgres::Client;
 
-use super::arguments::{connect_as_owner, parse_instant};
-use super::links::{self, LinkArguments};
-use super::output::{self, RowList};
-use super::sessions::{self, SessionArguments};
-use crate::account::accounts::AccountDetails;
-use crate::account::{AccountActor, accounts, parse_email, subscription_changes};
+use super::common::{self, RowList, connect_as_owner, parse_instant};
+use crate::account::accounts::{self, AccountDetails};
+use crate::account::{AccountActor, links, parse_email, sessions, subscription_changes};
+use crate::auth::SessionId;
 use crate::auth::tier::Tier;
 
 /// Accounts: create, change, disable and delete.
@@ -114,8 +114,8 @@ pub(super) async fn run_account(command: AccountCommand, database: &DatabaseSett
             created.commit().await?;
             show(client, &email, account.json).await
         }
-        AccountCommand::Invite { link, tier } => links::print_link(client, &link, Some(tier)).await,
-        AccountCommand::Reset(link) => links::print_link(client, &link, None).await,
+        AccountCommand::Invite { link, tier } => print_link(client, &link, Some(tier)).await,
+        AccountCommand::Reset(link) => print_link(client, &link, None).await,
         AccountCommand::Show(account) => show(client, &account.email, account.json).await,
         AccountCommand::SetTier { after_period, email, tier, paid_until, json } => {
             let email = parse_email(&email)?;
@@ -141,11 +141,11 @@ pub(super) async fn run_account(command: AccountCommand, database: &DatabaseSett
         }
         AccountCommand::Disable(account) => set_disabled(client, &account, true).await,
         AccountCommand::Enable(account) => set_disabled(client, &account, false).await,
-        AccountCommand::Sessions(arguments) => sessions::run_sessions(client, &arguments).await,
+        AccountCommand::Sessions(arguments) => run_sessions(client, &arguments).await,
         AccountCommand::Delete(account) => {
             let email = parse_email(&account.email)?;
             accounts::delete_account(client, AccountActor::Operator(&email)).await?;
-            output::print_object(&json!({ "email": email, "deleted": true }), account.json);
+            common::print_object(&json!({ "email": email, "deleted": true }), account.json);
             Ok(())
         }
         AccountCommand::List(output) => list(client, &output).await,
@@ -159,7 +159,7 @@ async fn set_disabled(client: &mut Client, account: &AccountArguments, disabled:
 }
 
 async fn show(client: &Client, address: &str, json: bool) -> anyhow::Result<()> {
-    output::print_object(&json!(accounts::find_account(client, &parse_email(address)?).await?), json);
+    common::print_object(&json!(accounts::find_account(client, &parse_email(address)?).await?), json);
     Ok(())
 }
 
@@ -183,7 +183,7 @@ async fn list(client: &Client, output: &ListArgs) -> anyhow::Result<()> {
         ],
         empty: "no accounts: api account create EMAIL creates one",
     };
-    output::print_rows(&rows, &list, output);
+    common::print_rows(&rows, &list, output);
     Ok(())
 }
 
@@ -198,4 +198,87 @@ fn describe_state(account: &AccountDetails) -> String {
     }
     state.extend(account.wanted_tier.map(|tier| format!("wants {tier}")));
     state.join(", ")
+}
+
+/// Arguments of `api account invite` and `api account reset`.
+#[derive(Debug, Args)]
+pub(super) struct LinkArguments {
+    /// Email address of the person
+    email: String,
+    /// Lifetime of the link, in hours
+    #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(i32).range(1..=336))]
+    hours: i32,
+    /// Public address of the service. The link begins with this address
+    #[arg(long, env = "PUBLIC_URL", default_value = "http://127.0.0.1:8080")]
+    url: String,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Creates and prints a one-time link: an invitation to the tier `invited`, or else a password reset.
+async fn print_link(
+    client: &mut Client,
+    arguments: &LinkArguments,
+    invited: Option<Tier>,
+) -> anyhow::Result<()> {
+    let email = parse_email(&arguments.email)?;
+    let created = match invited {
+        Some(tier) => links::create_invitation(client, &email, tier, arguments.hours).await?,
+        None => links::create_reset_link(client, AccountActor::Operator(&email), arguments.hours).await?,
+    };
+    let (secret, expires_at) = (created.secret.expose_secret(), created.expires_at);
+    let link = format!("{}/link/{secret}", arguments.url.trim_end_matches('/'));
+    if arguments.json {
+        common::print_object(&json!({ "email": email, "link": link, "expires_at": expires_at }), true);
+        return Ok(());
+    }
+    outln!("{link}");
+    tracing::info!(
+        "link for {email}, usable once until {}; it cannot be shown again",
+        expires_at.format("%F %R UTC")
+    );
+    Ok(())
+}
+
+/// Arguments of `api account sessions`.
+#[derive(Debug, Args)]
+pub(super) struct SessionArguments {
+    /// Email address of the account
+    email: String,
+    /// Id of a session to end
+    #[arg(long, value_name = "ID", conflicts_with = "end_all")]
+    end: Option<SessionId>,
+    /// End all sessions
+    #[arg(long)]
+    end_all: bool,
+    #[command(flatten)]
+    output: ListArgs,
+}
+
+/// Ends the selected sessions, then lists the remaining ones.
+async fn run_sessions(client: &mut Client, arguments: &SessionArguments) -> anyhow::Result<()> {
+    let email = parse_email(&arguments.email)?;
+    let actor = AccountActor::Operator(&email);
+    if let Some(id) = arguments.end {
+        sessions::end_session(client, actor, id).await?;
+    }
+    if arguments.end_all {
+        sessions::end_all_sessions(client, actor).await?;
+    }
+    let account = accounts::find_account(client, &email).await?;
+    let left = sessions::list_sessions(client, account.id).await?;
+    let list = RowList {
+        nouns: ["session", "sessions"],
+        columns: &[
+            ("id", "id"),
+            ("address", "address"),
+            ("created_at", "begun (UTC)"),
+            ("seen_at", "seen (UTC)"),
+            ("agent", "browser"),
+        ],
+        empty: "no sessions: the holder is not signed in to the dashboard",
+    };
+    common::print_rows(&left, &list, &arguments.output);
+    Ok(())
 }

@@ -10,9 +10,8 @@ use store::db::{self, DatabaseSettings, error_chain};
 use telemetry::command_line::HiddenOptions;
 
 use super::accounts::{AccountCommand, run_account};
-use super::audit::{AuditArguments, run_audit};
 use super::keys::{KeyCommand, run_key};
-use super::usage::{UsageArguments, run_usage};
+use super::reports::{AuditArguments, UsageArguments, run_audit, run_usage};
 use crate::app::settings::ServeSettings;
 use crate::server::serve::serve;
 

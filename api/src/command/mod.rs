@@ -3,11 +3,7 @@
 //! The commands connect as the owner of the database.
 
 mod accounts;
-mod arguments;
-mod audit;
 pub mod cli;
+pub(crate) mod common;
 mod keys;
-mod links;
-mod output;
-mod sessions;
-mod usage;
+pub(crate) mod reports;

@@ -3,19 +3,18 @@
 //! Invariants: only a POST from a page of the same origin changes state. Pages load nothing from other sites.
 
 mod error;
+pub(crate) mod form;
 mod market;
-mod page_deadline;
 pub(crate) mod pages;
-pub(crate) mod security_headers;
-pub(crate) mod session;
 mod session_cookie;
 pub(crate) mod view;
+pub(crate) mod visitor;
 
 use std::sync::Arc;
 
-use axum::extract::{DefaultBodyLimit, Request};
-use axum::http::StatusCode;
-use axum::middleware::from_fn_with_state;
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::{MethodRouter, get};
 use axum::{Extension, Router};
@@ -23,16 +22,16 @@ use maud::html;
 use serde_json::Value;
 use tower_http::csrf::CsrfLayer;
 
+use crate::admission::RequestContext;
+use crate::app::dashboard_settings::MarketPages;
+use crate::app::site_address::is_https;
 use crate::app::state::App;
-use error::PageError;
-use page_deadline::{PAGE_DEADLINE, PASSWORD_PAGE_DEADLINE, limit_page_time};
-use pages::reference::ReferencePage;
-use pages::{account, key, keys, link, plan, plans, portfolios, reference, sign_in, status};
-use security_headers::{add_security_headers, is_secure_request, set_security_headers};
-use session::visitor::has_market_pages;
-use view::assets::asset_routes;
-use view::layout::{PageLayout, Section, Viewer, render_layout};
+use error::{ErrorText, PAGE_DEADLINE, PASSWORD_PAGE_DEADLINE, PageError, limit_page_time};
+use pages::reference::{self, ReferencePage};
+use pages::{account, keys, link, plans, portfolios, sign_in, status};
+use view::layout::{Section, Viewer, render_page};
 use view::live_example::ExampleCache;
+use visitor::has_market_pages;
 
 /// Maximum size of a form, in bytes.
 const MAX_FORM_BYTES: usize = 16 * 1024;
@@ -68,12 +67,9 @@ fn pages() -> Router<App> {
         .route("/sign-out", redirect_to_form("/dashboard").post(sign_in::sign_out))
         .route("/dashboard", get(pages::overview::show_overview))
         .route("/dashboard/keys", get(keys::show_keys).post(keys::create_key))
-        .route(
-            "/dashboard/keys/reference",
-            redirect_to_form("/docs").post(pages::reference_key::create_reference_key),
-        )
-        .route("/dashboard/keys/{id}/replace", get(key::show_replace_form).post(key::replace_key))
-        .route("/dashboard/keys/{id}/delete", get(key::show_delete_form).post(key::delete_key))
+        .route("/dashboard/keys/reference", redirect_to_form("/docs").post(reference::create_reference_key))
+        .route("/dashboard/keys/{id}/replace", get(keys::show_replace_form).post(keys::replace_key))
+        .route("/dashboard/keys/{id}/delete", get(keys::show_delete_form).post(keys::delete_key))
         .route("/dashboard/portfolios", get(portfolios::show_portfolios).post(portfolios::save_portfolio))
         .route(
             "/dashboard/portfolios/delete",
@@ -83,9 +79,9 @@ fn pages() -> Router<App> {
             "/dashboard/portfolios/link",
             redirect_to_form("/dashboard/portfolios").post(portfolios::create_link),
         )
-        .route("/dashboard/usage", get(pages::usage::show_usage))
-        .route("/dashboard/plan", get(plan::show_plan).post(plan::choose_tier))
-        .route("/dashboard/plan/cancel", redirect_to_form("/dashboard/plan").post(plan::cancel_subscription))
+        .route("/dashboard/usage", get(pages::overview::show_usage))
+        .route("/dashboard/plan", get(plans::show_plan).post(plans::choose_tier))
+        .route("/dashboard/plan/cancel", redirect_to_form("/dashboard/plan").post(plans::cancel_subscription))
         .route("/dashboard/account", get(account::show_account))
         .route("/dashboard/sessions/end", redirect_to_form("/dashboard/account").post(account::end_session))
         .route("/dashboard/log", get(pages::audit_log::show_audit_log))
@@ -125,9 +121,8 @@ pub(crate) fn not_found_page(app: &App, request: &Request, path: &str) -> Respon
         }
     };
     let has_market = has_market_pages(app, viewer);
-    let (title, section) = ("Page not found", Section::Other);
-    let layout = PageLayout { title, viewer, section, has_market, preview: None, body: &body };
-    let mut response = (StatusCode::NOT_FOUND, render_layout(&layout)).into_response();
+    let page = render_page("Page not found", viewer, Section::Other, has_market, &body);
+    let mut response = (StatusCode::NOT_FOUND, page).into_response();
     set_security_headers(response.headers_mut(), is_secure_request(app, request));
     response
 }
@@ -135,4 +130,92 @@ pub(crate) fn not_found_page(app: &App, request: &Request, path: &str) -> Respon
 /// GET handler for a path that only accepts the POST of a form. It redirects to the page with the form.
 fn redirect_to_form(page: &'static str) -> MethodRouter<App> {
     get(async move || Redirect::to(page))
+}
+
+const STYLE: &str = include_str!("../../templates/style.css");
+const SCRIPT: &str = include_str!("../../templates/script.js");
+const REFERENCE_SCRIPT: &str = include_str!("../../templates/reference.js");
+const ICON: &str = include_str!("../../templates/icon.svg");
+/// Icon for `/favicon.ico`, which some browsers request even if the page names another icon.
+const FAVICON: &[u8] = include_bytes!("../../templates/favicon.ico");
+/// Image that link previews of the pages show.
+const PREVIEW: &[u8] = include_bytes!("../../templates/preview.png");
+/// Crawler rules, which allow only the public pages.
+const ROBOTS: &str = "User-agent: *\nDisallow: /dashboard\nDisallow: /link/\nDisallow: /sign-in\nDisallow: /sign-up\nDisallow: /v1/\n";
+
+/// Router of the static files.
+pub(crate) fn asset_routes() -> Router<App> {
+    Router::new()
+        .route("/assets/style.css", get(async || file("text/css; charset=utf-8", STYLE)))
+        .route("/assets/script.js", get(async || file("text/javascript; charset=utf-8", SCRIPT)))
+        .route("/assets/reference.js", get(async || file("text/javascript; charset=utf-8", REFERENCE_SCRIPT)))
+        .route("/assets/icon.svg", get(async || file("image/svg+xml", ICON)))
+        .route("/assets/preview.png", get(async || file("image/png", PREVIEW)))
+        .route("/favicon.ico", get(async || file("image/x-icon", FAVICON)))
+        .route(
+            "/robots.txt",
+            get(async |State(app): State<App>| file("text/plain; charset=utf-8", robots(&app))),
+        )
+}
+
+/// Crawler rules, with the sitemap if the market pages are public and `PUBLIC_URL` is set.
+fn robots(app: &App) -> String {
+    let settings = &app.settings.dashboard;
+    match &settings.public_url {
+        Some(public) if settings.pages == MarketPages::Public => {
+            format!("{ROBOTS}Sitemap: {}/sitemap.xml\n", public.origin())
+        }
+        _ => ROBOTS.to_owned(),
+    }
+}
+
+fn file<T: IntoResponse>(kind: &'static str, content: T) -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, kind), (header::CACHE_CONTROL, "public, max-age=300")], content)
+}
+
+/// Content security policy: only files of this service, no frames, no inline script or style.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+
+const HEADERS: [(HeaderName, &str); 7] = [
+    (header::CONTENT_SECURITY_POLICY, POLICY),
+    (header::CACHE_CONTROL, "no-store"),
+    (header::X_FRAME_OPTIONS, "DENY"),
+    // With `no-referrer`, browsers would also hide the origin of forms, which the origin check needs.
+    (header::REFERRER_POLICY, "same-origin"),
+    (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+    (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+    (HeaderName::from_static("permissions-policy"), "camera=(), geolocation=(), microphone=()"),
+];
+
+/// Middleware that adds the security headers to every page. If the market pages (pages with market data) are public, it
+/// also adds their search form to error pages.
+pub(crate) async fn add_security_headers(State(app): State<App>, request: Request, next: Next) -> Response {
+    let is_secure = is_secure_request(&app, &request);
+    let mut response = next.run(request).await;
+    if let Some(text) = response.extensions_mut().remove::<ErrorText>()
+        && has_market_pages(&app, Viewer::Visitor)
+    {
+        *response.body_mut() = text.render(true).0.into();
+    }
+    set_security_headers(response.headers_mut(), is_secure);
+    response
+}
+
+/// True if a request came over HTTPS.
+pub(crate) fn is_secure_request(app: &App, request: &Request) -> bool {
+    let is_proxied =
+        RequestContext::from_extensions(request.extensions()).is_some_and(|caller| caller.is_proxied);
+    is_https(request.headers(), is_proxied, app.settings.dashboard.public_url.as_ref())
+}
+
+/// Sets the security headers. A content security policy that the page has already set is not replaced.
+pub(crate) fn set_security_headers(target: &mut HeaderMap, is_secure: bool) {
+    for (name, value) in HEADERS {
+        if name != header::CONTENT_SECURITY_POLICY || !target.contains_key(&name) {
+            target.insert(name, HeaderValue::from_static(value));
+        }
+    }
+    if is_secure {
+        target.insert(header::STRICT_TRANSPORT_SECURITY, HeaderValue::from_static("max-age=31536000"));
+    }
 }

@@ -1,4 +1,5 @@
-//! Parameter reader: parses parameters by name and collects validation errors.
+//! Parameter reader: parses parameters by name and collects validation errors. For the OpenAPI document, it records their
+//! specifications.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -9,10 +10,9 @@ use market::reference::plain;
 use serde_json::{Value, json};
 
 use super::RequestProperties;
-use super::spec::{ParameterSpec, TEXT};
-use crate::parameters::cursor::CursorSigner;
-use crate::parameters::facets::{FacetIndex, UnknownFacet, sort_by_similarity};
-use crate::parameters::served_rules::ServedRules;
+use super::cursor::CursorSigner;
+use super::facets::{FacetIndex, UnknownFacet, sort_by_similarity};
+use super::served_rules::ServedRules;
 
 /// Initial capacity of the list of accepted parameter names.
 const PARAMETERS: usize = 16;
@@ -304,7 +304,7 @@ impl ParameterError {
 }
 
 /// Truncates text from the client, so that error messages stay short.
-pub(super) fn truncate_for_message(text: &str) -> String {
+fn truncate_for_message(text: &str) -> String {
     text.chars().take(64).collect()
 }
 
@@ -315,4 +315,24 @@ pub(crate) enum ParameterErrors {
     Parameters(Vec<ParameterError>),
     #[error("the cursor belongs to another request or is damaged")]
     Cursor,
+}
+
+/// Regular expression for a text without control characters that has at least one visible character.
+const TEXT: &str =
+    r"^[^\u0000-\u001F\u007F-\u009F]*[^\s\u0000-\u001F\u007F-\u009F][^\u0000-\u001F\u007F-\u009F]*$";
+/// Regular expression for a symbol in a comma-separated list. It accepts printable ASCII characters except the comma.
+/// At least one character must not be blank.
+pub(super) const ITEM: &str = r"^[ -+\x2D-~]*[!-+\x2D-~][ -+\x2D-~]*$";
+
+/// Name, location and accepted values of a parameter, as recorded while it is read.
+#[derive(Debug)]
+pub(super) struct ParameterSpec {
+    /// True for a segment of the path, false for a parameter of the query.
+    pub(super) is_in_path: bool,
+    pub(super) name: &'static str,
+    pub(super) required: bool,
+    pub(super) schema: Value,
+    /// Description that the reader recorded; empty if it recorded none. A description in the endpoint's parameter
+    /// struct has precedence.
+    pub(super) description: String,
 }

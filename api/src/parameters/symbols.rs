@@ -4,7 +4,7 @@ use market::symbol::Symbol;
 use serde_json::json;
 
 use super::ParameterReader;
-use super::spec::ITEM;
+use super::reader::ITEM;
 
 /// Maximum length of a list item, in characters. All tickers are shorter. A list of a thousand such items fits into a
 /// request head.

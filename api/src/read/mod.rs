@@ -5,10 +5,8 @@
 pub(crate) mod changes;
 mod data_version;
 mod error;
-mod kept_generations;
 pub(crate) mod lag;
 pub(crate) mod lookup;
-mod lookup_batch;
 pub(crate) mod memory_tables;
 pub(crate) mod past_securities;
 pub(crate) mod past_version;

@@ -22,7 +22,7 @@ use super::data_version::DataVersion;
 use super::pool::build_pool;
 use super::served_generation::ServedGeneration;
 use crate::auth::tier::TierTable;
-use crate::concurrency::background_tasks::BackgroundTasks;
+use crate::concurrency::tasks::BackgroundTasks;
 use crate::parameters::served_rules::ServedRules;
 
 const ACTIVE: &str = include_str!("../../queries/projection/active.sql");
@@ -324,11 +324,10 @@ async fn wait_until_unresponsive(client: &Client) {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
     use tokio::io::{AsyncWriteExt, DuplexStream};
     use tokio_postgres::tls::NoTlsStream;
     use tokio_postgres::{Connection, NoTls};
-
-    use super::*;
 
     /// Opens a connection to a server that accepts the sign-in and then replies to nothing.
     async fn connect_to_silent_server() -> (Client, Connection<DuplexStream, NoTlsStream>, DuplexStream) {

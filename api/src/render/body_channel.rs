@@ -4,13 +4,10 @@
 //!
 //! Invariant: a truncated response never looks complete.
 
-use std::pin::Pin;
-use std::task::{Context, Poll};
-
 use axum::body::{Body, HttpBody};
 use bytes::Bytes;
 use futures::{StreamExt, stream};
-use hyper::body::{Frame, SizeHint};
+use http_body_util::BodyExt;
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
 
@@ -106,36 +103,14 @@ impl BodyReceiver {
 }
 
 /// Response body with a guard, such as a permit, that is dropped with the body.
-#[derive(Debug)]
-pub(crate) struct GuardedBody<B, G> {
+pub(crate) fn guard_body<B: HttpBody, G>(
     body: B,
-    _guard: G,
-}
-
-impl<B, G> GuardedBody<B, G> {
-    pub(crate) fn new(body: B, guard: G) -> Self {
-        Self { body, _guard: guard }
-    }
-}
-
-impl<B: HttpBody + Unpin, G: Unpin> HttpBody for GuardedBody<B, G> {
-    type Data = B::Data;
-    type Error = B::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Self::Data>, Self::Error>>> {
-        Pin::new(&mut self.body).poll_frame(cx)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
+    guard: G,
+) -> impl HttpBody<Data = B::Data, Error = B::Error> {
+    body.map_err(move |error| {
+        let _owned_by_the_body = &guard;
+        error
+    })
 }
 
 #[cfg(test)]

@@ -1,4 +1,11 @@
-//! Macro that declares an endpoint together with its documentation.
+//! Declaration of an endpoint together with its documentation, and schemas of the error bodies.
+
+use chrono::{DateTime, NaiveDate, Utc};
+use market::decimal::ExactDecimal;
+use serde::Serialize;
+use utoipa::{IntoResponses, ToSchema};
+
+use crate::auth::tier::Tier;
 
 /// Declares an endpoint and generates its handler. The declaration has the path, tag, description of the response,
 /// required tier, parameters, schema of the body, and the function that responds. The doc comment of the declaration
@@ -24,3 +31,150 @@ macro_rules! endpoint {
 }
 
 pub(crate) use endpoint;
+
+/// Error response.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ErrorBody {
+    /// Error message for people.
+    error: String,
+    /// Stable error code for programs.
+    code: String,
+}
+
+/// Error response for a resource that does not exist.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct NotFoundBody {
+    /// Error message for people.
+    error: String,
+}
+
+/// Error response that lists all invalid parameters.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct InvalidParameterBody {
+    /// Error message for people.
+    error: String,
+    /// INVALID_PARAMETER, or INVALID_CURSOR for a damaged cursor or a cursor of another request.
+    #[schema(example = "INVALID_PARAMETER")]
+    code: String,
+    /// Name of the first invalid parameter.
+    param: Option<String>,
+    /// Accepted values of the first invalid parameter, for example words or bounds; null if the error does not list
+    /// accepted values.
+    allowed: Option<AcceptedValues>,
+    /// All invalid parameters.
+    errors: Vec<InvalidParameter>,
+}
+
+/// Accepted values of a parameter.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = Allowed)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "documents ParameterError::allowed")]
+pub(crate) enum AcceptedValues {
+    /// Accepted words. For an unknown parameter, the names of all known parameters.
+    Words(Vec<String>),
+    /// Inclusive bounds of a number, or of a count of items.
+    Bounds {
+        /// Minimum; omitted for a count of items.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        minimum: Option<i64>,
+        /// Maximum.
+        maximum: i64,
+    },
+    /// Earliest accepted instant. Changes before it are not recorded.
+    From {
+        /// Minimum.
+        minimum: DateTime<Utc>,
+    },
+    /// Required form of a text, such as `YYYY-MM-DD`.
+    Form(String),
+}
+
+/// Invalid parameter.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct InvalidParameter {
+    /// Name of the parameter.
+    param: String,
+    /// Error message for people.
+    error: String,
+}
+
+/// Error response for a feature of a higher tier.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct FeatureNotAvailableBody {
+    /// Error message for people.
+    error: String,
+    /// Stable error code for programs.
+    #[schema(example = "FEATURE_NOT_AVAILABLE")]
+    code: String,
+    /// Tier of the key's account.
+    current_tier: Tier,
+    /// Feature name, for example historical_depth.
+    required_feature: String,
+    /// Path of the page that describes the plans, relative to this service.
+    upgrade_url: String,
+    /// For historical_depth: first day of the tier's history.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    earliest_date: Option<NaiveDate>,
+}
+
+/// Error response for a used-up rate limit or quota, or for too many open change streams.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct LimitedBody {
+    /// Error message for people.
+    error: String,
+    /// RATE_LIMITED, QUOTA_EXCEEDED or TOO_MANY_STREAMS. TOO_MANY_STREAMS means that the tier does not allow a further
+    /// open change stream.
+    #[schema(example = "RATE_LIMITED")]
+    code: String,
+    /// For RATE_LIMITED: seconds until the next call is admitted.
+    #[serde(rename = "retryAfter", skip_serializing_if = "Option::is_none")]
+    retry_after: Option<u64>,
+    /// For QUOTA_EXCEEDED: usage of the month.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usage: Option<QuotaUsage>,
+    /// For QUOTA_EXCEEDED: path of the page that describes the plans, relative to this service.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    upgrade_url: Option<String>,
+}
+
+/// Usage of the monthly quota.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct QuotaUsage {
+    /// Number of calls in this month that count against the quota.
+    current: i64,
+    /// Monthly quota of the tier, in calls.
+    limit: i64,
+    /// Used share of the quota, percent: 100 x current / limit.
+    percentage: ExactDecimal,
+}
+
+/// Error responses of every endpoint.
+#[derive(IntoResponses)]
+#[expect(dead_code, reason = "documents ApiError")]
+pub(crate) enum ErrorResponses {
+    /// A parameter is invalid.
+    #[response(status = 400)]
+    InvalidParameter(InvalidParameterBody),
+    /// The key is missing, invalid or expired.
+    #[response(status = 401)]
+    InvalidKey(ErrorBody),
+    /// The tier does not include the requested feature, or the tier's history does not reach back far enough.
+    #[response(status = 403)]
+    FeatureNotAvailable(FeatureNotAvailableBody),
+    /// The requested resource does not exist.
+    #[response(status = 404)]
+    NotFound(NotFoundBody),
+    /// The method is not allowed. GET and HEAD are allowed.
+    #[response(status = 405)]
+    MethodNotAllowed(ErrorBody),
+    /// The rate limit or the monthly quota is used up, or the account has too many open change streams.
+    #[response(status = 429)]
+    Limited(LimitedBody),
+    /// Internal error of the service.
+    #[response(status = 500)]
+    Internal(ErrorBody),
+    /// The service cannot answer now. Retry after the number of seconds in Retry-After.
+    #[response(status = 503)]
+    Unavailable(ErrorBody),
+}

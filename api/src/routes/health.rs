@@ -1,12 +1,15 @@
-//! `GET /v1/health`: health of the service. The endpoint needs no key, does no I/O and returns no secrets.
+//! `GET /v1/health`: health of the service. `GET /livez` and `GET /readyz`: probes for an orchestrator and a load balancer.
+//! None of them needs a key or does I/O, and none returns secrets.
 
-use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
 use chrono::NaiveDate;
 use market::text_enum;
 use serde::Serialize;
+use serde_json::{Value, json};
 use utoipa::ToSchema;
 
 use crate::app::state::App;
@@ -122,4 +125,30 @@ impl Health {
             components: Components { postgres, nats, projection },
         }
     }
+}
+
+pub(crate) fn routes() -> Router<App> {
+    Router::new().route("/livez", get(live)).route("/readyz", get(ready))
+}
+
+/// Responds with 200 while the process runs.
+async fn live() -> Response {
+    probe_response(StatusCode::OK, json!({ "status": "alive" }))
+}
+
+/// Responds with 200 if this instance can serve requests, and otherwise with 503 and the reason.
+async fn ready(State(app): State<App>) -> Response {
+    match app.find_unreadiness() {
+        None => probe_response(StatusCode::OK, json!({ "status": "ready" })),
+        Some(reason) => probe_response(
+            StatusCode::SERVICE_UNAVAILABLE,
+            json!({ "status": "not_ready", "reason": reason }),
+        ),
+    }
+}
+
+fn probe_response(status: StatusCode, body: Value) -> Response {
+    let mut response = (status, Json(body)).into_response();
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
 }

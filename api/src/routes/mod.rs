@@ -4,9 +4,9 @@
 pub(crate) mod bulk;
 pub(crate) mod changes;
 pub(crate) mod compare;
-pub(crate) mod dividends;
+pub(crate) mod dividend_calendar;
+pub(crate) mod dividend_history;
 mod endpoint;
-mod error_schema;
 pub(crate) mod etfs;
 pub(crate) mod health;
 pub(crate) mod openapi_document;
@@ -15,11 +15,9 @@ mod openapi_examples;
 mod past;
 pub(crate) mod portfolio;
 pub(crate) mod prices;
-pub(crate) mod rules_notice;
 pub(crate) mod screeners;
 pub(crate) mod search;
 pub(crate) mod sectors;
 pub(crate) mod stocks;
 
-pub(crate) use endpoint::endpoint;
-pub(crate) use error_schema::ErrorResponses;
+pub(crate) use endpoint::{ErrorResponses, endpoint};

@@ -9,13 +9,13 @@ use serde_json::{Map, Value, json};
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use super::error_schema::{
+use crate::app::settings::HEAD_BYTES;
+use crate::auth::tier::Tier;
+use crate::routes::endpoint::{
     AcceptedValues, ErrorBody, FeatureNotAvailableBody, InvalidParameter, InvalidParameterBody, LimitedBody,
     NotFoundBody, QuotaUsage,
 };
-use super::openapi_examples::{error_bodies, example_value};
-use crate::app::settings::HEAD_BYTES;
-use crate::auth::tier::Tier;
+use crate::routes::openapi_examples::{error_bodies, example_value};
 
 /// Example responses by path, as JSON: `{path: {request, answer}}`. They were recorded with generated market data.
 const EXAMPLES: &str = include_str!("../../examples.json");

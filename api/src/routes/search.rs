@@ -9,11 +9,10 @@ use market::{table_row, text_enum};
 use rust_decimal::Decimal;
 
 use crate::answer::{Free, HandlerContext, RenderedBody};
-use crate::concurrency::low_priority::run_low_priority;
+use crate::concurrency::tasks::run_low_priority;
 use crate::error::ApiError;
 use crate::parameters::cursor::CursorSigner;
-use crate::parameters::facets::FilterField;
-use crate::parameters::facets::{trigram_similarity, trigrams};
+use crate::parameters::facets::{FilterField, trigram_similarity, trigrams};
 use crate::parameters::{Direction, Output, Page, PageOptions, SortValue, Sortable, is_among, parameters};
 use crate::read::DataVersion;
 use crate::read::memory_tables::{NameIndex, SearchNames, SecurityRow, StockTable};

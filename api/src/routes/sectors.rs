@@ -10,7 +10,6 @@ use serde::Serialize;
 use store::FromRow;
 use utoipa::ToSchema;
 
-use super::screeners::figures::ScreenerRow;
 use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::{Direction, Output, Page, PageOptions, SortValue, Sortable, parameters};
@@ -18,6 +17,7 @@ use crate::read::memory_tables::{SecurityRow, StockTable};
 use crate::read::{DataVersion, lookup};
 use crate::render::envelope::{List, Single};
 use crate::routes::endpoint;
+use crate::routes::screeners::filters::ScreenerRow;
 
 const SECTORS: &str = include_str!("../../queries/sectors/sectors.sql");
 const PAGING: PageOptions = PageOptions {

@@ -1,6 +1,4 @@
 //! HTTP server: listener, router, probes, and the source of operational metrics.
 
-pub(crate) mod metrics_source;
-mod probes;
 pub(crate) mod router;
 pub(crate) mod serve;

@@ -17,12 +17,10 @@ use crate::answer::{Access, Free};
 use crate::app::state::App;
 use crate::error::ApiError;
 use crate::parameters::{MIN_VERSION_HEADER, UnroutedParameters};
-use crate::routes::screeners::handlers as screeners;
 use crate::routes::{
-    bulk, changes, compare, dividends, etfs, health, openapi_document, openapi_endpoint, portfolio, prices,
-    search, sectors, stocks,
+    bulk, changes, compare, dividend_calendar, dividend_history, etfs, health, openapi_document,
+    openapi_endpoint, portfolio, prices, screeners, search, sectors, stocks,
 };
-use crate::server::probes;
 use crate::{dashboard, mcp};
 
 /// Response headers that scripts from allowed origins may read.
@@ -45,36 +43,36 @@ fn documented() -> OpenApiRouter<App> {
         .merge(OpenApiRouter::new().routes(routes!(health::health)).route_layer(map_request(record_route)))
         .routes(routes!(stocks::list::list))
         .routes(routes!(stocks::snapshot::snapshot))
-        .routes(routes!(stocks::quote_and_fundamentals::quote))
-        .routes(routes!(stocks::quote_and_fundamentals::fundamentals))
+        .routes(routes!(stocks::snapshot::quote))
+        .routes(routes!(stocks::snapshot::fundamentals))
         .routes(routes!(stocks::metrics::metrics))
-        .routes(routes!(stocks::dividends::dividends))
-        .routes(routes!(stocks::splits::splits))
+        .routes(routes!(stocks::records::dividends))
+        .routes(routes!(stocks::records::splits))
         .routes(routes!(stocks::events::events))
         .routes(routes!(stocks::etf_holders::etf_holders))
         .routes(routes!(stocks::revisions::revisions))
-        .routes(routes!(dividends::calendar::calendar))
-        .routes(routes!(dividends::history::history))
-        .routes(routes!(dividends::calendar::ex_dates))
-        .routes(routes!(dividends::calendar::payment_dates))
+        .routes(routes!(dividend_calendar::calendar))
+        .routes(routes!(dividend_history::history))
+        .routes(routes!(dividend_calendar::ex_dates))
+        .routes(routes!(dividend_calendar::payment_dates))
         .routes(routes!(screeners::screener))
         .routes(routes!(screeners::high_yield))
         .routes(routes!(screeners::dividend_growth))
         .routes(routes!(screeners::dividend_aristocrats))
         .routes(routes!(screeners::dividend_kings))
-        .routes(routes!(etfs::list::list))
-        .routes(routes!(etfs::detail::detail))
+        .routes(routes!(etfs::list))
+        .routes(routes!(etfs::detail))
         .routes(routes!(etfs::holdings::holdings))
         .routes(routes!(prices::history::history))
-        .routes(routes!(prices::latest::latest))
+        .routes(routes!(prices::latest))
         .routes(routes!(search::search))
         .routes(routes!(compare::compare))
         .routes(routes!(sectors::list))
         .routes(routes!(sectors::detail))
-        .routes(routes!(portfolio::income::income))
-        .routes(routes!(changes::endpoint::changes))
-        .routes(routes!(bulk::quotes_and_metrics::quotes))
-        .routes(routes!(bulk::quotes_and_metrics::metrics))
+        .routes(routes!(portfolio::income))
+        .routes(routes!(changes::changes))
+        .routes(routes!(bulk::quotes))
+        .routes(routes!(bulk::metrics))
         .routes(routes!(bulk::dividends::dividends))
         .routes(routes!(prices::market::market))
 }
@@ -87,7 +85,7 @@ pub(crate) fn build_router(app: App) -> Result<Router, serde_json::Error> {
     let others = mcp::routes(&app, data.clone())
         .merge(dashboard::dashboard_routes(&app, data, &document))
         .merge(openapi_endpoint::routes(&document))
-        .merge(probes::routes())
+        .merge(health::routes())
         .route_layer(map_request(record_route));
     let routes = routes.merge(others).fallback(unrouted).method_not_allowed_fallback(method_not_allowed);
     let routes = match cors(&app.settings.cors_allowed_origins) {

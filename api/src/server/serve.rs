@@ -1,4 +1,4 @@
-//! HTTP server: listener, connection limits and graceful shutdown.
+//! HTTP server: listener, connection limits, source of operational metrics, and graceful shutdown.
 
 use std::convert::Infallible;
 use std::io;
@@ -17,25 +17,28 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use ipnet::IpNet;
+use prometheus::proto::MetricFamily;
 use socket2::SockRef;
-use store::db::{self, API_ROLE, DASHBOARD_ROLE, DatabaseSettings, DbError, replica_configs, role_config};
+use store::db::{
+    self, API_ROLE, DASHBOARD_ROLE, DatabaseSettings, DbError, error_chain, replica_configs, role_config,
+};
 use store::tls;
 use telemetry::Shutdown;
+use telemetry::listener::MetricsSource;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio_postgres::Config;
 
 use crate::admission::AdmissionQueue;
 use crate::admission::open_streams::{OpenStreams, StreamLimits};
 use crate::app::dashboard_settings::DashboardSwitch;
-use crate::app::dashboard_state::DashboardState;
 use crate::app::settings::{HEAD_BYTES, ServeSettings};
-use crate::app::state::{App, OrdinaryRequests, SharedState};
-use crate::auth::address_throttle::AddressThrottle;
+use crate::app::state::{App, DashboardState, OrdinaryRequests, SharedState};
+use crate::auth::address_throttle::{AddressAllowance, AddressThrottle};
 use crate::auth::client_address;
-use crate::concurrency::background_tasks::BackgroundTasks;
 use crate::concurrency::limiter::ConcurrencyLimiter;
+use crate::concurrency::tasks::BackgroundTasks;
 use crate::connection::{ConnectionRegistry, WriteTimeout};
-use crate::metrics::ApiMetrics;
+use crate::metrics::{ApiMetrics, gauge};
 use crate::middleware::{self, ConnectionInfo};
 use crate::parameters::cursor::CursorSigner;
 use crate::read::changes::JournalReader;
@@ -43,9 +46,8 @@ use crate::read::lag::LagMonitor;
 use crate::read::memory_tables::MemoryTables;
 use crate::read::projection::Projection;
 use crate::read::read_source::ConnectionSettings;
-use crate::render::body_channel::GuardedBody;
+use crate::render::body_channel::guard_body;
 use crate::render::cache::ResponseCache;
-use crate::server::metrics_source::ApiMetricsSource;
 use crate::server::router;
 
 /// Maximum number of new connections that wait until the server accepts them. The system may reduce it
@@ -63,10 +65,10 @@ pub async fn serve(
     let in_use = || format!("cannot listen on {address}; another program may use this address");
     let socket = bind(address).with_context(in_use)?;
     let metrics = settings.metrics.bind().await?;
-    let drain = settings.drain_timeout();
+    let drain = settings.drain_timeout;
     let clients = Clients::of(&settings);
     let tasks = BackgroundTasks::default();
-    let (drain_delay, start_limit) = (settings.drain_delay, settings.read_timeout());
+    let (drain_delay, start_limit) = (settings.drain_delay, settings.read_timeout);
     check_database(&settings, database).await?;
     warn_about_public_address(&settings);
     let app = start(settings, database, &tasks)?;
@@ -152,7 +154,7 @@ async fn check_database(settings: &ServeSettings, database: &DatabaseSettings) -
     let config = primary(settings, database)?;
     let asking = db::connect_migrated(&config);
     // An unreachable database must not prevent the start.
-    match tokio::time::timeout(settings.read_timeout(), asking).await {
+    match tokio::time::timeout(settings.read_timeout, asking).await {
         Ok(Err(error)) if !error.is_unreachable() => Err(error.into()),
         _ => Ok(()),
     }
@@ -177,7 +179,7 @@ fn start(
             config,
             connections: settings.read_connections.max(1),
             expensive_connections: settings.costly_connections.max(1),
-            timeout: settings.read_timeout(),
+            timeout: settings.read_timeout,
         })
     };
     let replicas = match settings.database_read_urls.as_deref().map(str::trim) {
@@ -198,17 +200,18 @@ fn start(
     let dashboard = dashboard(&settings, database)?;
     let metrics = ApiMetrics::new()?;
     let admission =
-        AdmissionQueue::start(config, &tls, settings.admission_timeout(), tasks, metrics.admission.clone());
+        AdmissionQueue::start(config, &tls, settings.admission_timeout, tasks, metrics.admission.clone());
     let journal_reader = JournalReader::new();
     let streams = OpenStreams::new(StreamLimits(settings.change_streams), admission.clone());
     tasks.spawn_until_stopped(Arc::clone(&journal_reader).run(Arc::clone(&projection)));
     tasks.spawn_until_stopped(Arc::clone(&streams).renew_leases());
+    let allowance = |per_minute, burst| AddressAllowance { per_minute, burst };
     Ok(App(Arc::new(SharedState {
         dashboard,
         throttle: AddressThrottle::new(
-            settings.address_call_allowance(),
-            settings.address_failure_allowance(),
-            settings.dashboard.page_allowance(),
+            allowance(settings.address_calls_per_minute, settings.address_calls_burst),
+            allowance(settings.address_failures_per_minute, settings.address_failures_burst),
+            allowance(settings.dashboard.pages_per_minute, settings.dashboard.pages_burst),
         ),
         admission,
         journal_reader,
@@ -259,12 +262,12 @@ struct Clients {
 impl Clients {
     fn of(settings: &ServeSettings) -> Self {
         let mut http = http1::Builder::new();
-        http.timer(TokioTimer::new()).header_read_timeout(settings.idle_timeout()).max_buf_size(HEAD_BYTES);
+        http.timer(TokioTimer::new()).header_read_timeout(settings.idle_timeout).max_buf_size(HEAD_BYTES);
         Self {
             registry: ConnectionRegistry::new(settings.connection_caps(file_limit())),
             http,
             trusted: settings.trusted_proxies.clone(),
-            write_timeout: settings.write_timeout(),
+            write_timeout: settings.write_timeout,
             graceful: GracefulShutdown::new(),
             tasks: BackgroundTasks::default(),
         }
@@ -312,9 +315,7 @@ impl Clients {
             // hyper keeps the memory of the service future while the connection is open. In a box, this memory is only
             // a pointer, and the future is freed after each request.
             Box::pin(
-                answered.map(|response| {
-                    Ok::<_, Infallible>(response.map(|body| GuardedBody::new(body, working)))
-                }),
+                answered.map(|response| Ok::<_, Infallible>(response.map(|body| guard_body(body, working)))),
             )
         });
         let serving = self.http.serve_connection(TokioIo::new(stream), service);
@@ -337,4 +338,38 @@ fn file_limit() -> Option<usize> {
     let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     line.split_whitespace().next()?.parse().ok()
+}
+
+/// Source of the API's operational metrics and health. It reads the application state and the client connections.
+#[derive(Debug)]
+pub(crate) struct ApiMetricsSource {
+    pub(crate) app: App,
+    pub(crate) registry: Arc<ConnectionRegistry>,
+}
+
+impl MetricsSource for ApiMetricsSource {
+    fn metrics(&self) -> Vec<MetricFamily> {
+        let (app, metrics) = (&self.app, &self.app.metrics);
+        metrics.queue.set(gauge(app.admission.waiting_calls()));
+        metrics.streams.set(gauge(app.streams.count()));
+        for (state, count) in ["working", "idle"].into_iter().zip(self.registry.count_working_and_idle()) {
+            metrics.connections.with_label_values(&[state]).set(gauge(count));
+        }
+        for (state, count) in ["read", "left_out"].into_iter().zip(app.projection.count_replicas()) {
+            metrics.replicas.with_label_values(&[state]).set(gauge(count));
+        }
+        let pools = app.projection.pin().map(|generation| generation.pool_usage());
+        for (pool, usage) in ["reads", "costly"].into_iter().zip(pools.unwrap_or_default()) {
+            metrics.pool_waiting.with_label_values(&[pool]).set(gauge(usage.waiting));
+            metrics.pool_in_use.with_label_values(&[pool]).set(gauge(usage.in_use));
+        }
+        metrics.registry.gather()
+    }
+
+    fn health(&self) -> Result<(), String> {
+        if !self.app.projection.is_database_reachable() {
+            return Err("Postgres does not answer, so reads are not served".to_owned());
+        }
+        self.app.projection.pin().map(drop).map_err(|error| error_chain(&error))
+    }
 }

@@ -1,11 +1,12 @@
-//! Calls of API routes by the market pages, in the same process. The calls need no key and are not charged to an
-//! account.
+//! Calls of API routes by the market pages and feeds, in the same process. The calls of pages need no key and are not
+//! charged to an account.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::Router;
-use axum::body::{Body, to_bytes};
+use axum::body::{Body, Bytes, to_bytes};
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, Request, StatusCode, header};
 use axum::response::Response;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -15,9 +16,10 @@ use serde_json::Value;
 use store::db::error_chain;
 use tower::ServiceExt;
 
+use crate::admission::RequestContext;
 use crate::answer::InternalRequest;
 use crate::auth::tier::Tier;
-use crate::concurrency::low_priority::{LowPriorityError, run_low_priority};
+use crate::concurrency::tasks::{LowPriorityError, run_low_priority};
 use crate::parameters::MinVersion;
 use crate::read::QueryError;
 
@@ -74,18 +76,32 @@ struct AnswerMeta {
     data_version: Option<String>,
 }
 
-/// Client that calls the API routes in the same process, with the tier of the reader. It records the data version of
-/// every response.
+/// Caller of the API routes.
+#[derive(Debug, Clone)]
+enum Caller {
+    /// Page, with the tier of its reader. The calls are not charged.
+    Page(Tier),
+    /// Feed: `Authorization` header with the key of the feed, and context of the client's request.
+    Feed(HeaderValue, Option<Arc<RequestContext>>),
+}
+
+/// Client that calls the API routes in the same process. It records the data version of every response.
 #[derive(Debug, Clone)]
 pub(crate) struct ApiCalls {
     data: Router,
-    tier: Tier,
+    caller: Caller,
     versions: Arc<Mutex<BTreeSet<String>>>,
 }
 
 impl ApiCalls {
     pub(crate) fn new(data: Router, tier: Tier) -> Self {
-        Self { data, tier, versions: Arc::default() }
+        Self { data, caller: Caller::Page(tier), versions: Arc::default() }
+    }
+
+    /// Client with the key of a feed, on behalf of the client that requested the feed.
+    pub(crate) fn with_key(data: Router, authorization: HeaderValue, client: &Parts) -> Self {
+        let context = RequestContext::from_extensions(&client.extensions).cloned();
+        Self { data, caller: Caller::Feed(authorization, context), versions: Arc::default() }
     }
 
     /// True if all responses so far have the same data version.
@@ -122,18 +138,11 @@ impl ApiCalls {
         target: &str,
     ) -> MarketResult<(T, MinVersion)> {
         let response = self.respond(&with_parameter(target, "decimals=string")).await?;
-        let (status, version) = (response.status(), version_of(&response));
-        let body = to_bytes(response.into_body(), BYTES).await;
-        let body = body.map_err(|error| MarketError::Unavailable(error.to_string()))?;
+        let status = response.status();
         if status == StatusCode::OK {
-            // A large body is parsed at low priority, so that requests of API clients come first.
-            let parsed = match body.len() > LONG {
-                true => run_low_priority(move || serde_json::from_slice(&body)).await?,
-                false => serde_json::from_slice(&body),
-            };
-            return Ok((parsed.map_err(|error| MarketError::Unavailable(error.to_string()))?, version));
+            return Self::parse(response).await;
         }
-        let body: Value = serde_json::from_slice(&body).unwrap_or_default();
+        let body: Value = serde_json::from_slice(&read_body(response).await?).unwrap_or_default();
         let message = body["error"].as_str().unwrap_or_default().to_owned();
         Err(match status {
             StatusCode::NOT_FOUND => MarketError::NotFound(message),
@@ -141,6 +150,21 @@ impl ApiCalls {
             status if status.is_client_error() => MarketError::Refused(refusal(&body, message)),
             _ => MarketError::Unavailable(message),
         })
+    }
+
+    /// Parses the JSON body of a response. Also returns its data version, read from the entity tag.
+    pub(crate) async fn parse<T: DeserializeOwned + Send + 'static>(
+        response: Response,
+    ) -> MarketResult<(T, MinVersion)> {
+        let tag = response.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok());
+        let version = MinVersion::of_entity_tags(tag.unwrap_or_default());
+        let body = read_body(response).await?;
+        // A large body is parsed at low priority, so that requests of API clients come first.
+        let parsed = match body.len() > LONG {
+            true => run_low_priority(move || serde_json::from_slice(&body)).await?,
+            false => serde_json::from_slice(&body),
+        };
+        Ok((parsed.map_err(|error| MarketError::Unavailable(error.to_string()))?, version))
     }
 
     /// Calls the API and returns the response unchanged.
@@ -157,16 +181,25 @@ impl ApiCalls {
         let request = Request::get(target).body(Body::empty());
         let mut request = request.map_err(|error| MarketError::Refused(error.to_string()))?;
         request.headers_mut().extend(if_none_match.map(|tags| (header::IF_NONE_MATCH, tags.clone())));
-        request.extensions_mut().insert(InternalRequest(self.tier));
+        match &self.caller {
+            Caller::Page(tier) => {
+                request.extensions_mut().insert(InternalRequest(*tier));
+            }
+            Caller::Feed(authorization, context) => {
+                request.headers_mut().insert(header::AUTHORIZATION, authorization.clone());
+                if let Some(context) = context {
+                    request.extensions_mut().insert(Arc::clone(context));
+                }
+            }
+        }
         let Ok(response) = self.data.clone().oneshot(request).await;
         Ok(response)
     }
 }
 
-/// Data version of a response, read from its entity tag.
-pub(crate) fn version_of(response: &Response) -> MinVersion {
-    let tag = response.headers().get(header::ETAG).and_then(|tag| tag.to_str().ok());
-    MinVersion::of_entity_tags(tag.unwrap_or_default())
+async fn read_body(response: Response) -> MarketResult<Bytes> {
+    let body = to_bytes(response.into_body(), BYTES).await;
+    body.map_err(|error| MarketError::Unavailable(error.to_string()))
 }
 
 /// Error text for a rejected call: the first faulty parameter with its error. If the body names no parameter, the text

@@ -1,11 +1,11 @@
-//! Block of a market page: title, rows, API call and CSV link.
+//! Elements of market pages: blocks, choices that are shown as links, and the list of securities that a search finds.
 
-use axum::response::Response;
 use maud::{Markup, html};
+use serde_json::Value;
 
-use crate::dashboard::market::api_calls::{MarketError, with_parameter};
-use crate::dashboard::market::page::as_file;
-use crate::dashboard::market::reader::MarketReader;
+use crate::dashboard::market::api_calls::encode;
+use crate::dashboard::market::values::{Unit, render_value, str_of};
+use crate::dashboard::view::layout::{Number, Text, stacked_table};
 
 /// Block of a market page.
 #[derive(Debug)]
@@ -31,17 +31,6 @@ impl Block<'_> {
                     @if !self.csv.is_empty() { a href=(self.csv) { "CSV" span.unseen { " of " (self.title) } } }
                 }
             }
-        }
-    }
-}
-
-impl MarketReader {
-    /// Responds with the rows of an API call as a CSV file. `refusal` is the message if the API refuses the call.
-    pub(crate) async fn respond_csv(&self, call: &str, file: &str, refusal: &str) -> Response {
-        match self.calls().respond(&with_parameter(call, "format=csv")).await {
-            Ok(response) if response.status().is_success() => as_file(response, file),
-            Ok(_) => self.respond_error(MarketError::Refused(refusal.to_owned())).await,
-            Err(error) => self.respond_error(error).await,
         }
     }
 }
@@ -75,5 +64,22 @@ impl<'a> Choice<'a> {
     /// Choice that every plan includes.
     pub(crate) fn of_every_plan(title: &'a str, address: String, is_current: bool) -> Self {
         Self { title, address: Some(address), is_current, hint: "" }
+    }
+}
+
+/// Renders the rows of `/v1/search`.
+pub(crate) fn render_results(rows: &[Value]) -> Markup {
+    html! {
+        (stacked_table("Table: securities", &[Text("Symbol"), Text("Name"), Text("Exchange"), Text("Sector"), Number("Yield")], html! {
+            @for row in rows {
+                tr {
+                    th scope="row" { a href={ "/s/" (encode(str_of(&row["symbol"]))) } { (str_of(&row["symbol"])) } }
+                    td data-label="Name" { (str_of(&row["name"])) @if row["is_active"] == false { " " span.tag.off { "delisted" } } }
+                    td data-label="Exchange" { (str_of(&row["exchange"])) }
+                    td data-label="Sector" { (str_of(&row["sector"])) }
+                    td.number data-label="Yield" { (render_value(&row["dividend_yield"], Unit::Percent)) }
+                }
+            }
+        }))
     }
 }

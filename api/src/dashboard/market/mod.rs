@@ -6,24 +6,20 @@
 mod api_calls;
 mod block;
 mod calendar;
+mod calendar_events;
 mod chart;
 pub(crate) mod feed;
-mod flag_words;
 mod icalendar;
 mod income;
 mod pacing;
 mod page;
 mod quality;
 mod reader;
-mod result_list;
 mod screener;
 mod search;
+mod sectors;
 mod security;
-mod sitemap;
 mod values;
-
-pub(crate) use api_calls::encode;
-pub(crate) use income::read_holdings;
 
 use std::sync::Arc;
 
@@ -35,6 +31,8 @@ use tokio::sync::Semaphore;
 
 use crate::app::dashboard_settings::MarketPages;
 use crate::app::state::App;
+pub(crate) use api_calls::encode;
+pub(crate) use income::read_holdings;
 use pacing::{PageTurns, pace_response};
 use reader::PageRenderer;
 
@@ -49,22 +47,22 @@ pub(crate) fn market_routes(app: &App, data: Router) -> Router<App> {
     }
     let renders = Arc::new(Semaphore::new(app.settings.costly_connections.max(1)));
     Router::new()
-        .route("/s/{symbol}", get(security::page::show_security))
-        .route("/s/{symbol}/why/{figure}", get(security::explanation::show_explanation))
-        .route("/s/{symbol}/{file}", get(security::csv_link::show_csv))
+        .route("/s/{symbol}", get(security::show_security))
+        .route("/s/{symbol}/why/{figure}", get(security::figures::show_explanation))
+        .route("/s/{symbol}/{file}", get(security::show_csv))
         .route("/search", get(search::show_search))
-        .route("/calendar", get(calendar::page::show_calendar))
-        .route("/calendar.csv", get(calendar::page::show_csv))
-        .route("/calendar.ics", get(calendar::subscription::show_file))
-        .route("/screener", get(screener::page::show_screener))
-        .route("/screener.csv", get(screener::page::show_csv))
-        .route("/sectors", get(screener::sectors::show_sectors))
-        .route("/sectors/{sector}", get(screener::sectors::show_sector))
-        .route("/income", get(income::page::show_form).post(income::page::show_income))
-        .route("/income.csv", get(income::page::redirect_to_form).post(income::page::show_csv))
-        .route("/income.ics", get(income::page::redirect_to_form).post(income::page::show_calendar))
+        .route("/calendar", get(calendar::show_calendar))
+        .route("/calendar.csv", get(calendar::show_csv))
+        .route("/calendar.ics", get(calendar::show_file))
+        .route("/screener", get(screener::show_screener))
+        .route("/screener.csv", get(screener::show_csv))
+        .route("/sectors", get(sectors::show_sectors))
+        .route("/sectors/{sector}", get(sectors::show_sector))
+        .route("/income", get(income::show_form).post(income::show_income))
+        .route("/income.csv", get(income::redirect_to_form).post(income::show_csv))
+        .route("/income.ics", get(income::redirect_to_form).post(income::show_calendar))
         .route("/quality", get(quality::show_quality))
-        .route("/sitemap.xml", get(sitemap::show_sitemap))
+        .route("/sitemap.xml", get(search::show_sitemap))
         .layer(Extension(PageRenderer { data, renders }))
         .layer(DefaultBodyLimit::max(UPLOAD))
         .layer(from_fn_with_state(PageTurns::new(app.ordinary_requests.clone()), pace_response))

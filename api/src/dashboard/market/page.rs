@@ -7,9 +7,9 @@ use bytes::Bytes;
 use maud::{Markup, html};
 
 use crate::connection::request_id::current_request_id;
-use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode};
+use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode, with_parameter};
+use crate::dashboard::market::block::render_results;
 use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::result_list::render_results;
 use crate::dashboard::view::layout::{Preview, Section, to_sentence};
 use crate::parameters::ResponseFormat;
 use crate::render::cache::{CacheKey, CachedResponse};
@@ -138,6 +138,15 @@ impl MarketReader {
         };
         let body = html! { h1 { (title) } p { (text) } };
         (status, Html(self.lay_out(title, Section::Security, None, &body))).into_response()
+    }
+
+    /// Responds with the rows of an API call as a CSV file. `refusal` is the message if the API refuses the call.
+    pub(crate) async fn respond_csv(&self, call: &str, file: &str, refusal: &str) -> Response {
+        match self.calls().respond(&with_parameter(call, "format=csv")).await {
+            Ok(response) if response.status().is_success() => as_file(response, file),
+            Ok(_) => self.respond_error(MarketError::Refused(refusal.to_owned())).await,
+            Err(error) => self.respond_error(error).await,
+        }
     }
 
     /// Responds with status 404 and a list of securities: the results of a search for the unknown symbol.

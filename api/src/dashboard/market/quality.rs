@@ -6,12 +6,12 @@ use maud::{Markup, html};
 
 use crate::auth::tier::years_before;
 use crate::dashboard::market::api_calls::encode;
-use crate::dashboard::market::flag_words::describe_flag;
 use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::values::{humanize, render_date};
-use crate::dashboard::view::layout::{Section, format_count, format_grouped};
-use crate::dashboard::view::table::{Number, Text, data_table, stacked_table};
+use crate::dashboard::market::values::{describe_flag, humanize, render_date};
+use crate::dashboard::view::layout::{
+    Number, Section, Text, data_table, format_count, format_grouped, stacked_table,
+};
 use crate::read::memory_tables::{FeedCount, FlagCount, HeldRowCount, QualityTables};
 
 pub(crate) async fn show_quality(reader: MarketReader) -> Response {

@@ -17,11 +17,12 @@ use crate::app::dashboard_settings::MarketPages;
 use crate::app::site_address::SiteAddress;
 use crate::app::state::App;
 use crate::auth::tier::Tier;
-use crate::dashboard::error::PageError;
-use crate::dashboard::page_deadline::{VISITOR_LOOKUP_LIMIT, run_within};
-use crate::dashboard::session::form::Form;
-use crate::dashboard::session::visitor::{Visitor, has_market_pages};
-use crate::dashboard::view::layout::{PageLayout, Preview, Section, Viewer, csrf_field, render_layout};
+use crate::dashboard::error::{PageError, VISITOR_LOOKUP_LIMIT, run_within};
+use crate::dashboard::form::Form;
+use crate::dashboard::view::layout::{
+    PageLayout, Preview, Section, Viewer, csrf_field, render_layout, render_page,
+};
+use crate::dashboard::visitor::{Visitor, has_market_pages};
 
 /// Router for the pages' API calls, and permits that limit the number of pages built at once.
 #[derive(Debug, Clone)]
@@ -102,11 +103,9 @@ fn too_many(app: &App, seconds: u64) -> Response {
         h1 { "Too many pages" }
         p { "Your address has opened many pages. Wait " (seconds) " s, then reload. Programs use the " a href="/docs" { "API" } "." }
     };
-    let title = "Too many pages";
     let has_market = has_market_pages(app, viewer);
-    let layout =
-        PageLayout { title, viewer, section: Section::Other, has_market, preview: None, body: &body };
-    let mut response = (StatusCode::TOO_MANY_REQUESTS, render_layout(&layout)).into_response();
+    let page = render_page("Too many pages", viewer, Section::Other, has_market, &body);
+    let mut response = (StatusCode::TOO_MANY_REQUESTS, page).into_response();
     response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(seconds));
     response
 }

@@ -6,19 +6,19 @@ use axum::response::{IntoResponse, Redirect};
 use maud::{Markup, html};
 use tokio_postgres::Client;
 
-use crate::account::password::{HashingClient, StoredPassword};
+use crate::account::password::{self, HashingClient, StoredPassword};
 use crate::account::sessions::{self, SessionCookies, SessionSummary};
-use crate::account::{AccountError, LockedAccount, accounts, parse_email, password, revocation};
-use crate::auth::ids::SessionId;
+use crate::account::{AccountError, LockedAccount, accounts, parse_email};
+use crate::auth::SessionId;
 use crate::dashboard::error::{PageError, PageResult};
+use crate::dashboard::form::{AuthenticatedForm, Form, PageNotice};
 use crate::dashboard::pages::sign_in::{
     check_password, find_stored, new_password_field, or_refund, redirect_signed_in, redirect_signed_out,
 };
-use crate::dashboard::session::form::{AuthenticatedForm, Form};
-use crate::dashboard::session::notice::PageNotice;
-use crate::dashboard::session::visitor::AccountHolder;
-use crate::dashboard::view::layout::{Section, error_message, format_time, success_message, to_sentence};
-use crate::dashboard::view::table::{Text, stacked_table};
+use crate::dashboard::view::layout::{
+    Section, Text, error_message, format_time, stacked_table, success_message, to_sentence,
+};
+use crate::dashboard::visitor::AccountHolder;
 
 const PATH: &str = "/dashboard/account";
 const WRONG: &str = "That is not your present password.";
@@ -229,7 +229,7 @@ async fn set_address(holder: &AccountHolder, form: &Form) -> PageResult<SessionC
     let address = parse_email(form.text("email"))?;
     let account = begin_if_current(&mut client, &known).await?;
     accounts::change_address(&account, &address).await?;
-    revocation::end_sessions(&account).await?;
+    sessions::end_sessions(&account).await?;
     let session = sessions::begin_session(&account, &holder.visitor.origin).await?;
     account.commit().await?;
     Ok(session)

@@ -5,9 +5,8 @@ use serde_json::Value;
 
 use crate::account::audit::{self, AuditEntry};
 use crate::dashboard::error::PageResult;
-use crate::dashboard::session::visitor::AccountHolder;
-use crate::dashboard::view::layout::{Section, format_time};
-use crate::dashboard::view::table::{Text, stacked_table};
+use crate::dashboard::view::layout::{Section, Text, format_time, stacked_table};
+use crate::dashboard::visitor::AccountHolder;
 
 /// Actions in the audit log with their display names.
 const ACTIONS: &str = include_str!("audit_actions.csv");
@@ -65,9 +64,8 @@ fn describe_details(details: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::describe_details;
     use serde_json::json;
-
-    use crate::dashboard::pages::audit_log::describe_details;
 
     #[test]
     fn details_are_words() {

@@ -5,9 +5,9 @@ use maud::{Markup, html};
 
 use crate::app::dashboard_settings::SignUp;
 use crate::dashboard::pages::plans;
-use crate::dashboard::session::visitor::{Visitor, has_market_pages};
 use crate::dashboard::view::layout::Section;
 use crate::dashboard::view::live_example::ApiExample;
+use crate::dashboard::visitor::{Visitor, has_market_pages};
 
 /// Cards that describe the data of the service, each with a title and a description.
 const SERVED: [(&str, &str); 6] = [

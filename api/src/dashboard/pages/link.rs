@@ -12,12 +12,11 @@ use crate::account::password;
 use crate::app::dashboard_settings::SignUp;
 use crate::app::login_throttle::AttemptCharge;
 use crate::app::state::App;
-use crate::dashboard::error::{PageError, PageResult, to_form_message};
-use crate::dashboard::page_deadline::{PAGE_DEADLINE, run_within};
+use crate::dashboard::error::{PAGE_DEADLINE, PageError, PageResult, run_within, to_form_message};
+use crate::dashboard::form::PublicForm;
 use crate::dashboard::pages::sign_in;
-use crate::dashboard::session::form::PublicForm;
-use crate::dashboard::session::visitor::Visitor;
 use crate::dashboard::view::layout::{Section, error_message};
+use crate::dashboard::visitor::Visitor;
 
 /// Secret of a one-time link, from the path `/link/{secret}`.
 #[derive(Debug)]

@@ -2,17 +2,13 @@
 
 pub(crate) mod account;
 pub(crate) mod audit_log;
-pub(crate) mod key;
 pub(crate) mod keys;
 pub(crate) mod landing;
 pub(crate) mod link;
 pub(crate) mod overview;
-pub(crate) mod plan;
 pub(crate) mod plans;
 pub(crate) mod portfolios;
 pub(crate) mod reference;
-pub(crate) mod reference_key;
 mod schema_fields;
 pub(crate) mod sign_in;
 pub(crate) mod status;
-pub(crate) mod usage;

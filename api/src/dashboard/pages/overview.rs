@@ -1,18 +1,18 @@
-//! `/dashboard`: plan, usage of this month, calls per day and keys. Without an active key, a form for a new key
-//! replaces calls and keys.
+//! `/dashboard`: plan, usage of this month, calls per day and keys. `/dashboard/usage`: all usage and refused calls.
 
 use chrono::{TimeDelta, Utc};
 use maud::{Markup, html};
 
 use crate::account::keys::{ApiKey, list_keys};
-use crate::account::statistics::{self, AccountUsage, find_usage};
+use crate::account::statistics::{self, AccountUsage, CallOutcome, EndpointCalls, RefusedCalls, find_usage};
 use crate::dashboard::error::PageResult;
 use crate::dashboard::pages::keys::{self, KeyFormValues};
 use crate::dashboard::pages::plans::plan_title;
-use crate::dashboard::pages::usage::render_month_usage;
-use crate::dashboard::session::visitor::AccountHolder;
 use crate::dashboard::view::chart;
-use crate::dashboard::view::layout::{Section, format_count};
+use crate::dashboard::view::layout::{
+    Number, Section, Text, format_count, format_grouped, format_time, stacked_table,
+};
+use crate::dashboard::visitor::AccountHolder;
 
 /// Number of days in the chart of calls per day.
 const DAYS: i64 = 14;
@@ -70,6 +70,129 @@ fn plan(used: &AccountUsage) -> Markup {
                 div { dt { "Burst" } dd { (used.burst) } }
                 div { dt { "Available now" } dd { (used.available) } }
             }
+        }
+    }
+}
+
+/// Number of days in the statistics.
+const USAGE_DAYS: i64 = 30;
+
+pub(crate) async fn show_usage(holder: AccountHolder) -> PageResult {
+    let client = holder.database_client().await?;
+    let used = find_usage(&client, holder.email()).await?;
+    let since = Utc::now().date_naive() - TimeDelta::days(USAGE_DAYS - 1);
+    let account = holder.account_id();
+    let days = statistics::count_by_day(&client, account, since).await?;
+    let endpoints = statistics::count_by_endpoint(&client, account, since).await?;
+    let refusals = statistics::count_refused(&client, account, since).await?;
+    let body = html! {
+        h1 { "Usage" }
+        (render_month_usage(&used))
+        (refused(&refusals))
+        section.panel aria-labelledby="days" {
+            h2 id="days" { "Calls a day, last " (USAGE_DAYS) " days" }
+            (chart::render_calls_chart(&days, since, USAGE_DAYS))
+        }
+        section.panel aria-labelledby="endpoints" {
+            h2 id="endpoints" { "By endpoint and key" }
+            @if endpoints.is_empty() { p { "No call in these days." } } @else { (by_endpoint(&endpoints)) }
+        }
+        p.hint { "New calls appear here within seconds. The count of the month at the top is always exact." }
+    };
+    Ok(holder.render_page("Usage", Section::Usage, &body))
+}
+
+/// Renders the used part of the monthly quota as a bar.
+fn render_month_usage(used: &AccountUsage) -> Markup {
+    let share = (used.used.saturating_mul(1000) / used.monthly_quota.max(1)).clamp(0, 1000);
+    let level = match share {
+        1000.. => "over",
+        800.. => "near",
+        _ => "fine",
+    };
+    let label = format!(
+        "{} of {} calls used this month",
+        format_grouped(used.used),
+        format_grouped(used.monthly_quota)
+    );
+    html! {
+        section.panel aria-labelledby="month" {
+            h2 id="month" { "This month" }
+            p.figure { strong { (format_grouped(used.used)) } " of " (format_grouped(used.monthly_quota)) " calls" }
+            svg class={ "month " (level) } role="img" aria-label=(label) viewBox="0 0 1000 20" preserveAspectRatio="none" {
+                rect.track x="0" y="0" width="1000" height="20" {}
+                rect.filled x="0" y="0" width=(share) height="20" {}
+            }
+            div.ends {
+                span { "from " (used.month.format("%-d %B")) }
+                span { "starts anew " (used.resets_at.format("%-d %B")) ", UTC" }
+            }
+            @if share >= 1000 {
+                p.alert { "The month's calls are used up, so further ones are refused until then. " a href="/dashboard/plan" { "Upgrade to go on now" } "." }
+            }
+        }
+    }
+}
+
+fn by_endpoint(rows: &[EndpointCalls]) -> Markup {
+    html! {
+        (stacked_table("Calls by endpoint and key", &[Text("Endpoint"), Text("Key"), Number("Calls"), Number("Answered"), Text("Last")], html! {
+            @for row in rows {
+                tr {
+                    th scope="row" { code { (row.endpoint) } }
+                    td.label data-label="Key" { (row.key) @if !row.last_four.is_empty() { " " span.muted { "…" (row.last_four) } } }
+                    td.number data-label="Calls" { (format_grouped(row.calls)) }
+                    td.number data-label="Answered" { (format_grouped(row.answered)) }
+                    td data-label="Last" { (format_time(row.last_at)) }
+                }
+            }
+        }))
+    }
+}
+
+fn refused(rows: &[RefusedCalls]) -> Markup {
+    html! {
+        @if !rows.is_empty() {
+            section.panel aria-labelledby="refused" {
+                h2 id="refused" { "Refused calls, and what to do" }
+                (stacked_table("Refused calls", &[Text("What happened"), Text("Endpoint"), Number("Calls"), Text("Last"), Text("What to do")], html! {
+                    @for row in rows {
+                        tr {
+                            th scope="row" { (happened(row.outcome)) }
+                            td data-label="Endpoint" { code { (row.endpoint) } }
+                            td.number data-label="Calls" { (format_grouped(row.calls)) }
+                            td data-label="Last" { (format_time(row.last_at)) }
+                            td.words data-label="What to do" { (advice(row.outcome)) }
+                        }
+                    }
+                }))
+            }
+        }
+    }
+}
+
+fn happened(outcome: CallOutcome) -> &'static str {
+    match outcome {
+        CallOutcome::Answered => "Answered",
+        CallOutcome::NotFound => "Not found (404)",
+        CallOutcome::ClientError => "A mistake in the call (400)",
+        CallOutcome::Plan => "Not in your plan (403)",
+        CallOutcome::Rate => "Too many in a minute (429)",
+        CallOutcome::Quota => "The month is used up (429)",
+        CallOutcome::Failed => "Failed on our side (5xx)",
+    }
+}
+
+fn advice(outcome: CallOutcome) -> Markup {
+    html! {
+        @match outcome {
+            CallOutcome::Answered => "Nothing.",
+            CallOutcome::NotFound => { "Check the symbol or the path against the " a href="/docs" { "reference" } "." },
+            CallOutcome::ClientError => "The response names the parameter and its valid values.",
+            CallOutcome::Plan => { a href="/dashboard/plan" { "Upgrade" } " for this endpoint or the earlier dates." },
+            CallOutcome::Rate => { "Wait as long as Retry-After says, or " a href="/dashboard/plan" { "upgrade" } "." },
+            CallOutcome::Quota => { a href="/dashboard/plan" { "Upgrade" } " to go on at once, or wait for the next month." },
+            CallOutcome::Failed => "Repeat the call; it was not counted against the month.",
         }
     }
 }

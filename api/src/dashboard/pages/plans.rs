@@ -1,18 +1,22 @@
-//! `/plans`: comparison of the plans. The `upgrade_url` in error responses is this page.
+//! `/plans`: comparison of the plans. The `upgrade_url` in error responses is this page. `/dashboard/plan`: current plan,
+//! change of plan and cancellation.
 
 use axum::extract::State;
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
+use chrono::Utc;
 use maud::{Markup, html};
 
-use crate::account::accounts;
+use crate::account::accounts::{self, AccountDetails};
+use crate::account::subscription_changes;
 use crate::app::dashboard_settings::Billing;
 use crate::app::state::App;
 use crate::auth::tier::{Tier, TierLimits, TierTable};
-use crate::dashboard::error::PageError;
-use crate::dashboard::page_deadline::{VISITOR_LOOKUP_LIMIT, run_within};
-use crate::dashboard::session::visitor::Visitor;
-use crate::dashboard::view::layout::{self, Section, Viewer, format_grouped};
-use crate::dashboard::view::table::{Number, Text, stacked_table};
+use crate::dashboard::error::{PageError, PageResult, VISITOR_LOOKUP_LIMIT, run_within};
+use crate::dashboard::form::{AuthenticatedForm, PageNotice};
+use crate::dashboard::view::layout::{
+    self, Number, Section, Text, Viewer, format_day, format_grouped, stacked_table, success_message,
+};
+use crate::dashboard::visitor::{AccountHolder, Visitor};
 
 /// Features that the Free plan lacks: lowest plan with the feature, name, and API call.
 const GATED: [(Tier, &str, &str); 9] = [
@@ -65,8 +69,8 @@ pub(crate) async fn show_plans_without_dashboard(State(app): State<App>) -> Resp
              month still count. After a cancellation, the paid plan applies until the end of its period."
         }
     };
-    layout::render_page("Plans", Viewer::Reader, Section::Other, &body(&app.projection.tiers(), None, &how))
-        .into_response()
+    let body = body(&app.projection.tiers(), None, &how);
+    layout::render_page("Plans", Viewer::Reader, Section::Other, false, &body).into_response()
 }
 
 fn body(tiers: &TierTable, current: Option<Tier>, how: &Markup) -> Markup {
@@ -139,4 +143,126 @@ pub(crate) fn plan_title(tier: Tier) -> &'static str {
         Tier::Premium => "Premium",
         Tier::Professional => "Professional",
     }
+}
+
+const PATH: &str = "/dashboard/plan";
+
+pub(crate) async fn show_plan(holder: AccountHolder) -> PageResult {
+    let account = accounts::find_account(&*holder.database_client().await?, holder.email()).await?;
+    let tiers = holder.visitor.app.projection.tiers();
+    let body = html! {
+        h1 { "Plan" }
+        (success_message(PageNotice::message_for_query(&holder.visitor.query)))
+        (present(&holder, &account))
+        section aria-labelledby="all" {
+            h2 id="all" { "All plans" }
+            (render_plan_table(&tiers, Some(account.effective_tier)))
+            (choices(&holder, &account))
+        }
+    };
+    Ok(holder.render_page("Plan", Section::Plan, &body))
+}
+
+fn present(holder: &AccountHolder, account: &AccountDetails) -> Markup {
+    let ending = account.paid_until.filter(|end| *end > Utc::now());
+    let is_paid = account.effective_tier > Tier::Free;
+    let mode = holder.visitor.dashboard.settings.billing;
+    html! {
+        section.panel aria-labelledby="present" {
+            h2 id="present" { (plan_title(account.effective_tier)) }
+            @match (ending, account.period_end) {
+                (Some(end), _) => p { "Paid until " strong { (format_day(end)) } ", then " (plan_title(account.next_tier)) "." },
+                (None, Some(end)) if is_paid => p { "The paid month ends on " (format_day(end)) " and another begins." },
+                _ if is_paid => p { "This plan applies until it is changed." },
+                _ => p { "Free of charge." },
+            }
+            @if let Some(wanted) = account.wanted_tier {
+                p.notice { "You asked for " strong { (plan_title(wanted)) } ". The plan changes when the operator agrees." }
+            }
+            @if is_paid && ending.is_none_or(|_| account.next_tier > Tier::Free) {
+                form method="post" action="/dashboard/plan/cancel" {
+                    (holder.csrf_field())
+                    button.second type="submit" { @if mode == Billing::Off { "Ask to cancel the plan" } @else { "Cancel the plan" } }
+                }
+                p.hint {
+                    @match mode {
+                        Billing::SelfService => "The plan applies until the end of the paid month. Afterwards, the plan Free applies.",
+                        Billing::Off => "The operator sees your request, and ends the plan.",
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Form with a button for each selectable plan.
+fn choices(holder: &AccountHolder, account: &AccountDetails) -> Markup {
+    let (mode, now) = (holder.visitor.dashboard.settings.billing, account.effective_tier);
+    let ending = account.paid_until.is_some_and(|end| end > Utc::now());
+    html! {
+        form.row method="post" action=(PATH) {
+            (holder.csrf_field())
+            @for tier in Tier::ALL.iter().copied().filter(|tier| *tier > Tier::Free) {
+                @if let Some(words) = choice(mode, tier, now, ending) {
+                    button.second[tier < now] type="submit" name="tier" value=(tier) { (words) }
+                }
+            }
+        }
+        p.hint {
+            @match mode {
+                Billing::SelfService => "A higher plan applies from the next call, and the calls used this minute and this month still count. A lower plan applies after the paid month.",
+                Billing::Off => "The operator of this service changes plans, and sees your request.",
+            }
+        }
+    }
+}
+
+fn choice(mode: Billing, tier: Tier, now: Tier, ending: bool) -> Option<String> {
+    let name = plan_title(tier);
+    match mode {
+        Billing::Off if tier == now => None,
+        Billing::Off => Some(format!("Ask for {name}")),
+        Billing::SelfService if tier > now => Some(format!("Upgrade to {name}")),
+        Billing::SelfService if tier == now => ending.then(|| format!("Keep {name}")),
+        Billing::SelfService => Some(format!("Downgrade to {name}")),
+    }
+}
+
+/// Changes the plan if self-service billing is on. If it is off, only records that the holder requests this plan from
+/// the operator.
+pub(crate) async fn choose_tier(AuthenticatedForm { holder, form }: AuthenticatedForm) -> PageResult {
+    let tier: Tier = form.text("tier").parse().map_err(PageError::Refused)?;
+    if tier == Tier::Free {
+        return Err(PageError::Refused("cancel the plan to go back to Free".to_owned()));
+    }
+    let mut client = holder.database_client().await?;
+    let before = accounts::find_account(&client, holder.email()).await?.effective_tier;
+    let notice = match holder.visitor.dashboard.settings.billing {
+        Billing::SelfService => {
+            subscription_changes::choose_tier(&mut client, holder.actor(), tier).await?;
+            if tier < before { PageNotice::Downgraded } else { PageNotice::Upgraded }
+        }
+        Billing::Off => {
+            subscription_changes::request_tier(&mut client, holder.actor(), tier).await?;
+            PageNotice::Asked
+        }
+    };
+    Ok(Redirect::to(&notice.add_to_path(PATH)).into_response())
+}
+
+/// Cancels the plan if self-service billing is on. If it is off, only records that the holder requests the cancellation
+/// from the operator.
+pub(crate) async fn cancel_subscription(AuthenticatedForm { holder, .. }: AuthenticatedForm) -> PageResult {
+    let client = &mut *holder.database_client().await?;
+    let notice = match holder.visitor.dashboard.settings.billing {
+        Billing::SelfService => {
+            subscription_changes::cancel_subscription(client, holder.actor(), None).await?;
+            PageNotice::Cancelled
+        }
+        Billing::Off => {
+            subscription_changes::request_tier(client, holder.actor(), Tier::Free).await?;
+            PageNotice::Asked
+        }
+    };
+    Ok(Redirect::to(&notice.add_to_path(PATH)).into_response())
 }

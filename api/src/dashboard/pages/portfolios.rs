@@ -8,12 +8,11 @@ use crate::account::AccountError;
 use crate::account::keys::{self, KeyKind, NewKey};
 use crate::account::portfolios::{self, Portfolio};
 use crate::dashboard::error::{PageError, PageResult, to_form_message};
+use crate::dashboard::form::{AuthenticatedForm, Form, PageNotice};
 use crate::dashboard::market::{encode, read_holdings};
-use crate::dashboard::pages::key::show_new_secret;
-use crate::dashboard::session::form::{AuthenticatedForm, Form};
-use crate::dashboard::session::notice::PageNotice;
-use crate::dashboard::session::visitor::AccountHolder;
+use crate::dashboard::pages::keys::show_new_secret;
 use crate::dashboard::view::layout::{Section, error_message, format_count, format_time, success_message};
+use crate::dashboard::visitor::AccountHolder;
 
 const PATH: &str = "/dashboard/portfolios";
 /// Files of a portfolio. Each entry has the name of the file and the kind of program that reads it.

@@ -1,26 +1,36 @@
-//! `/docs`: reference of the endpoints, with a form for each.
+//! `/docs`: reference of the endpoints, with a form for each. A signed-in holder can create a key for the page.
 //!
-//! Invariants: the user's API key is stored only in the browser tab. The page loads nothing from other sites.
+//! Invariants: the user's API key is stored only in the browser tab. The page loads nothing from other sites. The created
+//! key expires after 12 hours. Signing out, or creating another key for the page, deletes it.
 
 use std::sync::Arc;
 
 use axum::Extension;
 use axum::extract::State;
-use axum::http::{HeaderValue, header};
+use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use chrono::{TimeDelta, Utc};
 use maud::{Markup, PreEscaped, html};
+use secrecy::ExposeSecret;
 use serde_json::Value;
+use tokio_postgres::Client;
 
+use crate::account::AccountError;
+use crate::account::keys::{self, CreatedKey, KeyKind, NewKey, list_keys};
 use crate::app::state::App;
+use crate::dashboard::error::{PageResult, to_form_message};
+use crate::dashboard::form::AuthenticatedForm;
 use crate::dashboard::pages::schema_fields::{fields, limits, plain, text};
-use crate::dashboard::security_headers::CALLING_POLICY;
-use crate::dashboard::session::visitor::Visitor;
 use crate::dashboard::view::layout::{self, Section, Viewer, csrf_field, error_message};
 use crate::dashboard::view::live_example::ApiExample;
 use crate::dashboard::view::markdown;
-use crate::routes::rules_notice::describe_deviation;
+use crate::dashboard::visitor::{AccountHolder, Visitor};
+use crate::routes::openapi_endpoint::describe_deviation;
 
 const TITLE: &str = "Reference";
+/// Content security policy of the page `/docs`. It also allows scripts to call this service, because the page's script
+/// calls the API.
+const CALLING_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 /// Optional API parameters that the forms of this page require, as endpoint and name. Without them, the example call
 /// would fail or not end.
 const EFFECTIVELY_REQUIRED: [(&str, &str); 3] =
@@ -58,12 +68,14 @@ pub(crate) async fn show_reference_without_dashboard(
     State(app): State<App>,
 ) -> Response {
     let body = body(&app, &reference, &key_panel(Viewer::Reader, None, None), None);
-    allow_service_calls(layout::render_page(TITLE, Viewer::Reader, Section::Other, &body).into_response())
+    allow_service_calls(
+        layout::render_page(TITLE, Viewer::Reader, Section::Other, false, &body).into_response(),
+    )
 }
 
 /// Renders the page for a visitor. `secret` is the secret of a new API key. `message` is the error message if the key
 /// could not be created.
-pub(crate) async fn render_reference(
+async fn render_reference(
     visitor: &Visitor,
     reference: &ReferencePage,
     secret: Option<&str>,
@@ -259,11 +271,48 @@ fn render_parameter_field(path: &str, operation: &str, parameter: &Value, is_nee
     }
 }
 
+const NAME: &str = "Reference page";
+/// Lifetime of the key in hours, equal to the maximum lifetime of a session.
+const HOURS: i64 = 12;
+
+/// Creates the key, and shows the reference page. The page's key field contains the secret of the new key.
+pub(crate) async fn create_reference_key(
+    Extension(reference): Extension<Arc<ReferencePage>>,
+    AuthenticatedForm { holder, .. }: AuthenticatedForm,
+) -> PageResult {
+    let created = create(&mut *holder.database_client().await?, &holder).await;
+    let (status, secret, message) = match created {
+        Ok(created) => (StatusCode::OK, Some(created.secret), None),
+        Err(error) => (StatusCode::UNPROCESSABLE_ENTITY, None, Some(to_form_message(error)?)),
+    };
+    let secret = secret.as_ref().map(ExposeSecret::expose_secret);
+    let page = render_reference(&holder.visitor, &reference, secret, message.as_deref()).await;
+    Ok((status, page).into_response())
+}
+
+async fn create(client: &mut Client, holder: &AccountHolder) -> Result<CreatedKey, AccountError> {
+    delete_reference_key(client, holder).await?;
+    let expires_at = Some(Utc::now() + TimeDelta::hours(HOURS));
+    let new = NewKey { name: NAME, kind: KeyKind::ReferencePage, expires_at, rate_per_minute: None };
+    keys::create_key(client, holder.actor(), &new).await
+}
+
+/// Deletes the holder's key for the reference page, if it exists.
+pub(crate) async fn delete_reference_key(
+    client: &mut Client,
+    holder: &AccountHolder,
+) -> Result<(), AccountError> {
+    let keys = list_keys(client, holder.account_id()).await?;
+    for key in keys.iter().filter(|key| key.status == "active" && key.kind == KeyKind::ReferencePage) {
+        keys::delete_key(client, holder.actor(), &key.id.to_string()).await?;
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
+    use super::render_parameter_field;
     use serde_json::json;
-
-    use crate::dashboard::pages::reference::render_parameter_field;
 
     #[test]
     fn only_a_needed_parameter_has_a_value_at_first() {

@@ -3,8 +3,8 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
+use crate::dashboard::view::layout::{Text, stacked_table};
 use crate::dashboard::view::markdown;
-use crate::dashboard::view::table::{Text, stacked_table};
 
 /// Maximum nesting depth of the response fields in the table. Deeper fields are not listed.
 const LEVELS: usize = 2;

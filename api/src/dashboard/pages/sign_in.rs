@@ -18,13 +18,12 @@ use crate::app::dashboard_settings::SignUp;
 use crate::app::login_throttle::{AttemptCharge, DeviceTrust};
 use crate::auth::client_address::ClientNetwork;
 use crate::auth::tier::Tier;
-use crate::dashboard::error::{PageError, PageResult};
-use crate::dashboard::page_deadline::{PAGE_DEADLINE, run_within};
-use crate::dashboard::pages::reference_key;
-use crate::dashboard::session::form::{AuthenticatedForm, Form, PublicForm};
-use crate::dashboard::session::visitor::Visitor;
+use crate::dashboard::error::{PAGE_DEADLINE, PageError, PageResult, run_within};
+use crate::dashboard::form::{AuthenticatedForm, Form, PublicForm};
+use crate::dashboard::pages::reference;
 use crate::dashboard::session_cookie;
 use crate::dashboard::view::layout::{Section, error_message, to_sentence};
+use crate::dashboard::visitor::Visitor;
 
 /// Allowed redirect targets after a sign-in.
 const ONWARD: [&str; 8] = [
@@ -227,7 +226,7 @@ pub(crate) fn redirect_signed_in(visitor: &Visitor, cookies: &SessionCookies, ne
 /// cookie. The holder's key for `/docs` is deleted.
 pub(crate) async fn sign_out(AuthenticatedForm { holder, .. }: AuthenticatedForm) -> PageResult {
     let mut client = holder.database_client().await?;
-    reference_key::delete_reference_key(&mut client, &holder).await?;
+    reference::delete_reference_key(&mut client, &holder).await?;
     sessions::end_session_of_cookie(&mut client, &holder.signed.secret).await?;
     Ok(redirect_signed_out(&holder.visitor))
 }

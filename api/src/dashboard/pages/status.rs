@@ -6,8 +6,8 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use crate::app::state::App;
-use crate::dashboard::session::visitor::Visitor;
 use crate::dashboard::view::layout::{self, Section, Viewer, format_grouped};
+use crate::dashboard::visitor::Visitor;
 use crate::routes::health::{ComponentStatus, Health, Status};
 
 const TITLE: &str = "Status";
@@ -22,7 +22,7 @@ pub(crate) async fn show_status(visitor: Visitor) -> Response {
 /// cannot sign in then, so the page does not need a session.
 pub(crate) async fn show_status_without_dashboard(State(app): State<App>) -> Response {
     let health = Health::from_app(&app);
-    (code(&health), layout::render_page(TITLE, Viewer::Reader, Section::Other, &body(&health)))
+    (code(&health), layout::render_page(TITLE, Viewer::Reader, Section::Other, false, &body(&health)))
         .into_response()
 }
 

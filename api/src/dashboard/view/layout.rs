@@ -5,6 +5,7 @@ use chrono::{DateTime, Utc};
 use maud::{Markup, PreEscaped, html};
 
 use crate::dashboard::session_cookie;
+pub(crate) use Heading::{Number, Text};
 
 /// Person who views a page.
 #[derive(Debug, Clone, Copy)]
@@ -89,9 +90,15 @@ pub(crate) struct Preview<'a> {
     pub(crate) origin: &'a str,
 }
 
-/// Renders a page without links to the market pages.
-pub(crate) fn render_page(title: &str, viewer: Viewer<'_>, section: Section, body: &Markup) -> Html<String> {
-    render_layout(&PageLayout { title, viewer, section, has_market: false, preview: None, body })
+/// Renders a page that search engines should not list.
+pub(crate) fn render_page(
+    title: &str,
+    viewer: Viewer<'_>,
+    section: Section,
+    has_market: bool,
+    body: &Markup,
+) -> Html<String> {
+    render_layout(&PageLayout { title, viewer, section, has_market, preview: None, body })
 }
 
 /// Renders a complete page.
@@ -254,6 +261,43 @@ pub(crate) fn to_sentence(message: &str) -> String {
     let rest = letters.as_str();
     let end = if rest.ends_with(['.', '!', '?']) { "" } else { "." };
     format!("{first}{rest}{end}")
+}
+
+/// Heading of a column.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Heading<'a> {
+    Text(&'a str),
+    /// Heading of a column of numbers, which are aligned to the right.
+    Number(&'a str),
+}
+
+/// Renders a table with the given name. The rows are `tr` elements.
+pub(crate) fn data_table(name: &str, headings: &[Heading<'_>], rows: Markup) -> Markup {
+    scrolling_region(name, html! { table { (table_head(headings)) tbody { (rows) } } })
+}
+
+/// Renders a table whose cells are stacked on narrow screens. Each cell needs its heading as `data-label`.
+pub(crate) fn stacked_table(name: &str, headings: &[Heading<'_>], rows: Markup) -> Markup {
+    scrolling_region(name, html! { table.stack { (table_head(headings)) tbody { (rows) } } })
+}
+
+fn scrolling_region(name: &str, table: Markup) -> Markup {
+    html! { div.scroll tabindex="0" role="region" aria-label=(name) { (table) } }
+}
+
+fn table_head(headings: &[Heading<'_>]) -> Markup {
+    html! {
+        thead {
+            tr {
+                @for heading in headings {
+                    @match heading {
+                        Text(title) => th scope="col" { (title) },
+                        Number(title) => th.number scope="col" { (title) },
+                    }
+                }
+            }
+        }
+    }
 }
 
 #[cfg(test)]

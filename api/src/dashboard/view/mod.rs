@@ -1,8 +1,6 @@
 //! Building blocks of pages: layout, charts, tables, static assets, text and the live example.
 
-pub(crate) mod assets;
 pub(crate) mod chart;
 pub(crate) mod layout;
 pub(crate) mod live_example;
 pub(crate) mod markdown;
-pub(crate) mod table;

@@ -7,12 +7,8 @@ mod change;
 mod change_page;
 mod change_ring;
 mod journal_reader;
-mod listed_securities;
-mod tracked_row;
 
-pub(crate) use change::{Change, ChangeBody};
-pub(crate) use change_page::{ChangePage, ChangeSelection};
+pub(crate) use change::{Change, ChangeBody, ChangedRow, TrackedRow};
+pub(crate) use change_page::{ChangePage, ChangeSelection, ListedSecurities};
 pub(crate) use change_ring::Lagged;
 pub(crate) use journal_reader::{JournalReader, RingSubscription};
-pub(crate) use listed_securities::ListedSecurities;
-pub(crate) use tracked_row::{ChangedRow, TrackedRow};

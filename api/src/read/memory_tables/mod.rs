@@ -1,17 +1,20 @@
-//! In-memory tables for lists with arbitrary filters and sort keys, and for counts over all securities.
+//! In-memory tables for lists with arbitrary filters and sort keys, and for counts over all securities. Concurrent requests
+//! for a data version load its table once.
 
 mod list_table;
 mod quality;
-mod versioned_cache;
 
-pub(crate) use list_table::{EtfTable, NameIndex, SearchNames, SecurityRow, StockTable};
-pub(crate) use quality::{FeedCount, FlagCount, HeldRowCount, QualityTables};
-
+use std::collections::VecDeque;
 use std::sync::Arc;
+
+use parking_lot::Mutex;
+use store::ids::{GenerationId, JournalPosition};
+use tokio::sync::OnceCell;
 
 use super::{QueryError, ServedGeneration, lookup};
 use crate::parameters::facets::{FacetIndex, FilterField};
-use versioned_cache::VersionedCache;
+pub(crate) use list_table::{EtfTable, NameIndex, SearchNames, SecurityRow, StockTable};
+pub(crate) use quality::{FeedCount, FlagCount, HeldRowCount, QualityTables};
 
 const FILTER_NAMES: &str = include_str!("../../../queries/filters/names.sql");
 
@@ -72,4 +75,101 @@ async fn load_facet_index(generation: &ServedGeneration) -> Result<FacetIndex, Q
         }
     }
     Ok(facet_index)
+}
+
+/// Number of cached versions: the newest version and the previous version. Requests in progress may still use the
+/// previous version.
+const KEPT: usize = 2;
+
+/// Cache key of a data version: generation, log sequence and journal position.
+type VersionKey = (GenerationId, i64, JournalPosition);
+type PendingLoad<T> = Arc<OnceCell<Result<Arc<T>, QueryError>>>;
+
+/// Cache with one value per data version. A value is loaded at its first use. The two values that were loaded last stay
+/// in the cache.
+#[derive(Debug)]
+pub(crate) struct VersionedCache<T>(Mutex<VecDeque<(VersionKey, PendingLoad<T>)>>);
+
+impl<T> Default for VersionedCache<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> VersionedCache<T> {
+    /// Value for the newest data version of the generation. Concurrent requests share one call of `load`. If this call
+    /// fails, all these requests get the error.
+    pub(crate) async fn get(
+        &self,
+        generation: &ServedGeneration,
+        load: impl Future<Output = Result<T, QueryError>>,
+    ) -> Result<Arc<T>, QueryError> {
+        let version = generation.version();
+        self.at((generation.id, version.sequence, version.position), load).await
+    }
+
+    async fn at(
+        &self,
+        key: VersionKey,
+        load: impl Future<Output = Result<T, QueryError>>,
+    ) -> Result<Arc<T>, QueryError> {
+        let loading = self.loading(key);
+        let loaded = loading.get_or_init(|| async { load.await.map(Arc::new) }).await.clone();
+        if loaded.is_err() {
+            self.0.lock().retain(|(_, kept)| !Arc::ptr_eq(kept, &loading));
+        }
+        loaded
+    }
+
+    fn loading(&self, key: VersionKey) -> PendingLoad<T> {
+        let mut kept = self.0.lock();
+        if let Some((_, loading)) = kept.iter().find(|(known, _)| *known == key) {
+            return Arc::clone(loading);
+        }
+        let loading = PendingLoad::default();
+        kept.push_front((key, Arc::clone(&loading)));
+        kept.truncate(KEPT);
+        loading
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    use super::*;
+
+    /// Counter of loads. Each call of `load` returns its number, from 1.
+    #[derive(Default)]
+    struct Loads(AtomicU32);
+
+    impl Loads {
+        async fn load(&self, fails: bool) -> Result<u32, QueryError> {
+            let number = self.0.fetch_add(1, Ordering::Relaxed) + 1;
+            // Concurrent requests can arrive here.
+            tokio::task::yield_now().await;
+            if fails { Err(QueryError::QueueFull) } else { Ok(number) }
+        }
+    }
+
+    #[tokio::test]
+    async fn a_version_is_loaded_once_however_many_ask_and_the_last_two_are_kept() {
+        let (values, loads) = (VersionedCache::default(), Loads::default());
+        let ask = |sequence| values.at((GenerationId(1), sequence, JournalPosition(0)), loads.load(false));
+        let (a, b, c) = tokio::join!(ask(1), ask(1), ask(1));
+        assert_eq!([a, b, c].map(|value| *value.unwrap()), [1, 1, 1]);
+        for (sequence, loaded) in [(1, 1), (2, 2), (1, 1), (3, 3), (2, 2), (1, 4)] {
+            assert_eq!(*ask(sequence).await.unwrap(), loaded, "version {sequence}");
+        }
+    }
+
+    #[tokio::test]
+    async fn a_failure_is_told_to_all_who_wait_and_not_kept() {
+        let (values, loads) = (VersionedCache::default(), Loads::default());
+        let ask = |fails| values.at((GenerationId(1), 1, JournalPosition(0)), loads.load(fails));
+        let (a, b) = tokio::join!(ask(true), ask(true));
+        assert!([a, b].iter().all(|value| matches!(value, Err(QueryError::QueueFull))));
+        assert_eq!(loads.0.load(Ordering::Relaxed), 1);
+        assert_eq!(*ask(false).await.unwrap(), 2);
+    }
 }

@@ -19,7 +19,7 @@ use crate::read::QueryError;
 use crate::read::past_securities::PastSecurity;
 use crate::render::rows::{self, RenderError};
 use crate::routes::endpoint;
-use crate::routes::stocks::dividends::{DividendFilters, selected_statuses};
+use crate::routes::stocks::records::{DividendFilters, selected_statuses};
 
 const DIVIDENDS: &str = include_str!("../../../queries/bulk/dividends.sql");
 

@@ -21,18 +21,18 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::change_feed::JournalStart;
 use super::stream_filter::{Delivery, MARKET, StreamFilter};
 use crate::admission::decision::{AdmissionRequest, AdmissionVerdict};
 use crate::admission::open_streams::{StreamEnd, StreamPermit};
 use crate::answer::quota_exceeded;
 use crate::app::state::App;
-use crate::auth::ids::AccountId;
+use crate::auth::AccountId;
 use crate::auth::tier::{Tier, years_before};
 use crate::error::ApiError;
 use crate::parameters::{JournalPlace, MinVersion};
 use crate::read::changes::{ChangePage, ChangeSelection, Lagged, RingSubscription};
 use crate::render::rows::RenderError;
-use crate::routes::changes::journal_start::JournalStart;
 
 /// Maximum number of changes per batch. Each batch is charged as one request.
 const BATCH: u16 = 100;
@@ -107,7 +107,7 @@ impl ChangeStream {
         let is_current = place.row.is_none() && place.position >= now;
         Self {
             follower: app.journal_reader.follow(),
-            next_heartbeat: Instant::now() + app.settings.stream_heartbeat(),
+            next_heartbeat: Instant::now() + app.settings.stream_heartbeat,
             app,
             permit,
             call,
@@ -129,7 +129,7 @@ impl ChangeStream {
                 Ok(event) => event?,
                 Err(error) => stream.end_with_error(&error),
             };
-            stream.next_heartbeat = Instant::now() + stream.app.settings.stream_heartbeat();
+            stream.next_heartbeat = Instant::now() + stream.app.settings.stream_heartbeat;
             Some((Ok(event), stream))
         })
     }

@@ -11,7 +11,6 @@ use serde::Serialize;
 use store::FromRow;
 use utoipa::ToSchema;
 
-use super::detail::unknown_fund_error;
 use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::facets::{FacetNames, FilterField};
@@ -23,6 +22,7 @@ use crate::read::{DataVersion, lookup};
 use crate::render::envelope::ListMeta;
 use crate::render::rows;
 use crate::routes::endpoint;
+use crate::routes::etfs::unknown_fund_error;
 
 const HOLDINGS: &str = include_str!("../../../queries/etfs/holdings.sql");
 const PAGING: PageOptions = PageOptions {

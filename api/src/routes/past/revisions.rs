@@ -14,7 +14,7 @@ use store::view::View;
 use tokio_postgres::Row;
 
 use super::security::load_fact_history;
-use crate::concurrency::low_priority::run_low_priority;
+use crate::concurrency::tasks::run_low_priority;
 use crate::error::ApiError;
 use crate::parameters::PathSymbol;
 use crate::read::past_version::PastVersion;

@@ -15,7 +15,7 @@ use store::past_facts::{FactHistory, PastFacts};
 use store::view::View;
 use tokio_util::task::AbortOnDropHandle;
 
-use crate::concurrency::low_priority::run_low_priority;
+use crate::concurrency::tasks::run_low_priority;
 use crate::error::ApiError;
 use crate::read::past_securities::{PastSecurity, PastSecurityKey, PriceColumns};
 use crate::read::past_version::PastVersion;

@@ -13,8 +13,7 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::series::{SecurityPrices, price_encoder};
-use super::{PriceRow, ROW_COLUMNS};
+use super::{PriceRow, ROW_COLUMNS, SecurityPrices, price_encoder};
 use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::{

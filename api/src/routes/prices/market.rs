@@ -15,8 +15,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::history::{adjustment_text, read_adjustment};
-use super::series::{SecurityPrices, price_encoder};
-use super::{PriceRow, ROW_COLUMNS};
+use super::{PriceRow, ROW_COLUMNS, SecurityPrices, price_encoder};
 use crate::answer::{BodyWriter, FinishedBody, HandlerContext, Professional, ResponseWriter};
 use crate::error::ApiError;
 use crate::parameters::{

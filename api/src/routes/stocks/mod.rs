@@ -1,12 +1,9 @@
 //! Stocks and ETFs: the list, and all resources of one security.
 
-pub(crate) mod dividends;
 pub(crate) mod etf_holders;
 pub(crate) mod events;
 pub(crate) mod list;
 pub(crate) mod metrics;
-pub(crate) mod quote_and_fundamentals;
-mod records;
+pub(crate) mod records;
 pub(crate) mod revisions;
 pub(crate) mod snapshot;
-pub(crate) mod splits;

@@ -1,17 +1,22 @@
-//! `GET /v1/stocks/{symbol}`: profile of one security.
+//! `GET /v1/stocks/{symbol}`, `/quote` and `/fundamentals`: profile, quote and company figures of one security.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use chrono::NaiveDate;
 use market::dated_text::LimitToHistory;
-use market::row::{Company, Coverage, Identifiers, Pricing, Stock, StockDividends, StockRow, TableRow};
+use market::metrics::DerivedRows;
+use market::row::{
+    Company, Coverage, FundamentalsRow, Identifiers, Pricing, Quote, Stock, StockDividends, StockRow,
+    TableRow,
+};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::answer::{Free, HandlerContext, RenderedBody};
+use crate::answer::{Free, HandlerContext, RenderedBody, Starter};
 use crate::error::ApiError;
-use crate::parameters::{Output, ParameterReader, PathSymbol, parameters};
+use crate::parameters::{Knowledge, Output, ParameterReader, PathSymbol, parameters};
 use crate::read::lookup;
+use crate::read::past_version::PastVersion;
 use crate::render::envelope::{Meta, Single};
 use crate::render::rows;
 use crate::routes::endpoint;
@@ -96,10 +101,10 @@ endpoint! {
     /// The stock row, its identifiers, and the parts that `include` selects. The last dividend and the days of
     /// `coverage` are null if they are before the tier's history.
     get "/v1/stocks/{symbol}", tag "Stocks", returns "The snapshot",
-    snapshot(Access<Free, SnapshotParameters>) -> Single<Snapshot> { respond(render) }
+    snapshot(Access<Free, SnapshotParameters>) -> Single<Snapshot> { respond(render_snapshot) }
 }
 
-async fn render(context: HandlerContext<SnapshotParameters>) -> Result<RenderedBody, ApiError> {
+async fn render_snapshot(context: HandlerContext<SnapshotParameters>) -> Result<RenderedBody, ApiError> {
     let (version, stock) =
         lookup::find_one::<Stock>(&context.generation, SNAPSHOT, &context.parameters.symbol).await?;
     let depth = context.depth();
@@ -108,4 +113,52 @@ async fn render(context: HandlerContext<SnapshotParameters>) -> Result<RenderedB
     let snapshot = Snapshot::from(stock).limit_to_days_from(depth.from);
     let body = rows::render_single(&context.parameters.output, &snapshot, &meta)?;
     Ok(RenderedBody { body, version, next_cursor: None })
+}
+
+const QUOTE: &str = include_str!("../../../queries/stocks/quote.sql");
+const FUNDAMENTALS: &str = include_str!("../../../queries/stocks/fundamentals.sql");
+
+parameters! {
+    /// Parameters of the quote and of the fundamentals.
+    pub(crate) struct RowParameters<const FUNDAMENTALS: bool> by reader {
+        symbol: PathSymbol = reader.read_symbol(),
+        knowledge: Option<Knowledge> = reader.read_knowledge(),
+        output: Output = reader.read_output(if FUNDAMENTALS { FundamentalsRow::COLUMNS } else { Quote::COLUMNS }),
+    }
+
+    const FEATURE: &'static str = if FUNDAMENTALS { "fundamentals" } else { "" };
+}
+
+endpoint! {
+    /// Comprehensive quote
+    ///
+    /// End-of-day quote: the latest close with its session, the 52-week range, averages and the headline dividend
+    /// figures.
+    get "/v1/stocks/{symbol}/quote", tag "Stocks", returns "The quote",
+    quote(Access<Free, RowParameters<false>>) -> Single<Quote> { respond(|context| render(context, QUOTE, |rows| rows.quote.clone())) }
+}
+
+endpoint! {
+    /// Fundamentals (Starter and higher)
+    ///
+    /// Company figures, with per-share figures adjusted for splits.
+    get "/v1/stocks/{symbol}/fundamentals", tag "Stocks", returns "The fundamentals",
+    fundamentals(Access<Starter, RowParameters<true>>) -> Single<FundamentalsRow> { respond(|context| render(context, FUNDAMENTALS, DerivedRows::served_fundamentals)) }
+}
+
+/// Renders one row of a security. At the current version, the SQL `statement` reads the stored row. At an earlier
+/// version, all rows of the security are derived, and the function `derived` selects one of them.
+async fn render<T: TableRow + Serialize, const FUNDAMENTALS: bool>(
+    context: HandlerContext<RowParameters<FUNDAMENTALS>>,
+    statement: &'static str,
+    derived: fn(&DerivedRows) -> T,
+) -> Result<RenderedBody, ApiError> {
+    let RowParameters { symbol, knowledge, output } = &context.parameters;
+    let live = async { Ok(lookup::find_one(&context.generation, statement, symbol).await?) };
+    let past = async |past: Arc<PastVersion>| {
+        let security = context.past_security(&past, symbol).await?;
+        Ok(derived(&security.rows))
+    };
+    let (version, row) = context.read_as_known(knowledge.as_ref(), live, past).await?;
+    context.render_single(output, version, &row)
 }

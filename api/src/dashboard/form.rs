@@ -1,0 +1,119 @@
+//! Posted HTML forms: extraction from the request, CSRF check and reading of fields. Notices that a page shows after an
+//! action.
+
+use axum::body::{Body, Bytes};
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::request::Parts;
+use market::text_enum;
+use secrecy::SecretString;
+
+use crate::app::state::App;
+use crate::dashboard::error::{PageError, PageResult};
+use crate::dashboard::session_cookie;
+use crate::dashboard::visitor::{AccountHolder, Visitor};
+
+/// Fields of a form.
+#[derive(Clone)]
+pub(crate) struct Form(Vec<(String, String)>);
+
+/// Form that any visitor may send, signed in or not.
+pub(crate) struct PublicForm {
+    pub(crate) visitor: Visitor,
+    pub(crate) form: Form,
+}
+
+/// Form that a signed-in holder sent. The CSRF token in the form was verified: it belongs to the holder's session.
+pub(crate) struct AuthenticatedForm {
+    pub(crate) holder: AccountHolder,
+    pub(crate) form: Form,
+}
+
+impl Form {
+    /// Parses a query string.
+    pub(crate) fn from_query(query: &str) -> Self {
+        Self::read(query.as_bytes())
+    }
+
+    fn read(body: &[u8]) -> Self {
+        Self(form_urlencoded::parse(body).into_owned().collect())
+    }
+
+    /// Text of a field without surrounding spaces; empty if the field is missing.
+    pub(crate) fn text(&self, name: &str) -> &str {
+        self.0.iter().find(|(given, _)| given == name).map_or("", |(_, value)| value.trim())
+    }
+
+    /// Value of a secret field, unchanged. Its debug output is redacted.
+    pub(crate) fn secret(&self, name: &str) -> SecretString {
+        self.0.iter().find(|(given, _)| given == name).map_or("", |(_, value)| value).into()
+    }
+}
+
+impl FromRequest<App> for PublicForm {
+    type Rejection = PageError;
+
+    async fn from_request(request: Request, app: &App) -> PageResult<Self> {
+        let (parts, body) = request.into_parts();
+        let visitor = Visitor::with_session(&parts, app).await?;
+        Ok(Self { visitor, form: read(parts, body, app).await? })
+    }
+}
+
+impl FromRequest<App> for AuthenticatedForm {
+    type Rejection = PageError;
+
+    async fn from_request(request: Request, app: &App) -> PageResult<Self> {
+        let (mut parts, body) = request.into_parts();
+        let holder = AccountHolder::from_request_parts(&mut parts, app).await?;
+        let form = read(parts, body, app).await?;
+        match session_cookie::is_csrf_token(&holder.signed.secret, form.text("token")) {
+            true => Ok(Self { holder, form }),
+            false => Err(PageError::Forged),
+        }
+    }
+}
+
+async fn read(parts: Parts, body: Body, app: &App) -> PageResult<Form> {
+    let body = Bytes::from_request(Request::from_parts(parts, body), app).await;
+    Ok(Form::read(&body.map_err(|_| PageError::TooLong)?))
+}
+
+text_enum! {
+    /// Action that has just been completed.
+    pub enum PageNotice {
+        KeyDeleted = "key-deleted",
+        PortfolioSaved = "portfolio-saved",
+        PortfolioDeleted = "portfolio-deleted",
+        Upgraded = "upgraded",
+        Downgraded = "downgraded",
+        Cancelled = "cancelled",
+        Asked = "asked",
+        SessionEnded = "session-ended",
+        PasswordChanged = "password-changed",
+        AddressChanged = "address-changed",
+    }
+}
+
+impl PageNotice {
+    /// Message that the parameter `done` in a query string selects; `None` if `done` is absent or unknown.
+    pub(crate) fn message_for_query(query: &str) -> Option<&'static str> {
+        let notice: Self = Form::from_query(query).text("done").parse().ok()?;
+        Some(match notice {
+            Self::KeyDeleted => "The key is deleted. Calls with it are refused from now on.",
+            Self::PortfolioSaved => "The portfolio is saved.",
+            Self::PortfolioDeleted => "The portfolio is deleted, and its addresses have ended.",
+            Self::Upgraded => "The plan is changed. The next call has the new limits.",
+            Self::Downgraded => "The change is saved. It applies after the paid month.",
+            Self::Cancelled => "The plan is cancelled. It applies until the paid month ends.",
+            Self::Asked => "The operator was asked. The plan changes when they agree.",
+            Self::SessionEnded => "The session is ended.",
+            Self::PasswordChanged => "The password is changed, and every other session is ended.",
+            Self::AddressChanged => "The address is changed. Sign in with it from now on.",
+        })
+    }
+
+    /// Adds the query parameter `done` with this notice to the path of a page.
+    pub(crate) fn add_to_path(self, path: &str) -> String {
+        format!("{path}?done={self}")
+    }
+}

@@ -1,0 +1,282 @@
+//! Calendar events of dividends: one for each ex-date and one for each payment date. Events of a portfolio have the income
+//! from the holding.
+//!
+//! Invariants: an event's UID comes from the dividend's id, so a correction replaces the old event. A revision number
+//! (`SEQUENCE`) never decreases, and it increases with every change of the dividend.
+
+use std::collections::HashMap;
+
+use axum::http::HeaderValue;
+use axum::response::Response;
+use chrono::{Days, NaiveDate};
+use serde_json::Value;
+
+use crate::app::state::App;
+use crate::dashboard::market::api_calls::{ApiCalls, MarketResult, encode};
+use crate::dashboard::market::icalendar::{
+    CalendarFile, CalendarWriter, Event, as_calendar, event_id, host_of,
+};
+use crate::dashboard::market::values::{digits, humanize, rows_of, str_of};
+use crate::parameters::MinVersion;
+use crate::read::QueryError;
+use crate::read::lookup::run_query;
+
+const POSITIONS: &str = include_str!("../../../queries/changes/positions.sql");
+/// Number of past days whose dividends a calendar contains.
+const PAST_DAYS: u64 = 90;
+
+/// Content of a calendar file.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Calendar<'a> {
+    /// Dividends of comma-separated symbols, including withdrawn and estimated dividends.
+    Dividends(&'a str),
+    /// Income from holdings, in the format of the API's parameter `holdings`. The number of changes of the holdings,
+    /// `edits`, is added to every revision number.
+    Income { holdings: &'a str, edits: i64 },
+}
+
+impl Calendar<'_> {
+    /// Path and query of the API call for the rows of the calendar.
+    pub(crate) fn call(self, today: NaiveDate) -> String {
+        match self {
+            Self::Dividends(symbols) => format!(
+                "/v1/dividends/history?symbols={}&start_date={}&status=declared,paid,cancelled&include_projected=true&limit=1000",
+                encode(symbols),
+                today - Days::new(PAST_DAYS)
+            ),
+            Self::Income { holdings, .. } => income_call(holdings),
+        }
+    }
+
+    /// Calls the API, and responds with the file, or with 304 if the client's copy is current.
+    pub(crate) async fn respond(
+        self,
+        app: &App,
+        calls: &ApiCalls,
+        origin: &str,
+        if_none_match: Option<&HeaderValue>,
+    ) -> MarketResult<Response> {
+        let answer = calls.json_at_version(&self.call(app.today())).await?;
+        Ok(as_calendar(self.write(app, &answer, origin).await?, if_none_match))
+    }
+
+    /// Writes the file from the response to the call. `version` is the data version of the response. `origin` is the
+    /// scheme and host of the site.
+    pub(crate) async fn write(
+        self,
+        app: &App,
+        (answer, version): &(Value, MinVersion),
+        origin: &str,
+    ) -> Result<CalendarFile, QueryError> {
+        let (rows, edits) = match self {
+            Self::Dividends(_) => (rows_of(&answer["data"]), 0),
+            Self::Income { edits, .. } => (rows_of(&answer["data"]["payments"]), edits),
+        };
+        let revisions = Revisions::read(app, rows, *version).await?;
+        Ok(self.write_rows(rows, &revisions, edits, host_of(origin)))
+    }
+
+    fn write_rows(self, rows: &[Value], revisions: &Revisions, edits: i64, host: &str) -> CalendarFile {
+        let (name, texts): (_, fn(&Value) -> EventTexts) = match self {
+            Self::Dividends(_) => ("Dividends", EventTexts::of_dividend),
+            Self::Income { .. } => ("Dividend income", EventTexts::of_payment),
+        };
+        let mut writer = CalendarWriter::new(name, host);
+        for row in rows {
+            let EventTexts { kind, status, ex_date, payment, description } = texts(row);
+            let sequence = revisions.number(row).saturating_add(edits);
+            for (field, suffix, summary) in
+                [("ex_date", "ex", &ex_date), ("payment_date", "payment", &payment)]
+            {
+                let Ok(day) = str_of(&row[field]).parse() else { continue };
+                writer.event(&Event {
+                    id: &format!("{}{kind}-{suffix}", event_id(row)),
+                    day,
+                    sequence,
+                    status,
+                    changed_at: str_of(&row["updated_at"]),
+                    summary,
+                    description: &description,
+                });
+            }
+        }
+        writer.finish()
+    }
+}
+
+/// Path and query of the API call for the income from holdings.
+pub(crate) fn income_call(holdings: &str) -> String {
+    format!("/v1/portfolio/income?holdings={}", encode(holdings))
+}
+
+/// Texts of the two events of a dividend.
+struct EventTexts {
+    /// Part of the event ids. Both kinds of calendars may contain the same dividend, so their ids differ.
+    kind: &'static str,
+    status: &'static str,
+    /// Summary of the ex-date.
+    ex_date: String,
+    /// Summary of the payment.
+    payment: String,
+    description: String,
+}
+
+impl EventTexts {
+    fn of_dividend(row: &Value) -> Self {
+        let (symbol, currency) = (str_of(&row["symbol"]), str_of(&row["currency"]));
+        let (status, hint) = match str_of(&row["status"]) {
+            "cancelled" => ("CANCELLED", ""),
+            "projected" => ("TENTATIVE", " (estimated)"),
+            _ => ("CONFIRMED", ""),
+        };
+        let amount = digits(&row["amount"]).unwrap_or_default();
+        let [kind, row_status] = ["type", "status"].map(|field| humanize(str_of(&row[field])));
+        let summary = |word: &str| format!("{symbol} {word} {amount} {currency}{hint}");
+        let description = format!("{kind} dividend of {symbol}, {row_status}");
+        Self { kind: "", status, ex_date: summary("ex-dividend"), payment: summary("pays"), description }
+    }
+
+    fn of_payment(row: &Value) -> Self {
+        let (symbol, currency) = (str_of(&row["symbol"]), str_of(&row["currency"]));
+        let [shares, amount, income] =
+            ["shares", "amount", "income"].map(|field| digits(&row[field]).unwrap_or_default());
+        let amount_status = str_of(&row["amount_status"]);
+        let (status, hint) = match amount_status {
+            "estimated" => ("TENTATIVE", " (estimated)"),
+            _ => ("CONFIRMED", ""),
+        };
+        let source = humanize(amount_status);
+        Self {
+            kind: "-income",
+            status,
+            ex_date: format!("{symbol} ex-dividend{hint}"),
+            payment: format!("{symbol} pays {income} {currency}{hint}"),
+            description: format!("{shares} shares of {symbol}, {amount} {currency} a share, {source}"),
+        }
+    }
+}
+
+/// Journal positions of the newest changes of the dividends in an API response.
+#[derive(Debug, Default)]
+pub(super) struct Revisions {
+    /// Position of the newest change, by symbol and dividend id. An empty id applies to all other dividends of the
+    /// symbol.
+    by_row: HashMap<(String, String), i64>,
+    /// Position of the newest change of any dividend of each security, by symbol.
+    by_symbol: HashMap<String, i64>,
+    /// Changes up to this position were deleted from the journal.
+    begins: i64,
+    /// Journal position up to which the API response includes changes.
+    answered: i64,
+}
+
+impl Revisions {
+    /// Reads the journal positions of the dividends in `rows`. The rows are from a response with the data version
+    /// `version`.
+    pub(super) async fn read(app: &App, rows: &[Value], version: MinVersion) -> Result<Self, QueryError> {
+        let mut symbols: Vec<&str> = rows.iter().map(|row| str_of(&row["symbol"])).collect();
+        symbols.sort_unstable();
+        symbols.dedup();
+        let generation = app.projection.pin_version(&version).await?;
+        let mut revisions = Self { answered: version.position, ..Self::default() };
+        for row in run_query(&generation, POSITIONS, &[&symbols]).await? {
+            let position: i64 = row.try_get("position")?;
+            match (row.try_get("symbol")?, row.try_get("id")?) {
+                (Some(symbol), Some(id)) => revisions.add(symbol, id, position),
+                _ => revisions.begins = position,
+            }
+        }
+        Ok(revisions)
+    }
+
+    fn add(&mut self, symbol: String, id: String, position: i64) {
+        let newest = self.by_symbol.entry(symbol.clone()).or_default();
+        *newest = position.max(*newest);
+        self.by_row.insert((symbol, id), position);
+    }
+
+    /// Revision number of a dividend's events: the position of the dividend's newest change. For an estimated dividend,
+    /// which has no id, any dividend of the security counts.
+    pub(super) fn number(&self, row: &Value) -> i64 {
+        let symbol = str_of(&row["symbol"]);
+        let of_row = |id: &str| self.by_row.get(&(symbol.to_owned(), id.to_owned()));
+        let newest = match row["id"].as_str() {
+            Some(id) => of_row(id).or_else(|| of_row("")),
+            None => self.by_symbol.get(symbol),
+        };
+        newest.copied().unwrap_or(self.begins).max(self.begins).min(self.answered)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn row(id: Option<&str>, status: &str) -> Value {
+        json!({ "id": id, "symbol": "KO", "status": status, "type": "regular", "ex_date": "2024-06-13", "payment_date": "2024-06-28",
+                "amount": "0.485", "currency": "USD", "updated_at": "2024-06-01T12:00:00Z" })
+    }
+
+    #[test]
+    fn a_dividend_is_two_events_with_stable_ids() {
+        let revisions = Revisions::default();
+        let write = |row: Value, host| Calendar::Dividends("").write_rows(&[row], &revisions, 0, host).text;
+        let calendar = write(row(Some("d1"), "paid"), "data.example");
+        for line in [
+            "UID:d1-ex@data.example\r\n",
+            "UID:d1-payment@data.example\r\n",
+            "LAST-MODIFIED:20240601T120000Z\r\n",
+            "DTSTART;VALUE=DATE:20240613\r\nDTEND;VALUE=DATE:20240614\r\n",
+            "SUMMARY:KO ex-dividend 0.485 USD\r\n",
+            "SEQUENCE:0\r\n",
+            "STATUS:CONFIRMED\r\n",
+        ] {
+            assert!(calendar.contains(line), "{line}: {calendar}");
+        }
+        assert!(write(row(Some("d1"), "cancelled"), "h").contains("STATUS:CANCELLED\r\n"));
+        let estimate = write(row(None, "projected"), "h");
+        assert!(
+            estimate.contains("STATUS:TENTATIVE\r\n")
+                && estimate.contains("UID:estimate-KO-2024-06-13-ex@h\r\n")
+        );
+    }
+
+    #[test]
+    fn a_payment_is_two_events_with_its_income() {
+        let payment = json!({ "id": "d1", "symbol": "KO", "ex_date": "2024-06-13", "payment_date": "2024-06-28", "amount": "0.485",
+                              "shares": "120", "income": "58.2", "currency": "USD", "amount_status": "declared" });
+        let estimate = json!({ "id": null, "symbol": "KO", "ex_date": "2024-09-13", "payment_date": "2024-10-01", "amount": "0.5",
+                               "shares": "120", "income": "60", "currency": "USD", "amount_status": "estimated" });
+        let calendar = Calendar::Income { holdings: "", edits: 9 };
+        let file = calendar.write_rows(&[payment, estimate], &Revisions::default(), 9, "h");
+        let file = file.text.replace("\r\n ", "");
+        for line in [
+            "UID:d1-income-ex@h",
+            "UID:d1-income-payment@h",
+            "SUMMARY:KO pays 58.2 USD",
+            "DESCRIPTION:120 shares of KO\\, 0.485 USD a share\\, declared",
+            "SUMMARY:KO pays 60 USD (estimated)",
+            "UID:estimate-KO-2024-09-13-income-payment@h",
+        ] {
+            assert!(file.contains(&format!("{line}\r\n")), "{line}: {file}");
+        }
+        assert_eq!(file.matches("SEQUENCE:9\r\n").count(), 4, "{file}");
+    }
+
+    #[test]
+    fn a_number_is_of_the_row_else_of_its_symbol_else_of_the_pruned_changes() {
+        let mut revisions = Revisions { begins: 5, answered: 40, ..Revisions::default() };
+        revisions.add("KO".to_owned(), String::new(), 7);
+        revisions.add("KO".to_owned(), "d1".to_owned(), 30);
+        revisions.add("KO".to_owned(), "d3".to_owned(), 41);
+        let number =
+            |symbol: &str, id: Option<&str>| revisions.number(&json!({ "symbol": symbol, "id": id }));
+        assert_eq!(
+            [number("KO", Some("d1")), number("KO", Some("d2")), number("PEP", Some("d4"))],
+            [30, 7, 5]
+        );
+        // The change at 41 is later than the response.
+        assert_eq!([number("KO", Some("d3")), number("KO", None)], [40, 40]);
+    }
+}

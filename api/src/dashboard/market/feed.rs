@@ -1,0 +1,176 @@
+//! `/feed/{key}/…`: API responses for programs that cannot send a header.
+//!
+//! Invariants: the path contains an ordinary key, with the same limits and charges. The key is masked in logs.
+
+use axum::extract::rejection::PathRejection;
+use axum::extract::{FromRequestParts, Path, State};
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use axum::routing::get;
+use axum::{Extension, Router};
+
+use crate::account::portfolios::{Portfolio, find_portfolio};
+use crate::admission::RequestContext;
+use crate::answer::{Access, Free};
+use crate::app::site_address::SiteAddress;
+use crate::app::state::App;
+use crate::auth::AccountId;
+use crate::dashboard::form::Form;
+use crate::dashboard::market::api_calls::{ApiCalls, MarketError, with_parameter};
+use crate::dashboard::market::calendar_events::Calendar;
+use crate::dashboard::market::icalendar::as_calendar;
+use crate::error::ApiError;
+use crate::parameters::{ParameterReader, Parameters, UnroutedParameters};
+
+/// Path of the change stream after `/v1/`. A feed cannot contain it, because the stream does not end and is no CSV.
+const CHANGES: &str = "changes";
+const NO_STREAM: &str = "A feed address cannot follow the change stream: send the key in a header to /v1/changes, or read \
+                         changed rows with updated_since in a feed of /v1/dividends/history";
+
+/// Router of `/feed/{key}/…`. `data` is the API router that serves the calls.
+pub(crate) fn feed_routes(data: &Router) -> Router<App> {
+    Router::new()
+        .route("/feed/{key}/calendar.ics", get(show_calendar))
+        .route("/feed/{key}/income.ics", get(show_income))
+        .route("/feed/{key}/portfolios/{name}/{file}", get(show_portfolio))
+        .route("/feed/{key}/v1/{*path}", get(show_rows))
+        .layer(Extension(DataRouter(data.clone())))
+}
+
+/// Calls the API with the rest of the path, and returns the response. The format is CSV, unless the query has the
+/// parameter `format`.
+async fn show_rows(
+    State(app): State<App>,
+    path: Result<Path<(String, String)>, PathRejection>,
+    Extension(DataRouter(data)): Extension<DataRouter>,
+    mut caller: Parts,
+) -> Result<Response, ApiError> {
+    let Path((key, path)) = path.map_err(|_| nothing_here())?;
+    if path == CHANGES {
+        caller.headers.insert(header::AUTHORIZATION, bearer(&key)?);
+        Access::<Free, UnroutedParameters>::from_request_parts(&mut caller, &app).await?;
+        return Err(ApiError::refused(StatusCode::BAD_REQUEST, NO_STREAM));
+    }
+    // Use the path as sent, because a symbol may contain an encoded slash.
+    let target = caller.uri.path_and_query().and_then(|target| target.as_str().split_once("/v1/"));
+    let target = target.map_or(String::new(), |(_, target)| format!("/v1/{target}"));
+    let mut parameters = form_urlencoded::parse(caller.uri.query().unwrap_or_default().as_bytes());
+    let has_format = parameters.any(|(name, _)| name == "format");
+    let target = if has_format { target } else { with_parameter(&target, "format=csv") };
+    let calls = ApiCalls::with_key(data, bearer(&key)?, &caller);
+    let response = calls.respond_if_changed(&target, caller.headers.get(header::IF_NONE_MATCH)).await;
+    response.map_err(|_| nothing_here())
+}
+
+async fn show_calendar(
+    State(app): State<App>,
+    path: Result<Path<String>, PathRejection>,
+    Extension(DataRouter(data)): Extension<DataRouter>,
+    caller: Parts,
+) -> Result<Response, ApiError> {
+    let form = Form::from_query(caller.uri.query().unwrap_or_default());
+    respond_calendar(&app, path, data, &caller, Calendar::Dividends(form.text("symbols"))).await
+}
+
+async fn show_income(
+    State(app): State<App>,
+    path: Result<Path<String>, PathRejection>,
+    Extension(DataRouter(data)): Extension<DataRouter>,
+    caller: Parts,
+) -> Result<Response, ApiError> {
+    let form = Form::from_query(caller.uri.query().unwrap_or_default());
+    let calendar = Calendar::Income { holdings: form.text("holdings"), edits: 0 };
+    respond_calendar(&app, path, data, &caller, calendar).await
+}
+
+/// Responds with a calendar file, or with the error response of the API.
+async fn respond_calendar(
+    app: &App,
+    path: Result<Path<String>, PathRejection>,
+    data: Router,
+    caller: &Parts,
+    calendar: Calendar<'_>,
+) -> Result<Response, ApiError> {
+    let Path(key) = path.map_err(|_| nothing_here())?;
+    let call = with_parameter(&calendar.call(app.today()), "decimals=string");
+    let response = ApiCalls::with_key(data, bearer(&key)?, caller).respond(&call).await;
+    let response = response.map_err(|_| nothing_here())?;
+    if response.status() != StatusCode::OK {
+        return Ok(response);
+    }
+    let file = calendar.write(app, &ApiCalls::parse(response).await?, &origin_of(app, caller)).await?;
+    Ok(as_calendar(file, caller.headers.get(header::IF_NONE_MATCH)))
+}
+
+/// Parameters of a portfolio's files: none, because the holdings come from the saved portfolio.
+#[derive(Debug)]
+struct PortfolioParameters;
+
+impl Parameters for PortfolioParameters {
+    fn read(_: &mut ParameterReader<'_>) -> Self {
+        Self
+    }
+}
+
+/// Responds with the income of a saved portfolio. The account of the key is charged for one call.
+async fn show_portfolio(
+    State(app): State<App>,
+    path: Result<Path<(String, String, String)>, PathRejection>,
+    Extension(DataRouter(data)): Extension<DataRouter>,
+    mut caller: Parts,
+) -> Result<Response, ApiError> {
+    let Path((key, name, file)) = path.map_err(|_| nothing_here())?;
+    caller.headers.insert(header::AUTHORIZATION, bearer(&key)?);
+    let admitted = Access::<Free, PortfolioParameters>::from_request_parts(&mut caller, &app).await?;
+    let portfolio = find(&app, admitted.account_id, &name).await?;
+    let calls = ApiCalls::new(data, admitted.tier);
+    let calendar = Calendar::Income { holdings: &portfolio.holdings, edits: portfolio.edits };
+    let if_none_match = caller.headers.get(header::IF_NONE_MATCH);
+    match file.as_str() {
+        "income.csv" => {
+            let call = with_parameter(&calendar.call(app.today()), "format=csv");
+            Ok(calls.respond_if_changed(&call, if_none_match).await?)
+        }
+        "income.ics" => Ok(calendar.respond(&app, &calls, &origin_of(&app, &caller), if_none_match).await?),
+        _ => Err(nothing_here()),
+    }
+}
+
+async fn find(app: &App, account: AccountId, name: &str) -> Result<Portfolio, ApiError> {
+    let unknown = || ApiError::NotFound("No saved portfolio has this name".to_owned());
+    let dashboard = app.dashboard.as_ref().ok_or_else(unknown)?;
+    let client = dashboard.database_client().await;
+    let client = client.map_err(|error| ApiError::Unavailable(error.to_string()))?;
+    let found = find_portfolio(&client, account, name).await;
+    found.map_err(|error| ApiError::Unavailable(error.to_string()))?.ok_or_else(unknown)
+}
+
+impl From<MarketError> for ApiError {
+    fn from(error: MarketError) -> Self {
+        Self::Unavailable(error.to_string())
+    }
+}
+
+/// Router of the API endpoints. The feeds get their data from these endpoints.
+#[derive(Debug, Clone)]
+pub(super) struct DataRouter(pub(super) Router);
+
+/// Value of the `Authorization` header that contains this key.
+pub(super) fn bearer(key: &str) -> Result<HeaderValue, ApiError> {
+    HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| ApiError::InvalidKey)
+}
+
+/// Error for a feed path that cannot be read.
+fn nothing_here() -> ApiError {
+    ApiError::NotFound("Nothing is at this address".to_owned())
+}
+
+/// Scheme and host of the service as its clients see them, for example `https://data.example.com`.
+fn origin_of(app: &App, caller: &Parts) -> String {
+    let context = RequestContext::from_extensions(&caller.extensions);
+    let unknown = (std::net::Ipv4Addr::UNSPECIFIED.into(), false);
+    let (client, is_proxied) = context.map_or(unknown, |context| (context.client, context.is_proxied));
+    let public = app.settings.dashboard.public_url.as_ref();
+    SiteAddress::from_request(&caller.headers, client, is_proxied, public).origin
+}

@@ -1,0 +1,319 @@
+//! `/income`: expected income of the holdings that a reader enters. The input of the reader is neither stored nor logged.
+
+mod portfolio_text;
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Multipart, Request};
+use axum::http::header;
+use axum::response::{Redirect, Response};
+use chrono::NaiveDate;
+use maud::{Markup, html};
+use rust_decimal::Decimal;
+use serde_json::Value;
+
+use crate::app::state::App;
+use crate::dashboard::form::Form;
+use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
+use crate::dashboard::market::block::Block;
+use crate::dashboard::market::calendar_events::{Calendar, income_call};
+use crate::dashboard::market::chart::{Bar, BarChart};
+use crate::dashboard::market::page::{PageContent, as_file};
+use crate::dashboard::market::reader::MarketReader;
+use crate::dashboard::market::values::{Unit, digits, render_value, rows_of, str_of};
+use crate::dashboard::view::layout::{Number, Section, Text, data_table, error_message, stacked_table};
+use portfolio_text::PortfolioText;
+pub(crate) use portfolio_text::read_holdings;
+
+const TITLE: &str = "My income";
+
+/// Responds with the form, or with the income of the holdings in the query.
+pub(crate) async fn show_form(reader: MarketReader) -> Response {
+    let holdings = reader.parameters().text("holdings").to_owned();
+    if holdings.is_empty() {
+        return reader.respond("/income".to_owned(), async |_| Ok(content(form("", None)))).await;
+    }
+    respond_income(&reader, PortfolioText { holdings, ..PortfolioText::default() }).await
+}
+
+/// Responds with the income of the submitted holdings.
+pub(crate) async fn show_income(reader: MarketReader, request: Request) -> Response {
+    match read_portfolio(request, &reader.app).await {
+        Ok(text) => respond_income(&reader, PortfolioText::read(&text)).await,
+        Err(error) => reader.respond_error(error).await,
+    }
+}
+
+/// Responds with the dividend events of the submitted holdings, as an iCalendar file.
+pub(crate) async fn show_calendar(reader: MarketReader, body: Bytes) -> Response {
+    let calendar = Calendar::Income { holdings: &holdings_of(&body), edits: 0 };
+    match calendar.respond(&reader.app, &reader.calls(), &reader.origin, None).await {
+        Ok(file) => as_file(file, "income.ics"),
+        Err(error) => reader.respond_error(error).await,
+    }
+}
+
+/// Reads the field `holdings` of a submitted form.
+fn holdings_of(body: &Bytes) -> String {
+    Form::from_query(&String::from_utf8_lossy(body)).text("holdings").to_owned()
+}
+
+/// Responds with the payments of the submitted holdings, as CSV.
+pub(crate) async fn show_csv(reader: MarketReader, body: Bytes) -> Response {
+    let call = income_call(&holdings_of(&body));
+    reader.respond_csv(&call, "income.csv", "the holdings cannot be read").await
+}
+
+pub(crate) async fn redirect_to_form() -> Redirect {
+    Redirect::to("/income")
+}
+
+async fn respond_income(reader: &MarketReader, portfolio: PortfolioText) -> Response {
+    let portfolio = &portfolio;
+    reader.respond_once(|calls| build(calls, portfolio, reader)).await
+}
+
+async fn build(
+    calls: ApiCalls,
+    portfolio: &PortfolioText,
+    reader: &MarketReader,
+) -> MarketResult<PageContent> {
+    let entered = portfolio.holdings.replace(',', "\n").replace(':', " ");
+    if portfolio.holdings.is_empty() {
+        let mistake = "No line has a symbol and a number of shares.";
+        return Ok(content(html! { (form("", Some(mistake))) (unread(portfolio)) }));
+    }
+    let call = income_call(&portfolio.holdings);
+    match calls.json(&call).await {
+        Ok(answer) => Ok(content(html! {
+            h1 { (TITLE) }
+            (unread(portfolio))
+            (render_income(&answer["data"], &call))
+            (keep(&portfolio.holdings, &entered, reader))
+            details { summary { "Change the holdings" } (render_form(&entered)) }
+        })),
+        Err(MarketError::Refused(mistake)) => Ok(content(form(&entered, Some(&mistake)))),
+        Err(error) => Err(error),
+    }
+}
+
+fn content(body: Markup) -> PageContent {
+    PageContent {
+        title: TITLE.to_owned(),
+        description: "Dividend income of your holdings over twelve months, confirmed and estimated."
+            .to_owned(),
+        canonical: "/income".to_owned(),
+        section: Section::Income,
+        body,
+    }
+}
+
+fn form(entered: &str, mistake: Option<&str>) -> Markup {
+    html! {
+        h1 { (TITLE) }
+        p.lead { "Enter your shares to see their dividends of twelve months: declared payments, and estimates from earlier payments." }
+        (error_message(mistake))
+        section.panel aria-label="Holdings" { (render_form(entered)) }
+    }
+}
+
+/// Renders buttons that download the income as files. Account holders also get a form that saves the holdings.
+fn keep(holdings: &str, entered: &str, reader: &MarketReader) -> Markup {
+    html! {
+        section.panel aria-labelledby="keep" {
+            h2 id="keep" { "Save or download" }
+            div.row {
+                @for (path, title) in [("/income.csv", "Payments as CSV"), ("/income.ics", "Payments as iCalendar")] {
+                    form method="post" action=(path) {
+                        input type="hidden" name="holdings" value=(holdings);
+                        button.second.small type="submit" { (title) }
+                    }
+                }
+            }
+            @match reader.csrf_field() {
+                Some(csrf_field) => {
+                    form.fields method="post" action="/dashboard/portfolios" {
+                        (csrf_field)
+                        input type="hidden" name="holdings" value=(entered);
+                        div.field { label for="name" { "Save to your account as" } input id="name" name="name" required maxlength="64" autocomplete="off"; }
+                        p.actions { button.small type="submit" { "Save" } }
+                    }
+                    p.hint { "Calendar programs and spreadsheets can follow the addresses of a saved portfolio." }
+                },
+                None if reader.app.dashboard.is_some() => p.hint { "With an account you can save the holdings, and follow their income in a calendar or a spreadsheet." },
+                None => {},
+            }
+        }
+    }
+}
+
+fn render_form(entered: &str) -> Markup {
+    html! {
+        form method="post" action="/income" enctype="multipart/form-data" {
+            label for="text" { "One holding per line: symbol and number of shares" }
+            textarea id="text" name="text" rows="8" spellcheck="false" placeholder="KO 120\nPEP 40 5400" aria-describedby="shape" { (entered) }
+            p.hint id="shape" { "An optional third value is the purchase cost of all shares. The positions of a broker as CSV work too: paste them, or choose the file." }
+            label for="file" { "File, instead of the lines above" }
+            input id="file" type="file" name="file" accept=".csv,.txt,.tsv,text/csv,text/plain";
+            p.actions { button type="submit" { "Show the income" } }
+            p.hint { "At most 100 holdings. The service neither stores nor logs them." }
+        }
+    }
+}
+
+/// Renders the input lines that could not be parsed.
+fn unread(portfolio: &PortfolioText) -> Markup {
+    html! {
+        @if !portfolio.unread.is_empty() {
+            div.notice {
+                p { "These lines are left out:" }
+                ul { @for line in &portfolio.unread { li { (line) } } }
+                @if portfolio.further_unread > 0 { p { "and " (portfolio.further_unread) " more." } }
+            }
+        }
+    }
+}
+
+/// Reads the submitted text: the file if it is not empty, otherwise the text field.
+async fn read_portfolio(request: Request, app: &App) -> MarketResult<String> {
+    let kind =
+        request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    let refused = |error: String| MarketError::Refused(error);
+    if !kind.starts_with("multipart/form-data") {
+        let body = Bytes::from_request(request, app).await.map_err(|error| refused(error.body_text()))?;
+        return Ok(Form::from_query(&String::from_utf8_lossy(&body)).text("text").to_owned());
+    }
+    let form = Multipart::from_request(request, app).await;
+    let mut form = form.map_err(|error| refused(error.body_text()))?;
+    let (mut text, mut file) = (String::new(), String::new());
+    while let Some(field) = form.next_field().await.map_err(|error| refused(error.body_text()))? {
+        let is_file = field.name() == Some("file");
+        let bytes = field.bytes().await.map_err(|error| refused(error.body_text()))?;
+        let part = if is_file { &mut file } else { &mut text };
+        *part = String::from_utf8_lossy(&bytes).into_owned();
+    }
+    Ok(if file.trim().is_empty() { text } else { file })
+}
+
+/// Reason codes in the field `gaps` of the API, each with the sentence for the page. The page prints the symbol before
+/// the sentence.
+const REASONS: [(&str, &str); 7] = [
+    ("unknown_symbol", "is not a known symbol."),
+    ("dividends_unknown", "has no source of dividends, so its income is unknown."),
+    ("not_estimated", "pays dividends, but none is declared and no pattern supports an estimate."),
+    ("no_payment_date", "has a declared dividend that is in no month, because it has no payment date."),
+    ("delisted", "no longer trades."),
+    ("no_price", "has no price, so it has no value and no yield."),
+    ("currency_mismatch", "pays in another currency than its price, so it has no yield."),
+];
+
+/// Renders the response of `/v1/portfolio/income`.
+pub(crate) fn render_income(data: &Value, call: &str) -> Markup {
+    let gaps = rows_of(&data["gaps"]);
+    html! {
+        (Block { id: "sums", title: "Twelve months", call, csv: "", body: sums(data) }.render())
+        @if !gaps.is_empty() {
+            section.notice aria-labelledby="gaps" {
+                h2 id="gaps" { "What is missing" }
+                ul { @for gap in gaps { li { strong { (str_of(&gap["symbol"])) } " " (reason(str_of(&gap["reason"]))) } } }
+            }
+        }
+        (Block { id: "months", title: "By month", call, csv: "", body: months(data) }.render())
+        (Block { id: "holdings", title: "By holding", call, csv: "", body: by_holding(data) }.render())
+        (Block { id: "payments", title: "Payments", call, csv: "", body: payments(data) }.render())
+    }
+}
+
+fn reason(word: &str) -> &str {
+    REASONS.iter().find(|(known, _)| *known == word).map_or(word, |(_, sentence)| sentence)
+}
+
+fn sums(data: &Value) -> Markup {
+    html! {
+        p { "From " (render_value(&data["from"], Unit::Date)) " to " (render_value(&data["until"], Unit::Date)) ". All shares are assumed to be owned during the whole period." }
+        @for total in rows_of(&data["totals"]) {
+            @let money = Unit::Money(str_of(&total["currency"]));
+            dl.facts {
+                div { dt { "Income" } dd data-sum="income" { (render_value(&total["income"], money)) } dd.hint { (render_value(&total["payments"], Unit::Plain)) " payments" } }
+                div { dt { "Confirmed" } dd data-sum="confirmed" { (render_value(&total["confirmed"], money)) } dd.hint { "declared or paid" } }
+                div { dt { "Estimated" } dd data-sum="estimated" { (render_value(&total["estimated"], money)) } dd.hint { "from earlier payments" } }
+                div { dt { "Value" } dd data-sum="value" { (render_value(&total["value"], money)) } dd.hint { "yield " (render_value(&total["yield"], Unit::Percent)) } }
+                div { dt { "Growth" } dd data-sum="growth_5y" { (render_value(&total["growth_5y"], Unit::Percent)) } dd.hint { "a year over 5 years" } }
+                @if !total["cost"].is_null() {
+                    div { dt { "Yield on cost" } dd data-sum="yield_on_cost" { (render_value(&total["yield_on_cost"], Unit::Percent)) } dd.hint { "of " (render_value(&total["cost"], money)) } }
+                }
+            }
+        }
+    }
+}
+
+fn months(data: &Value) -> Markup {
+    let months = rows_of(&data["months"]);
+    let mut currencies: Vec<&str> = months.iter().map(|month| str_of(&month["currency"])).collect();
+    currencies.dedup();
+    html! {
+        @if months.is_empty() { p { "No payment is declared or expected in these months." } }
+        @for currency in currencies {
+            @let rows: Vec<&Value> = months.iter().filter(|month| str_of(&month["currency"]) == currency).collect();
+            @let bars: Vec<Bar> = rows.iter().map(|month| bar(month)).collect();
+            (BarChart { solid: "Confirmed", light: "Estimated", unit: currency, label: &format!("Income of twelve months in {currency}, confirmed and estimated"), bars: &bars }.render())
+            (data_table(&format!("Table: income by month, {currency}"), &[Text("Month"), Number("Confirmed"), Number("Estimated"), Number(&format!("Income, {currency}"))], html! {
+                @for month in rows {
+                    tr {
+                        th scope="row" { (month_name(&month["month"], "%b %Y")) }
+                        td.number { (render_value(&month["confirmed"], Unit::Plain)) } td.number { (render_value(&month["estimated"], Unit::Plain)) } td.number { (render_value(&month["income"], Unit::Plain)) }
+                    }
+                }
+            }))
+        }
+    }
+}
+
+fn month_name(value: &Value, format: &str) -> String {
+    str_of(value).parse::<NaiveDate>().map(|day| day.format(format).to_string()).unwrap_or_default()
+}
+
+fn bar(month: &Value) -> Bar {
+    let amount = |name: &str| -> Decimal {
+        digits(&month[name]).and_then(|digits| digits.parse().ok()).unwrap_or_default()
+    };
+    Bar { label: month_name(&month["month"], "%b"), solid: amount("confirmed"), light: amount("estimated") }
+}
+
+fn by_holding(data: &Value) -> Markup {
+    html! {
+        (stacked_table("Table: income by holding", &[Text("Holding"), Number("Shares"), Number("Value"), Number("Income"), Number("Yield"), Number("Growth, 5 years"), Number("Yield on cost")], html! {
+            @for row in rows_of(&data["holdings"]) {
+                tr {
+                    th scope="row" { a href={ "/s/" (encode(str_of(&row["symbol"]))) } { (str_of(&row["symbol"])) } " " span.muted { (str_of(&row["name"])) } }
+                    td.number data-label="Shares" { (render_value(&row["shares"], Unit::Plain)) }
+                    td.number data-label="Value" { (render_value(&row["value"], Unit::Money(str_of(&row["price_currency"])))) }
+                    td.number data-label="Income" { (render_value(&row["income"], Unit::Money(str_of(&row["currency"])))) }
+                    td.number data-label="Yield" { (render_value(&row["dividend_yield"], Unit::Percent)) }
+                    td.number data-label="Growth" { (render_value(&row["growth_5y"], Unit::Percent)) }
+                    td.number data-label="Yield on cost" { (render_value(&row["yield_on_cost"], Unit::Percent)) }
+                }
+            }
+        }))
+    }
+}
+
+fn payments(data: &Value) -> Markup {
+    let payments = rows_of(&data["payments"]);
+    html! {
+        details { summary { (payments.len()) " payments" }
+            (stacked_table("Table: payments", &[Text("Payment"), Text("Holding"), Text("Ex-date"), Number("A share"), Number("Income"), Text("Status")], html! {
+                @for row in payments {
+                    @let money = Unit::Money(str_of(&row["currency"]));
+                    tr {
+                        th scope="row" { (render_value(&row["payment_date"], Unit::Date)) }
+                        td data-label="Holding" { (str_of(&row["symbol"])) }
+                        td data-label="Ex-date" { (render_value(&row["ex_date"], Unit::Date)) }
+                        td.number data-label="A share" { (render_value(&row["amount"], money)) }
+                        td.number data-label="Income" { (render_value(&row["income"], money)) }
+                        td data-label="Status" { (str_of(&row["amount_status"])) }
+                    }
+                }
+            }))
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! `/sectors` and `/sectors/{sector}`: statistics and top payers of the sectors.
+
+use axum::extract::Path;
+use axum::extract::rejection::PathRejection;
+use axum::response::Response;
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
+use crate::dashboard::market::block::Block;
+use crate::dashboard::market::page::PageContent;
+use crate::dashboard::market::reader::MarketReader;
+use crate::dashboard::market::screener::render_table;
+use crate::dashboard::market::values::{Unit, render_value, rows_of, str_of};
+use crate::dashboard::view::layout::{Heading, Section, stacked_table};
+
+/// Figures of a sector, each with its JSON field, a title and a unit.
+const FIGURES: [(&str, &str, Unit<'static>); 8] = [
+    ("stock_count", "Stocks", Unit::Plain),
+    ("payer_count", "Payers", Unit::Plain),
+    ("median_yield", "Median yield", Unit::Percent),
+    ("weighted_yield", "Weighted yield", Unit::Percent),
+    ("median_payout_ratio", "Median payout", Unit::Percent),
+    ("median_growth_5y", "Growth, 5 y", Unit::Percent),
+    ("median_pe", "Median P/E", Unit::Plain),
+    ("ex_dates_next_30d", "Next ex-dates", Unit::Plain),
+];
+
+pub(crate) async fn show_sectors(reader: MarketReader) -> Response {
+    reader.respond("/sectors".to_owned(), list).await
+}
+
+pub(crate) async fn show_sector(reader: MarketReader, path: Result<Path<String>, PathRejection>) -> Response {
+    let Ok(Path(sector)) = path else {
+        return reader.respond_error(MarketError::NotFound("Nothing is at this address".to_owned())).await;
+    };
+    reader.respond(format!("/sectors/{}", encode(&sector)), |calls| one(calls, sector.clone())).await
+}
+
+async fn list(calls: ApiCalls) -> MarketResult<PageContent> {
+    let call = "/v1/sectors";
+    let answer = calls.json(call).await?;
+    let rows = rows_of(&answer["data"]);
+    let body = html! {
+        h1 { "Sectors" }
+        (Block { id: "sectors", title: "All sectors", call, csv: "", body: sectors_table(rows) }.render())
+    };
+    Ok(content("Dividends by sector".to_owned(), "/sectors".to_owned(), body))
+}
+
+async fn one(calls: ApiCalls, sector: String) -> MarketResult<PageContent> {
+    let call = format!("/v1/sectors/{}?limit=25", encode(&sector));
+    let answer = calls.json(&call).await?;
+    let data = &answer["data"];
+    let payers = rows_of(&data["top_payers"]);
+    let name = str_of(&data["sector"]);
+    let figures = html! {
+        dl.facts { @for (field, title, unit) in FIGURES { div { dt { (title) } dd { (render_value(&data[field], unit)) } } } }
+    };
+    let body = html! {
+        p { a href="/sectors" { "← All sectors" } }
+        h1 { (name) }
+        (Block { id: "sector", title: "Figures", call: &call, csv: "", body: figures }.render())
+        (Block { id: "payers", title: "Top payers", call: &call, csv: "", body: render_table(payers, |_, title| html! { (title) }) }.render())
+        p { a href={ "/screener?preset=all&sector=" (encode(name)) } { "Screen this sector" } }
+    };
+    Ok(content(format!("Dividends of {name}"), format!("/sectors/{}", encode(str_of(&data["slug"]))), body))
+}
+
+fn content(title: String, canonical: String, body: Markup) -> PageContent {
+    let description = "Yield, payout, growth and top payers by sector.".to_owned();
+    PageContent { title, description, canonical, section: Section::Sectors, body }
+}
+
+fn sectors_table(rows: &[Value]) -> Markup {
+    let figures = FIGURES.map(|(_, title, _)| Heading::Number(title));
+    let headings = [[Heading::Text("Sector")].as_slice(), &figures].concat();
+    let rows = html! {
+        @for row in rows {
+            tr {
+                th scope="row" { a href={ "/sectors/" (encode(str_of(&row["slug"]))) } { (str_of(&row["sector"])) } }
+                @for (field, title, unit) in FIGURES { td.number data-label=(title) { (render_value(&row[field], unit)) } }
+            }
+        }
+    };
+    stacked_table("Table: sectors", &headings, rows)
+}

@@ -1,0 +1,230 @@
+//! `GET /v1/dividends/calendar`, `/ex-dates` and `/payment-dates`: dividends by payment date or ex-date (rule R20).
+
+use std::ops::RangeInclusive;
+use std::sync::LazyLock;
+
+use chrono::{Days, NaiveDate};
+use market::decimal::ExactDecimal;
+use market::event::{DividendType, Frequency};
+use market::row::{DividendRow, TableRow};
+use market::{table_row, text_enum};
+use rust_decimal::Decimal;
+use serde::Serialize;
+use store::FromRow;
+use tokio_postgres::types::ToSql;
+use utoipa::ToSchema;
+
+use crate::answer::{Free, HandlerContext, RenderedBody};
+use crate::error::ApiError;
+use crate::parameters::facets::FilterField;
+use crate::parameters::{
+    Bounds, Direction, OtherDateRanges, Output, Page, PageOptions, ParameterReader, SymbolList, parameters,
+};
+use crate::read::DataVersion;
+use crate::read::lookup::{self, ResolvedSymbols};
+use crate::render::envelope::{List, ListMeta};
+use crate::render::rows;
+use crate::routes::endpoint;
+
+const EX_DATES: &str = include_str!("../../queries/dividends/ex_dates.sql");
+const EX_DATES_DESCENDING: &str = include_str!("../../queries/dividends/ex_dates_descending.sql");
+const PAYMENT_DATES: &str = include_str!("../../queries/dividends/payment_dates.sql");
+const PAYMENT_DATES_DESCENDING: &str = include_str!("../../queries/dividends/payment_dates_descending.sql");
+/// Maximum range in days.
+const LONGEST: i64 = 366;
+const PAGING: PageOptions = PageOptions {
+    default_limit: 100,
+    most: 500,
+    keys: &["event_date"],
+    order: &[("event_date", Direction::Ascending)],
+};
+
+text_enum! {
+    /// Kind of calendar event: ex-date or payment.
+    pub enum EventType { ExDividend = "ex_dividend", Payment = "payment" }
+}
+
+table_row! {
+    /// The security of a calendar row.
+    pub struct Payer {
+        /// Name of the company or fund.
+        "name" name: String,
+        /// Market identifier code of the primary listing.
+        "exchange" exchange: Option<String>,
+        /// Sector name.
+        "sector" sector: Option<String>,
+        /// Latest price, in `price_currency`.
+        "price" price: Option<ExactDecimal>,
+        /// ISO 4217 currency of the price.
+        "price_currency" price_currency: String,
+        /// Headline dividend yield, percent.
+        "dividend_yield" dividend_yield: Option<ExactDecimal>,
+    }
+}
+
+/// Dividend record with its security and its calendar event.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct CalendarRow {
+    #[serde(flatten)]
+    dividend: DividendRow,
+    #[serde(flatten)]
+    payer: Payer,
+    /// Ex-date or payment date of the row, according to `event_type`.
+    event_date: NaiveDate,
+    /// Kind of the event on `event_date`.
+    event_type: EventType,
+    /// Number of days from today to the event; negative for past events.
+    days_until: i64,
+}
+
+static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+    let around = Payer::COLUMNS.iter().copied().chain(["event_date", "event_type", "days_until"]);
+    DividendRow::COLUMNS.iter().copied().chain(around).collect()
+});
+
+parameters! {
+    /// Parameters of a calendar.
+    pub(crate) struct CalendarParameters<const DAYS: u64> by reader {
+        days: RangeInclusive<NaiveDate> = read_days(reader, Days::new(DAYS)),
+        /// Comma-separated symbols (at most 50).
+        symbols: Option<SymbolList> = reader.read_symbols(50),
+        /// Sectors by name or slug, comma-separated.
+        sector: Option<Vec<String>> = reader.read_names(FilterField::Sector),
+        /// Minimum headline dividend yield, percent.
+        min_yield: Option<Decimal> = reader.read_decimal("min_yield", Bounds::Percent),
+        /// Minimum cash amount per share, as declared.
+        min_amount: Option<Decimal> = reader.read_decimal("min_amount", Bounds::Amount),
+        /// Dividend types as declared, comma-separated.
+        r#type: Option<Vec<DividendType>> = reader.read_words("type", DividendType::ALL),
+        /// Payment frequencies, comma-separated.
+        frequency: Option<Vec<Frequency>> = reader.read_words("frequency", Frequency::ALL),
+        /// Includes dividends that are expected because of earlier payments but not declared. Their amounts and payment
+        /// dates are estimates.
+        include_projected: bool = reader.read_bool_or("include_projected", false),
+        other_days: OtherDateRanges = reader.read_other_date_ranges(),
+        page: Page = reader.read_page(&PAGING),
+        output: Output = reader.read_output(&COLUMNS),
+    }
+}
+
+/// Reads `start_date` and `end_date`. The default first day is today. The default last day is `length` after the first
+/// day.
+fn read_days(reader: &mut ParameterReader<'_>, length: Days) -> RangeInclusive<NaiveDate> {
+    let start = reader.read_date("start_date");
+    reader.describe(
+        "start_date",
+        "First day. Default: today. For a day before the tier's history the response is a 403.",
+    );
+    let first = start.unwrap_or(reader.today);
+    reader.properties.oldest_day = Some(first);
+    let end = reader.read_end_date(start);
+    reader.describe(
+        "end_date",
+        "Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30 days for\n\
+         payments.",
+    );
+    let last = end.or(first.checked_add_days(length)).unwrap_or(first);
+    let ordered = start.is_some() || first <= last;
+    reader.require(ordered, "end_date", "is before start_date (default: today)");
+    let days = last.signed_duration_since(first).num_days();
+    reader.require(days <= LONGEST, "end_date", "is more than 366 days after start_date");
+    first..=last
+}
+
+impl CalendarRow {
+    fn of(
+        row: &tokio_postgres::Row,
+        event_type: EventType,
+        today: NaiveDate,
+    ) -> Result<Self, tokio_postgres::Error> {
+        let dividend = DividendRow::from_row(row)?;
+        let event_date = match event_type {
+            EventType::ExDividend => dividend.ex_date,
+            EventType::Payment => dividend.payment_date.unwrap_or(dividend.ex_date),
+        };
+        let days_until = event_date.signed_duration_since(today).num_days();
+        Ok(Self { dividend, payer: Payer::from_row(row)?, event_date, event_type, days_until })
+    }
+
+    fn key(&self) -> Vec<Option<String>> {
+        let id = self.dividend.id.clone().unwrap_or_default();
+        let key =
+            [self.event_date.to_string(), self.dividend.symbol.clone(), self.dividend.r#type.to_string(), id];
+        key.into_iter().map(Some).collect()
+    }
+}
+
+async fn page<const DAYS: u64>(
+    context: HandlerContext<CalendarParameters<DAYS>>,
+    event_type: EventType,
+    ascending: &str,
+    descending: &str,
+) -> Result<RenderedBody, ApiError> {
+    let asked = &context.parameters;
+    let ResolvedSymbols { known, missing } =
+        lookup::resolve_symbol_list(&context.generation, asked.symbols.as_ref()).await?;
+    let after: Option<NaiveDate> = asked.page.after_value(0).and_then(|day| day.parse().ok());
+    let (symbol, kind, id) =
+        (asked.page.after_value(1), asked.page.after_value(2), asked.page.after_value(3));
+    let (least_yield, least_amount) = (asked.min_yield.map(ExactDecimal), asked.min_amount.map(ExactDecimal));
+    let probe = asked.page.limit + 1;
+    let OtherDateRanges { declared, record } = asked.other_days;
+    let parameters: [&(dyn ToSql + Sync); 18] = [
+        asked.days.start(),
+        asked.days.end(),
+        &known,
+        &asked.sector,
+        &least_yield,
+        &least_amount,
+        &asked.r#type,
+        &asked.frequency,
+        &asked.include_projected,
+        &after,
+        &symbol,
+        &kind,
+        &id,
+        &probe,
+        &declared.start,
+        &declared.end,
+        &record.start,
+        &record.end,
+    ];
+    let statement = if asked.page.direction() == Direction::Ascending { ascending } else { descending };
+    let rows = lookup::run_query(&context.generation, statement, &parameters).await?;
+    let version = DataVersion::from_row(lookup::first_row(&context.generation, &rows)?)?;
+    let present = lookup::rows_with(&rows, "symbol");
+    let mut rows =
+        present.map(|row| CalendarRow::of(row, event_type, context.today)).collect::<Result<Vec<_>, _>>()?;
+    let signer = context.app.signer.of_response(version.to_exact_text());
+    let next_cursor = asked.page.split_off_next_cursor(&mut rows, &signer, CalendarRow::key);
+    let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
+    meta.today = Some(context.today);
+    if asked.symbols.is_some() {
+        meta.set_missing(missing);
+    }
+    Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
+}
+
+endpoint! {
+    /// Dividend calendar
+    ///
+    /// Dividend payments in a range of days, by payment date. For ex-dates see `/v1/dividends/ex-dates`.
+    get "/v1/dividends/calendar", tag "Dividends", returns "A page of payments",
+    calendar(Access<Free, CalendarParameters<30>>) -> List<CalendarRow> { respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)) }
+}
+
+endpoint! {
+    /// Ex-dividend dates
+    ///
+    /// Securities with an ex-dividend date in a range of days.
+    get "/v1/dividends/ex-dates", tag "Dividends", returns "A page of ex-dates",
+    ex_dates(Access<Free, CalendarParameters<7>>) -> List<CalendarRow> { respond(|context| page(context, EventType::ExDividend, EX_DATES, EX_DATES_DESCENDING)) }
+}
+
+endpoint! {
+    /// Payment dates
+    ///
+    /// Securities that pay dividends in a range of days.
+    get "/v1/dividends/payment-dates", tag "Dividends", returns "A page of payments",
+    payment_dates(Access<Free, CalendarParameters<30>>) -> List<CalendarRow> { respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)) }
+}

@@ -1,4 +1,0 @@
-//! Dividends across securities: calendars and history.
-
-pub(crate) mod calendar;
-pub(crate) mod history;

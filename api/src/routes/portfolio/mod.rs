@@ -1,5 +1,0 @@
-//! Endpoints over the holdings of a portfolio.
-
-pub(crate) mod income;
-mod position;
-mod totals;
