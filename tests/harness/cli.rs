@@ -66,7 +66,7 @@ fn run(arguments: Arguments) -> Result<()> {
     let runtime = tokio::runtime::Runtime::new().context("starting the runtime")?;
     match arguments.command {
         Some(Command::Generate(arguments)) => {
-            println!("{}", synthetic_market::generate(&arguments)?);
+            telemetry::outln!("{}", synthetic_market::generate(&arguments)?);
             return Ok(());
         }
         Some(Command::Env) => return stack::print_environment(),
