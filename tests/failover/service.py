@@ -71,7 +71,7 @@ class Service:
         sh("createdb", "-h", self.cluster.primary().address, "-U", "postgres", DATABASE)
         self.run("projector", "migrate")
         sh("chmod", "755", str(self.work))
-        self.run("ingest", "generate", "--symbols", "30", "--years", "2", "--seed", "7", "--out", str(self.work / "market"))
+        self.run("stack", "generate", "--symbols", "30", "--years", "2", "--seed", "7", "--out", str(self.work / "market"))
         market = ("ingest", "load", str(self.work / "market"), "--source", "generated")
         until("the log takes the market", 120, lambda: self.run(*market) or True)
         for name in PROJECTORS:
