@@ -107,6 +107,12 @@ impl Proposal {
             )),
             AmountColumns::Certain(index) => {
                 proposal.columns.push(MappedColumn { name: "amount", index, strength: CONFIRMED });
+                let currency = format!("currency ({})", profile.columns[index].name.to_lowercase());
+                let is_its = |column: &ColumnProfile| column.name.to_lowercase() == currency;
+                if let Some(index) = profile.columns.iter().position(is_its) {
+                    proposal.columns.retain(|column| column.name != "currency");
+                    proposal.columns.push(MappedColumn { name: "currency", index, strength: 3 });
+                }
             }
         }
         if let Some(column) = account.type_column {
