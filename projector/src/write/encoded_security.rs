@@ -1,6 +1,7 @@
 //! Rows of one security, encoded for COPY, with digests that show which rows changed.
 
 use std::collections::BTreeMap;
+use std::hash::{BuildHasher, Hasher};
 use std::ops::Range;
 
 use bytes::{Bytes, BytesMut};
@@ -23,7 +24,7 @@ use store::symbol_facts::WholeYear;
 use tokio_postgres::types::Type;
 
 use crate::error::DeriveError;
-use crate::write::fingerprints::PublishedFingerprints;
+use crate::write::fingerprints::{DerivedHashes, HASHER, PublishedFingerprints};
 use crate::write::table::{DIVIDENDS, JOURNALED_VALUES, PAST_DIVIDENDS, ReadTable, TABLES};
 
 /// Encoded rows of one security, ready to be written to the read tables.
@@ -40,8 +41,7 @@ pub(crate) struct EncodedSecurity {
     recent_year: i32,
     /// Digest of the past dividend rows, which are the rows before `recent_year`; `None` if it is unknown.
     past_dividends: Option<i64>,
-    /// Hash of the dividends, by the year of their ex-dates.
-    dividend_hashes: BTreeMap<i32, u64>,
+    hashes: DerivedHashes,
     /// Figures for the sector statistics; `None` if the security is not listed.
     pub(crate) member: Option<SectorMember>,
     pub(crate) years: Vec<EncodedYear>,
@@ -80,12 +80,13 @@ impl EncodedSecurity {
     /// Encodes the derived rows of a security, except unchanged ones. `dividends` has a hash for each year of ex-dates.
     pub(crate) fn encode(
         identity: &Identity,
-        (derived, dividend_hashes): (&DerivedRows, BTreeMap<i32, u64>),
+        (derived, dividends): (&DerivedRows, BTreeMap<i32, u64>),
         fund: Option<&FundRows>,
         PriceYears { unchanged: mut unchanged_years, stored }: PriceYears<'_>,
         served: &PublishedFingerprints,
     ) -> Result<Self, DeriveError> {
         let symbol = identity.symbol.clone();
+        let mut hashes = DerivedHashes { dividends, prices: BTreeMap::new() };
         let mut years = Vec::new();
         for (year, range) in derived.bars.years() {
             if unchanged_years.contains(&year) {
@@ -102,6 +103,14 @@ impl EncodedSecurity {
                     (*digest, *packed)
                 }
                 None => {
+                    let mut state = HASHER.build_hasher();
+                    derived.bars.hash_range(range.clone(), &mut state);
+                    let hash = state.finish();
+                    hashes.prices.insert(year, hash);
+                    if served.are_prices_unchanged(year, hash) {
+                        unchanged_years.push(year);
+                        continue;
+                    }
                     encoded = pack_values(&derived.bars, range)?;
                     (encoded.digest(), &encoded)
                 }
@@ -112,7 +121,7 @@ impl EncodedSecurity {
                 years.push(EncodedYear::from_packed(symbol.as_str(), year, digest, packed)?);
             }
         }
-        let unchanged_dividends = served.unchanged_dividends(&dividend_hashes);
+        let unchanged_dividends = served.unchanged_dividends(&hashes.dividends);
         let mut dividends = BTreeMap::new();
         let of_dividends = match unchanged_dividends {
             Some(digest) => EncodedRows { digest, encoded: Bytes::new() },
@@ -150,7 +159,7 @@ impl EncodedSecurity {
             dividends,
             recent_year,
             past_dividends,
-            dividend_hashes,
+            hashes,
             member,
             years,
             unchanged_years,
@@ -160,7 +169,7 @@ impl EncodedSecurity {
     /// Returns the encoding of a security that is not listed. It has no rows in any table.
     pub(crate) fn unlisted(identity: &Identity) -> Self {
         let tables = std::array::from_fn(|_| EncodedRows::new(Bytes::new()));
-        let (dividends, dividend_hashes, member, years, unchanged_years) = Default::default();
+        let (dividends, hashes, member, years, unchanged_years) = Default::default();
         Self {
             symbol: identity.symbol.clone(),
             tables,
@@ -168,7 +177,7 @@ impl EncodedSecurity {
             dividends,
             recent_year: 0,
             past_dividends: None,
-            dividend_hashes,
+            hashes,
             member,
             years,
             unchanged_years,
@@ -195,12 +204,12 @@ impl EncodedSecurity {
             return None;
         }
         // Another process derived the published rows. Only the digest of the past rows is known then.
-        let Some(published) = &served.dividends else {
+        let Some(published) = &served.derived else {
             let is_past_unchanged =
                 self.past_dividends.is_some() && self.past_dividends == served.digest(PAST_DIVIDENDS);
             return is_past_unchanged.then_some(self.recent_year);
         };
-        let derived = &self.dividend_hashes;
+        let (published, derived) = (&published.dividends, &self.hashes.dividends);
         let differs = |year: &&i32| published.get(*year) != derived.get(*year);
         published.keys().chain(derived.keys()).filter(differs).min().copied()
     }
@@ -217,7 +226,7 @@ impl EncodedSecurity {
         before: &PublishedFingerprints,
     ) -> Result<PublishedFingerprints, DeriveError> {
         let (tables, years) = (self.digests(), self.published_years(before)?);
-        Ok(PublishedFingerprints { is_new: false, tables, years, dividends: Some(self.dividend_hashes) })
+        Ok(PublishedFingerprints { is_new: false, tables, years, derived: Some(self.hashes) })
     }
 
     pub(crate) fn published_years(

@@ -26,12 +26,22 @@ pub struct PublishedFingerprints {
     pub tables: Vec<i64>,
     /// Digest of the published prices, by calendar year.
     pub years: BTreeMap<i32, i64>,
-    /// Hash of all dividends of each year of ex-dates, before they are encoded. It is compared only within one process,
-    /// because it may change with the program version. `None` if another process derived the dividends.
-    pub dividends: Option<BTreeMap<i32, u64>>,
+    /// Hashes of the derived values from which the published rows were encoded. `None` if another process derived these
+    /// values.
+    pub derived: Option<DerivedHashes>,
 }
 
-/// Hasher of dividends. It has a fixed seed, so equal values always have equal hashes.
+/// Hashes of derived values before they are encoded, since to encode them takes much longer. They are compared only
+/// within one process, because they may change with the program version.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct DerivedHashes {
+    /// Hash of all dividends of each year of ex-dates.
+    pub dividends: BTreeMap<i32, u64>,
+    /// Hash of the prices of each calendar year that is not published as it is stored.
+    pub prices: BTreeMap<i32, u64>,
+}
+
+/// Hasher of derived values. It has a fixed seed, so equal values always have equal hashes.
 pub const HASHER: FixedState = FixedState::with_seed(0);
 
 impl PublishedFingerprints {
@@ -43,10 +53,16 @@ impl PublishedFingerprints {
 
     /// Digest of the published dividend rows; `None` if the current dividends may differ.
     pub fn unchanged_dividends(&self, dividends: &BTreeMap<i32, u64>) -> Option<i64> {
-        self.dividends
+        self.derived
             .as_ref()
-            .filter(|published| *published == dividends)
+            .filter(|published| published.dividends == *dividends)
             .and_then(|_| self.digest(DIVIDENDS))
+    }
+
+    /// `true` if the published prices of a year have this hash. `false` if their hash is unknown.
+    pub fn are_prices_unchanged(&self, year: i32, hash: u64) -> bool {
+        let published = self.derived.as_ref().and_then(|derived| derived.prices.get(&year));
+        published == Some(&hash) && self.years.contains_key(&year)
     }
 
     /// `false` if the security was last written without any row, because it was not listed. Otherwise `true`, also if

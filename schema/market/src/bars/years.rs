@@ -1,5 +1,6 @@
 //! Division of bars by calendar year. Bars are stored in units of one year.
 
+use std::hash::{Hash, Hasher};
 use std::ops::Range;
 
 use chrono::Datelike;
@@ -18,6 +19,14 @@ impl Bars {
             }
         }
         years
+    }
+
+    /// Hashes the values of the bars in a range of indexes. Versions are not hashed.
+    pub fn hash_range(&self, range: Range<usize>, state: &mut impl Hasher) {
+        (self.scale, &self.day[range.clone()], &self.close[range.clone()]).hash(state);
+        for column in self.columns() {
+            column.present_values_in(range.clone()).hash(state);
+        }
     }
 
     /// Divides the bars into ranges of consecutive bars with the same calendar year. If the bars are sorted, each year
