@@ -13,7 +13,7 @@ use parquet::record::{Field, Row};
 use parquet::schema::types::SchemaDescriptor;
 use telemetry::shorten;
 
-use super::file_label::MAX_LISTED;
+use super::feed_files::MAX_LISTED;
 
 /// Maximum length of a column name in a summary, in characters.
 const MAX_NAME_CHARS: usize = 40;

@@ -1,17 +1,7 @@
-//! Logging to standard error and span export to an OTLP collector.
+//! Logging to standard error with a rate limit, and span export to an OTLP collector by builds with the feature `otlp`.
 //!
-//! Spans of requests, loads, log batches and admission batches, exported over OTLP/HTTP by builds with the feature
-//! `otlp`.
-//!
-//! Invariant: an unreachable collector does not delay requests. If the export queue is full, new spans are dropped.
-//!
-//! Writer of log events to standard error. It indents every line of an event except the first. External text therefore
-//! cannot forge an event.
-//!
-//! Rate limit of a log message: during an outage it is logged once per interval, not once per request.
-
-#[cfg(feature = "otlp")]
-use std::time::Duration;
+//! Invariants: an unreachable collector does not delay requests: if the export queue is full, new spans are dropped.
+//! Every line of a log event except the first is indented, so external text cannot forge an event.
 
 use std::io;
 use std::io::{IsTerminal, Stderr, Write};
