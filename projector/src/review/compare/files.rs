@@ -65,7 +65,7 @@ impl DifferenceFile {
                     let (a, b) = (changed.a.to_string(), changed.b.to_string());
                     let row = [difference.table, &symbol, &key, &change, &changed.column, &a, &b];
                     writer.columns().iter_mut().zip(row).for_each(|(column, value)| column.push_str(value));
-                    writer.flush_full_group().map_err(anyhow::Error::from)
+                    writer.flush_full_group()
                 }
             };
             written.with_context(|| self.file.to_string())?;
