@@ -8,8 +8,9 @@ use serde_json::{Map, Value, json};
 
 use crate::auth::tier::Tier;
 use crate::connection::request_id::{self, RequestId};
-use crate::error::ApiError;
+use crate::error::{ApiError, SymbolKind};
 use crate::parameters::ParameterError;
+use crate::read::memory_tables::NearSymbol;
 
 /// Example value of the parameter `name`. It is the entry in `examples` for this name without its prefix `min_` or
 /// `max_`. If there is no such entry, the example value is derived from `schema`.
@@ -61,7 +62,16 @@ fn errors(status: &str) -> Vec<ApiError> {
             feature: "historical_depth",
             earliest: NaiveDate::from_ymd_opt(2019, 1, 2),
         }],
-        "404" => vec![ApiError::NotFound("No stock with symbol NOPE".to_owned())],
+        "404" => vec![ApiError::UnknownSymbol {
+            kind: SymbolKind::Stock,
+            symbol: "SYP".to_owned(),
+            nearest: vec![NearSymbol {
+                symbol: "SPY".to_owned(),
+                name: "Synthetic 500 Fund".to_owned(),
+                exchange: Some("ARCX".to_owned()),
+                is_active: true,
+            }],
+        }],
         "405" => vec![ApiError::MethodNotAllowed { allow: "GET, HEAD" }],
         "410" => vec![ApiError::VersionGone {
             version: "g2.184467".to_owned(),
