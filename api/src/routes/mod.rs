@@ -3,6 +3,7 @@
 
 pub(crate) mod bulk;
 pub(crate) mod changes;
+pub(crate) mod code_samples;
 pub(crate) mod compare;
 pub(crate) mod dividend_calendar;
 pub(crate) mod dividend_history;

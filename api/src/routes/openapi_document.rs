@@ -11,6 +11,7 @@ use utoipa::{Modify, OpenApi};
 
 use crate::app::settings::HEAD_BYTES;
 use crate::auth::tier::Tier;
+use crate::routes::code_samples::code_samples;
 use crate::routes::endpoint::{
     AcceptedValues, ErrorBody, FeatureNotAvailableBody, InvalidParameter, InvalidParameterBody, LimitedBody,
     NotFoundBody, QuotaUsage,
@@ -88,8 +89,12 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
         for parameter in parameters.into_iter().flatten() {
             let name = parameter["name"].as_str().unwrap_or_default();
             has_earlier_versions |= name == "data_version";
-            parameter["example"] = example_value(&parts["parameter_examples"], name, &parameter["schema"]);
+            let example = example_value(&parts["parameter_examples"], name, &parameter["schema"]);
+            if let Some(example) = example {
+                parameter["example"] = example;
+            }
         }
+        item["get"]["x-codeSamples"] = code_samples(path, &item["get"]);
         let responses = &mut item["get"]["responses"];
         if let Some(example) = examples.get(path) {
             responses["200"]["content"]["application/json"]["example"] = example["answer"].clone();
