@@ -180,7 +180,7 @@ def test_figures_are_exact_in_every_form(client: Client) -> None:
     assert [str(row.close) for row in typed] == [row["close"] for row in plain]
     assert not floats(client.get("/v1/prices/SPY", {"limit": 5}))
     with pytest.raises(TypeError, match="min_yield is a float"):
-        client.screener(min_yield=0.1)  # type: ignore[typeddict-item]
+        client.screener(min_yield=0.1)  # type: ignore[arg-type]
 
 
 def test_rows_become_a_data_frame(client: Client) -> None:
