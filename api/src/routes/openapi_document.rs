@@ -101,6 +101,10 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
         }
         let keyed = path != "/v1/health";
         let is_stream = responses["200"]["content"].get(EVENT_STREAM).is_some();
+        if is_stream {
+            let schema = &mut responses["200"]["content"][EVENT_STREAM]["schema"];
+            *schema = event_schema(&schema.take());
+        }
         if keyed && !is_stream {
             bodies.push(responses["200"]["content"]["application/json"]["schema"].clone());
             responses["200"]["content"]["text/csv"] = parts["csv"].clone();
@@ -134,6 +138,24 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
     }
     simplify_choices(&mut document);
     Ok(document)
+}
+
+/// Schema of an event in a stream. `change` is the schema of the data of each event except `end`.
+fn event_schema(change: &Value) -> Value {
+    let end = json!({ "type": "object", "required": ["code"], "properties": { "code": { "type": "string" } } });
+    json!({
+        "type": "object",
+        "properties": {
+            "event": { "type": "string", "description": "upsert, delete or end." },
+            "id": { "type": "string", "description": "Place in the stream, for `Last-Event-ID`." },
+            "data": {
+                "type": "string",
+                "description": "A change as JSON. The data of the event `end` is an error body.",
+                "contentMediaType": "application/json",
+                "contentSchema": { "anyOf": [change, end] },
+            },
+        },
+    })
 }
 
 /// Removes the schema `Flag`, because it would allow only the known flags. A client must accept other flags too: a

@@ -4401,7 +4401,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["ChangeEvent"];
+                    "text/event-stream": {
+                        /** @description A change as JSON. The data of the event `end` is an error body. */
+                        data?: string;
+                        /** @description upsert, delete or end. */
+                        event?: string;
+                        /** @description Place in the stream, for `Last-Event-ID`. */
+                        id?: string;
+                    };
                 };
             };
             400: components["responses"]["400"];
