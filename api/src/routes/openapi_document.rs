@@ -142,7 +142,8 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
 
 /// Schema of an event in a stream. `change` is the schema of the data of each event except `end`.
 fn event_schema(change: &Value) -> Value {
-    let end = json!({ "type": "object", "required": ["code"], "properties": { "code": { "type": "string" } } });
+    let end =
+        json!({ "type": "object", "required": ["code"], "properties": { "code": { "type": "string" } } });
     json!({
         "type": "object",
         "properties": {

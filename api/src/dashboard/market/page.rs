@@ -8,9 +8,9 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::connection::request_id::current_request_id;
-use crate::dashboard::market::api_calls::{ApiCalls, MarketError, with_parameter};
-use crate::dashboard::market::block::render_results;
+use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode, with_parameter};
 use crate::dashboard::market::reader::MarketReader;
+use crate::dashboard::market::values::str_of;
 use crate::dashboard::view::layout::{Preview, Section, to_sentence};
 use crate::parameters::ResponseFormat;
 use crate::render::cache::{CacheKey, CachedResponse};
@@ -160,7 +160,11 @@ impl MarketReader {
             p { (to_sentence(message)) }
             @if !nearest.is_empty() {
                 h2 { "Similar securities" }
-                (render_results(nearest))
+                ul {
+                    @for near in nearest {
+                        li { a href={ "/s/" (encode(str_of(&near["symbol"]))) } { (str_of(&near["symbol"])) } " " (str_of(&near["name"])) }
+                    }
+                }
             }
         };
         (StatusCode::NOT_FOUND, Html(self.lay_out("Nothing is here", Section::Security, None, &body)))
