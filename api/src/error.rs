@@ -18,6 +18,7 @@ use crate::concurrency::tasks::LowPriorityError;
 use crate::connection::request_id::current_request_id;
 use crate::parameters::{ParameterError, ParameterErrors};
 use crate::read::QueryError;
+use crate::read::memory_tables::NearSymbol;
 use crate::render::body_channel::Disconnected;
 use crate::render::rows::RenderError;
 
@@ -28,12 +29,23 @@ const UPGRADE_URL: &str = "/plans";
 /// usually ends at its next heartbeat, by default within 15 s. After that, the account can open another stream.
 const STREAM_RETRY: u64 = 20;
 
+/// Kind of security that a request names by its symbol.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum SymbolKind {
+    Stock,
+    Etf,
+}
+
 /// Reasons for an error response. The `Display` text is also the message to the client, except for `Unavailable`,
 /// `ClientDisconnected` and `Internal`.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ApiError {
     #[error("Missing, invalid or expired API key")]
     InvalidKey,
+    #[error(
+        "An API key in the query is not read, because addresses are logged; send it in the header `Authorization: Bearer …` or `X-API-Key`"
+    )]
+    KeyInQuery,
     #[error("{}", feature_message(*.current, .feature, *.earliest))]
     FeatureNotAvailable { current: Tier, feature: &'static str, earliest: Option<NaiveDate> },
     #[error("Rate limit exceeded; retry in {retry_after} s")]
@@ -47,6 +59,8 @@ pub(crate) enum ApiError {
     QuotaExceeded { current: i64, limit: i64, retry_after: u64 },
     #[error("{0}")]
     NotFound(String),
+    #[error("{}", unknown_symbol_message(.kind, .symbol, .nearest))]
+    UnknownSymbol { kind: SymbolKind, symbol: String, nearest: Vec<NearSymbol> },
     #[error("Method not allowed; allowed: {allow}")]
     MethodNotAllowed { allow: &'static str },
     /// Refusal with the given status. The cause is not a parameter. It is, for example, a malformed request head.
@@ -78,16 +92,21 @@ impl ApiError {
         Self::Refused { status, message: message.into() }
     }
 
-    /// Status of the response, and the error code in its body. [`Self::NotFound`] has no code.
+    /// Status 404 for an unknown symbol. [`crate::answer`] adds similar symbols.
+    pub(crate) fn unknown_symbol(kind: SymbolKind, symbol: impl Into<String>) -> Self {
+        Self::UnknownSymbol { kind, symbol: symbol.into(), nearest: vec![] }
+    }
+
+    /// Status of the response, and the error code in its body. A status 404 has no code.
     fn status_and_code(&self) -> (StatusCode, Option<&'static str>) {
         let (status, code) = match self {
-            Self::InvalidKey => (StatusCode::UNAUTHORIZED, "INVALID_API_KEY"),
+            Self::InvalidKey | Self::KeyInQuery => (StatusCode::UNAUTHORIZED, "INVALID_API_KEY"),
             Self::FeatureNotAvailable { .. } => (StatusCode::FORBIDDEN, "FEATURE_NOT_AVAILABLE"),
             Self::RateLimited { .. } => (StatusCode::TOO_MANY_REQUESTS, "RATE_LIMITED"),
             Self::QuotaExceeded { .. } => (StatusCode::TOO_MANY_REQUESTS, "QUOTA_EXCEEDED"),
             Self::TooManyStreams { .. } => (StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STREAMS"),
             Self::StreamLagged => (StatusCode::SERVICE_UNAVAILABLE, "STREAM_LAGGED"),
-            Self::NotFound(_) => return (StatusCode::NOT_FOUND, None),
+            Self::NotFound(_) | Self::UnknownSymbol { .. } => return (StatusCode::NOT_FOUND, None),
             Self::MethodNotAllowed { .. } => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
             Self::Refused { status, .. } => (*status, refused_code(*status)),
             Self::Parameters(_) => (StatusCode::BAD_REQUEST, "INVALID_PARAMETER"),
@@ -109,6 +128,7 @@ impl ApiError {
                 "The service cannot answer now; retry shortly".to_owned()
             }
             Self::Internal(_) => format!("Internal error, request {}", current_request_id()),
+            Self::UnknownSymbol { .. } => redact_secrets(&self.to_string()).into_owned(),
             error => error.to_string(),
         }
     }
@@ -145,18 +165,21 @@ impl ApiError {
                 "usage": { "current": current, "limit": limit, "percentage": quota_percentage(*current, *limit) },
                 "upgrade_url": UPGRADE_URL,
             }),
+            Self::UnknownSymbol { nearest, .. } if !nearest.is_empty() => json!({ "nearest": nearest }),
             Self::Parameters(errors) => {
                 let first = errors.first();
                 let all = errors.iter().map(|e| json!({ "param": e.param, "error": e.error }));
-                json!({
+                let mut details = json!({
                     "param": first.map(|first| &first.param),
-                    "allowed": first.and_then(|first| first.allowed.as_ref()),
                     "errors": all.collect::<Vec<_>>(),
-                })
+                });
+                if let Some(allowed) = first.and_then(|first| first.allowed.as_ref()) {
+                    details["allowed"] = allowed.clone();
+                }
+                details
             }
             Self::InvalidCursor => json!({
                 "param": "cursor",
-                "allowed": null,
                 "errors": [{ "param": "cursor", "error": "is damaged or belongs to another request" }],
             }),
             Self::VersionGone { method, program, .. } => {
@@ -196,6 +219,18 @@ fn feature_message(current: Tier, feature: &str, earliest: Option<NaiveDate>) ->
     }
 }
 
+fn unknown_symbol_message(kind: &SymbolKind, symbol: &str, nearest: &[NearSymbol]) -> String {
+    let kind = match kind {
+        SymbolKind::Stock => "stock",
+        SymbolKind::Etf => "ETF",
+    };
+    let near: Vec<&str> = nearest.iter().map(|near| near.symbol.as_str()).collect();
+    match near.is_empty() {
+        true => format!("No {kind} with symbol {symbol}"),
+        false => format!("No {kind} with symbol {symbol}; similar symbols: {}", near.join(", ")),
+    }
+}
+
 fn parameters_message(errors: &[ParameterError]) -> String {
     let all: Vec<String> = errors.iter().map(|e| format!("{} {}", e.param, e.error)).collect();
     format!("Invalid parameter: {}", all.join("; "))
@@ -223,7 +258,7 @@ impl IntoResponse for ApiError {
         let headers = response.headers_mut();
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
         match &self {
-            Self::InvalidKey => {
+            Self::InvalidKey | Self::KeyInQuery => {
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
             }
             Self::MethodNotAllowed { allow } => {
@@ -268,7 +303,8 @@ impl From<AdmissionError> for ApiError {
 impl From<QueryError> for ApiError {
     fn from(error: QueryError) -> Self {
         match error {
-            QueryError::UnknownSymbol(_) | QueryError::NothingKnown(_) => Self::NotFound(error.to_string()),
+            QueryError::UnknownSymbol(symbol) => Self::unknown_symbol(SymbolKind::Stock, symbol),
+            QueryError::NothingKnown(_) => Self::NotFound(error.to_string()),
             QueryError::VersionGone { version, method, program } => {
                 Self::VersionGone { version, method, program }
             }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from datetime import date
+from datetime import date, timedelta
 from typing import Any
 
 from dds_client import Client
@@ -65,6 +65,14 @@ def main() -> None:
         rows = splits(client, split["symbol"])
         found = fetch("HistoricalSplits", symbol=split["symbol"])
         assert [(one.date.isoformat(), one.split_ratio) for one in found] == [(row["ex_date"], row["text"]) for row in rows]
+
+        first = date.fromisoformat(rows[0]["ex_date"])
+        month = {"start_date": first, "end_date": first + timedelta(days=30)}
+        rows = client.get("/v1/splits/calendar", {**month, "limit": 500})["data"]
+        found = fetch("CalendarSplits", **month)
+        assert [(one.symbol, one.date.isoformat(), one.numerator) for one in found] == [
+            (row["symbol"], row["ex_date"], float(row["to_shares"])) for row in rows
+        ], found
 
     refused = (("dds_live_wrong", symbol, UnauthorizedError), (KEY, "NOPE", EmptyDataError))
     for key, query, kind in refused:

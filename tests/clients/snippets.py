@@ -1,13 +1,25 @@
 #!/usr/bin/env python3
-"""Writes the code blocks of a README into files of their own: snippets.py README.md LANGUAGE DIR."""
+"""Writes the code of a document into files of their own: snippets.py DOCUMENT LANGUAGE DIR.
 
+The document is a README, whose code blocks have the language, or the OpenAPI document with a sample of every operation.
+"""
+
+import json
 import re
 import sys
 from pathlib import Path
 
-readme, language, folder = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
-blocks = re.findall(rf"^```{language}\n(.*?)^```", readme.read_text(), flags=re.M | re.S)
-assert blocks, f"{readme} has no {language}"
+LABELS = {"python": "Python", "ts": "TypeScript", "sh": "curl"}
+
+document, language, folder = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+text = document.read_text()
+if document.suffix == ".json":
+    samples = [sample for item in json.loads(text)["paths"].values() for sample in item["get"]["x-codeSamples"]]
+    blocks = [sample["source"] for sample in samples if sample["label"] == LABELS[language]]
+else:
+    blocks = re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.M | re.S)
+assert blocks, f"{document} has no {language}"
 folder.mkdir(parents=True, exist_ok=True)
 for number, block in enumerate(blocks, start=1):
-    (folder / f"snippet_{number}.{'py' if language == 'python' else language}").write_text(block)
+    ending = "py" if language == "python" else language
+    (folder / f"snippet_{document.stem}_{number}.{ending}").write_text(block)

@@ -42,7 +42,7 @@ async fn the_document_tells_the_truth_about_parameters_and_fields() -> Result<()
     let world = World::start().await?;
     let document = document(&world).await?;
     assert!(document["openapi"].as_str().is_some_and(|version| version.starts_with("3.1")));
-    assert_eq!(paths(&document).len(), 34, "{:?}", paths(&document));
+    assert_eq!(paths(&document).len(), 35, "{:?}", paths(&document));
     for path in paths(&document) {
         let operation = &document["paths"][&path]["get"];
         let parameters = operation["parameters"].as_array().into_iter().flatten();
@@ -139,6 +139,8 @@ async fn mistakes_are_named_all_at_once() -> Result<()> {
         ("/v1/prices/COLA?range=1y&start_date=2024-02-01", &["range"]),
         ("/v1/stocks/COLA/dividends?limit=101", &["limit"]),
         ("/v1/dividends/calendar?start_date=2024-01-01&end_date=2025-02-01", &["end_date"]),
+        ("/v1/splits/calendar?start_date=2024-01-01&end_date=2025-02-01", &["end_date"]),
+        ("/v1/splits/calendar?type=special", &["type"]),
         ("/v1/dividends/history", &["symbols"]),
         ("/v1/screener/dividend-kings?min_streak=49", &["min_streak"]),
         ("/v1/screener/dividend-kings?limit=501", &["limit"]),
@@ -155,6 +157,70 @@ async fn mistakes_are_named_all_at_once() -> Result<()> {
     }
     let (status, body) = world.refused("/v1/stocks?cursor=abc", &world.professional).await?;
     assert_eq!((status, &body["code"]), (400, &json!("INVALID_CURSOR")));
+    assert!(body.get("allowed").is_none(), "{body}");
+    let (_, body) = world.refused("/v1/stocks?limit=1&limit=2", &world.professional).await?;
+    assert!(body.get("allowed").is_none(), "{body}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_unknown_symbol_is_answered_with_similar_ones() -> Result<()> {
+    let world = World::start().await?;
+    for (path, nearest) in [
+        ("/v1/stocks/COLAS", "COLA"),
+        ("/v1/stocks/COAL/metrics", "COLA"),
+        ("/v1/stocks/brook/splits", "BRK.B"),
+        ("/v1/prices/NEWC", "NEWCO"),
+        ("/v1/prices/NEWC?range=max&limit=5000", "NEWCO"),
+        ("/v1/etfs/FUMD", "FUND"),
+        ("/v1/etfs/FUMD/holdings", "FUND"),
+    ] {
+        let (status, body) = world.refused(path, &world.professional).await?;
+        assert_eq!((status, &body["nearest"][0]["symbol"]), (404, &json!(nearest)), "{path}: {body}");
+        assert!(body["error"].as_str().is_some_and(|text| text.contains(nearest)), "{path}: {body}");
+        assert!(body["nearest"][0]["name"].is_string(), "{path}: {body}");
+    }
+    // The only ETF is not similar to a stock, and a stock is not suggested as an ETF.
+    for path in ["/v1/etfs/COLA", "/v1/etfs/COLAS", "/v1/stocks/ZZZZ/quote"] {
+        let (status, body) = world.refused(path, &world.professional).await?;
+        assert_eq!((status, body.as_object().map(serde_json::Map::len)), (404, Some(1)), "{path}: {body}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn many_unknown_symbols_are_one_warning() -> Result<()> {
+    let world = World::start().await?;
+    let unknown: Vec<String> = (1..=21).map(|number| format!("NONE{number}")).collect();
+    for path in ["/v1/stocks", "/v1/dividends/history", "/v1/dividends/calendar", "/v1/splits/calendar"] {
+        let body = world.json(&format!("{path}?symbols={}", unknown.join(","))).await?;
+        assert_eq!(body["meta"]["missing"], json!(unknown), "{path}");
+        let codes: Vec<&Value> = body["meta"]["warnings"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|warning| &warning["code"])
+            .collect();
+        assert_eq!(codes, ["unknown_symbol"], "{path}");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_key_in_the_query_is_answered_with_the_header_to_use() -> Result<()> {
+    let world = World::start().await?;
+    for name in ["apikey", "apiKey", "api_key", "apiToken", "api_token", "token"] {
+        for key in [None, Some(world.professional.as_str())] {
+            let reply = world.api.get(&format!("/v1/stocks?{name}=SECRET123"), key).await?;
+            let body = reply.json()?;
+            assert_eq!((reply.status.as_u16(), &body["code"]), (401, &json!("INVALID_API_KEY")), "{name}");
+            let error = body["error"].as_str().unwrap_or_default();
+            assert!(error.contains("Authorization") && error.contains("X-API-Key"), "{name}: {error}");
+            assert!(!reply.text().contains("SECRET123"), "{name}: {}", reply.text());
+        }
+    }
+    let plain = world.api.get("/v1/stocks", None).await?.json()?;
+    assert_eq!(plain["error"], "Missing, invalid or expired API key");
     Ok(())
 }
 

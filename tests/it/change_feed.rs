@@ -290,6 +290,43 @@ async fn corrections_and_retractions_are_told_one_by_one() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_day_or_an_instant_begins_after_the_changes_before_it() -> Result<()> {
+    let world = World::start().await?;
+    lift_limits(&world.app).await?;
+    let path = "/v1/stocks/COLA/dividends";
+    let row = json!({ "kind": "dividend", "symbol": "COLA", "ex_date": "2024-05-20", "amount": "0.01", "type": "special" });
+    load(&world, "late.ndjson", &[row]).await?;
+    let served = "select count(*) from read_g1.dividends where ex_date = '2024-05-20'";
+    eventually(PATIENCE, async || {
+        ensure!(world.app.sql_value::<i64>(served).await? == 1);
+        Ok(())
+    })
+    .await?;
+    let clock =
+        |at: &str| format!("select to_char({at} at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.US\"Z\"')");
+    let now: String = world.app.sql_value(&clock("clock_timestamp()")).await?;
+    changes(&world, path, &now, 0).await?;
+    let newest = "(select max(at) - interval '1 microsecond' from control.versions)";
+    let before: String = world.app.sql_value(&clock(newest)).await?;
+    changes(&world, path, &before, 1).await?;
+    // A day begins at midnight in New York.
+    world.app.sql("update control.versions set at = timestamptz '2024-06-18 03:59:59Z' where position < (select max(position) from control.versions)", &[]).await?;
+    world
+        .app
+        .sql(
+            "update control.versions set at = timestamptz '2024-06-18 04:00:01Z' where at > '2024-06-19'",
+            &[],
+        )
+        .await?;
+    world.app.sql("update control.journal set begun_at = '2024-06-01'", &[]).await?;
+    changes(&world, path, "2024-06-18", 1).await?;
+    changes(&world, path, "2024-06-19", 0).await?;
+    let stream = world.get("/v1/changes?symbols=COLA&follow=false&since=2024-06-18").await?;
+    assert!(stream.status == 200 && stream.text().contains("2024-05-20"), "{}", stream.text());
+    Ok(())
+}
+
+#[tokio::test]
 async fn changes_of_securities_in_different_chunks_are_told_one_by_one() -> Result<()> {
     // A derivation writes the changes chunk by chunk, with at most 128 securities in a chunk.
     let service = Service::start().await?;

@@ -242,7 +242,7 @@ async fn admit(
     }
     let failed = || {
         caller.set_remaining_failures(app.throttle.record_failure(caller.client));
-        ApiError::InvalidKey
+        if credential::has_key_in_query(&parts.uri) { ApiError::KeyInQuery } else { ApiError::InvalidKey }
     };
     let key = key.ok_or_else(failed)?;
     let counted = required.counts_as_call && app.settings.quota_check.is_counted(required.endpoint.0);

@@ -14,7 +14,7 @@ use super::context::{HandlerContext, RenderedBody};
 use super::{Access, RequiredTier};
 use crate::app::state::App;
 use crate::auth::AccountId;
-use crate::error::ApiError;
+use crate::error::{ApiError, SymbolKind};
 use crate::parameters::{Parameters, ResponseFormat};
 use crate::read::{DataVersion, ServedGeneration};
 use crate::render::cache::{CacheKey, CachedResponse};
@@ -90,7 +90,8 @@ impl PendingResponse {
     ) -> Response {
         let Self { handle, app, generation, .. } = self;
         let fill = async {
-            let rendered = generation.run_while_responsive(rendering).await?;
+            let rendered = generation.run_while_responsive(rendering).await;
+            let rendered = suggest_symbols(&app, &generation, rendered).await?;
             generation.record_returned_version(rendered.version);
             let next_cursor = rendered.next_cursor.as_deref();
             Ok::<_, ApiError>(handle.to_cached(rendered.body, &rendered.version, next_cursor))
@@ -145,6 +146,21 @@ impl CacheHandle {
         }
         ok_response(body(), self.key.format, etag, link)
     }
+}
+
+/// Adds similar symbols to an error for an unknown symbol. If they cannot be read, the error stays as it is.
+pub(super) async fn suggest_symbols<T>(
+    app: &App,
+    generation: &ServedGeneration,
+    rendered: Result<T, ApiError>,
+) -> Result<T, ApiError> {
+    let Err(ApiError::UnknownSymbol { kind, symbol, .. }) = rendered else { return rendered };
+    let tables = &app.memory_tables;
+    let nearest = match kind {
+        SymbolKind::Stock => tables.stocks(generation).await.map(|table| table.near_symbols(&symbol)),
+        SymbolKind::Etf => tables.etfs(generation).await.map(|table| table.near_symbols(&symbol)),
+    };
+    Err(ApiError::UnknownSymbol { kind, symbol, nearest: nearest.unwrap_or_default() })
 }
 
 /// `Cache-Control` of a response: the client may cache the response for 60 seconds, shared caches must not.

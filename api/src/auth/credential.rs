@@ -80,10 +80,15 @@ fn hash(secret: &[u8]) -> [u8; 32] {
     Sha256::digest(secret).into()
 }
 
+/// True if the query string contains a key, or a parameter in which other services expect one.
+pub(crate) fn has_key_in_query(uri: &Uri) -> bool {
+    uri.query().is_some_and(contains_key)
+}
+
 /// Reads the API key in `Authorization` or `X-API-Key`. Returns `None` for a missing, malformed or ambiguous key, or if
 /// the query string contains a key.
 pub(crate) fn read_key(headers: &HeaderMap, uri: &Uri) -> Option<PresentedKey> {
-    if uri.query().is_some_and(contains_key) {
+    if has_key_in_query(uri) {
         return None;
     }
     let bearer = single_header_value(headers, &header::AUTHORIZATION)?;
@@ -122,7 +127,10 @@ fn contains_key(query: &str) -> bool {
             given.chars().filter(char::is_ascii_alphanumeric).collect::<String>().to_ascii_lowercase();
         value.contains(PREFIX)
             || given.contains(PREFIX)
-            || matches!(name.as_str(), "apikey" | "xapikey" | "accesstoken" | "authorization")
+            || matches!(
+                name.as_str(),
+                "apikey" | "apitoken" | "xapikey" | "accesstoken" | "token" | "authorization"
+            )
     })
 }
 
@@ -183,6 +191,7 @@ mod tests {
         }
         assert!(!accepted(&[("x-api-key", one)], &format!("/v1/stocks?key={one}")));
         assert!(!accepted(&[("x-api-key", one)], "/v1/stocks?api_key=x"));
+        assert!(!accepted(&[("x-api-key", one)], "/v1/stocks?apiToken=x"));
         assert!(!accepted(&[("x-api-key", one)], &format!("/v1/stocks?{one}")));
         assert!(!accepted(&[("x-api-key", one)], &format!("/v1/stocks?a={}", one.replace('_', "%5f"))));
     }

@@ -13,6 +13,7 @@ use serde_json::{Map, Value, json};
 use super::tool_call::{ToolCall, remaining_cursor};
 use crate::error::ApiError;
 use crate::parameters::ParameterError;
+use crate::render::envelope::UNKNOWN_SYMBOL;
 
 /// Maximum size of a result's text in bytes, encoded as a JSON string. A whole message has at most 32 KiB: the text,
 /// and 1 KiB for the JSON around it.
@@ -32,6 +33,13 @@ struct ApiEnvelope<'a> {
     data: &'a RawValue,
     #[serde(borrow)]
     meta: BTreeMap<Cow<'a, str>, &'a RawValue>,
+}
+
+/// Warning in an API response.
+#[derive(Debug, Deserialize)]
+struct ApiWarning<'a> {
+    #[serde(borrow)]
+    code: Cow<'a, str>,
 }
 
 /// Page of a tool result, with the JSON structure of an API response.
@@ -88,9 +96,10 @@ impl ToolResult {
     fn empty_list(envelope: &ApiEnvelope<'_>, body: &str) -> Self {
         let names_something =
             |name: &str| envelope.meta.get(name).is_some_and(|value| !matches!(value.get(), "[]" | "null"));
-        // Only the warning `unknown_symbol` counts, because quarantined rows of known symbols cause warnings too.
-        let warnings = envelope.meta.get("warnings").map_or("", |warnings| warnings.get());
-        if names_something("missing") || warnings.contains("\"unknown_symbol\"") {
+        // Only the warning about unknown symbols counts, because quarantined rows of known symbols cause warnings too.
+        let warnings = envelope.meta.get("warnings").map_or("[]", |warnings| warnings.get());
+        let warnings: Vec<ApiWarning<'_>> = serde_json::from_str(warnings).unwrap_or_default();
+        if names_something("missing") || warnings.iter().any(|warning| warning.code == UNKNOWN_SYMBOL) {
             let is_reason = |name: &str| matches!(name, "missing" | "warnings");
             let known: BTreeMap<_, _> = envelope.meta.iter().filter(|(name, _)| is_reason(name)).collect();
             let body = json!({ "error": "No rows: the symbols in details are unknown", "code": "UNKNOWN_SYMBOL", "details": known });
@@ -146,7 +155,7 @@ fn what_to_do(code: Option<&str>, status: StatusCode) -> &'static str {
         Some("INVALID_PARAMETER") => "Correct the arguments listed in errors; allowed has the valid values.",
         Some("INVALID_CURSOR") => "Ask again without cursor.",
         Some("UNKNOWN_SYMBOL") | None if status == StatusCode::NOT_FOUND => {
-            "Find the right symbol with the search tool."
+            "Use a symbol of nearest, or find the right symbol with the search tool."
         }
         _ => "Ask again in a few seconds.",
     }

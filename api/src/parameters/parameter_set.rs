@@ -100,7 +100,16 @@ fn recorded_specs<P: Parameters>() -> Vec<ParameterSpec> {
         ParameterReader::new(&[], "", &headers, &signer, "", NaiveDate::default(), Arc::default());
     reader.recorded_specs = Some(vec![]);
     P::read(&mut reader);
-    reader.recorded_specs.unwrap_or_default()
+    let mut specs = reader.recorded_specs.unwrap_or_default();
+    for [a, b] in reader.recorded_conflicts {
+        for (name, other) in [(a, b), (b, a)] {
+            let has_other = specs.iter().any(|spec| spec.name == other);
+            if let Some(spec) = specs.iter_mut().find(|spec| spec.name == name && has_other) {
+                spec.conflicts.push(other);
+            }
+        }
+    }
+    specs
 }
 
 impl ParameterSpec {
@@ -109,7 +118,11 @@ impl ParameterSpec {
     fn documented_by(self, descriptions: &[(&str, &str)]) -> Parameter {
         let of_endpoint = descriptions.iter().find(|(field, _)| field.trim_start_matches("r#") == self.name);
         let description = of_endpoint.map(|(_, lines)| unindented(lines)).filter(|text| !text.is_empty());
-        let description = description.unwrap_or(self.description);
+        let mut description = description.unwrap_or(self.description);
+        if !self.conflicts.is_empty() {
+            let conflicts: Vec<String> = self.conflicts.iter().map(|name| format!("`{name}`")).collect();
+            description.push_str(&format!("\nConflicts with {}.", conflicts.join(", ")));
+        }
         let location = if self.is_in_path { ParameterIn::Path } else { ParameterIn::Query };
         let is_list = self.schema["type"] == "array";
         ParameterBuilder::new()

@@ -38,6 +38,8 @@ pub(crate) struct ParameterReader<'a> {
     /// Specifications of the parameters that were read so far, for the OpenAPI document. `None` if the reader serves a
     /// request.
     pub(super) recorded_specs: Option<Vec<ParameterSpec>>,
+    /// Pairs of parameters that exclude each other, for the OpenAPI document.
+    pub(super) recorded_conflicts: Vec<[&'static str; 2]>,
 }
 
 impl<'a> ParameterReader<'a> {
@@ -65,6 +67,7 @@ impl<'a> ParameterReader<'a> {
             served_rules,
             facet_index: None,
             recorded_specs: None,
+            recorded_conflicts: vec![],
         }
     }
 
@@ -108,11 +111,30 @@ impl<'a> ParameterReader<'a> {
         }
     }
 
+    /// Records an error at `name` for each of `others` that the request has too. The OpenAPI document names the conflict
+    /// at both parameters.
+    pub(crate) fn exclude(&mut self, name: &'static str, others: &[&'static str]) {
+        if self.recorded_specs.is_some() {
+            self.recorded_conflicts.extend(others.iter().map(|other| [name, *other]));
+        }
+        let given = others.iter().filter(|other| self.is_given(name) && self.is_given(other));
+        for other in given.copied().collect::<Vec<_>>() {
+            self.add_error(name, format!("conflicts with {other}"), None);
+        }
+    }
+
     /// Records the accepted values of a parameter for the OpenAPI document.
     fn record_spec(&mut self, is_in_path: bool, name: &'static str, schema: impl FnOnce() -> Value) {
         if let Some(specs) = &mut self.recorded_specs {
             let (required, description) = (is_in_path, String::new());
-            specs.push(ParameterSpec { is_in_path, name, required, schema: schema(), description });
+            specs.push(ParameterSpec {
+                is_in_path,
+                name,
+                required,
+                schema: schema(),
+                description,
+                conflicts: vec![],
+            });
         }
     }
 
@@ -204,8 +226,7 @@ impl<'a> ParameterReader<'a> {
     pub(crate) fn read_bool_or_alias(&mut self, name: &'static str, alias: &'static str) -> Option<bool> {
         let (value, older) = (self.read_bool(name), self.read_bool(alias));
         self.describe(alias, format_args!("Older name of `{name}`, with the same effect."));
-        let both = self.is_given(name) && self.is_given(alias);
-        self.require(!both, alias, &format!("is another name of {name}; give one of them"));
+        self.exclude(alias, &[name]);
         value.or(older)
     }
 
@@ -272,7 +293,7 @@ fn strings<T: Display>(words: &[T]) -> Vec<String> {
 }
 
 /// Parses a day in the form `YYYY-MM-DD` only.
-fn parse_date(text: &str) -> Option<NaiveDate> {
+pub(super) fn parse_date(text: &str) -> Option<NaiveDate> {
     let is_shaped = |(i, b): (usize, u8)| if matches!(i, 4 | 7) { b == b'-' } else { b.is_ascii_digit() };
     let shaped = text.len() == 10 && text.bytes().enumerate().all(is_shaped);
     let date: Option<NaiveDate> = text.parse().ok().filter(|_| shaped);
@@ -335,4 +356,6 @@ pub(super) struct ParameterSpec {
     /// Description that the reader recorded; empty if it recorded none. A description in the endpoint's parameter
     /// struct has precedence.
     pub(super) description: String,
+    /// Parameters that a request cannot have together with this one.
+    pub(super) conflicts: Vec<&'static str>,
 }

@@ -11,12 +11,13 @@ use store::ids::JournalPosition;
 use store::versions::VersionName;
 
 use super::output::VERSION_PATTERN;
+use super::reader::parse_date;
 use super::{MinVersion, ParameterReader};
 
 /// Header with the id of the last event that a client received.
 const LAST_EVENT_ID: &str = "last-event-id";
-/// Regular expression for the start of a synchronization: a `sync_from`, the id of a change event, or an instant.
-const PATTERN: &str = "^([0-9a-f]{8}\\.[0-9]{1,18}(\\.[A-Za-z0-9_-]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2}))$";
+/// Regular expression for the start of a synchronization: a `sync_from`, the id of a change event, a day or an instant.
+const PATTERN: &str = "^([0-9a-f]{8}\\.[0-9]{1,18}(\\.[A-Za-z0-9_-]+)?|[0-9]{4}-[0-9]{2}-[0-9]{2}(T[0-9]{2}:[0-9]{2}:[0-9]{2}(\\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2}))?)$";
 
 /// Start of a synchronization. The response has the changes after this place in the journal, or after this time.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,10 +36,11 @@ impl SyncPoint {
             Some((journal, place)) if journal.len() == 8 => {
                 Some(Self::Place { journal: journal.to_owned(), place: JournalPlace::parse(place)? })
             }
-            _ => {
+            _ if text.contains('T') => {
                 let instant = DateTime::parse_from_rfc3339(text).ok()?.to_utc();
                 Some(Self::Instant(instant))
             }
+            _ => midnight(parse_date(text)?).map(Self::Instant),
         }
     }
 }
@@ -47,12 +49,17 @@ impl ParameterReader<'_> {
     /// Reads `updated_since`, and refuses it together with a filter. With a filter, the client would miss changed rows
     /// that no longer match.
     pub(crate) fn read_updated_since(&mut self, filters: &[&'static str]) -> Option<SyncPoint> {
-        let text = self.read_sync_text("updated_since")?;
+        let text = self.read_sync_text("updated_since");
+        self.describe(
+            "updated_since",
+            "Returns only the rows that changed after this point, in the order of the changes. Deleted rows have the status\n\
+             `cancelled`. The point is the `meta.sync_from` of an earlier response, an instant (RFC 3339) by the clock of the\n\
+             service, or a day, which means its start in New York: for example `2026-11-01`.",
+        );
         for filter in filters {
-            let conflicts = self.is_given(filter);
-            self.require(!conflicts, filter, "conflicts with updated_since, which returns every changed row");
+            self.exclude(filter, &["updated_since"]);
         }
-        self.parse_sync_point("updated_since", &text)
+        self.parse_sync_point("updated_since", &text?)
     }
 
     /// Reads the start of a change stream. A reconnecting browser sends the header `Last-Event-ID` and also `since`.
@@ -74,7 +81,11 @@ impl ParameterReader<'_> {
 
     fn parse_sync_point(&mut self, name: &str, text: &str) -> Option<SyncPoint> {
         let since = SyncPoint::read(text);
-        self.require(since.is_some(), name, "is neither the sync_from of a response nor an RFC 3339 instant");
+        self.require(
+            since.is_some(),
+            name,
+            "is neither the sync_from of a response, nor an RFC 3339 instant, nor a date, YYYY-MM-DD",
+        );
         if let Some(SyncPoint::Place { place, .. }) = &since {
             self.properties.min_version.raise(MinVersion::of_position(place.position.0));
         }
@@ -101,9 +112,13 @@ fn parse_instant(text: &str) -> Option<DateTime<Utc>> {
     if text.contains('T') {
         return DateTime::parse_from_rfc3339(text).ok().map(|instant| instant.to_utc());
     }
-    let next = text.parse::<NaiveDate>().ok()?.checked_add_days(Days::new(1))?;
-    let midnight = next.and_time(NaiveTime::MIN).and_local_timezone(New_York).earliest()?;
-    midnight.to_utc().checked_sub_signed(TimeDelta::microseconds(1))
+    let next = parse_date(text)?.checked_add_days(Days::new(1))?;
+    midnight(next)?.checked_sub_signed(TimeDelta::microseconds(1))
+}
+
+/// Start of a day in New York.
+fn midnight(day: NaiveDate) -> Option<DateTime<Utc>> {
+    Some(day.and_time(NaiveTime::MIN).and_local_timezone(New_York).earliest()?.to_utc())
 }
 
 impl ParameterReader<'_> {
@@ -115,7 +130,7 @@ impl ParameterReader<'_> {
             self.read_value("known_at", || json!({ "type": "string", "pattern": INSTANT_PATTERN }));
         self.describe(
             "data_version",
-            "`meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier\n\
+            "`meta.data_version` of an earlier response, for example `g3.184467`. The response has the data of this version. For the same request, tier\n\
              and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410\n\
              if this program cannot derive it any more.",
         );
@@ -123,13 +138,12 @@ impl ParameterReader<'_> {
             "known_at",
             "Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its\n\
              end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for\n\
-             a day before the tier's history. Conflicts with `data_version`.",
+             a day before the tier's history.",
         );
         let given = version.is_some() || known_at.is_some();
         self.properties.asks_for_past = given;
-        self.require(version.is_none() || known_at.is_none(), "known_at", "conflicts with data_version");
-        let conflicts = given && self.is_given("updated_since");
-        self.require(!conflicts, "updated_since", "conflicts with data_version and known_at");
+        self.exclude("known_at", &["data_version"]);
+        self.exclude("updated_since", &["data_version", "known_at"]);
         if let Some(text) = version {
             let name: Option<VersionName> = text.parse().ok();
             self.require(name.is_some(), "data_version", "is not the data_version of a response");
@@ -254,12 +268,14 @@ mod tests {
         let instant = "2026-11-22T08:20:00.5Z";
         assert_eq!(SyncPoint::read(instant), instant.parse().ok().map(SyncPoint::Instant));
         assert_eq!(SyncPoint::read("2026-11-22T10:20:00.5+02:00"), SyncPoint::read(instant));
+        assert_eq!(SyncPoint::read("2026-11-22"), SyncPoint::read("2026-11-22T05:00:00Z"));
         for text in [
             "",
             "7f3a9c1d",
             "7f3a9c1d.-1",
             "7f3a9c1d.99999999999999999999",
-            "2026-11-22",
+            "2026-11-31",
+            "2026-11-2",
             "2026-13-01T00:00:00Z",
         ] {
             assert_eq!(SyncPoint::read(text), None, "{text}");

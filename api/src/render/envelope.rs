@@ -97,6 +97,9 @@ pub(crate) struct Depth {
     pub(crate) tier: Tier,
 }
 
+/// Code of the warning about unknown symbols.
+pub(crate) const UNKNOWN_SYMBOL: &str = "unknown_symbol";
+
 /// Warning about a response.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub(crate) struct Warning {
@@ -139,9 +142,9 @@ impl ListMeta {
         self.today = depth.map(|_| today);
     }
 
-    /// Sets the unknown symbols of the request, and adds a warning for each symbol.
+    /// Sets the unknown symbols of the request, and adds one warning about all of them.
     pub(crate) fn set_missing(&mut self, missing: Vec<String>) {
-        self.warnings.extend(missing.iter().map(|symbol| Warning::unknown_symbol(symbol)));
+        self.warnings.extend(Warning::unknown_symbols(&missing));
         self.missing = Some(missing);
     }
 }
@@ -162,9 +165,16 @@ impl Warning {
         Self { code: "older_revisions", message: message.to_owned(), param: None }
     }
 
-    /// Warning about an unknown symbol in a list.
-    fn unknown_symbol(symbol: &str) -> Self {
-        let message = format!("No stock with symbol {symbol}");
-        Self { code: "unknown_symbol", message, param: Some("symbols") }
+    /// Warning about the unknown symbols in a list; `None` if all are known.
+    fn unknown_symbols(missing: &[String]) -> Option<Self> {
+        let message = match missing {
+            [] => return None,
+            [symbol] => format!("No stock with symbol {symbol}"),
+            [first, ..] => format!(
+                "No stock with {} of the symbols, for example {first}; meta.missing has all of them",
+                missing.len()
+            ),
+        };
+        Some(Self { code: UNKNOWN_SYMBOL, message, param: Some("symbols") })
     }
 }

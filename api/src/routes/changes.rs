@@ -33,9 +33,9 @@ parameters! {
         symbols: Option<SymbolList> = reader.read_symbols(50),
         /// Kinds of changes, comma-separated. Default: all.
         kinds: Option<Vec<ChangeKind>> = reader.read_words("kinds", ChangeKind::ALL),
-        /// Start of the stream. Three forms are accepted: `meta.sync_from` of a response, the id of a stream event, and
-        /// an instant in RFC 3339 form. Only changes after this point are sent. Default: now. The header
-        /// `Last-Event-ID` has precedence.
+        /// Start of the stream: `meta.sync_from` of a response, the id of a stream event, an instant (RFC 3339) by the
+        /// clock of the service, or a day, which means its start in New York. Only changes after this point are sent.
+        /// Default: now. The header `Last-Event-ID` has precedence.
         since: Option<SyncPoint> = reader.read_stream_start(),
         /// If true, the stream waits for new changes. If false, the stream ends after the changes that already exist.
         /// Default: true.

@@ -38,9 +38,6 @@ parameters! {
         /// Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. The list may be omitted
         /// only with `updated_since`: the response then has the changes of the whole market (Professional only).
         symbols: Option<SymbolList> = reader.read_symbols(50),
-        /// `meta.sync_from` of an earlier response, or an instant. Returns only the rows that changed since then, in
-        /// the order of the changes. Deleted rows have the status `cancelled`. Cannot be combined with date, type or
-        /// status filters, `include_projected` or `sort`.
         updated_since: Option<SyncPoint> =
             reader.read_updated_since(&[FILTERS.as_slice(), &OTHER_DATE_PARAMETERS].concat()),
         /// First ex-date. Default: first day of the tier's history. A request for an earlier day gets a 403.

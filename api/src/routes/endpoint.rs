@@ -6,6 +6,7 @@ use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
 
 use crate::auth::tier::Tier;
+use crate::read::memory_tables::NearSymbol;
 
 /// Declares an endpoint and generates its handler. The declaration has the path, tag, description of the response,
 /// required tier, parameters, schema of the body, and the function that responds. The doc comment of the declaration
@@ -46,6 +47,9 @@ pub(crate) struct ErrorBody {
 pub(crate) struct NotFoundBody {
     /// Error message for people.
     error: String,
+    /// For an unknown symbol: securities with a similar symbol or name, the most similar first. Omitted if there are none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    nearest: Option<Vec<NearSymbol>>,
 }
 
 /// Error response that lists all invalid parameters.
@@ -58,8 +62,9 @@ pub(crate) struct InvalidParameterBody {
     code: String,
     /// Name of the first invalid parameter.
     param: Option<String>,
-    /// Accepted values of the first invalid parameter, for example words or bounds; null if the error does not list
+    /// Accepted values of the first invalid parameter, for example words or bounds. Omitted if the error does not list
     /// accepted values.
+    #[serde(skip_serializing_if = "Option::is_none")]
     allowed: Option<AcceptedValues>,
     /// All invalid parameters.
     errors: Vec<InvalidParameter>,

@@ -11,7 +11,7 @@ use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
 use crate::answer::{Free, HandlerContext, RenderedBody};
-use crate::error::ApiError;
+use crate::error::{ApiError, SymbolKind};
 use crate::parameters::facets::FilterField;
 use crate::parameters::{
     Bounds, Direction, Output, Page, PageOptions, PathSymbol, SortValue, Sortable, is_among, parameters,
@@ -137,7 +137,7 @@ parameters! {
 
 /// Error 404 for an unknown fund.
 pub(super) fn unknown_fund_error(symbol: &PathSymbol) -> ApiError {
-    ApiError::NotFound(format!("No ETF with symbol {}", symbol.text))
+    ApiError::unknown_symbol(SymbolKind::Etf, symbol.text.as_str())
 }
 
 endpoint! {

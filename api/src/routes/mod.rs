@@ -3,6 +3,7 @@
 
 pub(crate) mod bulk;
 pub(crate) mod changes;
+pub(crate) mod code_samples;
 pub(crate) mod compare;
 pub(crate) mod dividend_calendar;
 pub(crate) mod dividend_history;
@@ -18,6 +19,7 @@ pub(crate) mod prices;
 pub(crate) mod screeners;
 pub(crate) mod search;
 pub(crate) mod sectors;
+pub(crate) mod split_calendar;
 pub(crate) mod stocks;
 
 pub(crate) use endpoint::{ErrorResponses, endpoint};

@@ -11,6 +11,7 @@ use utoipa::{Modify, OpenApi};
 
 use crate::app::settings::HEAD_BYTES;
 use crate::auth::tier::Tier;
+use crate::routes::code_samples::code_samples;
 use crate::routes::endpoint::{
     AcceptedValues, ErrorBody, FeatureNotAvailableBody, InvalidParameter, InvalidParameterBody, LimitedBody,
     NotFoundBody, QuotaUsage,
@@ -40,6 +41,7 @@ const ALWAYS: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Rem
         (name = "System", description = "Health of the service"),
         (name = "Stocks", description = "Stocks and ETFs: lists and single securities"),
         (name = "Dividends", description = "Calendars and history across securities"),
+        (name = "Splits", description = "Calendar of splits across securities"),
         (name = "Screeners", description = "Active securities by their figures"),
         (name = "ETFs", description = "Funds and their holdings"),
         (name = "Prices", description = "Daily bars on the requested adjustment"),
@@ -87,14 +89,22 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
         for parameter in parameters.into_iter().flatten() {
             let name = parameter["name"].as_str().unwrap_or_default();
             has_earlier_versions |= name == "data_version";
-            parameter["example"] = example_value(&parts["parameter_examples"], name, &parameter["schema"]);
+            let example = example_value(&parts["parameter_examples"], name, &parameter["schema"]);
+            if let Some(example) = example {
+                parameter["example"] = example;
+            }
         }
+        item["get"]["x-codeSamples"] = code_samples(path, &item["get"]);
         let responses = &mut item["get"]["responses"];
         if let Some(example) = examples.get(path) {
             responses["200"]["content"]["application/json"]["example"] = example["answer"].clone();
         }
         let keyed = path != "/v1/health";
         let is_stream = responses["200"]["content"].get(EVENT_STREAM).is_some();
+        if is_stream {
+            let schema = &mut responses["200"]["content"][EVENT_STREAM]["schema"];
+            *schema = event_schema(&schema.take());
+        }
         if keyed && !is_stream {
             bodies.push(responses["200"]["content"]["application/json"]["schema"].clone());
             responses["200"]["content"]["text/csv"] = parts["csv"].clone();
@@ -128,6 +138,25 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
     }
     simplify_choices(&mut document);
     Ok(document)
+}
+
+/// Schema of an event in a stream. `change` is the schema of the data of each event except `end`.
+fn event_schema(change: &Value) -> Value {
+    let end =
+        json!({ "type": "object", "required": ["code"], "properties": { "code": { "type": "string" } } });
+    json!({
+        "type": "object",
+        "properties": {
+            "event": { "type": "string", "description": "upsert, delete or end." },
+            "id": { "type": "string", "description": "Place in the stream, for `Last-Event-ID`." },
+            "data": {
+                "type": "string",
+                "description": "A change as JSON. The data of the event `end` is an error body.",
+                "contentMediaType": "application/json",
+                "contentSchema": { "anyOf": [change, end] },
+            },
+        },
+    })
 }
 
 /// Removes the schema `Flag`, because it would allow only the known flags. A client must accept other flags too: a

@@ -8,36 +8,40 @@ use serde_json::{Map, Value, json};
 
 use crate::auth::tier::Tier;
 use crate::connection::request_id::{self, RequestId};
-use crate::error::ApiError;
+use crate::error::{ApiError, SymbolKind};
 use crate::parameters::ParameterError;
+use crate::read::memory_tables::NearSymbol;
 
 /// Example value of the parameter `name`. It is the entry in `examples` for this name without its prefix `min_` or
 /// `max_`. If there is no such entry, the example value is derived from `schema`.
-pub(super) fn example_value(examples: &Value, name: &str, schema: &Value) -> Value {
-    let value = &examples[name.trim_start_matches("min_").trim_start_matches("max_")];
-    if value.is_null() {
-        return by_schema(name, schema);
+///
+/// A client may send the examples of all parameters in one request, which must be accepted with any data and tier. A
+/// parameter that conflicts with others, or whose values depend on data or tier, therefore has no example: null in
+/// `examples`.
+pub(super) fn example_value(examples: &Value, name: &str, schema: &Value) -> Option<Value> {
+    match examples.get(name.trim_start_matches("min_").trim_start_matches("max_")) {
+        Some(Value::Null) => None,
+        Some(value) if schema["type"] == "array" && !value.is_array() => Some(json!([value])),
+        Some(value) => Some(value.clone()),
+        None => by_schema(name, schema),
     }
-    if schema["type"] == "array" && !value.is_array() { json!([value]) } else { value.clone() }
 }
 
-fn by_schema(name: &str, schema: &Value) -> Value {
+fn by_schema(name: &str, schema: &Value) -> Option<Value> {
     let default = &schema["default"];
     match (schema["type"].as_str(), &schema["enum"], &schema["items"]["enum"]) {
-        _ if !default.is_null() => default.clone(),
-        (_, Value::Array(words), _) => words.first().cloned().unwrap_or_default(),
-        (_, _, Value::Array(words)) => words.iter().take(1).cloned().collect(),
-        (Some("boolean"), ..) => true.into(),
-        (Some("string"), ..) if schema["format"] == "date" => {
-            if name.ends_with("end_date") || name.ends_with("_to") { "2019-12-31" } else { "2019-12-02" }
-                .into()
-        }
+        _ if !default.is_null() => Some(default.clone()),
+        (_, Value::Array(words), _) => words.first().cloned(),
+        (_, _, Value::Array(words)) => Some(words.iter().take(1).cloned().collect()),
+        (Some("boolean"), ..) => Some(true.into()),
+        // The first day of the history depends on the tier and on the current day.
+        (Some("string"), ..) if schema["format"] == "date" => None,
         // A low minimum, so that requests match rows of the example market. The example maximum must exceed it.
         (Some("number"), ..) if name.starts_with("min_") => {
-            schema["minimum"].as_i64().map_or(2, |least| least.max(2)).into()
+            Some(schema["minimum"].as_i64().map_or(2, |least| least.max(2)).into())
         }
-        (Some("number"), ..) => 80.into(),
-        _ => schema["minimum"].clone(),
+        (Some("number"), ..) => Some(80.into()),
+        _ => schema.get("minimum").cloned(),
     }
 }
 
@@ -61,7 +65,16 @@ fn errors(status: &str) -> Vec<ApiError> {
             feature: "historical_depth",
             earliest: NaiveDate::from_ymd_opt(2019, 1, 2),
         }],
-        "404" => vec![ApiError::NotFound("No stock with symbol NOPE".to_owned())],
+        "404" => vec![ApiError::UnknownSymbol {
+            kind: SymbolKind::Stock,
+            symbol: "SYP".to_owned(),
+            nearest: vec![NearSymbol {
+                symbol: "SPY".to_owned(),
+                name: "Synthetic 500 Fund".to_owned(),
+                exchange: Some("ARCX".to_owned()),
+                is_active: true,
+            }],
+        }],
         "405" => vec![ApiError::MethodNotAllowed { allow: "GET, HEAD" }],
         "410" => vec![ApiError::VersionGone {
             version: "g2.184467".to_owned(),

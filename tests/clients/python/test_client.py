@@ -1,6 +1,7 @@
 """The Python client against the running service."""
 
 import asyncio
+import inspect
 import time
 from decimal import Decimal
 from typing import Any
@@ -180,7 +181,7 @@ def test_figures_are_exact_in_every_form(client: Client) -> None:
     assert [str(row.close) for row in typed] == [row["close"] for row in plain]
     assert not floats(client.get("/v1/prices/SPY", {"limit": 5}))
     with pytest.raises(TypeError, match="min_yield is a float"):
-        client.screener(min_yield=0.1)  # type: ignore[typeddict-item]
+        client.screener(min_yield=0.1)  # type: ignore[arg-type]
 
 
 def test_rows_become_a_data_frame(client: Client) -> None:
@@ -192,6 +193,30 @@ def test_rows_become_a_data_frame(client: Client) -> None:
     assert pages.to_dataframe("float64")["price"].dtype == "float64"
     assert pages.to_dataframe("string")["price"].dtype == "string"
     assert "next.ex_date" in to_dataframe(client.bulk_metrics(symbols=["SPY"]).data).columns
+
+
+def test_a_data_frame_is_indexed_by_day(client: Client) -> None:
+    prices = client.prices_by_symbol("SPY", limit=5)
+    frame = prices.to_dataframe()
+    assert frame.index.name == "date" and frame.index.is_monotonic_decreasing
+    assert [day.date() for day in frame.index] == [row.date for row in prices.data]
+    assert client.stocks_by_symbol_dividends("SPY", limit=5).to_dataframe().index.name == "ex_date"
+    assert client.dividends_ex_dates(limit=5).to_dataframe().index.name in ("event_date", None)
+    assert client.stocks(limit=5).to_dataframe().index.name is None
+
+
+def test_every_method_explains_its_parameters(document: dict[str, Any]) -> None:
+    for item in document["paths"].values():
+        operation = item["get"]
+        if operation["operationId"] == "changes":
+            continue
+        meaning = getattr(Client, operation["operationId"]).__doc__
+        for parameter in operation.get("parameters", []):
+            if parameter["name"] not in ("fields", "format", "decimals"):
+                assert f"\n            {parameter['name']}: " in meaning, (operation["operationId"], parameter["name"])
+        assert f">>> client.{operation['operationId']}(" in meaning
+    text = inspect.getdoc(Client.dividends_history) or ""
+    assert text.startswith("Dividend history") and "Conflicts with `updated_since`" in text
 
 
 def test_the_user_agent_has_the_version_of_its_own(client: Client) -> None:

@@ -528,6 +528,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/splits/calendar": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Split calendar
+         * @description Splits with an ex-date in a range of days, announced splits included. Price-only types (spin-offs, rights, class
+         *     distributions) multiply only prices.
+         */
+        get: operations["splits_calendar"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/stocks": {
         parameters: {
             query?: never;
@@ -854,7 +875,7 @@ export interface components {
             summary: components["schemas"]["Summary"];
         };
         /** @description Dividend record with its security and its calendar event. */
-        CalendarRow: components["schemas"]["DividendRow"] & components["schemas"]["Payer"] & {
+        CalendarRow: components["schemas"]["DividendRow"] & components["schemas"]["CalendarSecurity"] & {
             /**
              * Format: int64
              * @description Number of days from today to the event; negative for past events.
@@ -867,6 +888,27 @@ export interface components {
             event_date: string;
             /** @description Kind of the event on `event_date`. */
             event_type: components["schemas"]["EventType"];
+        };
+        /** @description The security of a calendar row. */
+        CalendarSecurity: {
+            /**
+             * Format: decimal
+             * @description Headline dividend yield, percent.
+             */
+            dividend_yield: Decimal | null;
+            /** @description Market identifier code of the primary listing. */
+            exchange: string | null;
+            /** @description Name of the company or fund. */
+            name: string;
+            /**
+             * Format: decimal
+             * @description Latest price, in `price_currency`.
+             */
+            price: Decimal | null;
+            /** @description ISO 4217 currency of the price. */
+            price_currency: string;
+            /** @description Sector name. */
+            sector: string | null;
         };
         /**
          * @description Effect of a change on a client's copy of the data. An upsert adds the row, or replaces the row with the same id. A delete removes the row with the same id.
@@ -1989,7 +2031,7 @@ export interface components {
         /** @description Error response that lists all invalid parameters. */
         InvalidParameterBody: {
             /**
-             * @description Accepted values of the first invalid parameter, for example words or bounds; null if the error does not list
+             * @description Accepted values of the first invalid parameter, for example words or bounds. Omitted if the error does not list
              *     accepted values.
              */
             allowed?: components["schemas"]["Allowed"] | null;
@@ -2114,6 +2156,13 @@ export interface components {
         List_SecurityEvent: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["SecurityEvent"][];
+            /** @description Size, next cursor, data version and warnings of the page. */
+            meta: components["schemas"]["ListMeta"];
+        };
+        /** @description Response with a page of a list. */
+        List_SplitCalendarRow: {
+            /** @description The rows of the page, in order. */
+            data: components["schemas"]["SplitCalendarRow"][];
             /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
         };
@@ -2532,6 +2581,17 @@ export interface components {
             /** @description Formulas of the figures, and the records from which the figures are computed. Omitted without `explain=true`. */
             explanation?: components["schemas"]["Explanation"] | null;
         };
+        /** @description Security that a client may have meant. */
+        NearSymbol: {
+            /** @description Market identifier code of the primary listing. */
+            exchange?: string | null;
+            /** @description True if the security still trades. */
+            is_active: boolean;
+            /** @description Name of the company or fund. */
+            name: string;
+            /** @description Canonical ticker. */
+            symbol: string;
+        };
         /** @description The next ex-dividend date. */
         NextDividend: {
             /**
@@ -2561,27 +2621,8 @@ export interface components {
         NotFoundBody: {
             /** @description Error message for people. */
             error: string;
-        };
-        /** @description The security of a calendar row. */
-        Payer: {
-            /**
-             * Format: decimal
-             * @description Headline dividend yield, percent.
-             */
-            dividend_yield: Decimal | null;
-            /** @description Market identifier code of the primary listing. */
-            exchange: string | null;
-            /** @description Name of the company or fund. */
-            name: string;
-            /**
-             * Format: decimal
-             * @description Latest price, in `price_currency`.
-             */
-            price: Decimal | null;
-            /** @description ISO 4217 currency of the price. */
-            price_currency: string;
-            /** @description Sector name. */
-            sector: string | null;
+            /** @description For an unknown symbol: securities with a similar symbol or name, the most similar first. Omitted if there are none. */
+            nearest?: components["schemas"]["NearSymbol"][] | null;
         };
         /**
          * @description Income of holdings over twelve calendar months, beginning with the current month. All shares are assumed to be owned
@@ -3460,6 +3501,19 @@ export interface components {
             /** @description Price figures of the latest session. */
             pricing?: components["schemas"]["Pricing"];
         };
+        /** @description Split record with its security and its calendar event. */
+        SplitCalendarRow: components["schemas"]["SplitRow"] & components["schemas"]["CalendarSecurity"] & {
+            /**
+             * Format: int64
+             * @description Number of days from today to the event; negative for past events.
+             */
+            days_until: number;
+            /**
+             * Format: date
+             * @description Ex-date of the row, under the name that all calendars use.
+             */
+            event_date: string;
+        };
         /** @description A split record. */
         SplitRow: {
             /** @description Product of the price factors of this split and of all later splits. Only effective splits are included. */
@@ -3890,16 +3944,13 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 * @description `meta.data_version` of an earlier response, for example `g3.184467`. The response has the data of this version. For the same request, tier
                  *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
                  *     if this program cannot derive it any more.
-                 * @example g1.1
+                 *     Conflicts with `known_at`.
                  */
                 data_version?: string;
-                /**
-                 * @description Last ex-date. Default: no limit, so that declared future ex-dates are included.
-                 * @example 2019-12-31
-                 */
+                /** @description Last ex-date. Default: no limit, so that declared future ex-dates are included. */
                 end_date?: string;
                 /**
                  * @description Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
@@ -3910,15 +3961,14 @@ export interface operations {
                 /**
                  * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
                  *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
-                 *     a day before the tier's history. Conflicts with `data_version`.
-                 * @example 2024-06-28T20:30:00Z
+                 *     a day before the tier's history.
+                 *     Conflicts with `data_version`.
                  */
                 known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
@@ -3927,10 +3977,7 @@ export interface operations {
                  * @example 20
                  */
                 per_symbol?: number;
-                /**
-                 * @description First ex-date. Default: first day of the tier's history. A request for an earlier day gets a 403.
-                 * @example 2019-12-02
-                 */
+                /** @description First ex-date. Default: first day of the tier's history. A request for an earlier day gets a 403. */
                 start_date?: string;
                 /**
                  * @description Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`.
@@ -4004,24 +4051,23 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 * @description `meta.data_version` of an earlier response, for example `g3.184467`. The response has the data of this version. For the same request, tier
                  *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
                  *     if this program cannot derive it any more.
-                 * @example g1.1
+                 *     Conflicts with `known_at`.
                  */
                 data_version?: string;
                 /**
                  * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
                  *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
-                 *     a day before the tier's history. Conflicts with `data_version`.
-                 * @example 2024-06-28T20:30:00Z
+                 *     a day before the tier's history.
+                 *     Conflicts with `data_version`.
                  */
                 known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
@@ -4103,33 +4149,30 @@ export interface operations {
                  *     ]
                  */
                 adjustment?: ("raw" | "split" | "spin_off" | "dividend" | "all")[];
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
                 /**
-                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 * @description `meta.data_version` of an earlier response, for example `g3.184467`. The response has the data of this version. For the same request, tier
                  *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
                  *     if this program cannot derive it any more.
-                 * @example g1.1
+                 *     Conflicts with `known_at`.
                  */
                 data_version?: string;
                 /**
                  * @description Day of the prices. Default: the newest session of the market.
-                 * @example 2019-12-02
+                 *     Conflicts with `start_date`, `end_date`.
                  */
                 date?: string;
                 /**
                  * @description Last day of a range of at most 31 days, instead of `date`. Default: 30 days after `start_date`.
-                 * @example 2019-12-31
+                 *     Conflicts with `date`.
                  */
                 end_date?: string;
                 /**
                  * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
                  *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
-                 *     a day before the tier's history. Conflicts with `data_version`.
-                 * @example 2024-06-28T20:30:00Z
+                 *     a day before the tier's history.
+                 *     Conflicts with `data_version`.
                  */
                 known_at?: string;
                 /**
@@ -4141,12 +4184,11 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
                  * @description First day of a range of at most 31 days, instead of `date`. Default: 30 days before `end_date`.
-                 * @example 2019-12-02
+                 *     Conflicts with `date`.
                  */
                 start_date?: string;
                 /**
@@ -4222,24 +4264,23 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 * @description `meta.data_version` of an earlier response, for example `g3.184467`. The response has the data of this version. For the same request, tier
                  *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
                  *     if this program cannot derive it any more.
-                 * @example g1.1
+                 *     Conflicts with `known_at`.
                  */
                 data_version?: string;
                 /**
                  * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
                  *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
-                 *     a day before the tier's history. Conflicts with `data_version`.
-                 * @example 2024-06-28T20:30:00Z
+                 *     a day before the tier's history.
+                 *     Conflicts with `data_version`.
                  */
                 known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
@@ -4327,10 +4368,9 @@ export interface operations {
                  */
                 kinds?: ("events" | "dividends" | "splits" | "factors" | "statuses" | "lists")[];
                 /**
-                 * @description Start of the stream. Three forms are accepted: `meta.sync_from` of a response, the id of a stream event, and
-                 *     an instant in RFC 3339 form. Only changes after this point are sent. Default: now. The header
-                 *     `Last-Event-ID` has precedence.
-                 * @example 7f3a9c1d.812
+                 * @description Start of the stream: `meta.sync_from` of a response, the id of a stream event, an instant (RFC 3339) by the
+                 *     clock of the service, or a day, which means its start in New York. Only changes after this point are sent.
+                 *     Default: now. The header `Last-Event-ID` has precedence.
                  */
                 since?: string;
                 /**
@@ -4361,7 +4401,14 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/event-stream": components["schemas"]["ChangeEvent"];
+                    "text/event-stream": {
+                        /** @description A change as JSON. The data of the event `end` is an error body. */
+                        data?: string;
+                        /** @description upsert, delete or end. */
+                        event?: string;
+                        /** @description Place in the stream, for `Last-Event-ID`. */
+                        id?: string;
+                    };
                 };
             };
             400: components["responses"]["400"];
@@ -4385,24 +4432,23 @@ export interface operations {
         parameters: {
             query: {
                 /**
-                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 * @description `meta.data_version` of an earlier response, for example `g3.184467`. The response has the data of this version. For the same request, tier
                  *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
                  *     if this program cannot derive it any more.
-                 * @example g1.1
+                 *     Conflicts with `known_at`.
                  */
                 data_version?: string;
                 /**
                  * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
                  *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
-                 *     a day before the tier's history. Conflicts with `data_version`.
-                 * @example 2024-06-28T20:30:00Z
+                 *     a day before the tier's history.
+                 *     Conflicts with `data_version`.
                  */
                 known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
@@ -4483,26 +4529,13 @@ export interface operations {
     dividends_calendar: {
         parameters: {
             query?: {
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
-                /**
-                 * @description First declaration date.
-                 * @example 2019-12-02
-                 */
+                /** @description First declaration date. */
                 declared_from?: string;
-                /**
-                 * @description Last declaration date.
-                 * @example 2019-12-31
-                 */
+                /** @description Last declaration date. */
                 declared_to?: string;
-                /**
-                 * @description Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30 days for
-                 *     payments.
-                 * @example 2019-12-31
-                 */
+                /** @description Last day, at most 366 days after `start_date`. Default: 30 days after `start_date`. */
                 end_date?: string;
                 /**
                  * @description Payment frequencies, comma-separated.
@@ -4531,7 +4564,6 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
@@ -4539,15 +4571,9 @@ export interface operations {
                  * @example 2
                  */
                 min_yield?: Decimal;
-                /**
-                 * @description First record date.
-                 * @example 2019-12-02
-                 */
+                /** @description First record date. */
                 record_from?: string;
-                /**
-                 * @description Last record date.
-                 * @example 2019-12-31
-                 */
+                /** @description Last record date. */
                 record_to?: string;
                 /**
                  * @description Sectors by name or slug, comma-separated.
@@ -4561,10 +4587,7 @@ export interface operations {
                  *     ]
                  */
                 sort?: ("event_date.asc" | "event_date.desc")[];
-                /**
-                 * @description First day. Default: today. For a day before the tier's history the response is a 403.
-                 * @example 2019-12-02
-                 */
+                /** @description First day. Default: today. For a day before the tier's history the response is a 403. */
                 start_date?: string;
                 /**
                  * @description Comma-separated symbols (at most 50).
@@ -4643,26 +4666,13 @@ export interface operations {
     dividends_ex_dates: {
         parameters: {
             query?: {
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
-                /**
-                 * @description First declaration date.
-                 * @example 2019-12-02
-                 */
+                /** @description First declaration date. */
                 declared_from?: string;
-                /**
-                 * @description Last declaration date.
-                 * @example 2019-12-31
-                 */
+                /** @description Last declaration date. */
                 declared_to?: string;
-                /**
-                 * @description Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30 days for
-                 *     payments.
-                 * @example 2019-12-31
-                 */
+                /** @description Last day, at most 366 days after `start_date`. Default: 7 days after `start_date`. */
                 end_date?: string;
                 /**
                  * @description Payment frequencies, comma-separated.
@@ -4691,7 +4701,6 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
@@ -4699,15 +4708,9 @@ export interface operations {
                  * @example 2
                  */
                 min_yield?: Decimal;
-                /**
-                 * @description First record date.
-                 * @example 2019-12-02
-                 */
+                /** @description First record date. */
                 record_from?: string;
-                /**
-                 * @description Last record date.
-                 * @example 2019-12-31
-                 */
+                /** @description Last record date. */
                 record_to?: string;
                 /**
                  * @description Sectors by name or slug, comma-separated.
@@ -4721,10 +4724,7 @@ export interface operations {
                  *     ]
                  */
                 sort?: ("event_date.asc" | "event_date.desc")[];
-                /**
-                 * @description First day. Default: today. For a day before the tier's history the response is a 403.
-                 * @example 2019-12-02
-                 */
+                /** @description First day. Default: today. For a day before the tier's history the response is a 403. */
                 start_date?: string;
                 /**
                  * @description Comma-separated symbols (at most 50).
@@ -4803,44 +4803,42 @@ export interface operations {
     dividends_history: {
         parameters: {
             query?: {
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
                 /**
-                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 * @description `meta.data_version` of an earlier response, for example `g3.184467`. The response has the data of this version. For the same request, tier
                  *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
                  *     if this program cannot derive it any more.
-                 * @example g1.1
+                 *     Conflicts with `known_at`, `updated_since`.
                  */
                 data_version?: string;
                 /**
                  * @description First declaration date.
-                 * @example 2019-12-02
+                 *     Conflicts with `updated_since`.
                  */
                 declared_from?: string;
                 /**
                  * @description Last declaration date.
-                 * @example 2019-12-31
+                 *     Conflicts with `updated_since`.
                  */
                 declared_to?: string;
                 /**
                  * @description Last ex-date. Default: no limit, so that declared future ex-dates are included.
-                 * @example 2019-12-31
+                 *     Conflicts with `updated_since`.
                  */
                 end_date?: string;
                 /**
                  * @description Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
                  *     dates are estimates.
+                 *     Conflicts with `updated_since`.
                  * @example false
                  */
                 include_projected?: boolean;
                 /**
                  * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
                  *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
-                 *     a day before the tier's history. Conflicts with `data_version`.
-                 * @example 2024-06-28T20:30:00Z
+                 *     a day before the tier's history.
+                 *     Conflicts with `data_version`, `updated_since`.
                  */
                 known_at?: string;
                 /**
@@ -4852,21 +4850,21 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
                  * @description First record date.
-                 * @example 2019-12-02
+                 *     Conflicts with `updated_since`.
                  */
                 record_from?: string;
                 /**
                  * @description Last record date.
-                 * @example 2019-12-31
+                 *     Conflicts with `updated_since`.
                  */
                 record_to?: string;
                 /**
                  * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
+                 *     Conflicts with `updated_since`.
                  * @example [
                  *       "ex_date.desc"
                  *     ]
@@ -4874,11 +4872,12 @@ export interface operations {
                 sort?: ("ex_date.asc" | "ex_date.desc")[];
                 /**
                  * @description First ex-date. Default: first day of the tier's history. A request for an earlier day gets a 403.
-                 * @example 2019-12-02
+                 *     Conflicts with `updated_since`.
                  */
                 start_date?: string;
                 /**
                  * @description Statuses, comma-separated: declared, paid, cancelled. Default: declared and paid.
+                 *     Conflicts with `updated_since`.
                  * @example [
                  *       "declared"
                  *     ]
@@ -4894,16 +4893,17 @@ export interface operations {
                 symbols?: string[];
                 /**
                  * @description Dividend types as declared, comma-separated.
+                 *     Conflicts with `updated_since`.
                  * @example [
                  *       "regular"
                  *     ]
                  */
                 type?: ("regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown")[];
                 /**
-                 * @description `meta.sync_from` of an earlier response, or an instant. Returns only the rows that changed since then, in
-                 *     the order of the changes. Deleted rows have the status `cancelled`. Cannot be combined with date, type or
-                 *     status filters, `include_projected` or `sort`.
-                 * @example 7f3a9c1d.812
+                 * @description Returns only the rows that changed after this point, in the order of the changes. Deleted rows have the status
+                 *     `cancelled`. The point is the `meta.sync_from` of an earlier response, an instant (RFC 3339) by the clock of the
+                 *     service, or a day, which means its start in New York: for example `2026-11-01`.
+                 *     Conflicts with `start_date`, `end_date`, `type`, `status`, `include_projected`, `sort`, `declared_from`, `declared_to`, `record_from`, `record_to`, `data_version`, `known_at`.
                  */
                 updated_since?: string;
             };
@@ -4970,26 +4970,13 @@ export interface operations {
     dividends_payment_dates: {
         parameters: {
             query?: {
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
-                /**
-                 * @description First declaration date.
-                 * @example 2019-12-02
-                 */
+                /** @description First declaration date. */
                 declared_from?: string;
-                /**
-                 * @description Last declaration date.
-                 * @example 2019-12-31
-                 */
+                /** @description Last declaration date. */
                 declared_to?: string;
-                /**
-                 * @description Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30 days for
-                 *     payments.
-                 * @example 2019-12-31
-                 */
+                /** @description Last day, at most 366 days after `start_date`. Default: 30 days after `start_date`. */
                 end_date?: string;
                 /**
                  * @description Payment frequencies, comma-separated.
@@ -5018,7 +5005,6 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
@@ -5026,15 +5012,9 @@ export interface operations {
                  * @example 2
                  */
                 min_yield?: Decimal;
-                /**
-                 * @description First record date.
-                 * @example 2019-12-02
-                 */
+                /** @description First record date. */
                 record_from?: string;
-                /**
-                 * @description Last record date.
-                 * @example 2019-12-31
-                 */
+                /** @description Last record date. */
                 record_to?: string;
                 /**
                  * @description Sectors by name or slug, comma-separated.
@@ -5048,10 +5028,7 @@ export interface operations {
                  *     ]
                  */
                 sort?: ("event_date.asc" | "event_date.desc")[];
-                /**
-                 * @description First day. Default: today. For a day before the tier's history the response is a 403.
-                 * @example 2019-12-02
-                 */
+                /** @description First day. Default: today. For a day before the tier's history the response is a 403. */
                 start_date?: string;
                 /**
                  * @description Comma-separated symbols (at most 50).
@@ -5130,20 +5107,11 @@ export interface operations {
     etfs: {
         parameters: {
             query?: {
-                /**
-                 * @description Asset classes by name or slug, comma-separated.
-                 * @example Equity
-                 */
+                /** @description Asset classes by name or slug, comma-separated. */
                 asset_class?: string;
-                /**
-                 * @description Categories by name or slug, comma-separated.
-                 * @example Dividend Fund
-                 */
+                /** @description Categories by name or slug, comma-separated. */
                 category?: string;
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
                 /**
                  * @description Payment frequencies, comma-separated.
@@ -5164,10 +5132,7 @@ export interface operations {
                  * @example true
                  */
                 is_leveraged?: boolean;
-                /**
-                 * @description Issuers by name or slug, comma-separated.
-                 * @example Synthetic Fund House
-                 */
+                /** @description Issuers by name or slug, comma-separated. */
                 issuer?: string;
                 /**
                  * @description Maximum number of rows on a page.
@@ -5193,7 +5158,6 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
@@ -5219,10 +5183,7 @@ export interface operations {
                  *     ]
                  */
                 sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "aum.asc" | "aum.desc" | "expense_ratio.asc" | "expense_ratio.desc" | "dividend_yield.asc" | "dividend_yield.desc")[];
-                /**
-                 * @description Strategies by name or slug, comma-separated.
-                 * @example passive
-                 */
+                /** @description Strategies by name or slug, comma-separated. */
                 strategy?: string;
             };
             header?: never;
@@ -5291,7 +5252,6 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
             };
@@ -5363,10 +5323,7 @@ export interface operations {
     etfs_by_symbol_holdings: {
         parameters: {
             query?: {
-                /**
-                 * @description As-of date. The newest snapshot on or before this day is returned. Default: the newest snapshot.
-                 * @example 2019-12-02
-                 */
+                /** @description As-of date. The newest snapshot on or before this day is returned. Default: the newest snapshot. */
                 as_of?: string;
                 /**
                  * @description Asset types of the fund's holdings, in the words of the issuer, comma-separated. Letter case does not
@@ -5374,10 +5331,7 @@ export interface operations {
                  * @example equity
                  */
                 asset_type?: string;
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
                 /**
                  * @description Maximum number of rows on a page.
@@ -5388,7 +5342,6 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
@@ -5527,7 +5480,6 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
             };
@@ -5601,21 +5553,18 @@ export interface operations {
                  *     ]
                  */
                 adjustment?: ("raw" | "split" | "spin_off" | "dividend" | "all")[];
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
                 /**
-                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 * @description `meta.data_version` of an earlier response, for example `g3.184467`. The response has the data of this version. For the same request, tier
                  *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
                  *     if this program cannot derive it any more.
-                 * @example g1.1
+                 *     Conflicts with `known_at`.
                  */
                 data_version?: string;
                 /**
                  * @description Last session. Default: the newest session.
-                 * @example 2019-12-31
+                 *     Conflicts with `range`.
                  */
                 end_date?: string;
                 /**
@@ -5626,8 +5575,8 @@ export interface operations {
                 /**
                  * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
                  *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
-                 *     a day before the tier's history. Conflicts with `data_version`.
-                 * @example 2024-06-28T20:30:00Z
+                 *     a day before the tier's history.
+                 *     Conflicts with `data_version`.
                  */
                 known_at?: string;
                 /**
@@ -5639,12 +5588,12 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
                  * @description Range up to today, instead of `start_date` and `end_date`. A range that begins before the tier's history
                  *     gets a 403; `max` begins with the tier's history.
+                 *     Conflicts with `start_date`, `end_date`.
                  * @example 5d
                  */
                 range?: "5d" | "1m" | "3m" | "6m" | "ytd" | "1y" | "2y" | "5y" | "10y" | "max";
@@ -5657,7 +5606,7 @@ export interface operations {
                 sort?: ("date.asc" | "date.desc")[];
                 /**
                  * @description First session. Default: first day of the tier's history. A request for an earlier day gets a 403.
-                 * @example 2019-12-02
+                 *     Conflicts with `range`.
                  */
                 start_date?: string;
             };
@@ -5731,24 +5680,23 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 * @description `meta.data_version` of an earlier response, for example `g3.184467`. The response has the data of this version. For the same request, tier
                  *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
                  *     if this program cannot derive it any more.
-                 * @example g1.1
+                 *     Conflicts with `known_at`.
                  */
                 data_version?: string;
                 /**
                  * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
                  *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
-                 *     a day before the tier's history. Conflicts with `data_version`.
-                 * @example 2024-06-28T20:30:00Z
+                 *     a day before the tier's history.
+                 *     Conflicts with `data_version`.
                  */
                 known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
             };
@@ -5826,20 +5774,11 @@ export interface operations {
                  * @example US
                  */
                 country?: string;
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
-                /**
-                 * @description First day of a range. The next ex-date of a security must be on or after this day.
-                 * @example 2019-12-02
-                 */
+                /** @description First day of a range. The next ex-date of a security must be on or after this day. */
                 ex_date_from?: string;
-                /**
-                 * @description Last day of a range. The next ex-date of a security must be on or before this day.
-                 * @example 2019-12-31
-                 */
+                /** @description Last day of a range. The next ex-date of a security must be on or before this day. */
                 ex_date_to?: string;
                 /**
                  * @description Exchanges by market identifier code or name, comma-separated.
@@ -5860,15 +5799,9 @@ export interface operations {
                  *     ]
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
-                /**
-                 * @description Stock indexes, comma-separated. A security must be a member of at least one of them.
-                 * @example sp500
-                 */
+                /** @description Stock indexes, comma-separated. A security must be a member of at least one of them. */
                 index?: string;
-                /**
-                 * @description Industries by name or slug, comma-separated.
-                 * @example Water Utilities
-                 */
+                /** @description Industries by name or slug, comma-separated. */
                 industry?: string;
                 /**
                  * @description Maximum number of rows on a page.
@@ -5995,7 +5928,6 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
@@ -6100,20 +6032,11 @@ export interface operations {
                  * @example US
                  */
                 country?: string;
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
-                /**
-                 * @description First day of a range. The next ex-date of a security must be on or after this day.
-                 * @example 2019-12-02
-                 */
+                /** @description First day of a range. The next ex-date of a security must be on or after this day. */
                 ex_date_from?: string;
-                /**
-                 * @description Last day of a range. The next ex-date of a security must be on or before this day.
-                 * @example 2019-12-31
-                 */
+                /** @description Last day of a range. The next ex-date of a security must be on or before this day. */
                 ex_date_to?: string;
                 /**
                  * @description Exchanges by market identifier code or name, comma-separated.
@@ -6134,15 +6057,9 @@ export interface operations {
                  *     ]
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
-                /**
-                 * @description Stock indexes, comma-separated. A security must be a member of at least one of them.
-                 * @example sp500
-                 */
+                /** @description Stock indexes, comma-separated. A security must be a member of at least one of them. */
                 index?: string;
-                /**
-                 * @description Industries by name or slug, comma-separated.
-                 * @example Water Utilities
-                 */
+                /** @description Industries by name or slug, comma-separated. */
                 industry?: string;
                 /**
                  * @description Maximum number of rows on a page.
@@ -6269,7 +6186,6 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
@@ -6374,20 +6290,11 @@ export interface operations {
                  * @example US
                  */
                 country?: string;
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
-                /**
-                 * @description First day of a range. The next ex-date of a security must be on or after this day.
-                 * @example 2019-12-02
-                 */
+                /** @description First day of a range. The next ex-date of a security must be on or after this day. */
                 ex_date_from?: string;
-                /**
-                 * @description Last day of a range. The next ex-date of a security must be on or before this day.
-                 * @example 2019-12-31
-                 */
+                /** @description Last day of a range. The next ex-date of a security must be on or before this day. */
                 ex_date_to?: string;
                 /**
                  * @description Exchanges by market identifier code or name, comma-separated.
@@ -6408,15 +6315,9 @@ export interface operations {
                  *     ]
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
-                /**
-                 * @description Stock indexes, comma-separated. A security must be a member of at least one of them.
-                 * @example sp500
-                 */
+                /** @description Stock indexes, comma-separated. A security must be a member of at least one of them. */
                 index?: string;
-                /**
-                 * @description Industries by name or slug, comma-separated.
-                 * @example Water Utilities
-                 */
+                /** @description Industries by name or slug, comma-separated. */
                 industry?: string;
                 /**
                  * @description Maximum number of rows on a page.
@@ -6543,7 +6444,6 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
@@ -6648,20 +6548,11 @@ export interface operations {
                  * @example US
                  */
                 country?: string;
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
-                /**
-                 * @description First day of a range. The next ex-date of a security must be on or after this day.
-                 * @example 2019-12-02
-                 */
+                /** @description First day of a range. The next ex-date of a security must be on or after this day. */
                 ex_date_from?: string;
-                /**
-                 * @description Last day of a range. The next ex-date of a security must be on or before this day.
-                 * @example 2019-12-31
-                 */
+                /** @description Last day of a range. The next ex-date of a security must be on or before this day. */
                 ex_date_to?: string;
                 /**
                  * @description Exchanges by market identifier code or name, comma-separated.
@@ -6682,15 +6573,9 @@ export interface operations {
                  *     ]
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
-                /**
-                 * @description Stock indexes, comma-separated. A security must be a member of at least one of them.
-                 * @example sp500
-                 */
+                /** @description Stock indexes, comma-separated. A security must be a member of at least one of them. */
                 index?: string;
-                /**
-                 * @description Industries by name or slug, comma-separated.
-                 * @example Water Utilities
-                 */
+                /** @description Industries by name or slug, comma-separated. */
                 industry?: string;
                 /**
                  * @description Maximum number of rows on a page.
@@ -6817,7 +6702,6 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
@@ -6922,20 +6806,11 @@ export interface operations {
                  * @example US
                  */
                 country?: string;
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
-                /**
-                 * @description First day of a range. The next ex-date of a security must be on or after this day.
-                 * @example 2019-12-02
-                 */
+                /** @description First day of a range. The next ex-date of a security must be on or after this day. */
                 ex_date_from?: string;
-                /**
-                 * @description Last day of a range. The next ex-date of a security must be on or before this day.
-                 * @example 2019-12-31
-                 */
+                /** @description Last day of a range. The next ex-date of a security must be on or before this day. */
                 ex_date_to?: string;
                 /**
                  * @description Exchanges by market identifier code or name, comma-separated.
@@ -6956,15 +6831,9 @@ export interface operations {
                  *     ]
                  */
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
-                /**
-                 * @description Stock indexes, comma-separated. A security must be a member of at least one of them.
-                 * @example sp500
-                 */
+                /** @description Stock indexes, comma-separated. A security must be a member of at least one of them. */
                 index?: string;
-                /**
-                 * @description Industries by name or slug, comma-separated.
-                 * @example Water Utilities
-                 */
+                /** @description Industries by name or slug, comma-separated. */
                 industry?: string;
                 /**
                  * @description Maximum number of rows on a page.
@@ -7091,7 +6960,6 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
@@ -7191,10 +7059,7 @@ export interface operations {
     search: {
         parameters: {
             query: {
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
                 /**
                  * @description Exchanges by market identifier code or name, comma-separated.
@@ -7215,7 +7080,6 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
@@ -7301,10 +7165,7 @@ export interface operations {
     sectors: {
         parameters: {
             query?: {
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
                 /**
                  * @description Maximum number of rows on a page.
@@ -7315,7 +7176,6 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
@@ -7397,7 +7257,6 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
             };
@@ -7466,6 +7325,121 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    splits_calendar: {
+        parameters: {
+            query?: {
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
+                cursor?: string;
+                /** @description First declaration date. */
+                declared_from?: string;
+                /** @description Last declaration date. */
+                declared_to?: string;
+                /** @description Last day, at most 366 days after `start_date`. Default: 30 days after `start_date`. */
+                end_date?: string;
+                /**
+                 * @description Maximum number of rows on a page.
+                 * @example 100
+                 */
+                limit?: number;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
+                 */
+                min_version?: string;
+                /**
+                 * @description Minimum headline dividend yield of the security, percent.
+                 * @example 2
+                 */
+                min_yield?: Decimal;
+                /**
+                 * @description Sectors by name or slug, comma-separated.
+                 * @example Utilities
+                 */
+                sector?: string;
+                /**
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
+                 * @example [
+                 *       "event_date.asc"
+                 *     ]
+                 */
+                sort?: ("event_date.asc" | "event_date.desc")[];
+                /** @description First day. Default: today. For a day before the tier's history the response is a 403. */
+                start_date?: string;
+                /**
+                 * @description Comma-separated symbols (at most 50).
+                 * @example [
+                 *       "SPY"
+                 *     ]
+                 */
+                symbols?: string[];
+                /**
+                 * @description Types of splits, comma-separated.
+                 * @example [
+                 *       "forward"
+                 *     ]
+                 */
+                type?: ("forward" | "reverse" | "stock_dividend" | "spin_off" | "rights" | "class_distribution")[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of splits */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_SplitCalendarRow"];
+                };
+            };
+            /** @description The client's copy is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            405: components["responses"]["405"];
+            412: components["responses"]["412"];
+            429: components["responses"]["429"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     stocks: {
         parameters: {
             query?: {
@@ -7481,10 +7455,7 @@ export interface operations {
                  *     ]
                  */
                 currency?: string[];
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
                 /**
                  * @description Exchanges by market identifier code or name, comma-separated.
@@ -7500,13 +7471,10 @@ export interface operations {
                 frequency?: ("weekly" | "biweekly" | "semi_monthly" | "four_weekly" | "monthly" | "bimonthly" | "quarterly" | "triannual" | "semi_annual" | "annual" | "irregular" | "none" | "unknown")[];
                 /**
                  * @description Older name of `pays_dividend`, with the same effect.
-                 * @example true
+                 *     Conflicts with `pays_dividend`.
                  */
                 has_dividends?: boolean;
-                /**
-                 * @description Industries by name or slug, comma-separated.
-                 * @example Water Utilities
-                 */
+                /** @description Industries by name or slug, comma-separated. */
                 industry?: string;
                 /**
                  * @description True for securities that still trade, false for all other securities.
@@ -7547,7 +7515,6 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
@@ -7558,6 +7525,7 @@ export interface operations {
                 /**
                  * @description True for securities that pay regular dividends, false for securities that pay none. Securities with unknown
                  *     dividends match neither value.
+                 *     Conflicts with `has_dividends`.
                  * @example true
                  */
                 pays_dividend?: boolean;
@@ -7661,7 +7629,6 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
             };
@@ -7733,34 +7700,32 @@ export interface operations {
     stocks_by_symbol_dividends: {
         parameters: {
             query?: {
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
                 /**
-                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 * @description `meta.data_version` of an earlier response, for example `g3.184467`. The response has the data of this version. For the same request, tier
                  *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
                  *     if this program cannot derive it any more.
-                 * @example g1.1
+                 *     Conflicts with `known_at`, `updated_since`.
                  */
                 data_version?: string;
                 /**
                  * @description Last ex-date. Default: no limit, so that declared future ex-dates are included.
-                 * @example 2019-12-31
+                 *     Conflicts with `updated_since`.
                  */
                 end_date?: string;
                 /**
                  * @description Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
                  *     dates are estimates.
+                 *     Conflicts with `updated_since`.
                  * @example false
                  */
                 include_projected?: boolean;
                 /**
                  * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
                  *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
-                 *     a day before the tier's history. Conflicts with `data_version`.
-                 * @example 2024-06-28T20:30:00Z
+                 *     a day before the tier's history.
+                 *     Conflicts with `data_version`, `updated_since`.
                  */
                 known_at?: string;
                 /**
@@ -7772,11 +7737,11 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
                  * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
+                 *     Conflicts with `updated_since`.
                  * @example [
                  *       "ex_date.desc"
                  *     ]
@@ -7784,11 +7749,12 @@ export interface operations {
                 sort?: ("ex_date.asc" | "ex_date.desc" | "payment_date.asc" | "payment_date.desc" | "amount.asc" | "amount.desc")[];
                 /**
                  * @description First ex-date. Default: first day of the tier's history. A request for an earlier day gets a 403.
-                 * @example 2019-12-02
+                 *     Conflicts with `updated_since`.
                  */
                 start_date?: string;
                 /**
                  * @description Statuses, comma-separated: declared, paid, cancelled. Default: declared and paid.
+                 *     Conflicts with `updated_since`.
                  * @example [
                  *       "declared"
                  *     ]
@@ -7796,16 +7762,17 @@ export interface operations {
                 status?: ("declared" | "paid" | "cancelled")[];
                 /**
                  * @description Dividend types as declared, comma-separated.
+                 *     Conflicts with `updated_since`.
                  * @example [
                  *       "regular"
                  *     ]
                  */
                 type?: ("regular" | "special" | "supplemental" | "irregular" | "return_of_capital" | "capital_gain" | "capital_gain_long" | "capital_gain_short" | "stock" | "spin_off" | "liquidation" | "unknown")[];
                 /**
-                 * @description Returns only the rows that changed after this point, in the order of the changes. The point is either the
-                 *     `meta.sync_from` of an earlier response or a time in UTC (RFC 3339). Deleted rows have the status
-                 *     `cancelled`. Conflicts with `start_date`, `end_date`, `type`, `status`, `include_projected` and `sort`.
-                 * @example 7f3a9c1d.812
+                 * @description Returns only the rows that changed after this point, in the order of the changes. Deleted rows have the status
+                 *     `cancelled`. The point is the `meta.sync_from` of an earlier response, an instant (RFC 3339) by the clock of the
+                 *     service, or a day, which means its start in New York: for example `2026-11-01`.
+                 *     Conflicts with `start_date`, `end_date`, `type`, `status`, `include_projected`, `sort`, `data_version`, `known_at`.
                  */
                 updated_since?: string;
             };
@@ -7878,10 +7845,7 @@ export interface operations {
     stocks_by_symbol_etf_holders: {
         parameters: {
             query?: {
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
                 /**
                  * @description Maximum number of rows on a page.
@@ -7892,7 +7856,6 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
@@ -7971,28 +7934,22 @@ export interface operations {
     stocks_by_symbol_events: {
         parameters: {
             query?: {
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
                 /**
-                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 * @description `meta.data_version` of an earlier response, for example `g3.184467`. The response has the data of this version. For the same request, tier
                  *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
                  *     if this program cannot derive it any more.
-                 * @example g1.1
+                 *     Conflicts with `known_at`.
                  */
                 data_version?: string;
-                /**
-                 * @description Last date. Default: no limit, so that announced future events are included.
-                 * @example 2019-12-31
-                 */
+                /** @description Last date. Default: no limit, so that announced future events are included. */
                 end_date?: string;
                 /**
                  * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
                  *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
-                 *     a day before the tier's history. Conflicts with `data_version`.
-                 * @example 2024-06-28T20:30:00Z
+                 *     a day before the tier's history.
+                 *     Conflicts with `data_version`.
                  */
                 known_at?: string;
                 /**
@@ -8004,7 +7961,6 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
@@ -8014,10 +7970,7 @@ export interface operations {
                  *     ]
                  */
                 sort?: ("date.asc" | "date.desc")[];
-                /**
-                 * @description First date. Default: first day of the tier's history. A request for an earlier day gets a 403.
-                 * @example 2019-12-02
-                 */
+                /** @description First date. Default: first day of the tier's history. A request for an earlier day gets a 403. */
                 start_date?: string;
                 /**
                  * @description Types of events, comma-separated.
@@ -8097,24 +8050,23 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 * @description `meta.data_version` of an earlier response, for example `g3.184467`. The response has the data of this version. For the same request, tier
                  *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
                  *     if this program cannot derive it any more.
-                 * @example g1.1
+                 *     Conflicts with `known_at`.
                  */
                 data_version?: string;
                 /**
                  * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
                  *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
-                 *     a day before the tier's history. Conflicts with `data_version`.
-                 * @example 2024-06-28T20:30:00Z
+                 *     a day before the tier's history.
+                 *     Conflicts with `data_version`.
                  */
                 known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
             };
@@ -8190,14 +8142,13 @@ export interface operations {
                 /**
                  * @description As-of date. Only prices up to this day, and records declared or effective by this day, are used. Default:
                  *     the market's newest session.
-                 * @example 2019-12-02
                  */
                 as_of?: string;
                 /**
-                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 * @description `meta.data_version` of an earlier response, for example `g3.184467`. The response has the data of this version. For the same request, tier
                  *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
                  *     if this program cannot derive it any more.
-                 * @example g1.1
+                 *     Conflicts with `known_at`.
                  */
                 data_version?: string;
                 /**
@@ -8210,15 +8161,14 @@ export interface operations {
                 /**
                  * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
                  *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
-                 *     a day before the tier's history. Conflicts with `data_version`.
-                 * @example 2024-06-28T20:30:00Z
+                 *     a day before the tier's history.
+                 *     Conflicts with `data_version`.
                  */
                 known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
             };
@@ -8292,24 +8242,23 @@ export interface operations {
         parameters: {
             query?: {
                 /**
-                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 * @description `meta.data_version` of an earlier response, for example `g3.184467`. The response has the data of this version. For the same request, tier
                  *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
                  *     if this program cannot derive it any more.
-                 * @example g1.1
+                 *     Conflicts with `known_at`.
                  */
                 data_version?: string;
                 /**
                  * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
                  *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
-                 *     a day before the tier's history. Conflicts with `data_version`.
-                 * @example 2024-06-28T20:30:00Z
+                 *     a day before the tier's history.
+                 *     Conflicts with `data_version`.
                  */
                 known_at?: string;
                 /**
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
             };
@@ -8382,10 +8331,7 @@ export interface operations {
     stocks_by_symbol_revisions: {
         parameters: {
             query?: {
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
                 /**
                  * @description Kinds of revised values, comma-separated: dividend, split, figure (a metric). Default: all.
@@ -8403,7 +8349,6 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
@@ -8482,28 +8427,25 @@ export interface operations {
     stocks_by_symbol_splits: {
         parameters: {
             query?: {
-                /**
-                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
-                 * @example eyJhZnRlciI6IlNQWSJ9
-                 */
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
                 /**
-                 * @description `meta.data_version` of an earlier response. The response has the data of this version. For the same request, tier
+                 * @description `meta.data_version` of an earlier response, for example `g3.184467`. The response has the data of this version. For the same request, tier
                  *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
                  *     if this program cannot derive it any more.
-                 * @example g1.1
+                 *     Conflicts with `known_at`, `updated_since`.
                  */
                 data_version?: string;
                 /**
                  * @description Last ex-date. Default: no limit, so that announced future splits are included.
-                 * @example 2019-12-31
+                 *     Conflicts with `updated_since`.
                  */
                 end_date?: string;
                 /**
                  * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
                  *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
-                 *     a day before the tier's history. Conflicts with `data_version`.
-                 * @example 2024-06-28T20:30:00Z
+                 *     a day before the tier's history.
+                 *     Conflicts with `data_version`, `updated_since`.
                  */
                 known_at?: string;
                 /**
@@ -8515,11 +8457,11 @@ export interface operations {
                  * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
                  *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
                  *     too, but older data gives no error.
-                 * @example g1.1
                  */
                 min_version?: string;
                 /**
                  * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
+                 *     Conflicts with `updated_since`.
                  * @example [
                  *       "ex_date.desc"
                  *     ]
@@ -8527,21 +8469,22 @@ export interface operations {
                 sort?: ("ex_date.asc" | "ex_date.desc")[];
                 /**
                  * @description First ex-date. Default: first day of the tier's history. A request for an earlier day gets a 403.
-                 * @example 2019-12-02
+                 *     Conflicts with `updated_since`.
                  */
                 start_date?: string;
                 /**
                  * @description Types of splits, comma-separated.
+                 *     Conflicts with `updated_since`.
                  * @example [
                  *       "forward"
                  *     ]
                  */
                 type?: ("forward" | "reverse" | "stock_dividend" | "spin_off" | "rights" | "class_distribution")[];
                 /**
-                 * @description Returns only the rows that changed after this point, in the order of the changes. The point is either the
-                 *     `meta.sync_from` of an earlier response or a time in UTC (RFC 3339). Deleted rows have the status
-                 *     `cancelled`. Conflicts with `start_date`, `end_date`, `type` and `sort`.
-                 * @example 7f3a9c1d.812
+                 * @description Returns only the rows that changed after this point, in the order of the changes. Deleted rows have the status
+                 *     `cancelled`. The point is the `meta.sync_from` of an earlier response, an instant (RFC 3339) by the clock of the
+                 *     service, or a day, which means its start in New York: for example `2026-11-01`.
+                 *     Conflicts with `start_date`, `end_date`, `type`, `sort`, `data_version`, `known_at`.
                  */
                 updated_since?: string;
             };

@@ -40,6 +40,9 @@ pub(crate) type MarketResult<T> = Result<T, MarketError>;
 pub(crate) enum MarketError {
     #[error("{0}")]
     NotFound(String),
+    /// Message of the API about an unknown symbol, and the similar securities that the API names.
+    #[error("{message}")]
+    UnknownSymbol { message: String, nearest: Vec<Value> },
     /// The page has another path. The value is the other path, to which the response redirects.
     #[error("the page is at {0}")]
     Redirect(String),
@@ -142,10 +145,13 @@ impl ApiCalls {
         if status == StatusCode::OK {
             return Self::parse(response).await;
         }
-        let body: Value = serde_json::from_slice(&read_body(response).await?).unwrap_or_default();
+        let mut body: Value = serde_json::from_slice(&read_body(response).await?).unwrap_or_default();
         let message = body["error"].as_str().unwrap_or_default().to_owned();
         Err(match status {
-            StatusCode::NOT_FOUND => MarketError::NotFound(message),
+            StatusCode::NOT_FOUND => match body["nearest"].take() {
+                Value::Array(nearest) => MarketError::UnknownSymbol { message, nearest },
+                _ => MarketError::NotFound(message),
+            },
             StatusCode::FORBIDDEN => MarketError::NotInPlan(message),
             status if status.is_client_error() => MarketError::Refused(refusal(&body, message)),
             _ => MarketError::Unavailable(message),

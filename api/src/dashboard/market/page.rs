@@ -5,11 +5,12 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use bytes::Bytes;
 use maud::{Markup, html};
+use serde_json::Value;
 
 use crate::connection::request_id::current_request_id;
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode, with_parameter};
-use crate::dashboard::market::block::render_results;
 use crate::dashboard::market::reader::MarketReader;
+use crate::dashboard::market::values::str_of;
 use crate::dashboard::view::layout::{Preview, Section, to_sentence};
 use crate::parameters::ResponseFormat;
 use crate::render::cache::{CacheKey, CachedResponse};
@@ -121,7 +122,10 @@ impl MarketReader {
     pub(crate) async fn respond_error(&self, error: MarketError) -> Response {
         let (status, title, text) = match error {
             MarketError::Redirect(address) => return Redirect::temporary(&address).into_response(),
-            MarketError::NotFound(message) => return self.respond_unknown(&message).await,
+            MarketError::NotFound(message) => return self.respond_unknown(&message, &[]),
+            MarketError::UnknownSymbol { message, nearest } => {
+                return self.respond_unknown(&message, &nearest);
+            }
             MarketError::Refused(message) => {
                 (StatusCode::UNPROCESSABLE_ENTITY, "That did not work", to_sentence(&message))
             }
@@ -149,18 +153,18 @@ impl MarketReader {
         }
     }
 
-    /// Responds with status 404 and a list of securities: the results of a search for the unknown symbol.
-    async fn respond_unknown(&self, message: &str) -> Response {
-        let text = message.rsplit(' ').next().unwrap_or_default();
-        let found = self.calls().json(&format!("/v1/search?limit=5&q={}", encode(text))).await;
-        let found = found.map(|mut found| found["data"].take()).unwrap_or_default();
-        let rows = found.as_array().map(Vec::as_slice).unwrap_or_default();
+    /// Responds with status 404 and a list of similar securities.
+    fn respond_unknown(&self, message: &str, nearest: &[Value]) -> Response {
         let body = html! {
             h1 { "Nothing is here" }
             p { (to_sentence(message)) }
-            @if !rows.is_empty() {
+            @if !nearest.is_empty() {
                 h2 { "Similar securities" }
-                (render_results(rows))
+                ul {
+                    @for near in nearest {
+                        li { a href={ "/s/" (encode(str_of(&near["symbol"]))) } { (str_of(&near["symbol"])) } " " (str_of(&near["name"])) }
+                    }
+                }
             }
         };
         (StatusCode::NOT_FOUND, Html(self.lay_out("Nothing is here", Section::Security, None, &body)))

@@ -25,16 +25,13 @@ use crate::dashboard::view::layout::{self, Section, Viewer, csrf_field, error_me
 use crate::dashboard::view::live_example::ApiExample;
 use crate::dashboard::view::markdown;
 use crate::dashboard::visitor::{AccountHolder, Visitor};
+use crate::routes::code_samples::is_needed;
 use crate::routes::openapi_endpoint::describe_deviation;
 
 const TITLE: &str = "Reference";
 /// Content security policy of the page `/docs`. It also allows scripts to call this service, because the page's script
 /// calls the API.
 const CALLING_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
-/// Optional API parameters that the forms of this page require, as endpoint and name. Without them, the example call
-/// would fail or not end.
-const EFFECTIVELY_REQUIRED: [(&str, &str); 3] =
-    [("/v1/dividends/history", "symbols"), ("/v1/changes", "symbols"), ("/v1/changes", "follow")];
 
 /// Parts of the reference page that are the same for every visitor.
 #[derive(Debug)]
@@ -219,6 +216,14 @@ fn endpoint(document: &Value, path: &str, operation: &Value) -> Markup {
                         pre.answer tabindex="0" aria-labelledby={ (id) "-reply" } {}
                     }
                 }
+                details {
+                    summary { "Samples" }
+                    @for sample in operation["x-codeSamples"].as_array().into_iter().flatten() {
+                        @let label = text(sample, "label");
+                        h3 { (label) }
+                        pre tabindex="0" role="region" aria-label={ (label) " sample of " (path) } { (text(sample, "source")) }
+                    }
+                }
                 (fields(document, id, &success["schema"]))
                 @if !success["example"].is_null() {
                     details {
@@ -229,12 +234,6 @@ fn endpoint(document: &Value, path: &str, operation: &Value) -> Markup {
             }
         }
     }
-}
-
-/// True if the form requires the parameter. This is the case if the API requires it, or if [`EFFECTIVELY_REQUIRED`]
-/// lists it.
-fn is_needed(path: &str, parameter: &Value) -> bool {
-    parameter["required"] == true || EFFECTIVELY_REQUIRED.contains(&(path, text(parameter, "name")))
 }
 
 /// Renders the input field of a parameter. Only a needed parameter gets an initial value.

@@ -2,6 +2,7 @@
 //! for a data version load its table once.
 
 mod list_table;
+mod near_symbols;
 mod quality;
 
 use std::collections::VecDeque;
@@ -14,6 +15,7 @@ use tokio::sync::OnceCell;
 use super::{QueryError, ServedGeneration, lookup};
 use crate::parameters::facets::{FacetIndex, FilterField};
 pub(crate) use list_table::{EtfTable, NameIndex, SearchNames, SecurityRow, StockTable};
+pub(crate) use near_symbols::NearSymbol;
 pub(crate) use quality::{FeedCount, FlagCount, HeldRowCount, QualityTables};
 
 const FILTER_NAMES: &str = include_str!("../../../queries/filters/names.sql");

@@ -123,7 +123,7 @@ parameters! {
         end_date: Option<NaiveDate> = reader.read_end_date(start_date),
         /// Range up to today, instead of `start_date` and `end_date`. A range that begins before the tier's history
         /// gets a 403; `max` begins with the tier's history.
-        range: Option<NaiveDate> = read_range(reader, start_date, end_date),
+        range: Option<NaiveDate> = read_range(reader, start_date),
         /// Length of the period that one price point covers. Default: daily.
         interval: Interval = reader.read_word("interval", Interval::ALL).unwrap_or(Interval::Daily),
         /// Adjustments of the prices, comma-separated. `split` includes `spin_off`, and `all` includes every
@@ -139,14 +139,9 @@ parameters! {
 
 /// Reads the parameter `range`. Reports an error if the request also has `start_date` or `end_date`. Returns the first
 /// day of the range; `None` if `range` is absent or is `max`.
-fn read_range(
-    reader: &mut ParameterReader<'_>,
-    start_date: Option<NaiveDate>,
-    end_date: Option<NaiveDate>,
-) -> Option<NaiveDate> {
+fn read_range(reader: &mut ParameterReader<'_>, start_date: Option<NaiveDate>) -> Option<NaiveDate> {
     let range = reader.read_word("range", Span::ALL);
-    let dated = start_date.is_some() || end_date.is_some();
-    reader.require(range.is_none() || !dated, "range", "conflicts with start_date and end_date");
+    reader.exclude("range", &["start_date", "end_date"]);
     let first = range.and_then(|range| range.start(reader.today));
     reader.properties.oldest_day = start_date.or(first);
     first

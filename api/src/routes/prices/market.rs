@@ -85,8 +85,7 @@ fn read_end_date(
     start_date: Option<NaiveDate>,
 ) -> Option<NaiveDate> {
     let end_date = reader.read_end_date(start_date);
-    let is_single = date.is_none() || start_date.or(end_date).is_none();
-    reader.require(is_single, "date", "conflicts with start_date and end_date");
+    reader.exclude("date", &["start_date", "end_date"]);
     let last = start_date.and_then(|start| start.checked_add_days(REACH));
     let is_short = end_date.is_none() || start_date.is_none() || end_date <= last;
     reader.require(is_short, "end_date", "is more than 30 days after start_date");

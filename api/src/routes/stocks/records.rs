@@ -87,9 +87,6 @@ parameters! {
         /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
         /// dates are estimates.
         include_projected: bool = reader.read_bool_or("include_projected", false),
-        /// Returns only the rows that changed after this point, in the order of the changes. The point is either the
-        /// `meta.sync_from` of an earlier response or a time in UTC (RFC 3339). Deleted rows have the status
-        /// `cancelled`. Conflicts with `start_date`, `end_date`, `type`, `status`, `include_projected` and `sort`.
         updated_since: Option<SyncPoint> = reader.read_updated_since(&FILTERS),
         knowledge: Option<Knowledge> = reader.read_knowledge(),
         page: Page = reader.read_page(&DIVIDENDS_PAGING),
@@ -172,9 +169,6 @@ parameters! {
         end_date: Option<NaiveDate> = reader.read_end_date(start_date),
         /// Types of splits, comma-separated.
         r#type: Option<Vec<SplitType>> = reader.read_words("type", SplitType::ALL),
-        /// Returns only the rows that changed after this point, in the order of the changes. The point is either the
-        /// `meta.sync_from` of an earlier response or a time in UTC (RFC 3339). Deleted rows have the status
-        /// `cancelled`. Conflicts with `start_date`, `end_date`, `type` and `sort`.
         updated_since: Option<SyncPoint> =
             reader.read_updated_since(&["start_date", "end_date", "type", "sort"]),
         knowledge: Option<Knowledge> = reader.read_knowledge(),

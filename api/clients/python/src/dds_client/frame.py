@@ -16,10 +16,23 @@ Decimals = Literal["decimal", "string", "float64"]
 """What decimal columns hold: exact `Decimal` objects, exact text, or the nearest binary floats."""
 
 
+DAYS = ("date", "event_date", "ex_date")
+"""Fields that index a data frame: the first that its rows have."""
+
+
+class ListAnswer(Struct, frozen=True):
+    """An answer whose `data` is a list of rows."""
+
+    def to_dataframe(self, decimals: Decimals = "decimal") -> pandas.DataFrame:
+        """The rows of this answer in a data frame."""
+        return to_dataframe(self.data, decimals)  # type: ignore[attr-defined]
+
+
 def to_dataframe(rows: Iterable[Any], decimals: Decimals = "decimal") -> pandas.DataFrame:
     """A data frame of rows, one column a field; the fields of an object inside a row are `object.field`.
 
-    Days are `datetime64`, lists stay lists, unknown is null.
+    Rows with a day are indexed by it: prices by `date`, calendars by `event_date`, dividends and splits by `ex_date`. Days are
+    `datetime64`, lists stay lists, unknown is null.
     """
     import pandas
 
@@ -33,7 +46,8 @@ def to_dataframe(rows: Iterable[Any], decimals: Decimals = "decimal") -> pandas.
             frame[name] = pandas.to_datetime(frame[name], utc=isinstance(known[0], datetime))
         elif not any(isinstance(value, (list, dict)) for value in known):
             frame[name] = frame[name].convert_dtypes()
-    return frame
+    day = next((name for name in DAYS if name in frame.columns), None)
+    return frame.set_index(day) if day else frame
 
 
 def _cells(row: Struct, prefix: str = "") -> Iterator[tuple[str, Any]]:

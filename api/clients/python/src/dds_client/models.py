@@ -11,6 +11,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from .frame import ListAnswer
+
 
 class AnnualTotal(Struct, frozen=True, kw_only=True):
     """Regular dividends of one year, adjusted for splits. A payment near the turn of the year may be
@@ -58,7 +60,7 @@ class BulkMeta(Struct, frozen=True, kw_only=True):
     """Counts of symbols."""
 
 
-class BulkMetrics(Struct, frozen=True, kw_only=True):
+class BulkMetrics(ListAnswer, frozen=True, kw_only=True):
     """Rows of many symbols, in request order."""
 
     data: list[Metrics]
@@ -67,7 +69,7 @@ class BulkMetrics(Struct, frozen=True, kw_only=True):
     """Data version, counts and missing symbols."""
 
 
-class BulkQuote(Struct, frozen=True, kw_only=True):
+class BulkQuote(ListAnswer, frozen=True, kw_only=True):
     """Rows of many symbols, in request order."""
 
     data: list[Quote]
@@ -76,7 +78,7 @@ class BulkQuote(Struct, frozen=True, kw_only=True):
     """Data version, counts and missing symbols."""
 
 
-class BulkSymbolDividends(Struct, frozen=True, kw_only=True):
+class BulkSymbolDividends(ListAnswer, frozen=True, kw_only=True):
     """Rows of many symbols, in request order."""
 
     data: list[SymbolDividends]
@@ -180,6 +182,23 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     """Number of days from today to the event; negative for past events."""
 
 
+class CalendarSecurity(Struct, frozen=True, kw_only=True):
+    """The security of a calendar row."""
+
+    dividend_yield: Decimal | None = None
+    """Headline dividend yield, percent."""
+    exchange: str | None = None
+    """Market identifier code of the primary listing."""
+    name: str
+    """Name of the company or fund."""
+    price: Decimal | None = None
+    """Latest price, in `price_currency`."""
+    price_currency: str
+    """ISO 4217 currency of the price."""
+    sector: str | None = None
+    """Sector name."""
+
+
 class ChangeEvent(Struct, frozen=True, kw_only=True):
     """Data of a change event."""
 
@@ -218,7 +237,7 @@ class Company(Struct, frozen=True, kw_only=True):
     """Website."""
 
 
-class CompareAnswer(Struct, frozen=True, kw_only=True):
+class CompareAnswer(ListAnswer, frozen=True, kw_only=True):
     """Securities side by side, in request order."""
 
     data: list[CompareItem]
@@ -950,7 +969,7 @@ class HoldingIncome(Struct, frozen=True, kw_only=True):
     currencies."""
 
 
-class HoldingsAnswer(Struct, frozen=True, kw_only=True):
+class HoldingsAnswer(ListAnswer, frozen=True, kw_only=True):
     """A page of holdings."""
 
     data: list[Holding]
@@ -1128,8 +1147,8 @@ class InvalidParameterBody(Struct, frozen=True, kw_only=True):
     """Error response that lists all invalid parameters."""
 
     allowed: Any | None = None
-    """Accepted values of the first invalid parameter, for example words or bounds; null if the error
-    does not list accepted values."""
+    """Accepted values of the first invalid parameter, for example words or bounds. Omitted if the
+    error does not list accepted values."""
     code: str
     """INVALID_PARAMETER, or INVALID_CURSOR for a damaged cursor or a cursor of another request."""
     error: str
@@ -1258,7 +1277,7 @@ class ListMeta(Struct, frozen=True, kw_only=True):
     """Warnings about the response."""
 
 
-class ListCalendarRow(Struct, frozen=True, kw_only=True):
+class ListCalendarRow(ListAnswer, frozen=True, kw_only=True):
     """Response with a page of a list."""
 
     data: list[CalendarRow]
@@ -1267,7 +1286,7 @@ class ListCalendarRow(Struct, frozen=True, kw_only=True):
     """Size, next cursor, data version and warnings of the page."""
 
 
-class ListDividendRow(Struct, frozen=True, kw_only=True):
+class ListDividendRow(ListAnswer, frozen=True, kw_only=True):
     """Response with a page of a list."""
 
     data: list[DividendRow]
@@ -1276,7 +1295,7 @@ class ListDividendRow(Struct, frozen=True, kw_only=True):
     """Size, next cursor, data version and warnings of the page."""
 
 
-class ListEtfHolder(Struct, frozen=True, kw_only=True):
+class ListEtfHolder(ListAnswer, frozen=True, kw_only=True):
     """Response with a page of a list."""
 
     data: list[EtfHolder]
@@ -1285,7 +1304,7 @@ class ListEtfHolder(Struct, frozen=True, kw_only=True):
     """Size, next cursor, data version and warnings of the page."""
 
 
-class ListEtfRow(Struct, frozen=True, kw_only=True):
+class ListEtfRow(ListAnswer, frozen=True, kw_only=True):
     """Response with a page of a list."""
 
     data: list[EtfRow]
@@ -1294,7 +1313,7 @@ class ListEtfRow(Struct, frozen=True, kw_only=True):
     """Size, next cursor, data version and warnings of the page."""
 
 
-class ListRevision(Struct, frozen=True, kw_only=True):
+class ListRevision(ListAnswer, frozen=True, kw_only=True):
     """Response with a page of a list."""
 
     data: list[Revision]
@@ -1303,7 +1322,7 @@ class ListRevision(Struct, frozen=True, kw_only=True):
     """Size, next cursor, data version and warnings of the page."""
 
 
-class ListSearchResult(Struct, frozen=True, kw_only=True):
+class ListSearchResult(ListAnswer, frozen=True, kw_only=True):
     """Response with a page of a list."""
 
     data: list[SearchResult]
@@ -1312,7 +1331,7 @@ class ListSearchResult(Struct, frozen=True, kw_only=True):
     """Size, next cursor, data version and warnings of the page."""
 
 
-class ListSectorRow(Struct, frozen=True, kw_only=True):
+class ListSectorRow(ListAnswer, frozen=True, kw_only=True):
     """Response with a page of a list."""
 
     data: list[SectorRow]
@@ -1321,7 +1340,7 @@ class ListSectorRow(Struct, frozen=True, kw_only=True):
     """Size, next cursor, data version and warnings of the page."""
 
 
-class ListSecurityEvent(Struct, frozen=True, kw_only=True):
+class ListSecurityEvent(ListAnswer, frozen=True, kw_only=True):
     """Response with a page of a list."""
 
     data: list[SecurityEvent]
@@ -1330,7 +1349,16 @@ class ListSecurityEvent(Struct, frozen=True, kw_only=True):
     """Size, next cursor, data version and warnings of the page."""
 
 
-class ListSplitRow(Struct, frozen=True, kw_only=True):
+class ListSplitCalendarRow(ListAnswer, frozen=True, kw_only=True):
+    """Response with a page of a list."""
+
+    data: list[SplitCalendarRow]
+    """The rows of the page, in order."""
+    meta: ListMeta
+    """Size, next cursor, data version and warnings of the page."""
+
+
+class ListSplitRow(ListAnswer, frozen=True, kw_only=True):
     """Response with a page of a list."""
 
     data: list[SplitRow]
@@ -1339,7 +1367,7 @@ class ListSplitRow(Struct, frozen=True, kw_only=True):
     """Size, next cursor, data version and warnings of the page."""
 
 
-class ListStockRow(Struct, frozen=True, kw_only=True):
+class ListStockRow(ListAnswer, frozen=True, kw_only=True):
     """Response with a page of a list."""
 
     data: list[StockRow]
@@ -1348,7 +1376,7 @@ class ListStockRow(Struct, frozen=True, kw_only=True):
     """Size, next cursor, data version and warnings of the page."""
 
 
-class MarketPrices(Struct, frozen=True, kw_only=True):
+class MarketPrices(ListAnswer, frozen=True, kw_only=True):
     """A page of the market's bars."""
 
     data: list[PriceRow]
@@ -1823,6 +1851,19 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     `explain=true`."""
 
 
+class NearSymbol(Struct, frozen=True, kw_only=True):
+    """Security that a client may have meant."""
+
+    exchange: str | None = None
+    """Market identifier code of the primary listing."""
+    is_active: bool
+    """True if the security still trades."""
+    name: str
+    """Name of the company or fund."""
+    symbol: str
+    """Canonical ticker."""
+
+
 class NextDividend(Struct, frozen=True, kw_only=True):
     """The next ex-dividend date."""
 
@@ -1845,23 +1886,9 @@ class NotFoundBody(Struct, frozen=True, kw_only=True):
 
     error: str
     """Error message for people."""
-
-
-class Payer(Struct, frozen=True, kw_only=True):
-    """The security of a calendar row."""
-
-    dividend_yield: Decimal | None = None
-    """Headline dividend yield, percent."""
-    exchange: str | None = None
-    """Market identifier code of the primary listing."""
-    name: str
-    """Name of the company or fund."""
-    price: Decimal | None = None
-    """Latest price, in `price_currency`."""
-    price_currency: str
-    """ISO 4217 currency of the price."""
-    sector: str | None = None
-    """Sector name."""
+    nearest: list[NearSymbol] | None = field(default_factory=list)
+    """For an unknown symbol: securities with a similar symbol or name, the most similar first. Omitted
+    if there are none."""
 
 
 class PortfolioIncome(Struct, frozen=True, kw_only=True):
@@ -1969,7 +1996,7 @@ class PriceRow(Struct, frozen=True, kw_only=True):
     """Change of the close since the last session before the period, percent."""
 
 
-class PricesAnswer(Struct, frozen=True, kw_only=True):
+class PricesAnswer(ListAnswer, frozen=True, kw_only=True):
     """A page of price points."""
 
     data: list[PriceRow]
@@ -2237,7 +2264,7 @@ class Revision(Struct, frozen=True, kw_only=True):
     dividend that no longer exists."""
 
 
-class ScreenerAnswer(Struct, frozen=True, kw_only=True):
+class ScreenerAnswer(ListAnswer, frozen=True, kw_only=True):
     """A page of a screener."""
 
     data: list[ScreenerRow]
@@ -2778,6 +2805,66 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """Dividend figures."""
     coverage: Coverage | None = None
     """First and last days of the security's prices and dividends."""
+
+
+class SplitCalendarRow(Struct, frozen=True, kw_only=True):
+    """Split record with its security and its calendar event."""
+
+    id: str
+    """Id of the record. It is unique in the whole service and stays the same when the data are
+    rebuilt."""
+    symbol: str
+    """Canonical ticker."""
+    ex_date: dt.date
+    """Ex-date as declared: first day of trading after the split."""
+    declaration_date: dt.date | None = None
+    """Declaration date."""
+    payable_date: dt.date | None = None
+    """Delivery date of the new shares."""
+    from_shares: Decimal
+    """Number of old shares. For a price-only action, the denominator of its ratio."""
+    to_shares: Decimal
+    """Number of new shares. For a price-only action, the numerator of its ratio."""
+    ratio: Decimal
+    """to_shares / from_shares: 4 for a 4:1 split."""
+    text: str
+    """to_shares:from_shares as text, for example 4:1."""
+    type: str
+    """Type of the split. For price-only types, earlier prices are adjusted, but share counts, volumes
+    and amounts are not.
+
+    One of: forward, reverse, stock_dividend, spin_off, rights, class_distribution.
+    """
+    price_factor: Decimal
+    """from_shares / to_shares: the multiplier of earlier prices."""
+    cumulative_price_factor: Decimal
+    """Product of the price factors of this split and of all later splits. Only effective splits are
+    included."""
+    status: str
+    """Status of the split.
+
+    One of: announced, effective, cancelled.
+    """
+    revision: int
+    """Vendor's revision of the record."""
+    updated_at: dt.datetime
+    """Time at which the feed reported the record."""
+    name: str
+    """Name of the company or fund."""
+    exchange: str | None = None
+    """Market identifier code of the primary listing."""
+    sector: str | None = None
+    """Sector name."""
+    price: Decimal | None = None
+    """Latest price, in `price_currency`."""
+    price_currency: str
+    """ISO 4217 currency of the price."""
+    dividend_yield: Decimal | None = None
+    """Headline dividend yield, percent."""
+    event_date: dt.date
+    """Ex-date of the row, under the name that all calendars use."""
+    days_until: int
+    """Number of days from today to the event; negative for past events."""
 
 
 class SplitRow(Struct, frozen=True, kw_only=True):

@@ -7,1125 +7,5747 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import date
 from decimal import Decimal
-from typing import Literal, Required, TypedDict, Unpack
+from typing import Literal
 
 from . import models as m
 from .pages import AsyncPages, Pages
 from .request import AsyncAsker, Asker, path
 
-
-class BulkDividendsQuery(TypedDict, total=False):
-    data_version: str
-    """`meta.data_version` of an earlier response. The response has the data of this version. For the
-    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
-    this version was never served, 410 if this program cannot derive it any more."""
-    end_date: date | str
-    """Last ex-date. Default: no limit, so that declared future ex-dates are included."""
-    include_projected: bool
-    """Includes dividends that are expected in the next 12 months but not declared. Their amounts and
-    payment dates are estimates."""
-    known_at: str
-    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
-    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
-    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-    per_symbol: int
-    """Number of newest records to return per symbol. Further records of the oldest returned day are
-    included too. `has_more` is true if there are older records."""
-    start_date: date | str
-    """First ex-date. Default: first day of the tier's history. A request for an earlier day gets a
-    403."""
-    symbols: Required[str | Sequence[str]]
-    """Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`."""
-
-
-class BulkMetricsQuery(TypedDict, total=False):
-    data_version: str
-    """`meta.data_version` of an earlier response. The response has the data of this version. For the
-    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
-    this version was never served, 410 if this program cannot derive it any more."""
-    known_at: str
-    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
-    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
-    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-    symbols: Required[str | Sequence[str]]
-    """Comma-separated symbols, 1 to 1000. Unknown symbols are listed in `meta.errors`."""
-
-
-class BulkPricesQuery(TypedDict, total=False):
-    adjustment: str | Sequence[Literal["raw", "split", "spin_off", "dividend", "all"]]
-    """Adjustments of the prices, comma-separated. `split` includes `spin_off`, and `all` includes
-    every adjustment. Default: split."""
-    cursor: str
-    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
-    data_version: str
-    """`meta.data_version` of an earlier response. The response has the data of this version. For the
-    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
-    this version was never served, 410 if this program cannot derive it any more."""
-    date: date | str
-    """Day of the prices. Default: the newest session of the market."""
-    end_date: date | str
-    """Last day of a range of at most 31 days, instead of `date`. Default: 30 days after `start_date`."""
-    known_at: str
-    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
-    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
-    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
-    limit: int
-    """Maximum number of rows on a page."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-    start_date: date | str
-    """First day of a range of at most 31 days, instead of `date`. Default: 30 days before `end_date`."""
-    symbols: str | Sequence[str]
-    """Comma-separated symbols (at most 1000). Unknown symbols are listed in `meta.missing`. Default:
-    the whole market. With `data_version` or `known_at`, the list is required and has at most 100
-    symbols."""
-
-
-class CompareQuery(TypedDict, total=False):
-    data_version: str
-    """`meta.data_version` of an earlier response. The response has the data of this version. For the
-    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
-    this version was never served, 410 if this program cannot derive it any more."""
-    known_at: str
-    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
-    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
-    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-    sections: str | Sequence[Literal["quote", "fundamentals", "metrics"]]
-    """Sections to return, comma-separated: quote, fundamentals, metrics. Default: all."""
-    symbols: Required[str | Sequence[str]]
-    """Comma-separated symbols, 1 to 10."""
-
-
-class DividendsCalendarQuery(TypedDict, total=False):
-    cursor: str
-    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
-    declared_from: date | str
-    """First declaration date."""
-    declared_to: date | str
-    """Last declaration date."""
-    end_date: date | str
-    """Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30
-    days for payments."""
-    frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
-    """Payment frequencies, comma-separated."""
-    include_projected: bool
-    """Includes dividends that are expected because of earlier payments but not declared. Their amounts
-    and payment dates are estimates."""
-    limit: int
-    """Maximum number of rows on a page."""
-    min_amount: Decimal | int | str
-    """Minimum cash amount per share, as declared."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-    min_yield: Decimal | int | str
-    """Minimum headline dividend yield, percent."""
-    record_from: date | str
-    """First record date."""
-    record_to: date | str
-    """Last record date."""
-    sector: str
-    """Sectors by name or slug, comma-separated."""
-    sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]]
-    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
-    last."""
-    start_date: date | str
-    """First day. Default: today. For a day before the tier's history the response is a 403."""
-    symbols: str | Sequence[str]
-    """Comma-separated symbols (at most 50)."""
-    type: str | Sequence[Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]]
-    """Dividend types as declared, comma-separated."""
-
-
-class DividendsHistoryQuery(TypedDict, total=False):
-    cursor: str
-    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
-    data_version: str
-    """`meta.data_version` of an earlier response. The response has the data of this version. For the
-    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
-    this version was never served, 410 if this program cannot derive it any more."""
-    declared_from: date | str
-    """First declaration date."""
-    declared_to: date | str
-    """Last declaration date."""
-    end_date: date | str
-    """Last ex-date. Default: no limit, so that declared future ex-dates are included."""
-    include_projected: bool
-    """Includes dividends that are expected in the next 12 months but not declared. Their amounts and
-    payment dates are estimates."""
-    known_at: str
-    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
-    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
-    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
-    limit: int
-    """Maximum number of rows on a page."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-    record_from: date | str
-    """First record date."""
-    record_to: date | str
-    """Last record date."""
-    sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]]
-    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
-    last."""
-    start_date: date | str
-    """First ex-date. Default: first day of the tier's history. A request for an earlier day gets a
-    403."""
-    status: str | Sequence[Literal["declared", "paid", "cancelled"]]
-    """Statuses, comma-separated: declared, paid, cancelled. Default: declared and paid."""
-    symbols: str | Sequence[str]
-    """Comma-separated symbols (at most 50). Unknown symbols are listed in `meta.missing`. The list may
-    be omitted only with `updated_since`: the response then has the changes of the whole market
-    (Professional only)."""
-    type: str | Sequence[Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]]
-    """Dividend types as declared, comma-separated."""
-    updated_since: str
-    """`meta.sync_from` of an earlier response, or an instant. Returns only the rows that changed since
-    then, in the order of the changes. Deleted rows have the status `cancelled`. Cannot be combined
-    with date, type or status filters, `include_projected` or `sort`."""
-
-
-class EtfsQuery(TypedDict, total=False):
-    asset_class: str
-    """Asset classes by name or slug, comma-separated."""
-    category: str
-    """Categories by name or slug, comma-separated."""
-    cursor: str
-    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
-    frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
-    """Payment frequencies, comma-separated."""
-    is_inverse: bool
-    """True for inverse funds, false for funds that are not inverse. With either value, funds without
-    this information are left out."""
-    is_leveraged: bool
-    """True for leveraged funds, false for unleveraged funds. With either value, funds without this
-    information are left out."""
-    issuer: str
-    """Issuers by name or slug, comma-separated."""
-    limit: int
-    """Maximum number of rows on a page."""
-    max_expense_ratio: Decimal | int | str
-    """Maximum expense ratio, percent a year."""
-    max_yield: Decimal | int | str
-    """Maximum headline dividend yield, percent."""
-    min_aum: Decimal | int | str
-    """Minimum assets under management, in the fund's currency."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-    min_yield: Decimal | int | str
-    """Minimum headline dividend yield, percent."""
-    q: str
-    """Part of the name, or beginning of the symbol. Letter case does not matter."""
-    related_symbol: str
-    """Returns only funds with this `related_symbol`. For a single-stock fund, `related_symbol` is the
-    ticker of the underlying stock. For other funds, it is the ticker of an unleveraged fund on the
-    same index."""
-    sort: str | Sequence[Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "aum.asc", "aum.desc", "expense_ratio.asc", "expense_ratio.desc", "dividend_yield.asc", "dividend_yield.desc"]]
-    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
-    last."""
-    strategy: str
-    """Strategies by name or slug, comma-separated."""
-
-
-class EtfsBySymbolQuery(TypedDict, total=False):
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-
-
-class EtfsBySymbolHoldingsQuery(TypedDict, total=False):
-    as_of: date | str
-    """As-of date. The newest snapshot on or before this day is returned. Default: the newest snapshot."""
-    asset_type: str
-    """Asset types of the fund's holdings, in the words of the issuer, comma-separated. Letter case
-    does not matter."""
-    cursor: str
-    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
-    limit: int
-    """Maximum number of rows on a page."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-    min_weight: Decimal | int | str
-    """Minimum weight, percent."""
-    sector: str
-    """Sectors of the fund's holdings by name or slug, comma-separated."""
-    sort: str | Sequence[Literal["weight.asc", "weight.desc", "rank.asc", "rank.desc", "symbol.asc", "symbol.desc", "name.asc", "name.desc"]]
-    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
-    last."""
-
-
-class HealthQuery(TypedDict, total=False):
-    pass
-
-
-class PortfolioIncomeQuery(TypedDict, total=False):
-    holdings: Required[str | Sequence[str]]
-    """Holdings, comma-separated, at most 100: `SYMBOL:SHARES`, or `SYMBOL:SHARES:COST` with the
-    purchase cost of all shares. If a symbol is listed more than once, its shares and its costs are
-    added up."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-
-
-class PricesBySymbolQuery(TypedDict, total=False):
-    adjustment: str | Sequence[Literal["raw", "split", "spin_off", "dividend", "all"]]
-    """Adjustments of the prices, comma-separated. `split` includes `spin_off`, and `all` includes
-    every adjustment. Default: split."""
-    cursor: str
-    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
-    data_version: str
-    """`meta.data_version` of an earlier response. The response has the data of this version. For the
-    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
-    this version was never served, 410 if this program cannot derive it any more."""
-    end_date: date | str
-    """Last session. Default: the newest session."""
-    interval: Literal["daily", "weekly", "monthly", "quarterly", "yearly"]
-    """Length of the period that one price point covers. Default: daily."""
-    known_at: str
-    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
-    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
-    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
-    limit: int
-    """Maximum number of rows on a page."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-    range: Literal["5d", "1m", "3m", "6m", "ytd", "1y", "2y", "5y", "10y", "max"]
-    """Range up to today, instead of `start_date` and `end_date`. A range that begins before the tier's
-    history gets a 403; `max` begins with the tier's history."""
-    sort: str | Sequence[Literal["date.asc", "date.desc"]]
-    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
-    last."""
-    start_date: date | str
-    """First session. Default: first day of the tier's history. A request for an earlier day gets a
-    403."""
-
-
-class PricesBySymbolLatestQuery(TypedDict, total=False):
-    data_version: str
-    """`meta.data_version` of an earlier response. The response has the data of this version. For the
-    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
-    this version was never served, 410 if this program cannot derive it any more."""
-    known_at: str
-    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
-    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
-    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-
-
-class ScreenerQuery(TypedDict, total=False):
-    country: str
-    """Countries of domicile by ISO 3166 code or name, comma-separated."""
-    cursor: str
-    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
-    ex_date_from: date | str
-    """First day of a range. The next ex-date of a security must be on or after this day."""
-    ex_date_to: date | str
-    """Last day of a range. The next ex-date of a security must be on or before this day."""
-    exchange: str
-    """Exchanges by market identifier code or name, comma-separated."""
-    exclude_types: str | Sequence[Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]]
-    """Security types to leave out, comma-separated."""
-    frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
-    """Payment frequencies, comma-separated."""
-    index: str
-    """Stock indexes, comma-separated. A security must be a member of at least one of them."""
-    industry: str
-    """Industries by name or slug, comma-separated."""
-    limit: int
-    """Maximum number of rows on a page."""
-    max_beta: Decimal | int | str
-    """Maximum beta."""
-    max_growth_10y: Decimal | int | str
-    """Maximum dividend growth a year over ten years, percent."""
-    max_growth_1y: Decimal | int | str
-    """Maximum dividend growth of one year, percent."""
-    max_growth_3y: Decimal | int | str
-    """Maximum dividend growth a year over three years, percent."""
-    max_growth_5y: Decimal | int | str
-    """Maximum dividend growth a year over five years, percent."""
-    max_market_cap: Decimal | int | str
-    """Maximum market capitalisation."""
-    max_payout_ratio: Decimal | int | str
-    """Maximum payout ratio, percent."""
-    max_pe: Decimal | int | str
-    """Maximum price-earnings ratio."""
-    max_price: Decimal | int | str
-    """Maximum price."""
-    max_streak: Decimal | int | str
-    """Maximum `increase_streak_years`. For non-payers this figure is 0."""
-    max_volume: Decimal | int | str
-    """Maximum volume of the latest session, shares."""
-    max_yield: Decimal | int | str
-    """Maximum `dividend_yield`, the headline yield, percent."""
-    max_yield_ttm: Decimal | int | str
-    """Maximum trailing yield, percent."""
-    min_beta: Decimal | int | str
-    """Minimum beta."""
-    min_growth_10y: Decimal | int | str
-    """Minimum dividend growth a year over ten years, percent."""
-    min_growth_1y: Decimal | int | str
-    """Minimum dividend growth of one year, percent."""
-    min_growth_3y: Decimal | int | str
-    """Minimum dividend growth a year over three years, percent."""
-    min_growth_5y: Decimal | int | str
-    """Minimum dividend growth a year over five years, percent."""
-    min_market_cap: Decimal | int | str
-    """Minimum market capitalisation."""
-    min_payout_ratio: Decimal | int | str
-    """Minimum payout ratio, percent."""
-    min_pe: Decimal | int | str
-    """Minimum price-earnings ratio."""
-    min_price: Decimal | int | str
-    """Minimum price."""
-    min_streak: Decimal | int | str
-    """Minimum `increase_streak_years`. For Aristocrats, the minimum must be at least 25 years, and for
-    Kings at least 50. The operator can change these two limits."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-    min_volume: Decimal | int | str
-    """Minimum volume of the latest session, shares."""
-    min_yield: Decimal | int | str
-    """Minimum `dividend_yield`, the headline yield, percent."""
-    min_yield_ttm: Decimal | int | str
-    """Minimum trailing yield, percent."""
-    sector: str
-    """Sectors by name or slug, comma-separated."""
-    sort: str | Sequence[Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "dividend_yield.asc", "dividend_yield.desc", "yield_ttm.asc", "yield_ttm.desc", "yield_forward.asc", "yield_forward.desc", "payout_ratio.asc", "payout_ratio.desc", "growth_1y.asc", "growth_1y.desc", "growth_3y.asc", "growth_3y.desc", "growth_5y.asc", "growth_5y.desc", "growth_10y.asc", "growth_10y.desc", "increase_streak_years.asc", "increase_streak_years.desc", "payment_streak_years.asc", "payment_streak_years.desc", "market_cap.asc", "market_cap.desc", "price.asc", "price.desc", "volume.asc", "volume.desc", "pe_ratio.asc", "pe_ratio.desc", "beta.asc", "beta.desc", "next_ex_date.asc", "next_ex_date.desc"]]
-    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
-    last."""
-    type: str | Sequence[Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]]
-    """Security types, comma-separated."""
-
-
-class SearchQuery(TypedDict, total=False):
-    cursor: str
-    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
-    exchange: str
-    """Exchanges by market identifier code or name, comma-separated."""
-    include_inactive: bool
-    """Includes securities that no longer trade."""
-    limit: int
-    """Maximum number of rows on a page."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-    q: Required[str]
-    """Search text: a symbol, an ISIN or a part of a name, 1 to 64 characters."""
-    sort: str | Sequence[Literal["score.asc", "score.desc", "market_cap.asc", "market_cap.desc", "symbol.asc", "symbol.desc", "name.asc", "name.desc"]]
-    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
-    last."""
-    type: str | Sequence[Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]]
-    """Security types, comma-separated."""
-
-
-class SectorsQuery(TypedDict, total=False):
-    cursor: str
-    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
-    limit: int
-    """Maximum number of rows on a page."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-    sort: str | Sequence[Literal["sector.asc", "sector.desc", "stock_count.asc", "stock_count.desc", "payer_count.asc", "payer_count.desc", "market_cap.asc", "market_cap.desc", "avg_yield.asc", "avg_yield.desc", "median_yield.asc", "median_yield.desc", "weighted_yield.asc", "weighted_yield.desc", "max_yield.asc", "max_yield.desc"]]
-    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
-    last."""
-
-
-class SectorsBySectorQuery(TypedDict, total=False):
-    limit: int
-    """Maximum number of top payers."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-
-
-class StocksQuery(TypedDict, total=False):
-    country: str
-    """Countries of domicile by ISO 3166 code or name, comma-separated."""
-    currency: str | Sequence[str]
-    """ISO 4217 currencies, comma-separated, in upper or lower case."""
-    cursor: str
-    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
-    exchange: str
-    """Exchanges by market identifier code or name, comma-separated."""
-    frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
-    """Payment frequencies, comma-separated."""
-    has_dividends: bool
-    """Older name of `pays_dividend`, with the same effect."""
-    industry: str
-    """Industries by name or slug, comma-separated."""
-    is_active: bool
-    """True for securities that still trade, false for all other securities."""
-    limit: int
-    """Maximum number of rows on a page."""
-    max_market_cap: Decimal | int | str
-    """Maximum market capitalisation, in the security's currency."""
-    max_price: Decimal | int | str
-    """Maximum price, in the security's currency."""
-    max_yield: Decimal | int | str
-    """Maximum headline dividend yield, percent."""
-    min_market_cap: Decimal | int | str
-    """Minimum market capitalisation, in the security's currency."""
-    min_price: Decimal | int | str
-    """Minimum price, in the security's currency."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-    min_yield: Decimal | int | str
-    """Minimum headline dividend yield, percent."""
-    pays_dividend: bool
-    """True for securities that pay regular dividends, false for securities that pay none. Securities
-    with unknown dividends match neither value."""
-    sector: str
-    """Sectors by name or slug, comma-separated."""
-    sort: str | Sequence[Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "market_cap.asc", "market_cap.desc", "price.asc", "price.desc", "dividend_yield.asc", "dividend_yield.desc"]]
-    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
-    last."""
-    symbols: str | Sequence[str]
-    """Comma-separated symbols (at most 100). Unknown symbols are listed in `meta.missing`."""
-    type: str | Sequence[Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]]
-    """Security types, comma-separated."""
-
-
-class StocksBySymbolQuery(TypedDict, total=False):
-    include: str | Sequence[Literal["company", "pricing", "dividends", "coverage"]]
-    """Parts to return, comma-separated: company, pricing, dividends, coverage. Default: all."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-
-
-class StocksBySymbolDividendsQuery(TypedDict, total=False):
-    cursor: str
-    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
-    data_version: str
-    """`meta.data_version` of an earlier response. The response has the data of this version. For the
-    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
-    this version was never served, 410 if this program cannot derive it any more."""
-    end_date: date | str
-    """Last ex-date. Default: no limit, so that declared future ex-dates are included."""
-    include_projected: bool
-    """Includes dividends that are expected in the next 12 months but not declared. Their amounts and
-    payment dates are estimates."""
-    known_at: str
-    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
-    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
-    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
-    limit: int
-    """Maximum number of rows on a page."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-    sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc", "payment_date.asc", "payment_date.desc", "amount.asc", "amount.desc"]]
-    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
-    last."""
-    start_date: date | str
-    """First ex-date. Default: first day of the tier's history. A request for an earlier day gets a
-    403."""
-    status: str | Sequence[Literal["declared", "paid", "cancelled"]]
-    """Statuses, comma-separated: declared, paid, cancelled. Default: declared and paid."""
-    type: str | Sequence[Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]]
-    """Dividend types as declared, comma-separated."""
-    updated_since: str
-    """Returns only the rows that changed after this point, in the order of the changes. The point is
-    either the `meta.sync_from` of an earlier response or a time in UTC (RFC 3339). Deleted rows
-    have the status `cancelled`. Conflicts with `start_date`, `end_date`, `type`, `status`,
-    `include_projected` and `sort`."""
-
-
-class StocksBySymbolEtfHoldersQuery(TypedDict, total=False):
-    cursor: str
-    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
-    limit: int
-    """Maximum number of rows on a page."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-    sort: str | Sequence[Literal["weight.asc", "weight.desc", "etf_symbol.asc", "etf_symbol.desc"]]
-    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
-    last."""
-
-
-class StocksBySymbolEventsQuery(TypedDict, total=False):
-    cursor: str
-    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
-    data_version: str
-    """`meta.data_version` of an earlier response. The response has the data of this version. For the
-    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
-    this version was never served, 410 if this program cannot derive it any more."""
-    end_date: date | str
-    """Last date. Default: no limit, so that announced future events are included."""
-    known_at: str
-    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
-    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
-    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
-    limit: int
-    """Maximum number of rows on a page."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-    sort: str | Sequence[Literal["date.asc", "date.desc"]]
-    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
-    last."""
-    start_date: date | str
-    """First date. Default: first day of the tier's history. A request for an earlier day gets a 403."""
-    type: str | Sequence[Literal["rename", "merger", "delisting", "split", "spin_off", "rights", "class_distribution", "special_dividend"]]
-    """Types of events, comma-separated."""
-
-
-class StocksBySymbolMetricsQuery(TypedDict, total=False):
-    as_of: date | str
-    """As-of date. Only prices up to this day, and records declared or effective by this day, are used.
-    Default: the market's newest session."""
-    data_version: str
-    """`meta.data_version` of an earlier response. The response has the data of this version. For the
-    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
-    this version was never served, 410 if this program cannot derive it any more."""
-    explain: bool
-    """Adds the formulas of the figures, and the records from which the figures are computed (Starter
-    and higher). With `fields`, only the selected figures are explained. Records, days and yearly
-    figures before the tier's history are counted, but not listed."""
-    known_at: str
-    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
-    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
-    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-
-
-class StocksBySymbolRevisionsQuery(TypedDict, total=False):
-    cursor: str
-    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
-    kind: str | Sequence[Literal["dividend", "split", "figure"]]
-    """Kinds of revised values, comma-separated: dividend, split, figure (a metric). Default: all."""
-    limit: int
-    """Maximum number of rows on a page."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-    sort: str | Sequence[Literal["known_at.asc", "known_at.desc"]]
-    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
-    last."""
-
-
-class StocksBySymbolSplitsQuery(TypedDict, total=False):
-    cursor: str
-    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
-    data_version: str
-    """`meta.data_version` of an earlier response. The response has the data of this version. For the
-    same request, tier and current day, it has the same bytes as the earlier response. Status 412 if
-    this version was never served, 410 if this program cannot derive it any more."""
-    end_date: date | str
-    """Last ex-date. Default: no limit, so that announced future splits are included."""
-    known_at: str
-    """Instant (RFC 3339) or day. The response has only the data that the service had at this instant.
-    A day means its end in New York. With `as_of`, the response shows the day `as_of`, from the data
-    of this instant. Status 403 for a day before the tier's history. Conflicts with `data_version`."""
-    limit: int
-    """Maximum number of rows on a page."""
-    min_version: str
-    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
-    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
-    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-    sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]]
-    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
-    last."""
-    start_date: date | str
-    """First ex-date. Default: first day of the tier's history. A request for an earlier day gets a
-    403."""
-    type: str | Sequence[Literal["forward", "reverse", "stock_dividend", "spin_off", "rights", "class_distribution"]]
-    """Types of splits, comma-separated."""
-    updated_since: str
-    """Returns only the rows that changed after this point, in the order of the changes. The point is
-    either the `meta.sync_from` of an earlier response or a time in UTC (RFC 3339). Deleted rows
-    have the status `cancelled`. Conflicts with `start_date`, `end_date`, `type` and `sort`."""
+Adjustment = Literal["raw", "split", "spin_off", "dividend", "all"]
+Type = Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]
+Frequency = Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]
+Sort = Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "aum.asc", "aum.desc", "expense_ratio.asc", "expense_ratio.desc", "dividend_yield.asc", "dividend_yield.desc"]
+EtfsBySymbolHoldingsSort = Literal["weight.asc", "weight.desc", "rank.asc", "rank.desc", "symbol.asc", "symbol.desc", "name.asc", "name.desc"]
+Range = Literal["5d", "1m", "3m", "6m", "ytd", "1y", "2y", "5y", "10y", "max"]
+Interval = Literal["daily", "weekly", "monthly", "quarterly", "yearly"]
+ScreenerType = Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]
+ScreenerSort = Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "dividend_yield.asc", "dividend_yield.desc", "yield_ttm.asc", "yield_ttm.desc", "yield_forward.asc", "yield_forward.desc", "payout_ratio.asc", "payout_ratio.desc", "growth_1y.asc", "growth_1y.desc", "growth_3y.asc", "growth_3y.desc", "growth_5y.asc", "growth_5y.desc", "growth_10y.asc", "growth_10y.desc", "increase_streak_years.asc", "increase_streak_years.desc", "payment_streak_years.asc", "payment_streak_years.desc", "market_cap.asc", "market_cap.desc", "price.asc", "price.desc", "volume.asc", "volume.desc", "pe_ratio.asc", "pe_ratio.desc", "beta.asc", "beta.desc", "next_ex_date.asc", "next_ex_date.desc"]
+SearchSort = Literal["score.asc", "score.desc", "market_cap.asc", "market_cap.desc", "symbol.asc", "symbol.desc", "name.asc", "name.desc"]
+SectorsSort = Literal["sector.asc", "sector.desc", "stock_count.asc", "stock_count.desc", "payer_count.asc", "payer_count.desc", "market_cap.asc", "market_cap.desc", "avg_yield.asc", "avg_yield.desc", "median_yield.asc", "median_yield.desc", "weighted_yield.asc", "weighted_yield.desc", "max_yield.asc", "max_yield.desc"]
+SplitsCalendarType = Literal["forward", "reverse", "stock_dividend", "spin_off", "rights", "class_distribution"]
+StocksSort = Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "market_cap.asc", "market_cap.desc", "price.asc", "price.desc", "dividend_yield.asc", "dividend_yield.desc"]
+Include = Literal["company", "pricing", "dividends", "coverage"]
+StocksBySymbolDividendsSort = Literal["ex_date.asc", "ex_date.desc", "payment_date.asc", "payment_date.desc", "amount.asc", "amount.desc"]
+StocksBySymbolEtfHoldersSort = Literal["weight.asc", "weight.desc", "etf_symbol.asc", "etf_symbol.desc"]
+StocksBySymbolEventsType = Literal["rename", "merger", "delisting", "split", "spin_off", "rights", "class_distribution", "special_dividend"]
 
 
 class Operations(Asker):
     """The operations of the service."""
 
-    def bulk_dividends(self, **query: Unpack[BulkDividendsQuery]) -> m.BulkSymbolDividends:
-        """Bulk dividends (Professional)."""
-        return self._ask(path("/v1/bulk/dividends"), query, m.BulkSymbolDividends)
+    def bulk_dividends(
+        self,
+        symbols: str | Sequence[str],
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        per_symbol: int | None = None,
+        include_projected: bool | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.BulkSymbolDividends:
+        """Bulk dividends (Professional).
 
-    def bulk_metrics(self, **query: Unpack[BulkMetricsQuery]) -> m.BulkMetrics:
-        """Bulk metrics (Professional)."""
-        return self._ask(path("/v1/bulk/metrics"), query, m.BulkMetrics)
+        Newest dividends of each symbol. The symbols are in request order. The request counts as one
+        call for any number of symbols.
 
-    def bulk_prices(self, **query: Unpack[BulkPricesQuery]) -> m.MarketPrices:
-        """The market's prices of a day (Professional)."""
-        return self._ask(path("/v1/bulk/prices"), query, m.MarketPrices)
+        Args:
+            symbols: Comma-separated symbols, 1 to 1000. Unknown symbols are listed in
+                `meta.errors`.
+            start_date: First ex-date. Default: first day of the tier's history. A request for an
+                earlier day gets a 403.
+            end_date: Last ex-date. Default: no limit, so that declared future ex-dates are
+                included.
+            per_symbol: Number of newest records to return per symbol. Further records of the oldest
+                returned day are included too. `has_more` is true if there are older records. From 1
+                to 100. Default: 20.
+            include_projected: Includes dividends that are expected in the next 12 months but not
+                declared. Their amounts and payment dates are estimates. Default: false.
+            data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
+                response has the data of this version. For the same request, tier and current day,
+                it has the same bytes as the earlier response. Status 412 if this version was never
+                served, 410 if this program cannot derive it any more. Conflicts with `known_at`.
+            known_at: Instant (RFC 3339) or day. The response has only the data that the service had
+                at this instant. A day means its end in New York. With `as_of`, the response shows
+                the day `as_of`, from the data of this instant. Status 403 for a day before the
+                tier's history. Conflicts with `data_version`.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
 
-    def bulk_prices_pages(self, **query: Unpack[BulkPricesQuery]) -> Pages[m.MarketPrices, m.PriceRow]:
-        """The market's prices of a day (Professional), page by page."""
-        return Pages(self, path("/v1/bulk/prices"), query, m.MarketPrices)
+        Returns:
+            Dividends in request order, in `data`.
 
-    def bulk_quotes(self, **query: Unpack[BulkMetricsQuery]) -> m.BulkQuote:
-        """Bulk quotes (Professional)."""
-        return self._ask(path("/v1/bulk/quotes"), query, m.BulkQuote)
+        Example:
+            >>> client.bulk_dividends(symbols=["SPY"]).data
+        """
+        return self._ask(path("/v1/bulk/dividends"), {
+            "symbols": symbols,
+            "start_date": start_date,
+            "end_date": end_date,
+            "per_symbol": per_symbol,
+            "include_projected": include_projected,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.BulkSymbolDividends)
 
-    def compare(self, **query: Unpack[CompareQuery]) -> m.CompareAnswer:
-        """Compare up to 10 symbols."""
-        return self._ask(path("/v1/compare"), query, m.CompareAnswer)
+    def bulk_metrics(
+        self,
+        symbols: str | Sequence[str],
+        *,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.BulkMetrics:
+        """Bulk metrics (Professional).
 
-    def dividends_calendar(self, **query: Unpack[DividendsCalendarQuery]) -> m.ListCalendarRow:
-        """Dividend calendar."""
-        return self._ask(path("/v1/dividends/calendar"), query, m.ListCalendarRow)
+        Metrics in request order. The request counts as one call for any number of symbols. If
+        `fields` of a CSV request contains `annual_totals`, the CSV has one row per symbol and year.
+        The columns `year`, `amount` and `complete` replace `annual_totals`.
 
-    def dividends_calendar_pages(self, **query: Unpack[DividendsCalendarQuery]) -> Pages[m.ListCalendarRow, m.CalendarRow]:
-        """Dividend calendar, page by page."""
-        return Pages(self, path("/v1/dividends/calendar"), query, m.ListCalendarRow)
+        Args:
+            symbols: Comma-separated symbols, 1 to 1000. Unknown symbols are listed in
+                `meta.errors`.
+            data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
+                response has the data of this version. For the same request, tier and current day,
+                it has the same bytes as the earlier response. Status 412 if this version was never
+                served, 410 if this program cannot derive it any more. Conflicts with `known_at`.
+            known_at: Instant (RFC 3339) or day. The response has only the data that the service had
+                at this instant. A day means its end in New York. With `as_of`, the response shows
+                the day `as_of`, from the data of this instant. Status 403 for a day before the
+                tier's history. Conflicts with `data_version`.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
 
-    def dividends_ex_dates(self, **query: Unpack[DividendsCalendarQuery]) -> m.ListCalendarRow:
-        """Ex-dividend dates."""
-        return self._ask(path("/v1/dividends/ex-dates"), query, m.ListCalendarRow)
+        Returns:
+            Metrics in request order, in `data`.
 
-    def dividends_ex_dates_pages(self, **query: Unpack[DividendsCalendarQuery]) -> Pages[m.ListCalendarRow, m.CalendarRow]:
-        """Ex-dividend dates, page by page."""
-        return Pages(self, path("/v1/dividends/ex-dates"), query, m.ListCalendarRow)
+        Example:
+            >>> client.bulk_metrics(symbols=["SPY"]).data
+        """
+        return self._ask(path("/v1/bulk/metrics"), {
+            "symbols": symbols,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.BulkMetrics)
 
-    def dividends_history(self, **query: Unpack[DividendsHistoryQuery]) -> m.ListDividendRow:
-        """Dividend history of up to 50 symbols."""
-        return self._ask(path("/v1/dividends/history"), query, m.ListDividendRow)
+    def bulk_prices(
+        self,
+        *,
+        date: date | str | None = None,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        symbols: str | Sequence[str] | None = None,
+        adjustment: str | Sequence[Adjustment] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.MarketPrices:
+        """The market's prices of a day (Professional).
 
-    def dividends_history_pages(self, **query: Unpack[DividendsHistoryQuery]) -> Pages[m.ListDividendRow, m.DividendRow]:
-        """Dividend history of up to 50 symbols, page by page."""
-        return Pages(self, path("/v1/dividends/history"), query, m.ListDividendRow)
+        Bars of all securities on one day, or in a range of at most 31 days, ordered by symbol and
+        day. Each page counts as one call.
 
-    def dividends_payment_dates(self, **query: Unpack[DividendsCalendarQuery]) -> m.ListCalendarRow:
-        """Payment dates."""
-        return self._ask(path("/v1/dividends/payment-dates"), query, m.ListCalendarRow)
+        Args:
+            date: Day of the prices. Default: the newest session of the market. Conflicts with
+                `start_date`, `end_date`.
+            start_date: First day of a range of at most 31 days, instead of `date`. Default: 30 days
+                before `end_date`. Conflicts with `date`.
+            end_date: Last day of a range of at most 31 days, instead of `date`. Default: 30 days
+                after `start_date`. Conflicts with `date`.
+            symbols: Comma-separated symbols (at most 1000). Unknown symbols are listed in
+                `meta.missing`. Default: the whole market. With `data_version` or `known_at`, the
+                list is required and has at most 100 symbols.
+            adjustment: Adjustments of the prices, comma-separated. `split` includes `spin_off`, and
+                `all` includes every adjustment. Default: split. One of: raw, split, spin_off,
+                dividend, all.
+            limit: Maximum number of rows on a page. From 1 to 10000. Default: 1000.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
+                response has the data of this version. For the same request, tier and current day,
+                it has the same bytes as the earlier response. Status 412 if this version was never
+                served, 410 if this program cannot derive it any more. Conflicts with `known_at`.
+            known_at: Instant (RFC 3339) or day. The response has only the data that the service had
+                at this instant. A day means its end in New York. With `as_of`, the response shows
+                the day `as_of`, from the data of this instant. Status 403 for a day before the
+                tier's history. Conflicts with `data_version`.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
 
-    def dividends_payment_dates_pages(self, **query: Unpack[DividendsCalendarQuery]) -> Pages[m.ListCalendarRow, m.CalendarRow]:
-        """Payment dates, page by page."""
-        return Pages(self, path("/v1/dividends/payment-dates"), query, m.ListCalendarRow)
+        Returns:
+            A page of the market's bars, in `data`. `bulk_prices_pages` has all pages.
 
-    def etfs(self, **query: Unpack[EtfsQuery]) -> m.ListEtfRow:
-        """List ETFs with filters."""
-        return self._ask(path("/v1/etfs"), query, m.ListEtfRow)
+        Example:
+            >>> client.bulk_prices(limit=5).data
+        """
+        return self._ask(path("/v1/bulk/prices"), {
+            "date": date,
+            "start_date": start_date,
+            "end_date": end_date,
+            "symbols": symbols,
+            "adjustment": adjustment,
+            "limit": limit,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.MarketPrices)
 
-    def etfs_pages(self, **query: Unpack[EtfsQuery]) -> Pages[m.ListEtfRow, m.EtfRow]:
-        """List ETFs with filters, page by page."""
-        return Pages(self, path("/v1/etfs"), query, m.ListEtfRow)
+    def bulk_prices_pages(
+        self,
+        *,
+        date: date | str | None = None,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        symbols: str | Sequence[str] | None = None,
+        adjustment: str | Sequence[Adjustment] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.MarketPrices, m.PriceRow]:
+        """The market's prices of a day (Professional), page by page.
 
-    def etfs_by_symbol(self, symbol: str, **query: Unpack[EtfsBySymbolQuery]) -> m.SingleEtfRow:
-        """ETF details."""
-        return self._ask(path("/v1/etfs/{symbol}", symbol=symbol), query, m.SingleEtfRow)
+        The parameters are those of `bulk_prices`.
+        """
+        return Pages(self, path("/v1/bulk/prices"), {
+            "date": date,
+            "start_date": start_date,
+            "end_date": end_date,
+            "symbols": symbols,
+            "adjustment": adjustment,
+            "limit": limit,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.MarketPrices)
 
-    def etfs_by_symbol_holdings(self, symbol: str, **query: Unpack[EtfsBySymbolHoldingsQuery]) -> m.HoldingsAnswer:
-        """ETF holdings."""
-        return self._ask(path("/v1/etfs/{symbol}/holdings", symbol=symbol), query, m.HoldingsAnswer)
+    def bulk_quotes(
+        self,
+        symbols: str | Sequence[str],
+        *,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.BulkQuote:
+        """Bulk quotes (Professional).
 
-    def etfs_by_symbol_holdings_pages(self, symbol: str, **query: Unpack[EtfsBySymbolHoldingsQuery]) -> Pages[m.HoldingsAnswer, m.Holding]:
-        """ETF holdings, page by page."""
-        return Pages(self, path("/v1/etfs/{symbol}/holdings", symbol=symbol), query, m.HoldingsAnswer)
+        Quotes in request order. The request counts as one call for any number of symbols.
 
-    def health(self, **query: Unpack[HealthQuery]) -> m.HealthAnswer:
-        """Service health."""
-        return self._ask(path("/v1/health"), query, m.HealthAnswer)
+        Args:
+            symbols: Comma-separated symbols, 1 to 1000. Unknown symbols are listed in
+                `meta.errors`.
+            data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
+                response has the data of this version. For the same request, tier and current day,
+                it has the same bytes as the earlier response. Status 412 if this version was never
+                served, 410 if this program cannot derive it any more. Conflicts with `known_at`.
+            known_at: Instant (RFC 3339) or day. The response has only the data that the service had
+                at this instant. A day means its end in New York. With `as_of`, the response shows
+                the day `as_of`, from the data of this instant. Status 403 for a day before the
+                tier's history. Conflicts with `data_version`.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
 
-    def portfolio_income(self, **query: Unpack[PortfolioIncomeQuery]) -> m.SinglePortfolioIncome:
-        """Income of holdings."""
-        return self._ask(path("/v1/portfolio/income"), query, m.SinglePortfolioIncome)
+        Returns:
+            Quotes in request order, in `data`.
 
-    def prices_by_symbol(self, symbol: str, **query: Unpack[PricesBySymbolQuery]) -> m.PricesAnswer:
-        """Historical prices."""
-        return self._ask(path("/v1/prices/{symbol}", symbol=symbol), query, m.PricesAnswer)
+        Example:
+            >>> client.bulk_quotes(symbols=["SPY"]).data
+        """
+        return self._ask(path("/v1/bulk/quotes"), {
+            "symbols": symbols,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.BulkQuote)
 
-    def prices_by_symbol_pages(self, symbol: str, **query: Unpack[PricesBySymbolQuery]) -> Pages[m.PricesAnswer, m.PriceRow]:
-        """Historical prices, page by page."""
-        return Pages(self, path("/v1/prices/{symbol}", symbol=symbol), query, m.PricesAnswer)
+    def compare(
+        self,
+        symbols: str | Sequence[str],
+        *,
+        sections: str | Sequence[Literal["quote", "fundamentals", "metrics"]] | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.CompareAnswer:
+        """Compare up to 10 symbols.
 
-    def prices_by_symbol_latest(self, symbol: str, **query: Unpack[PricesBySymbolLatestQuery]) -> m.SingleLatestPrice:
-        """Latest price."""
-        return self._ask(path("/v1/prices/{symbol}/latest", symbol=symbol), query, m.SingleLatestPrice)
+        Quote, fundamentals (Starter and higher) and metrics of each symbol, in request order.
+        `meta.best` has the best symbol for each figure. CSV has one row per symbol, and a column
+        for each figure of a section, for example `quote.price`.
 
-    def screener(self, **query: Unpack[ScreenerQuery]) -> m.ScreenerAnswer:
-        """Dividend screener."""
-        return self._ask(path("/v1/screener"), query, m.ScreenerAnswer)
+        Args:
+            symbols: Comma-separated symbols, 1 to 10.
+            sections: Sections to return, comma-separated: quote, fundamentals, metrics. Default:
+                all.
+            data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
+                response has the data of this version. For the same request, tier and current day,
+                it has the same bytes as the earlier response. Status 412 if this version was never
+                served, 410 if this program cannot derive it any more. Conflicts with `known_at`.
+            known_at: Instant (RFC 3339) or day. The response has only the data that the service had
+                at this instant. A day means its end in New York. With `as_of`, the response shows
+                the day `as_of`, from the data of this instant. Status 403 for a day before the
+                tier's history. Conflicts with `data_version`.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
 
-    def screener_pages(self, **query: Unpack[ScreenerQuery]) -> Pages[m.ScreenerAnswer, m.ScreenerRow]:
-        """Dividend screener, page by page."""
-        return Pages(self, path("/v1/screener"), query, m.ScreenerAnswer)
+        Returns:
+            Securities side by side, in `data`.
 
-    def screener_dividend_aristocrats(self, **query: Unpack[ScreenerQuery]) -> m.ScreenerAnswer:
-        """Dividend Aristocrats."""
-        return self._ask(path("/v1/screener/dividend-aristocrats"), query, m.ScreenerAnswer)
+        Example:
+            >>> client.compare(symbols=["SPY"]).data
+        """
+        return self._ask(path("/v1/compare"), {
+            "symbols": symbols,
+            "sections": sections,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.CompareAnswer)
 
-    def screener_dividend_aristocrats_pages(self, **query: Unpack[ScreenerQuery]) -> Pages[m.ScreenerAnswer, m.ScreenerRow]:
-        """Dividend Aristocrats, page by page."""
-        return Pages(self, path("/v1/screener/dividend-aristocrats"), query, m.ScreenerAnswer)
+    def dividends_calendar(
+        self,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        symbols: str | Sequence[str] | None = None,
+        sector: str | None = None,
+        min_yield: Decimal | int | str | None = None,
+        min_amount: Decimal | int | str | None = None,
+        type: str | Sequence[Type] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        include_projected: bool | None = None,
+        declared_from: date | str | None = None,
+        declared_to: date | str | None = None,
+        record_from: date | str | None = None,
+        record_to: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListCalendarRow:
+        """Dividend calendar.
 
-    def screener_dividend_growth(self, **query: Unpack[ScreenerQuery]) -> m.ScreenerAnswer:
-        """Dividend growth."""
-        return self._ask(path("/v1/screener/dividend-growth"), query, m.ScreenerAnswer)
+        Dividend payments in a range of days, by payment date. For ex-dates see `/v1/dividends/ex-
+        dates`.
 
-    def screener_dividend_growth_pages(self, **query: Unpack[ScreenerQuery]) -> Pages[m.ScreenerAnswer, m.ScreenerRow]:
-        """Dividend growth, page by page."""
-        return Pages(self, path("/v1/screener/dividend-growth"), query, m.ScreenerAnswer)
+        Args:
+            start_date: First day. Default: today. For a day before the tier's history the response
+                is a 403.
+            end_date: Last day, at most 366 days after `start_date`. Default: 30 days after
+                `start_date`.
+            symbols: Comma-separated symbols (at most 50).
+            sector: Sectors by name or slug, comma-separated.
+            min_yield: Minimum headline dividend yield, percent.
+            min_amount: Minimum cash amount per share, as declared.
+            type: Dividend types as declared, comma-separated. One of: regular, special,
+                supplemental, irregular, return_of_capital, capital_gain, capital_gain_long,
+                capital_gain_short, stock, spin_off, liquidation, unknown.
+            frequency: Payment frequencies, comma-separated. One of: weekly, biweekly, semi_monthly,
+                four_weekly, monthly, bimonthly, quarterly, triannual, semi_annual, annual,
+                irregular, none, unknown.
+            include_projected: Includes dividends that are expected because of earlier payments but
+                not declared. Their amounts and payment dates are estimates. Default: false.
+            declared_from: First declaration date.
+            declared_to: Last declaration date.
+            record_from: First record date.
+            record_to: Last record date.
+            limit: Maximum number of rows on a page. From 1 to 500. Default: 100.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: event_date.asc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
 
-    def screener_dividend_kings(self, **query: Unpack[ScreenerQuery]) -> m.ScreenerAnswer:
-        """Dividend Kings."""
-        return self._ask(path("/v1/screener/dividend-kings"), query, m.ScreenerAnswer)
+        Returns:
+            A page of payments, in `data`. `dividends_calendar_pages` has all pages.
 
-    def screener_dividend_kings_pages(self, **query: Unpack[ScreenerQuery]) -> Pages[m.ScreenerAnswer, m.ScreenerRow]:
-        """Dividend Kings, page by page."""
-        return Pages(self, path("/v1/screener/dividend-kings"), query, m.ScreenerAnswer)
+        Example:
+            >>> client.dividends_calendar(limit=5).data
+        """
+        return self._ask(path("/v1/dividends/calendar"), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "symbols": symbols,
+            "sector": sector,
+            "min_yield": min_yield,
+            "min_amount": min_amount,
+            "type": type,
+            "frequency": frequency,
+            "include_projected": include_projected,
+            "declared_from": declared_from,
+            "declared_to": declared_to,
+            "record_from": record_from,
+            "record_to": record_to,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListCalendarRow)
 
-    def screener_high_yield(self, **query: Unpack[ScreenerQuery]) -> m.ScreenerAnswer:
-        """High yield."""
-        return self._ask(path("/v1/screener/high-yield"), query, m.ScreenerAnswer)
+    def dividends_calendar_pages(
+        self,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        symbols: str | Sequence[str] | None = None,
+        sector: str | None = None,
+        min_yield: Decimal | int | str | None = None,
+        min_amount: Decimal | int | str | None = None,
+        type: str | Sequence[Type] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        include_projected: bool | None = None,
+        declared_from: date | str | None = None,
+        declared_to: date | str | None = None,
+        record_from: date | str | None = None,
+        record_to: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ListCalendarRow, m.CalendarRow]:
+        """Dividend calendar, page by page.
 
-    def screener_high_yield_pages(self, **query: Unpack[ScreenerQuery]) -> Pages[m.ScreenerAnswer, m.ScreenerRow]:
-        """High yield, page by page."""
-        return Pages(self, path("/v1/screener/high-yield"), query, m.ScreenerAnswer)
+        The parameters are those of `dividends_calendar`.
+        """
+        return Pages(self, path("/v1/dividends/calendar"), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "symbols": symbols,
+            "sector": sector,
+            "min_yield": min_yield,
+            "min_amount": min_amount,
+            "type": type,
+            "frequency": frequency,
+            "include_projected": include_projected,
+            "declared_from": declared_from,
+            "declared_to": declared_to,
+            "record_from": record_from,
+            "record_to": record_to,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListCalendarRow)
 
-    def search(self, **query: Unpack[SearchQuery]) -> m.ListSearchResult:
-        """Search by symbol or company."""
-        return self._ask(path("/v1/search"), query, m.ListSearchResult)
+    def dividends_ex_dates(
+        self,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        symbols: str | Sequence[str] | None = None,
+        sector: str | None = None,
+        min_yield: Decimal | int | str | None = None,
+        min_amount: Decimal | int | str | None = None,
+        type: str | Sequence[Type] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        include_projected: bool | None = None,
+        declared_from: date | str | None = None,
+        declared_to: date | str | None = None,
+        record_from: date | str | None = None,
+        record_to: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListCalendarRow:
+        """Ex-dividend dates.
 
-    def search_pages(self, **query: Unpack[SearchQuery]) -> Pages[m.ListSearchResult, m.SearchResult]:
-        """Search by symbol or company, page by page."""
-        return Pages(self, path("/v1/search"), query, m.ListSearchResult)
+        Securities with an ex-dividend date in a range of days.
 
-    def sectors(self, **query: Unpack[SectorsQuery]) -> m.ListSectorRow:
-        """List sectors with statistics."""
-        return self._ask(path("/v1/sectors"), query, m.ListSectorRow)
+        Args:
+            start_date: First day. Default: today. For a day before the tier's history the response
+                is a 403.
+            end_date: Last day, at most 366 days after `start_date`. Default: 7 days after
+                `start_date`.
+            symbols: Comma-separated symbols (at most 50).
+            sector: Sectors by name or slug, comma-separated.
+            min_yield: Minimum headline dividend yield, percent.
+            min_amount: Minimum cash amount per share, as declared.
+            type: Dividend types as declared, comma-separated. One of: regular, special,
+                supplemental, irregular, return_of_capital, capital_gain, capital_gain_long,
+                capital_gain_short, stock, spin_off, liquidation, unknown.
+            frequency: Payment frequencies, comma-separated. One of: weekly, biweekly, semi_monthly,
+                four_weekly, monthly, bimonthly, quarterly, triannual, semi_annual, annual,
+                irregular, none, unknown.
+            include_projected: Includes dividends that are expected because of earlier payments but
+                not declared. Their amounts and payment dates are estimates. Default: false.
+            declared_from: First declaration date.
+            declared_to: Last declaration date.
+            record_from: First record date.
+            record_to: Last record date.
+            limit: Maximum number of rows on a page. From 1 to 500. Default: 100.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: event_date.asc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
 
-    def sectors_pages(self, **query: Unpack[SectorsQuery]) -> Pages[m.ListSectorRow, m.SectorRow]:
-        """List sectors with statistics, page by page."""
-        return Pages(self, path("/v1/sectors"), query, m.ListSectorRow)
+        Returns:
+            A page of ex-dates, in `data`. `dividends_ex_dates_pages` has all pages.
 
-    def sectors_by_sector(self, sector: str, **query: Unpack[SectorsBySectorQuery]) -> m.SingleSectorDetail:
-        """Sector details and top payers."""
-        return self._ask(path("/v1/sectors/{sector}", sector=sector), query, m.SingleSectorDetail)
+        Example:
+            >>> client.dividends_ex_dates(limit=5).data
+        """
+        return self._ask(path("/v1/dividends/ex-dates"), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "symbols": symbols,
+            "sector": sector,
+            "min_yield": min_yield,
+            "min_amount": min_amount,
+            "type": type,
+            "frequency": frequency,
+            "include_projected": include_projected,
+            "declared_from": declared_from,
+            "declared_to": declared_to,
+            "record_from": record_from,
+            "record_to": record_to,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListCalendarRow)
 
-    def stocks(self, **query: Unpack[StocksQuery]) -> m.ListStockRow:
-        """List and filter stocks and ETFs."""
-        return self._ask(path("/v1/stocks"), query, m.ListStockRow)
+    def dividends_ex_dates_pages(
+        self,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        symbols: str | Sequence[str] | None = None,
+        sector: str | None = None,
+        min_yield: Decimal | int | str | None = None,
+        min_amount: Decimal | int | str | None = None,
+        type: str | Sequence[Type] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        include_projected: bool | None = None,
+        declared_from: date | str | None = None,
+        declared_to: date | str | None = None,
+        record_from: date | str | None = None,
+        record_to: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ListCalendarRow, m.CalendarRow]:
+        """Ex-dividend dates, page by page.
 
-    def stocks_pages(self, **query: Unpack[StocksQuery]) -> Pages[m.ListStockRow, m.StockRow]:
-        """List and filter stocks and ETFs, page by page."""
-        return Pages(self, path("/v1/stocks"), query, m.ListStockRow)
+        The parameters are those of `dividends_ex_dates`.
+        """
+        return Pages(self, path("/v1/dividends/ex-dates"), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "symbols": symbols,
+            "sector": sector,
+            "min_yield": min_yield,
+            "min_amount": min_amount,
+            "type": type,
+            "frequency": frequency,
+            "include_projected": include_projected,
+            "declared_from": declared_from,
+            "declared_to": declared_to,
+            "record_from": record_from,
+            "record_to": record_to,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListCalendarRow)
 
-    def stocks_by_symbol(self, symbol: str, **query: Unpack[StocksBySymbolQuery]) -> m.SingleSnapshot:
-        """Stock snapshot."""
-        return self._ask(path("/v1/stocks/{symbol}", symbol=symbol), query, m.SingleSnapshot)
+    def dividends_history(
+        self,
+        *,
+        symbols: str | Sequence[str] | None = None,
+        updated_since: date | str | None = None,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        type: str | Sequence[Type] | None = None,
+        status: str | Sequence[Literal["declared", "paid", "cancelled"]] | None = None,
+        include_projected: bool | None = None,
+        declared_from: date | str | None = None,
+        declared_to: date | str | None = None,
+        record_from: date | str | None = None,
+        record_to: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListDividendRow:
+        """Dividend history of up to 50 symbols.
 
-    def stocks_by_symbol_dividends(self, symbol: str, **query: Unpack[StocksBySymbolDividendsQuery]) -> m.ListDividendRow:
-        """Dividend records (Starter and higher)."""
-        return self._ask(path("/v1/stocks/{symbol}/dividends", symbol=symbol), query, m.ListDividendRow)
+        Newest first, including declared future records. Cancelled records are returned only with
+        `status=cancelled`.
 
-    def stocks_by_symbol_dividends_pages(self, symbol: str, **query: Unpack[StocksBySymbolDividendsQuery]) -> Pages[m.ListDividendRow, m.DividendRow]:
-        """Dividend records (Starter and higher), page by page."""
-        return Pages(self, path("/v1/stocks/{symbol}/dividends", symbol=symbol), query, m.ListDividendRow)
+        Args:
+            symbols: Comma-separated symbols (at most 50). Unknown symbols are listed in
+                `meta.missing`. The list may be omitted only with `updated_since`: the response then
+                has the changes of the whole market (Professional only).
+            updated_since: Returns only the rows that changed after this point, in the order of the
+                changes. Deleted rows have the status `cancelled`. The point is the `meta.sync_from`
+                of an earlier response, an instant (RFC 3339) by the clock of the service, or a day,
+                which means its start in New York: for example `2026-11-01`. Conflicts with
+                `start_date`, `end_date`, `type`, `status`, `include_projected`, `sort`,
+                `declared_from`, `declared_to`, `record_from`, `record_to`, `data_version`,
+                `known_at`.
+            start_date: First ex-date. Default: first day of the tier's history. A request for an
+                earlier day gets a 403. Conflicts with `updated_since`.
+            end_date: Last ex-date. Default: no limit, so that declared future ex-dates are
+                included. Conflicts with `updated_since`.
+            type: Dividend types as declared, comma-separated. Conflicts with `updated_since`. One
+                of: regular, special, supplemental, irregular, return_of_capital, capital_gain,
+                capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
+            status: Statuses, comma-separated: declared, paid, cancelled. Default: declared and
+                paid. Conflicts with `updated_since`.
+            include_projected: Includes dividends that are expected in the next 12 months but not
+                declared. Their amounts and payment dates are estimates. Conflicts with
+                `updated_since`. Default: false.
+            declared_from: First declaration date. Conflicts with `updated_since`.
+            declared_to: Last declaration date. Conflicts with `updated_since`.
+            record_from: First record date. Conflicts with `updated_since`.
+            record_to: Last record date. Conflicts with `updated_since`.
+            limit: Maximum number of rows on a page. From 1 to 1000. Default: 100.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Conflicts with `updated_since`. Default: ex_date.desc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
+                response has the data of this version. For the same request, tier and current day,
+                it has the same bytes as the earlier response. Status 412 if this version was never
+                served, 410 if this program cannot derive it any more. Conflicts with `known_at`,
+                `updated_since`.
+            known_at: Instant (RFC 3339) or day. The response has only the data that the service had
+                at this instant. A day means its end in New York. With `as_of`, the response shows
+                the day `as_of`, from the data of this instant. Status 403 for a day before the
+                tier's history. Conflicts with `data_version`, `updated_since`.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
 
-    def stocks_by_symbol_etf_holders(self, symbol: str, **query: Unpack[StocksBySymbolEtfHoldersQuery]) -> m.ListEtfHolder:
-        """Funds that hold a security."""
-        return self._ask(path("/v1/stocks/{symbol}/etf-holders", symbol=symbol), query, m.ListEtfHolder)
+        Returns:
+            A page of dividend records, in `data`. `dividends_history_pages` has all pages.
 
-    def stocks_by_symbol_etf_holders_pages(self, symbol: str, **query: Unpack[StocksBySymbolEtfHoldersQuery]) -> Pages[m.ListEtfHolder, m.EtfHolder]:
-        """Funds that hold a security, page by page."""
-        return Pages(self, path("/v1/stocks/{symbol}/etf-holders", symbol=symbol), query, m.ListEtfHolder)
+        Example:
+            >>> client.dividends_history(symbols=["SPY"], limit=5).data
+        """
+        return self._ask(path("/v1/dividends/history"), {
+            "symbols": symbols,
+            "updated_since": updated_since,
+            "start_date": start_date,
+            "end_date": end_date,
+            "type": type,
+            "status": status,
+            "include_projected": include_projected,
+            "declared_from": declared_from,
+            "declared_to": declared_to,
+            "record_from": record_from,
+            "record_to": record_to,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListDividendRow)
 
-    def stocks_by_symbol_events(self, symbol: str, **query: Unpack[StocksBySymbolEventsQuery]) -> m.ListSecurityEvent:
-        """Security events."""
-        return self._ask(path("/v1/stocks/{symbol}/events", symbol=symbol), query, m.ListSecurityEvent)
+    def dividends_history_pages(
+        self,
+        *,
+        symbols: str | Sequence[str] | None = None,
+        updated_since: date | str | None = None,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        type: str | Sequence[Type] | None = None,
+        status: str | Sequence[Literal["declared", "paid", "cancelled"]] | None = None,
+        include_projected: bool | None = None,
+        declared_from: date | str | None = None,
+        declared_to: date | str | None = None,
+        record_from: date | str | None = None,
+        record_to: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ListDividendRow, m.DividendRow]:
+        """Dividend history of up to 50 symbols, page by page.
 
-    def stocks_by_symbol_events_pages(self, symbol: str, **query: Unpack[StocksBySymbolEventsQuery]) -> Pages[m.ListSecurityEvent, m.SecurityEvent]:
-        """Security events, page by page."""
-        return Pages(self, path("/v1/stocks/{symbol}/events", symbol=symbol), query, m.ListSecurityEvent)
+        The parameters are those of `dividends_history`.
+        """
+        return Pages(self, path("/v1/dividends/history"), {
+            "symbols": symbols,
+            "updated_since": updated_since,
+            "start_date": start_date,
+            "end_date": end_date,
+            "type": type,
+            "status": status,
+            "include_projected": include_projected,
+            "declared_from": declared_from,
+            "declared_to": declared_to,
+            "record_from": record_from,
+            "record_to": record_to,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListDividendRow)
 
-    def stocks_by_symbol_fundamentals(self, symbol: str, **query: Unpack[PricesBySymbolLatestQuery]) -> m.SingleFundamentalsRow:
-        """Fundamentals (Starter and higher)."""
-        return self._ask(path("/v1/stocks/{symbol}/fundamentals", symbol=symbol), query, m.SingleFundamentalsRow)
+    def dividends_payment_dates(
+        self,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        symbols: str | Sequence[str] | None = None,
+        sector: str | None = None,
+        min_yield: Decimal | int | str | None = None,
+        min_amount: Decimal | int | str | None = None,
+        type: str | Sequence[Type] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        include_projected: bool | None = None,
+        declared_from: date | str | None = None,
+        declared_to: date | str | None = None,
+        record_from: date | str | None = None,
+        record_to: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListCalendarRow:
+        """Payment dates.
 
-    def stocks_by_symbol_metrics(self, symbol: str, **query: Unpack[StocksBySymbolMetricsQuery]) -> m.SingleMetricsAnswer:
-        """Dividend metrics."""
-        return self._ask(path("/v1/stocks/{symbol}/metrics", symbol=symbol), query, m.SingleMetricsAnswer)
+        Securities that pay dividends in a range of days.
 
-    def stocks_by_symbol_quote(self, symbol: str, **query: Unpack[PricesBySymbolLatestQuery]) -> m.SingleQuote:
-        """Comprehensive quote."""
-        return self._ask(path("/v1/stocks/{symbol}/quote", symbol=symbol), query, m.SingleQuote)
+        Args:
+            start_date: First day. Default: today. For a day before the tier's history the response
+                is a 403.
+            end_date: Last day, at most 366 days after `start_date`. Default: 30 days after
+                `start_date`.
+            symbols: Comma-separated symbols (at most 50).
+            sector: Sectors by name or slug, comma-separated.
+            min_yield: Minimum headline dividend yield, percent.
+            min_amount: Minimum cash amount per share, as declared.
+            type: Dividend types as declared, comma-separated. One of: regular, special,
+                supplemental, irregular, return_of_capital, capital_gain, capital_gain_long,
+                capital_gain_short, stock, spin_off, liquidation, unknown.
+            frequency: Payment frequencies, comma-separated. One of: weekly, biweekly, semi_monthly,
+                four_weekly, monthly, bimonthly, quarterly, triannual, semi_annual, annual,
+                irregular, none, unknown.
+            include_projected: Includes dividends that are expected because of earlier payments but
+                not declared. Their amounts and payment dates are estimates. Default: false.
+            declared_from: First declaration date.
+            declared_to: Last declaration date.
+            record_from: First record date.
+            record_to: Last record date.
+            limit: Maximum number of rows on a page. From 1 to 500. Default: 100.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: event_date.asc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
 
-    def stocks_by_symbol_revisions(self, symbol: str, **query: Unpack[StocksBySymbolRevisionsQuery]) -> m.ListRevision:
-        """Revisions."""
-        return self._ask(path("/v1/stocks/{symbol}/revisions", symbol=symbol), query, m.ListRevision)
+        Returns:
+            A page of payments, in `data`. `dividends_payment_dates_pages` has all pages.
 
-    def stocks_by_symbol_revisions_pages(self, symbol: str, **query: Unpack[StocksBySymbolRevisionsQuery]) -> Pages[m.ListRevision, m.Revision]:
-        """Revisions, page by page."""
-        return Pages(self, path("/v1/stocks/{symbol}/revisions", symbol=symbol), query, m.ListRevision)
+        Example:
+            >>> client.dividends_payment_dates(limit=5).data
+        """
+        return self._ask(path("/v1/dividends/payment-dates"), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "symbols": symbols,
+            "sector": sector,
+            "min_yield": min_yield,
+            "min_amount": min_amount,
+            "type": type,
+            "frequency": frequency,
+            "include_projected": include_projected,
+            "declared_from": declared_from,
+            "declared_to": declared_to,
+            "record_from": record_from,
+            "record_to": record_to,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListCalendarRow)
 
-    def stocks_by_symbol_splits(self, symbol: str, **query: Unpack[StocksBySymbolSplitsQuery]) -> m.ListSplitRow:
-        """Split history."""
-        return self._ask(path("/v1/stocks/{symbol}/splits", symbol=symbol), query, m.ListSplitRow)
+    def dividends_payment_dates_pages(
+        self,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        symbols: str | Sequence[str] | None = None,
+        sector: str | None = None,
+        min_yield: Decimal | int | str | None = None,
+        min_amount: Decimal | int | str | None = None,
+        type: str | Sequence[Type] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        include_projected: bool | None = None,
+        declared_from: date | str | None = None,
+        declared_to: date | str | None = None,
+        record_from: date | str | None = None,
+        record_to: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ListCalendarRow, m.CalendarRow]:
+        """Payment dates, page by page.
 
-    def stocks_by_symbol_splits_pages(self, symbol: str, **query: Unpack[StocksBySymbolSplitsQuery]) -> Pages[m.ListSplitRow, m.SplitRow]:
-        """Split history, page by page."""
-        return Pages(self, path("/v1/stocks/{symbol}/splits", symbol=symbol), query, m.ListSplitRow)
+        The parameters are those of `dividends_payment_dates`.
+        """
+        return Pages(self, path("/v1/dividends/payment-dates"), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "symbols": symbols,
+            "sector": sector,
+            "min_yield": min_yield,
+            "min_amount": min_amount,
+            "type": type,
+            "frequency": frequency,
+            "include_projected": include_projected,
+            "declared_from": declared_from,
+            "declared_to": declared_to,
+            "record_from": record_from,
+            "record_to": record_to,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListCalendarRow)
+
+    def etfs(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        related_symbol: str | None = None,
+        q: str | None = None,
+        issuer: str | None = None,
+        asset_class: str | None = None,
+        category: str | None = None,
+        strategy: str | None = None,
+        is_leveraged: bool | None = None,
+        is_inverse: bool | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        max_expense_ratio: Decimal | int | str | None = None,
+        min_aum: Decimal | int | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Sort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListEtfRow:
+        """List ETFs with filters.
+
+        Active funds, ordered by symbol.
+
+        Args:
+            min_yield: Minimum headline dividend yield, percent.
+            max_yield: Maximum headline dividend yield, percent.
+            related_symbol: Returns only funds with this `related_symbol`. For a single-stock fund,
+                `related_symbol` is the ticker of the underlying stock. For other funds, it is the
+                ticker of an unleveraged fund on the same index.
+            q: Part of the name, or beginning of the symbol. Letter case does not matter.
+            issuer: Issuers by name or slug, comma-separated.
+            asset_class: Asset classes by name or slug, comma-separated.
+            category: Categories by name or slug, comma-separated.
+            strategy: Strategies by name or slug, comma-separated.
+            is_leveraged: True for leveraged funds, false for unleveraged funds. With either value,
+                funds without this information are left out.
+            is_inverse: True for inverse funds, false for funds that are not inverse. With either
+                value, funds without this information are left out.
+            frequency: Payment frequencies, comma-separated. One of: weekly, biweekly, semi_monthly,
+                four_weekly, monthly, bimonthly, quarterly, triannual, semi_annual, annual,
+                irregular, none, unknown.
+            max_expense_ratio: Maximum expense ratio, percent a year.
+            min_aum: Minimum assets under management, in the fund's currency.
+            limit: Maximum number of rows on a page. From 1 to 1000. Default: 100.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: symbol.asc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            A page of funds, in `data`. `etfs_pages` has all pages.
+
+        Example:
+            >>> client.etfs(limit=5).data
+        """
+        return self._ask(path("/v1/etfs"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "related_symbol": related_symbol,
+            "q": q,
+            "issuer": issuer,
+            "asset_class": asset_class,
+            "category": category,
+            "strategy": strategy,
+            "is_leveraged": is_leveraged,
+            "is_inverse": is_inverse,
+            "frequency": frequency,
+            "max_expense_ratio": max_expense_ratio,
+            "min_aum": min_aum,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListEtfRow)
+
+    def etfs_pages(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        related_symbol: str | None = None,
+        q: str | None = None,
+        issuer: str | None = None,
+        asset_class: str | None = None,
+        category: str | None = None,
+        strategy: str | None = None,
+        is_leveraged: bool | None = None,
+        is_inverse: bool | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        max_expense_ratio: Decimal | int | str | None = None,
+        min_aum: Decimal | int | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Sort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ListEtfRow, m.EtfRow]:
+        """List ETFs with filters, page by page.
+
+        The parameters are those of `etfs`.
+        """
+        return Pages(self, path("/v1/etfs"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "related_symbol": related_symbol,
+            "q": q,
+            "issuer": issuer,
+            "asset_class": asset_class,
+            "category": category,
+            "strategy": strategy,
+            "is_leveraged": is_leveraged,
+            "is_inverse": is_inverse,
+            "frequency": frequency,
+            "max_expense_ratio": max_expense_ratio,
+            "min_aum": min_aum,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListEtfRow)
+
+    def etfs_by_symbol(self, symbol: str, *, min_version: str | None = None) -> m.SingleEtfRow:
+        """ETF details.
+
+        Returns the fields of a row of `/v1/stocks`, followed by fund data and totals of the
+        holdings.
+
+        Args:
+            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            The fund, in `data`.
+
+        Example:
+            >>> client.etfs_by_symbol("SPY").data
+        """
+        return self._ask(path("/v1/etfs/{symbol}", symbol=symbol), {"min_version": min_version}, m.SingleEtfRow)
+
+    def etfs_by_symbol_holdings(
+        self,
+        symbol: str,
+        *,
+        as_of: date | str | None = None,
+        asset_type: str | None = None,
+        sector: str | None = None,
+        min_weight: Decimal | int | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[EtfsBySymbolHoldingsSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.HoldingsAnswer:
+        """ETF holdings.
+
+        Holdings in one snapshot. `meta.weight_total` is the share of the fund that the snapshot
+        covers, percent.
+
+        Args:
+            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            as_of: As-of date. The newest snapshot on or before this day is returned. Default: the
+                newest snapshot.
+            asset_type: Asset types of the fund's holdings, in the words of the issuer, comma-
+                separated. Letter case does not matter.
+            sector: Sectors of the fund's holdings by name or slug, comma-separated.
+            min_weight: Minimum weight, percent.
+            limit: Maximum number of rows on a page. From 1 to 500. Default: 50.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: weight.desc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            A page of positions, in `data`. `etfs_by_symbol_holdings_pages` has all pages.
+
+        Example:
+            >>> client.etfs_by_symbol_holdings("SPY", limit=5).data
+        """
+        return self._ask(path("/v1/etfs/{symbol}/holdings", symbol=symbol), {
+            "as_of": as_of,
+            "asset_type": asset_type,
+            "sector": sector,
+            "min_weight": min_weight,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.HoldingsAnswer)
+
+    def etfs_by_symbol_holdings_pages(
+        self,
+        symbol: str,
+        *,
+        as_of: date | str | None = None,
+        asset_type: str | None = None,
+        sector: str | None = None,
+        min_weight: Decimal | int | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[EtfsBySymbolHoldingsSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.HoldingsAnswer, m.Holding]:
+        """ETF holdings, page by page.
+
+        The parameters are those of `etfs_by_symbol_holdings`.
+        """
+        return Pages(self, path("/v1/etfs/{symbol}/holdings", symbol=symbol), {
+            "as_of": as_of,
+            "asset_type": asset_type,
+            "sector": sector,
+            "min_weight": min_weight,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.HoldingsAnswer)
+
+    def health(self) -> m.HealthAnswer:
+        """Service health.
+
+        The HTTP status is 200 if reads are served, else 503.
+
+        Returns:
+            Reads are served, in `data`.
+
+        Example:
+            >>> client.health().data
+        """
+        return self._ask(path("/v1/health"), {}, m.HealthAnswer)
+
+    def portfolio_income(self, holdings: str | Sequence[str], *, min_version: str | None = None) -> m.SinglePortfolioIncome:
+        """Income of holdings.
+
+        Dividends of the current month and the next eleven months. Income from declared or paid
+        dividends is confirmed. All other income is estimated from earlier payments. CSV has one row
+        for each payment.
+
+        Args:
+            holdings: Holdings, comma-separated, at most 100: `SYMBOL:SHARES`, or
+                `SYMBOL:SHARES:COST` with the purchase cost of all shares. If a symbol is listed
+                more than once, its shares and its costs are added up.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            The income, in `data`.
+
+        Example:
+            >>> client.portfolio_income(holdings=["SPY:10"]).data
+        """
+        return self._ask(path("/v1/portfolio/income"), {"holdings": holdings, "min_version": min_version}, m.SinglePortfolioIncome)
+
+    def prices_by_symbol(
+        self,
+        symbol: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        range: Range | None = None,
+        interval: Interval | None = None,
+        adjustment: str | Sequence[Adjustment] | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["date.asc", "date.desc"]] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.PricesAnswer:
+        """Historical prices.
+
+        Bars with the requested adjustment, newest first. Each bar also has the raw close, the fully
+        adjusted close, and the adjustment factors.
+
+        Args:
+            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            start_date: First session. Default: first day of the tier's history. A request for an
+                earlier day gets a 403. Conflicts with `range`.
+            end_date: Last session. Default: the newest session. Conflicts with `range`.
+            range: Range up to today, instead of `start_date` and `end_date`. A range that begins
+                before the tier's history gets a 403; `max` begins with the tier's history.
+                Conflicts with `start_date`, `end_date`. One of: 5d, 1m, 3m, 6m, ytd, 1y, 2y, 5y,
+                10y, max.
+            interval: Length of the period that one price point covers. Default: daily. One of:
+                daily, weekly, monthly, quarterly, yearly.
+            adjustment: Adjustments of the prices, comma-separated. `split` includes `spin_off`, and
+                `all` includes every adjustment. Default: split. One of: raw, split, spin_off,
+                dividend, all.
+            limit: Maximum number of rows on a page. From 1 to 5000. Default: 100.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: date.desc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
+                response has the data of this version. For the same request, tier and current day,
+                it has the same bytes as the earlier response. Status 412 if this version was never
+                served, 410 if this program cannot derive it any more. Conflicts with `known_at`.
+            known_at: Instant (RFC 3339) or day. The response has only the data that the service had
+                at this instant. A day means its end in New York. With `as_of`, the response shows
+                the day `as_of`, from the data of this instant. Status 403 for a day before the
+                tier's history. Conflicts with `data_version`.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            A page of price points, in `data`. `prices_by_symbol_pages` has all pages.
+
+        Example:
+            >>> client.prices_by_symbol("SPY", limit=5).data
+        """
+        return self._ask(path("/v1/prices/{symbol}", symbol=symbol), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "range": range,
+            "interval": interval,
+            "adjustment": adjustment,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.PricesAnswer)
+
+    def prices_by_symbol_pages(
+        self,
+        symbol: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        range: Range | None = None,
+        interval: Interval | None = None,
+        adjustment: str | Sequence[Adjustment] | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["date.asc", "date.desc"]] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.PricesAnswer, m.PriceRow]:
+        """Historical prices, page by page.
+
+        The parameters are those of `prices_by_symbol`.
+        """
+        return Pages(self, path("/v1/prices/{symbol}", symbol=symbol), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "range": range,
+            "interval": interval,
+            "adjustment": adjustment,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.PricesAnswer)
+
+    def prices_by_symbol_latest(
+        self,
+        symbol: str,
+        *,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.SingleLatestPrice:
+        """Latest price.
+
+        The newest valid bar, with its session and its age in sessions.
+
+        Args:
+            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
+                response has the data of this version. For the same request, tier and current day,
+                it has the same bytes as the earlier response. Status 412 if this version was never
+                served, 410 if this program cannot derive it any more. Conflicts with `known_at`.
+            known_at: Instant (RFC 3339) or day. The response has only the data that the service had
+                at this instant. A day means its end in New York. With `as_of`, the response shows
+                the day `as_of`, from the data of this instant. Status 403 for a day before the
+                tier's history. Conflicts with `data_version`.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            The latest price point, in `data`.
+
+        Example:
+            >>> client.prices_by_symbol_latest("SPY").data
+        """
+        return self._ask(path("/v1/prices/{symbol}/latest", symbol=symbol), {
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.SingleLatestPrice)
+
+    def screener(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_yield_ttm: Decimal | int | str | None = None,
+        max_yield_ttm: Decimal | int | str | None = None,
+        min_payout_ratio: Decimal | int | str | None = None,
+        max_payout_ratio: Decimal | int | str | None = None,
+        min_growth_1y: Decimal | int | str | None = None,
+        max_growth_1y: Decimal | int | str | None = None,
+        min_growth_3y: Decimal | int | str | None = None,
+        max_growth_3y: Decimal | int | str | None = None,
+        min_growth_5y: Decimal | int | str | None = None,
+        max_growth_5y: Decimal | int | str | None = None,
+        min_growth_10y: Decimal | int | str | None = None,
+        max_growth_10y: Decimal | int | str | None = None,
+        min_streak: Decimal | int | str | None = None,
+        max_streak: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_volume: Decimal | int | str | None = None,
+        max_volume: Decimal | int | str | None = None,
+        min_pe: Decimal | int | str | None = None,
+        max_pe: Decimal | int | str | None = None,
+        min_beta: Decimal | int | str | None = None,
+        max_beta: Decimal | int | str | None = None,
+        ex_date_from: date | str | None = None,
+        ex_date_to: date | str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        exchange: str | None = None,
+        country: str | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exclude_types: str | Sequence[ScreenerType] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[ScreenerSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ScreenerAnswer:
+        """Dividend screener.
+
+        Active securities that match the filters, by default with the highest headline yield first.
+
+        Args:
+            min_yield: Minimum `dividend_yield`, the headline yield, percent.
+            max_yield: Maximum `dividend_yield`, the headline yield, percent.
+            min_yield_ttm: Minimum trailing yield, percent.
+            max_yield_ttm: Maximum trailing yield, percent.
+            min_payout_ratio: Minimum payout ratio, percent.
+            max_payout_ratio: Maximum payout ratio, percent.
+            min_growth_1y: Minimum dividend growth of one year, percent.
+            max_growth_1y: Maximum dividend growth of one year, percent.
+            min_growth_3y: Minimum dividend growth a year over three years, percent.
+            max_growth_3y: Maximum dividend growth a year over three years, percent.
+            min_growth_5y: Minimum dividend growth a year over five years, percent.
+            max_growth_5y: Maximum dividend growth a year over five years, percent.
+            min_growth_10y: Minimum dividend growth a year over ten years, percent.
+            max_growth_10y: Maximum dividend growth a year over ten years, percent.
+            min_streak: Minimum `increase_streak_years`. For Aristocrats, the minimum must be at
+                least 25 years, and for Kings at least 50. The operator can change these two limits.
+            max_streak: Maximum `increase_streak_years`. For non-payers this figure is 0.
+            min_market_cap: Minimum market capitalisation.
+            max_market_cap: Maximum market capitalisation.
+            min_price: Minimum price.
+            max_price: Maximum price.
+            min_volume: Minimum volume of the latest session, shares.
+            max_volume: Maximum volume of the latest session, shares.
+            min_pe: Minimum price-earnings ratio.
+            max_pe: Maximum price-earnings ratio.
+            min_beta: Minimum beta.
+            max_beta: Maximum beta.
+            ex_date_from: First day of a range. The next ex-date of a security must be on or after
+                this day.
+            ex_date_to: Last day of a range. The next ex-date of a security must be on or before
+                this day.
+            sector: Sectors by name or slug, comma-separated.
+            industry: Industries by name or slug, comma-separated.
+            exchange: Exchanges by market identifier code or name, comma-separated.
+            country: Countries of domicile by ISO 3166 code or name, comma-separated.
+            type: Security types, comma-separated. One of: stock, etf, adr, reit, mlp, preferred,
+                closed_end_fund, trust.
+            exclude_types: Security types to leave out, comma-separated. One of: stock, etf, adr,
+                reit, mlp, preferred, closed_end_fund, trust.
+            frequency: Payment frequencies, comma-separated. One of: weekly, biweekly, semi_monthly,
+                four_weekly, monthly, bimonthly, quarterly, triannual, semi_annual, annual,
+                irregular, none, unknown.
+            index: Stock indexes, comma-separated. A security must be a member of at least one of
+                them.
+            limit: Maximum number of rows on a page. From 1 to 1000. Default: 100.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: dividend_yield.desc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            A page of screener rows, in `data`. `screener_pages` has all pages.
+
+        Example:
+            >>> client.screener(limit=5).data
+        """
+        return self._ask(path("/v1/screener"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_yield_ttm": min_yield_ttm,
+            "max_yield_ttm": max_yield_ttm,
+            "min_payout_ratio": min_payout_ratio,
+            "max_payout_ratio": max_payout_ratio,
+            "min_growth_1y": min_growth_1y,
+            "max_growth_1y": max_growth_1y,
+            "min_growth_3y": min_growth_3y,
+            "max_growth_3y": max_growth_3y,
+            "min_growth_5y": min_growth_5y,
+            "max_growth_5y": max_growth_5y,
+            "min_growth_10y": min_growth_10y,
+            "max_growth_10y": max_growth_10y,
+            "min_streak": min_streak,
+            "max_streak": max_streak,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_volume": min_volume,
+            "max_volume": max_volume,
+            "min_pe": min_pe,
+            "max_pe": max_pe,
+            "min_beta": min_beta,
+            "max_beta": max_beta,
+            "ex_date_from": ex_date_from,
+            "ex_date_to": ex_date_to,
+            "sector": sector,
+            "industry": industry,
+            "exchange": exchange,
+            "country": country,
+            "type": type,
+            "exclude_types": exclude_types,
+            "frequency": frequency,
+            "index": index,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ScreenerAnswer)
+
+    def screener_pages(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_yield_ttm: Decimal | int | str | None = None,
+        max_yield_ttm: Decimal | int | str | None = None,
+        min_payout_ratio: Decimal | int | str | None = None,
+        max_payout_ratio: Decimal | int | str | None = None,
+        min_growth_1y: Decimal | int | str | None = None,
+        max_growth_1y: Decimal | int | str | None = None,
+        min_growth_3y: Decimal | int | str | None = None,
+        max_growth_3y: Decimal | int | str | None = None,
+        min_growth_5y: Decimal | int | str | None = None,
+        max_growth_5y: Decimal | int | str | None = None,
+        min_growth_10y: Decimal | int | str | None = None,
+        max_growth_10y: Decimal | int | str | None = None,
+        min_streak: Decimal | int | str | None = None,
+        max_streak: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_volume: Decimal | int | str | None = None,
+        max_volume: Decimal | int | str | None = None,
+        min_pe: Decimal | int | str | None = None,
+        max_pe: Decimal | int | str | None = None,
+        min_beta: Decimal | int | str | None = None,
+        max_beta: Decimal | int | str | None = None,
+        ex_date_from: date | str | None = None,
+        ex_date_to: date | str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        exchange: str | None = None,
+        country: str | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exclude_types: str | Sequence[ScreenerType] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[ScreenerSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ScreenerAnswer, m.ScreenerRow]:
+        """Dividend screener, page by page.
+
+        The parameters are those of `screener`.
+        """
+        return Pages(self, path("/v1/screener"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_yield_ttm": min_yield_ttm,
+            "max_yield_ttm": max_yield_ttm,
+            "min_payout_ratio": min_payout_ratio,
+            "max_payout_ratio": max_payout_ratio,
+            "min_growth_1y": min_growth_1y,
+            "max_growth_1y": max_growth_1y,
+            "min_growth_3y": min_growth_3y,
+            "max_growth_3y": max_growth_3y,
+            "min_growth_5y": min_growth_5y,
+            "max_growth_5y": max_growth_5y,
+            "min_growth_10y": min_growth_10y,
+            "max_growth_10y": max_growth_10y,
+            "min_streak": min_streak,
+            "max_streak": max_streak,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_volume": min_volume,
+            "max_volume": max_volume,
+            "min_pe": min_pe,
+            "max_pe": max_pe,
+            "min_beta": min_beta,
+            "max_beta": max_beta,
+            "ex_date_from": ex_date_from,
+            "ex_date_to": ex_date_to,
+            "sector": sector,
+            "industry": industry,
+            "exchange": exchange,
+            "country": country,
+            "type": type,
+            "exclude_types": exclude_types,
+            "frequency": frequency,
+            "index": index,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ScreenerAnswer)
+
+    def screener_dividend_aristocrats(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_yield_ttm: Decimal | int | str | None = None,
+        max_yield_ttm: Decimal | int | str | None = None,
+        min_payout_ratio: Decimal | int | str | None = None,
+        max_payout_ratio: Decimal | int | str | None = None,
+        min_growth_1y: Decimal | int | str | None = None,
+        max_growth_1y: Decimal | int | str | None = None,
+        min_growth_3y: Decimal | int | str | None = None,
+        max_growth_3y: Decimal | int | str | None = None,
+        min_growth_5y: Decimal | int | str | None = None,
+        max_growth_5y: Decimal | int | str | None = None,
+        min_growth_10y: Decimal | int | str | None = None,
+        max_growth_10y: Decimal | int | str | None = None,
+        min_streak: Decimal | int | str | None = None,
+        max_streak: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_volume: Decimal | int | str | None = None,
+        max_volume: Decimal | int | str | None = None,
+        min_pe: Decimal | int | str | None = None,
+        max_pe: Decimal | int | str | None = None,
+        min_beta: Decimal | int | str | None = None,
+        max_beta: Decimal | int | str | None = None,
+        ex_date_from: date | str | None = None,
+        ex_date_to: date | str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        exchange: str | None = None,
+        country: str | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exclude_types: str | Sequence[ScreenerType] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[ScreenerSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ScreenerAnswer:
+        """Dividend Aristocrats.
+
+        Members of the S&P 500 with at least 25 consecutive years of increases, and further
+        conditions (R15). A lower `min_streak` is refused. The operator can change the minimum of 25
+        years.
+
+        Args:
+            min_yield: Minimum `dividend_yield`, the headline yield, percent.
+            max_yield: Maximum `dividend_yield`, the headline yield, percent.
+            min_yield_ttm: Minimum trailing yield, percent.
+            max_yield_ttm: Maximum trailing yield, percent.
+            min_payout_ratio: Minimum payout ratio, percent.
+            max_payout_ratio: Maximum payout ratio, percent.
+            min_growth_1y: Minimum dividend growth of one year, percent.
+            max_growth_1y: Maximum dividend growth of one year, percent.
+            min_growth_3y: Minimum dividend growth a year over three years, percent.
+            max_growth_3y: Maximum dividend growth a year over three years, percent.
+            min_growth_5y: Minimum dividend growth a year over five years, percent.
+            max_growth_5y: Maximum dividend growth a year over five years, percent.
+            min_growth_10y: Minimum dividend growth a year over ten years, percent.
+            max_growth_10y: Maximum dividend growth a year over ten years, percent.
+            min_streak: Minimum `increase_streak_years`. For Aristocrats, the minimum must be at
+                least 25 years, and for Kings at least 50. The operator can change these two limits.
+            max_streak: Maximum `increase_streak_years`. For non-payers this figure is 0.
+            min_market_cap: Minimum market capitalisation.
+            max_market_cap: Maximum market capitalisation.
+            min_price: Minimum price.
+            max_price: Maximum price.
+            min_volume: Minimum volume of the latest session, shares.
+            max_volume: Maximum volume of the latest session, shares.
+            min_pe: Minimum price-earnings ratio.
+            max_pe: Maximum price-earnings ratio.
+            min_beta: Minimum beta.
+            max_beta: Maximum beta.
+            ex_date_from: First day of a range. The next ex-date of a security must be on or after
+                this day.
+            ex_date_to: Last day of a range. The next ex-date of a security must be on or before
+                this day.
+            sector: Sectors by name or slug, comma-separated.
+            industry: Industries by name or slug, comma-separated.
+            exchange: Exchanges by market identifier code or name, comma-separated.
+            country: Countries of domicile by ISO 3166 code or name, comma-separated.
+            type: Security types, comma-separated. One of: stock, etf, adr, reit, mlp, preferred,
+                closed_end_fund, trust.
+            exclude_types: Security types to leave out, comma-separated. One of: stock, etf, adr,
+                reit, mlp, preferred, closed_end_fund, trust.
+            frequency: Payment frequencies, comma-separated. One of: weekly, biweekly, semi_monthly,
+                four_weekly, monthly, bimonthly, quarterly, triannual, semi_annual, annual,
+                irregular, none, unknown.
+            index: Stock indexes, comma-separated. A security must be a member of at least one of
+                them.
+            limit: Maximum number of rows on a page. From 1 to 1000. Default: 100.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: dividend_yield.desc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            A page of screener rows, in `data`. `screener_dividend_aristocrats_pages` has all pages.
+
+        Example:
+            >>> client.screener_dividend_aristocrats(limit=5).data
+        """
+        return self._ask(path("/v1/screener/dividend-aristocrats"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_yield_ttm": min_yield_ttm,
+            "max_yield_ttm": max_yield_ttm,
+            "min_payout_ratio": min_payout_ratio,
+            "max_payout_ratio": max_payout_ratio,
+            "min_growth_1y": min_growth_1y,
+            "max_growth_1y": max_growth_1y,
+            "min_growth_3y": min_growth_3y,
+            "max_growth_3y": max_growth_3y,
+            "min_growth_5y": min_growth_5y,
+            "max_growth_5y": max_growth_5y,
+            "min_growth_10y": min_growth_10y,
+            "max_growth_10y": max_growth_10y,
+            "min_streak": min_streak,
+            "max_streak": max_streak,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_volume": min_volume,
+            "max_volume": max_volume,
+            "min_pe": min_pe,
+            "max_pe": max_pe,
+            "min_beta": min_beta,
+            "max_beta": max_beta,
+            "ex_date_from": ex_date_from,
+            "ex_date_to": ex_date_to,
+            "sector": sector,
+            "industry": industry,
+            "exchange": exchange,
+            "country": country,
+            "type": type,
+            "exclude_types": exclude_types,
+            "frequency": frequency,
+            "index": index,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ScreenerAnswer)
+
+    def screener_dividend_aristocrats_pages(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_yield_ttm: Decimal | int | str | None = None,
+        max_yield_ttm: Decimal | int | str | None = None,
+        min_payout_ratio: Decimal | int | str | None = None,
+        max_payout_ratio: Decimal | int | str | None = None,
+        min_growth_1y: Decimal | int | str | None = None,
+        max_growth_1y: Decimal | int | str | None = None,
+        min_growth_3y: Decimal | int | str | None = None,
+        max_growth_3y: Decimal | int | str | None = None,
+        min_growth_5y: Decimal | int | str | None = None,
+        max_growth_5y: Decimal | int | str | None = None,
+        min_growth_10y: Decimal | int | str | None = None,
+        max_growth_10y: Decimal | int | str | None = None,
+        min_streak: Decimal | int | str | None = None,
+        max_streak: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_volume: Decimal | int | str | None = None,
+        max_volume: Decimal | int | str | None = None,
+        min_pe: Decimal | int | str | None = None,
+        max_pe: Decimal | int | str | None = None,
+        min_beta: Decimal | int | str | None = None,
+        max_beta: Decimal | int | str | None = None,
+        ex_date_from: date | str | None = None,
+        ex_date_to: date | str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        exchange: str | None = None,
+        country: str | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exclude_types: str | Sequence[ScreenerType] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[ScreenerSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ScreenerAnswer, m.ScreenerRow]:
+        """Dividend Aristocrats, page by page.
+
+        The parameters are those of `screener_dividend_aristocrats`.
+        """
+        return Pages(self, path("/v1/screener/dividend-aristocrats"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_yield_ttm": min_yield_ttm,
+            "max_yield_ttm": max_yield_ttm,
+            "min_payout_ratio": min_payout_ratio,
+            "max_payout_ratio": max_payout_ratio,
+            "min_growth_1y": min_growth_1y,
+            "max_growth_1y": max_growth_1y,
+            "min_growth_3y": min_growth_3y,
+            "max_growth_3y": max_growth_3y,
+            "min_growth_5y": min_growth_5y,
+            "max_growth_5y": max_growth_5y,
+            "min_growth_10y": min_growth_10y,
+            "max_growth_10y": max_growth_10y,
+            "min_streak": min_streak,
+            "max_streak": max_streak,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_volume": min_volume,
+            "max_volume": max_volume,
+            "min_pe": min_pe,
+            "max_pe": max_pe,
+            "min_beta": min_beta,
+            "max_beta": max_beta,
+            "ex_date_from": ex_date_from,
+            "ex_date_to": ex_date_to,
+            "sector": sector,
+            "industry": industry,
+            "exchange": exchange,
+            "country": country,
+            "type": type,
+            "exclude_types": exclude_types,
+            "frequency": frequency,
+            "index": index,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ScreenerAnswer)
+
+    def screener_dividend_growth(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_yield_ttm: Decimal | int | str | None = None,
+        max_yield_ttm: Decimal | int | str | None = None,
+        min_payout_ratio: Decimal | int | str | None = None,
+        max_payout_ratio: Decimal | int | str | None = None,
+        min_growth_1y: Decimal | int | str | None = None,
+        max_growth_1y: Decimal | int | str | None = None,
+        min_growth_3y: Decimal | int | str | None = None,
+        max_growth_3y: Decimal | int | str | None = None,
+        min_growth_5y: Decimal | int | str | None = None,
+        max_growth_5y: Decimal | int | str | None = None,
+        min_growth_10y: Decimal | int | str | None = None,
+        max_growth_10y: Decimal | int | str | None = None,
+        min_streak: Decimal | int | str | None = None,
+        max_streak: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_volume: Decimal | int | str | None = None,
+        max_volume: Decimal | int | str | None = None,
+        min_pe: Decimal | int | str | None = None,
+        max_pe: Decimal | int | str | None = None,
+        min_beta: Decimal | int | str | None = None,
+        max_beta: Decimal | int | str | None = None,
+        ex_date_from: date | str | None = None,
+        ex_date_to: date | str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        exchange: str | None = None,
+        country: str | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exclude_types: str | Sequence[ScreenerType] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[ScreenerSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ScreenerAnswer:
+        """Dividend growth.
+
+        Dividend screener with the defaults `min_growth_5y` 10 and `min_yield` 2.
+
+        Args:
+            min_yield: Minimum `dividend_yield`, the headline yield, percent.
+            max_yield: Maximum `dividend_yield`, the headline yield, percent.
+            min_yield_ttm: Minimum trailing yield, percent.
+            max_yield_ttm: Maximum trailing yield, percent.
+            min_payout_ratio: Minimum payout ratio, percent.
+            max_payout_ratio: Maximum payout ratio, percent.
+            min_growth_1y: Minimum dividend growth of one year, percent.
+            max_growth_1y: Maximum dividend growth of one year, percent.
+            min_growth_3y: Minimum dividend growth a year over three years, percent.
+            max_growth_3y: Maximum dividend growth a year over three years, percent.
+            min_growth_5y: Minimum dividend growth a year over five years, percent.
+            max_growth_5y: Maximum dividend growth a year over five years, percent.
+            min_growth_10y: Minimum dividend growth a year over ten years, percent.
+            max_growth_10y: Maximum dividend growth a year over ten years, percent.
+            min_streak: Minimum `increase_streak_years`. For Aristocrats, the minimum must be at
+                least 25 years, and for Kings at least 50. The operator can change these two limits.
+            max_streak: Maximum `increase_streak_years`. For non-payers this figure is 0.
+            min_market_cap: Minimum market capitalisation.
+            max_market_cap: Maximum market capitalisation.
+            min_price: Minimum price.
+            max_price: Maximum price.
+            min_volume: Minimum volume of the latest session, shares.
+            max_volume: Maximum volume of the latest session, shares.
+            min_pe: Minimum price-earnings ratio.
+            max_pe: Maximum price-earnings ratio.
+            min_beta: Minimum beta.
+            max_beta: Maximum beta.
+            ex_date_from: First day of a range. The next ex-date of a security must be on or after
+                this day.
+            ex_date_to: Last day of a range. The next ex-date of a security must be on or before
+                this day.
+            sector: Sectors by name or slug, comma-separated.
+            industry: Industries by name or slug, comma-separated.
+            exchange: Exchanges by market identifier code or name, comma-separated.
+            country: Countries of domicile by ISO 3166 code or name, comma-separated.
+            type: Security types, comma-separated. One of: stock, etf, adr, reit, mlp, preferred,
+                closed_end_fund, trust.
+            exclude_types: Security types to leave out, comma-separated. One of: stock, etf, adr,
+                reit, mlp, preferred, closed_end_fund, trust.
+            frequency: Payment frequencies, comma-separated. One of: weekly, biweekly, semi_monthly,
+                four_weekly, monthly, bimonthly, quarterly, triannual, semi_annual, annual,
+                irregular, none, unknown.
+            index: Stock indexes, comma-separated. A security must be a member of at least one of
+                them.
+            limit: Maximum number of rows on a page. From 1 to 1000. Default: 100.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: dividend_yield.desc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            A page of screener rows, in `data`. `screener_dividend_growth_pages` has all pages.
+
+        Example:
+            >>> client.screener_dividend_growth(limit=5).data
+        """
+        return self._ask(path("/v1/screener/dividend-growth"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_yield_ttm": min_yield_ttm,
+            "max_yield_ttm": max_yield_ttm,
+            "min_payout_ratio": min_payout_ratio,
+            "max_payout_ratio": max_payout_ratio,
+            "min_growth_1y": min_growth_1y,
+            "max_growth_1y": max_growth_1y,
+            "min_growth_3y": min_growth_3y,
+            "max_growth_3y": max_growth_3y,
+            "min_growth_5y": min_growth_5y,
+            "max_growth_5y": max_growth_5y,
+            "min_growth_10y": min_growth_10y,
+            "max_growth_10y": max_growth_10y,
+            "min_streak": min_streak,
+            "max_streak": max_streak,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_volume": min_volume,
+            "max_volume": max_volume,
+            "min_pe": min_pe,
+            "max_pe": max_pe,
+            "min_beta": min_beta,
+            "max_beta": max_beta,
+            "ex_date_from": ex_date_from,
+            "ex_date_to": ex_date_to,
+            "sector": sector,
+            "industry": industry,
+            "exchange": exchange,
+            "country": country,
+            "type": type,
+            "exclude_types": exclude_types,
+            "frequency": frequency,
+            "index": index,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ScreenerAnswer)
+
+    def screener_dividend_growth_pages(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_yield_ttm: Decimal | int | str | None = None,
+        max_yield_ttm: Decimal | int | str | None = None,
+        min_payout_ratio: Decimal | int | str | None = None,
+        max_payout_ratio: Decimal | int | str | None = None,
+        min_growth_1y: Decimal | int | str | None = None,
+        max_growth_1y: Decimal | int | str | None = None,
+        min_growth_3y: Decimal | int | str | None = None,
+        max_growth_3y: Decimal | int | str | None = None,
+        min_growth_5y: Decimal | int | str | None = None,
+        max_growth_5y: Decimal | int | str | None = None,
+        min_growth_10y: Decimal | int | str | None = None,
+        max_growth_10y: Decimal | int | str | None = None,
+        min_streak: Decimal | int | str | None = None,
+        max_streak: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_volume: Decimal | int | str | None = None,
+        max_volume: Decimal | int | str | None = None,
+        min_pe: Decimal | int | str | None = None,
+        max_pe: Decimal | int | str | None = None,
+        min_beta: Decimal | int | str | None = None,
+        max_beta: Decimal | int | str | None = None,
+        ex_date_from: date | str | None = None,
+        ex_date_to: date | str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        exchange: str | None = None,
+        country: str | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exclude_types: str | Sequence[ScreenerType] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[ScreenerSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ScreenerAnswer, m.ScreenerRow]:
+        """Dividend growth, page by page.
+
+        The parameters are those of `screener_dividend_growth`.
+        """
+        return Pages(self, path("/v1/screener/dividend-growth"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_yield_ttm": min_yield_ttm,
+            "max_yield_ttm": max_yield_ttm,
+            "min_payout_ratio": min_payout_ratio,
+            "max_payout_ratio": max_payout_ratio,
+            "min_growth_1y": min_growth_1y,
+            "max_growth_1y": max_growth_1y,
+            "min_growth_3y": min_growth_3y,
+            "max_growth_3y": max_growth_3y,
+            "min_growth_5y": min_growth_5y,
+            "max_growth_5y": max_growth_5y,
+            "min_growth_10y": min_growth_10y,
+            "max_growth_10y": max_growth_10y,
+            "min_streak": min_streak,
+            "max_streak": max_streak,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_volume": min_volume,
+            "max_volume": max_volume,
+            "min_pe": min_pe,
+            "max_pe": max_pe,
+            "min_beta": min_beta,
+            "max_beta": max_beta,
+            "ex_date_from": ex_date_from,
+            "ex_date_to": ex_date_to,
+            "sector": sector,
+            "industry": industry,
+            "exchange": exchange,
+            "country": country,
+            "type": type,
+            "exclude_types": exclude_types,
+            "frequency": frequency,
+            "index": index,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ScreenerAnswer)
+
+    def screener_dividend_kings(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_yield_ttm: Decimal | int | str | None = None,
+        max_yield_ttm: Decimal | int | str | None = None,
+        min_payout_ratio: Decimal | int | str | None = None,
+        max_payout_ratio: Decimal | int | str | None = None,
+        min_growth_1y: Decimal | int | str | None = None,
+        max_growth_1y: Decimal | int | str | None = None,
+        min_growth_3y: Decimal | int | str | None = None,
+        max_growth_3y: Decimal | int | str | None = None,
+        min_growth_5y: Decimal | int | str | None = None,
+        max_growth_5y: Decimal | int | str | None = None,
+        min_growth_10y: Decimal | int | str | None = None,
+        max_growth_10y: Decimal | int | str | None = None,
+        min_streak: Decimal | int | str | None = None,
+        max_streak: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_volume: Decimal | int | str | None = None,
+        max_volume: Decimal | int | str | None = None,
+        min_pe: Decimal | int | str | None = None,
+        max_pe: Decimal | int | str | None = None,
+        min_beta: Decimal | int | str | None = None,
+        max_beta: Decimal | int | str | None = None,
+        ex_date_from: date | str | None = None,
+        ex_date_to: date | str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        exchange: str | None = None,
+        country: str | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exclude_types: str | Sequence[ScreenerType] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[ScreenerSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ScreenerAnswer:
+        """Dividend Kings.
+
+        Securities with at least 50 consecutive years of increases (R15). A lower `min_streak` is
+        refused. The operator can change the minimum of 50 years.
+
+        Args:
+            min_yield: Minimum `dividend_yield`, the headline yield, percent.
+            max_yield: Maximum `dividend_yield`, the headline yield, percent.
+            min_yield_ttm: Minimum trailing yield, percent.
+            max_yield_ttm: Maximum trailing yield, percent.
+            min_payout_ratio: Minimum payout ratio, percent.
+            max_payout_ratio: Maximum payout ratio, percent.
+            min_growth_1y: Minimum dividend growth of one year, percent.
+            max_growth_1y: Maximum dividend growth of one year, percent.
+            min_growth_3y: Minimum dividend growth a year over three years, percent.
+            max_growth_3y: Maximum dividend growth a year over three years, percent.
+            min_growth_5y: Minimum dividend growth a year over five years, percent.
+            max_growth_5y: Maximum dividend growth a year over five years, percent.
+            min_growth_10y: Minimum dividend growth a year over ten years, percent.
+            max_growth_10y: Maximum dividend growth a year over ten years, percent.
+            min_streak: Minimum `increase_streak_years`. For Aristocrats, the minimum must be at
+                least 25 years, and for Kings at least 50. The operator can change these two limits.
+            max_streak: Maximum `increase_streak_years`. For non-payers this figure is 0.
+            min_market_cap: Minimum market capitalisation.
+            max_market_cap: Maximum market capitalisation.
+            min_price: Minimum price.
+            max_price: Maximum price.
+            min_volume: Minimum volume of the latest session, shares.
+            max_volume: Maximum volume of the latest session, shares.
+            min_pe: Minimum price-earnings ratio.
+            max_pe: Maximum price-earnings ratio.
+            min_beta: Minimum beta.
+            max_beta: Maximum beta.
+            ex_date_from: First day of a range. The next ex-date of a security must be on or after
+                this day.
+            ex_date_to: Last day of a range. The next ex-date of a security must be on or before
+                this day.
+            sector: Sectors by name or slug, comma-separated.
+            industry: Industries by name or slug, comma-separated.
+            exchange: Exchanges by market identifier code or name, comma-separated.
+            country: Countries of domicile by ISO 3166 code or name, comma-separated.
+            type: Security types, comma-separated. One of: stock, etf, adr, reit, mlp, preferred,
+                closed_end_fund, trust.
+            exclude_types: Security types to leave out, comma-separated. One of: stock, etf, adr,
+                reit, mlp, preferred, closed_end_fund, trust.
+            frequency: Payment frequencies, comma-separated. One of: weekly, biweekly, semi_monthly,
+                four_weekly, monthly, bimonthly, quarterly, triannual, semi_annual, annual,
+                irregular, none, unknown.
+            index: Stock indexes, comma-separated. A security must be a member of at least one of
+                them.
+            limit: Maximum number of rows on a page. From 1 to 500. Default: 50.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: dividend_yield.desc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            A page of screener rows, in `data`. `screener_dividend_kings_pages` has all pages.
+
+        Example:
+            >>> client.screener_dividend_kings(limit=5).data
+        """
+        return self._ask(path("/v1/screener/dividend-kings"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_yield_ttm": min_yield_ttm,
+            "max_yield_ttm": max_yield_ttm,
+            "min_payout_ratio": min_payout_ratio,
+            "max_payout_ratio": max_payout_ratio,
+            "min_growth_1y": min_growth_1y,
+            "max_growth_1y": max_growth_1y,
+            "min_growth_3y": min_growth_3y,
+            "max_growth_3y": max_growth_3y,
+            "min_growth_5y": min_growth_5y,
+            "max_growth_5y": max_growth_5y,
+            "min_growth_10y": min_growth_10y,
+            "max_growth_10y": max_growth_10y,
+            "min_streak": min_streak,
+            "max_streak": max_streak,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_volume": min_volume,
+            "max_volume": max_volume,
+            "min_pe": min_pe,
+            "max_pe": max_pe,
+            "min_beta": min_beta,
+            "max_beta": max_beta,
+            "ex_date_from": ex_date_from,
+            "ex_date_to": ex_date_to,
+            "sector": sector,
+            "industry": industry,
+            "exchange": exchange,
+            "country": country,
+            "type": type,
+            "exclude_types": exclude_types,
+            "frequency": frequency,
+            "index": index,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ScreenerAnswer)
+
+    def screener_dividend_kings_pages(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_yield_ttm: Decimal | int | str | None = None,
+        max_yield_ttm: Decimal | int | str | None = None,
+        min_payout_ratio: Decimal | int | str | None = None,
+        max_payout_ratio: Decimal | int | str | None = None,
+        min_growth_1y: Decimal | int | str | None = None,
+        max_growth_1y: Decimal | int | str | None = None,
+        min_growth_3y: Decimal | int | str | None = None,
+        max_growth_3y: Decimal | int | str | None = None,
+        min_growth_5y: Decimal | int | str | None = None,
+        max_growth_5y: Decimal | int | str | None = None,
+        min_growth_10y: Decimal | int | str | None = None,
+        max_growth_10y: Decimal | int | str | None = None,
+        min_streak: Decimal | int | str | None = None,
+        max_streak: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_volume: Decimal | int | str | None = None,
+        max_volume: Decimal | int | str | None = None,
+        min_pe: Decimal | int | str | None = None,
+        max_pe: Decimal | int | str | None = None,
+        min_beta: Decimal | int | str | None = None,
+        max_beta: Decimal | int | str | None = None,
+        ex_date_from: date | str | None = None,
+        ex_date_to: date | str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        exchange: str | None = None,
+        country: str | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exclude_types: str | Sequence[ScreenerType] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[ScreenerSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ScreenerAnswer, m.ScreenerRow]:
+        """Dividend Kings, page by page.
+
+        The parameters are those of `screener_dividend_kings`.
+        """
+        return Pages(self, path("/v1/screener/dividend-kings"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_yield_ttm": min_yield_ttm,
+            "max_yield_ttm": max_yield_ttm,
+            "min_payout_ratio": min_payout_ratio,
+            "max_payout_ratio": max_payout_ratio,
+            "min_growth_1y": min_growth_1y,
+            "max_growth_1y": max_growth_1y,
+            "min_growth_3y": min_growth_3y,
+            "max_growth_3y": max_growth_3y,
+            "min_growth_5y": min_growth_5y,
+            "max_growth_5y": max_growth_5y,
+            "min_growth_10y": min_growth_10y,
+            "max_growth_10y": max_growth_10y,
+            "min_streak": min_streak,
+            "max_streak": max_streak,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_volume": min_volume,
+            "max_volume": max_volume,
+            "min_pe": min_pe,
+            "max_pe": max_pe,
+            "min_beta": min_beta,
+            "max_beta": max_beta,
+            "ex_date_from": ex_date_from,
+            "ex_date_to": ex_date_to,
+            "sector": sector,
+            "industry": industry,
+            "exchange": exchange,
+            "country": country,
+            "type": type,
+            "exclude_types": exclude_types,
+            "frequency": frequency,
+            "index": index,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ScreenerAnswer)
+
+    def screener_high_yield(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_yield_ttm: Decimal | int | str | None = None,
+        max_yield_ttm: Decimal | int | str | None = None,
+        min_payout_ratio: Decimal | int | str | None = None,
+        max_payout_ratio: Decimal | int | str | None = None,
+        min_growth_1y: Decimal | int | str | None = None,
+        max_growth_1y: Decimal | int | str | None = None,
+        min_growth_3y: Decimal | int | str | None = None,
+        max_growth_3y: Decimal | int | str | None = None,
+        min_growth_5y: Decimal | int | str | None = None,
+        max_growth_5y: Decimal | int | str | None = None,
+        min_growth_10y: Decimal | int | str | None = None,
+        max_growth_10y: Decimal | int | str | None = None,
+        min_streak: Decimal | int | str | None = None,
+        max_streak: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_volume: Decimal | int | str | None = None,
+        max_volume: Decimal | int | str | None = None,
+        min_pe: Decimal | int | str | None = None,
+        max_pe: Decimal | int | str | None = None,
+        min_beta: Decimal | int | str | None = None,
+        max_beta: Decimal | int | str | None = None,
+        ex_date_from: date | str | None = None,
+        ex_date_to: date | str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        exchange: str | None = None,
+        country: str | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exclude_types: str | Sequence[ScreenerType] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[ScreenerSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ScreenerAnswer:
+        """High yield.
+
+        Stocks, ADRs, REITs and MLPs with a price that is at most 5 sessions old. Securities with a
+        suspect yield (above 25 %) are left out. Default: `min_yield` 4.
+
+        Args:
+            min_yield: Minimum `dividend_yield`, the headline yield, percent.
+            max_yield: Maximum `dividend_yield`, the headline yield, percent.
+            min_yield_ttm: Minimum trailing yield, percent.
+            max_yield_ttm: Maximum trailing yield, percent.
+            min_payout_ratio: Minimum payout ratio, percent.
+            max_payout_ratio: Maximum payout ratio, percent.
+            min_growth_1y: Minimum dividend growth of one year, percent.
+            max_growth_1y: Maximum dividend growth of one year, percent.
+            min_growth_3y: Minimum dividend growth a year over three years, percent.
+            max_growth_3y: Maximum dividend growth a year over three years, percent.
+            min_growth_5y: Minimum dividend growth a year over five years, percent.
+            max_growth_5y: Maximum dividend growth a year over five years, percent.
+            min_growth_10y: Minimum dividend growth a year over ten years, percent.
+            max_growth_10y: Maximum dividend growth a year over ten years, percent.
+            min_streak: Minimum `increase_streak_years`. For Aristocrats, the minimum must be at
+                least 25 years, and for Kings at least 50. The operator can change these two limits.
+            max_streak: Maximum `increase_streak_years`. For non-payers this figure is 0.
+            min_market_cap: Minimum market capitalisation.
+            max_market_cap: Maximum market capitalisation.
+            min_price: Minimum price.
+            max_price: Maximum price.
+            min_volume: Minimum volume of the latest session, shares.
+            max_volume: Maximum volume of the latest session, shares.
+            min_pe: Minimum price-earnings ratio.
+            max_pe: Maximum price-earnings ratio.
+            min_beta: Minimum beta.
+            max_beta: Maximum beta.
+            ex_date_from: First day of a range. The next ex-date of a security must be on or after
+                this day.
+            ex_date_to: Last day of a range. The next ex-date of a security must be on or before
+                this day.
+            sector: Sectors by name or slug, comma-separated.
+            industry: Industries by name or slug, comma-separated.
+            exchange: Exchanges by market identifier code or name, comma-separated.
+            country: Countries of domicile by ISO 3166 code or name, comma-separated.
+            type: Security types, comma-separated. One of: stock, etf, adr, reit, mlp, preferred,
+                closed_end_fund, trust.
+            exclude_types: Security types to leave out, comma-separated. One of: stock, etf, adr,
+                reit, mlp, preferred, closed_end_fund, trust.
+            frequency: Payment frequencies, comma-separated. One of: weekly, biweekly, semi_monthly,
+                four_weekly, monthly, bimonthly, quarterly, triannual, semi_annual, annual,
+                irregular, none, unknown.
+            index: Stock indexes, comma-separated. A security must be a member of at least one of
+                them.
+            limit: Maximum number of rows on a page. From 1 to 1000. Default: 100.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: dividend_yield.desc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            A page of screener rows, in `data`. `screener_high_yield_pages` has all pages.
+
+        Example:
+            >>> client.screener_high_yield(limit=5).data
+        """
+        return self._ask(path("/v1/screener/high-yield"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_yield_ttm": min_yield_ttm,
+            "max_yield_ttm": max_yield_ttm,
+            "min_payout_ratio": min_payout_ratio,
+            "max_payout_ratio": max_payout_ratio,
+            "min_growth_1y": min_growth_1y,
+            "max_growth_1y": max_growth_1y,
+            "min_growth_3y": min_growth_3y,
+            "max_growth_3y": max_growth_3y,
+            "min_growth_5y": min_growth_5y,
+            "max_growth_5y": max_growth_5y,
+            "min_growth_10y": min_growth_10y,
+            "max_growth_10y": max_growth_10y,
+            "min_streak": min_streak,
+            "max_streak": max_streak,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_volume": min_volume,
+            "max_volume": max_volume,
+            "min_pe": min_pe,
+            "max_pe": max_pe,
+            "min_beta": min_beta,
+            "max_beta": max_beta,
+            "ex_date_from": ex_date_from,
+            "ex_date_to": ex_date_to,
+            "sector": sector,
+            "industry": industry,
+            "exchange": exchange,
+            "country": country,
+            "type": type,
+            "exclude_types": exclude_types,
+            "frequency": frequency,
+            "index": index,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ScreenerAnswer)
+
+    def screener_high_yield_pages(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_yield_ttm: Decimal | int | str | None = None,
+        max_yield_ttm: Decimal | int | str | None = None,
+        min_payout_ratio: Decimal | int | str | None = None,
+        max_payout_ratio: Decimal | int | str | None = None,
+        min_growth_1y: Decimal | int | str | None = None,
+        max_growth_1y: Decimal | int | str | None = None,
+        min_growth_3y: Decimal | int | str | None = None,
+        max_growth_3y: Decimal | int | str | None = None,
+        min_growth_5y: Decimal | int | str | None = None,
+        max_growth_5y: Decimal | int | str | None = None,
+        min_growth_10y: Decimal | int | str | None = None,
+        max_growth_10y: Decimal | int | str | None = None,
+        min_streak: Decimal | int | str | None = None,
+        max_streak: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_volume: Decimal | int | str | None = None,
+        max_volume: Decimal | int | str | None = None,
+        min_pe: Decimal | int | str | None = None,
+        max_pe: Decimal | int | str | None = None,
+        min_beta: Decimal | int | str | None = None,
+        max_beta: Decimal | int | str | None = None,
+        ex_date_from: date | str | None = None,
+        ex_date_to: date | str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        exchange: str | None = None,
+        country: str | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exclude_types: str | Sequence[ScreenerType] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[ScreenerSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ScreenerAnswer, m.ScreenerRow]:
+        """High yield, page by page.
+
+        The parameters are those of `screener_high_yield`.
+        """
+        return Pages(self, path("/v1/screener/high-yield"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_yield_ttm": min_yield_ttm,
+            "max_yield_ttm": max_yield_ttm,
+            "min_payout_ratio": min_payout_ratio,
+            "max_payout_ratio": max_payout_ratio,
+            "min_growth_1y": min_growth_1y,
+            "max_growth_1y": max_growth_1y,
+            "min_growth_3y": min_growth_3y,
+            "max_growth_3y": max_growth_3y,
+            "min_growth_5y": min_growth_5y,
+            "max_growth_5y": max_growth_5y,
+            "min_growth_10y": min_growth_10y,
+            "max_growth_10y": max_growth_10y,
+            "min_streak": min_streak,
+            "max_streak": max_streak,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_volume": min_volume,
+            "max_volume": max_volume,
+            "min_pe": min_pe,
+            "max_pe": max_pe,
+            "min_beta": min_beta,
+            "max_beta": max_beta,
+            "ex_date_from": ex_date_from,
+            "ex_date_to": ex_date_to,
+            "sector": sector,
+            "industry": industry,
+            "exchange": exchange,
+            "country": country,
+            "type": type,
+            "exclude_types": exclude_types,
+            "frequency": frequency,
+            "index": index,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ScreenerAnswer)
+
+    def search(
+        self,
+        q: str,
+        *,
+        type: str | Sequence[ScreenerType] | None = None,
+        exchange: str | None = None,
+        include_inactive: bool | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[SearchSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListSearchResult:
+        """Search by symbol or company.
+
+        Best matches first. Exact symbols, ISINs and former symbols come first, then beginnings of
+        symbols, then names that contain the search text, then similar names.
+
+        Args:
+            q: Search text: a symbol, an ISIN or a part of a name, 1 to 64 characters.
+            type: Security types, comma-separated. One of: stock, etf, adr, reit, mlp, preferred,
+                closed_end_fund, trust.
+            exchange: Exchanges by market identifier code or name, comma-separated.
+            include_inactive: Includes securities that no longer trade. Default: false.
+            limit: Maximum number of rows on a page. From 1 to 100. Default: 20.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: score.desc,market_cap.desc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            Securities, best match first, in `data`. `search_pages` has all pages.
+
+        Example:
+            >>> client.search(q="fund", limit=5).data
+        """
+        return self._ask(path("/v1/search"), {
+            "q": q,
+            "type": type,
+            "exchange": exchange,
+            "include_inactive": include_inactive,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListSearchResult)
+
+    def search_pages(
+        self,
+        q: str,
+        *,
+        type: str | Sequence[ScreenerType] | None = None,
+        exchange: str | None = None,
+        include_inactive: bool | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[SearchSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ListSearchResult, m.SearchResult]:
+        """Search by symbol or company, page by page.
+
+        The parameters are those of `search`.
+        """
+        return Pages(self, path("/v1/search"), {
+            "q": q,
+            "type": type,
+            "exchange": exchange,
+            "include_inactive": include_inactive,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListSearchResult)
+
+    def sectors(
+        self,
+        *,
+        limit: int | None = None,
+        sort: str | Sequence[SectorsSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListSectorRow:
+        """List sectors with statistics.
+
+        Statistics of the active stocks of each sector (R25).
+
+        Args:
+            limit: Maximum number of rows on a page. From 1 to 100. Default: 100.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: sector.asc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            A page of sectors, in `data`. `sectors_pages` has all pages.
+
+        Example:
+            >>> client.sectors(limit=5).data
+        """
+        return self._ask(path("/v1/sectors"), {"limit": limit, "sort": sort, "cursor": cursor, "min_version": min_version}, m.ListSectorRow)
+
+    def sectors_pages(
+        self,
+        *,
+        limit: int | None = None,
+        sort: str | Sequence[SectorsSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ListSectorRow, m.SectorRow]:
+        """List sectors with statistics, page by page.
+
+        The parameters are those of `sectors`.
+        """
+        return Pages(self, path("/v1/sectors"), {"limit": limit, "sort": sort, "cursor": cursor, "min_version": min_version}, m.ListSectorRow)
+
+    def sectors_by_sector(
+        self,
+        sector: str,
+        *,
+        limit: int | None = None,
+        min_version: str | None = None,
+    ) -> m.SingleSectorDetail:
+        """Sector details and top payers.
+
+        The sector is given by name or slug, in upper or lower case.
+
+        Args:
+            sector: Name or slug of the sector, in upper or lower case.
+            limit: Maximum number of top payers. From 1 to 100. Default: 10.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            The sector, in `data`.
+
+        Example:
+            >>> client.sectors_by_sector("Utilities", limit=5).data
+        """
+        return self._ask(path("/v1/sectors/{sector}", sector=sector), {"limit": limit, "min_version": min_version}, m.SingleSectorDetail)
+
+    def splits_calendar(
+        self,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        symbols: str | Sequence[str] | None = None,
+        sector: str | None = None,
+        min_yield: Decimal | int | str | None = None,
+        type: str | Sequence[SplitsCalendarType] | None = None,
+        declared_from: date | str | None = None,
+        declared_to: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListSplitCalendarRow:
+        """Split calendar.
+
+        Splits with an ex-date in a range of days, announced splits included. Price-only types
+        (spin-offs, rights, class distributions) multiply only prices.
+
+        Args:
+            start_date: First day. Default: today. For a day before the tier's history the response
+                is a 403.
+            end_date: Last day, at most 366 days after `start_date`. Default: 30 days after
+                `start_date`.
+            symbols: Comma-separated symbols (at most 50).
+            sector: Sectors by name or slug, comma-separated.
+            min_yield: Minimum headline dividend yield of the security, percent.
+            type: Types of splits, comma-separated. One of: forward, reverse, stock_dividend,
+                spin_off, rights, class_distribution.
+            declared_from: First declaration date.
+            declared_to: Last declaration date.
+            limit: Maximum number of rows on a page. From 1 to 500. Default: 100.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: event_date.asc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            A page of splits, in `data`. `splits_calendar_pages` has all pages.
+
+        Example:
+            >>> client.splits_calendar(limit=5).data
+        """
+        return self._ask(path("/v1/splits/calendar"), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "symbols": symbols,
+            "sector": sector,
+            "min_yield": min_yield,
+            "type": type,
+            "declared_from": declared_from,
+            "declared_to": declared_to,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListSplitCalendarRow)
+
+    def splits_calendar_pages(
+        self,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        symbols: str | Sequence[str] | None = None,
+        sector: str | None = None,
+        min_yield: Decimal | int | str | None = None,
+        type: str | Sequence[SplitsCalendarType] | None = None,
+        declared_from: date | str | None = None,
+        declared_to: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ListSplitCalendarRow, m.SplitCalendarRow]:
+        """Split calendar, page by page.
+
+        The parameters are those of `splits_calendar`.
+        """
+        return Pages(self, path("/v1/splits/calendar"), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "symbols": symbols,
+            "sector": sector,
+            "min_yield": min_yield,
+            "type": type,
+            "declared_from": declared_from,
+            "declared_to": declared_to,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListSplitCalendarRow)
+
+    def stocks(
+        self,
+        *,
+        symbols: str | Sequence[str] | None = None,
+        is_active: bool | None = None,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        pays_dividend: bool | None = None,
+        has_dividends: bool | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exchange: str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        country: str | None = None,
+        currency: str | Sequence[str] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[StocksSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListStockRow:
+        """List and filter stocks and ETFs.
+
+        By default, active securities are listed, ordered by symbol.
+
+        Args:
+            symbols: Comma-separated symbols (at most 100). Unknown symbols are listed in
+                `meta.missing`.
+            is_active: True for securities that still trade, false for all other securities.
+                Default: true.
+            min_yield: Minimum headline dividend yield, percent.
+            max_yield: Maximum headline dividend yield, percent.
+            min_price: Minimum price, in the security's currency.
+            max_price: Maximum price, in the security's currency.
+            min_market_cap: Minimum market capitalisation, in the security's currency.
+            max_market_cap: Maximum market capitalisation, in the security's currency.
+            pays_dividend: True for securities that pay regular dividends, false for securities that
+                pay none. Securities with unknown dividends match neither value. Conflicts with
+                `has_dividends`.
+            has_dividends: Older name of `pays_dividend`, with the same effect. Conflicts with
+                `pays_dividend`.
+            type: Security types, comma-separated. One of: stock, etf, adr, reit, mlp, preferred,
+                closed_end_fund, trust.
+            exchange: Exchanges by market identifier code or name, comma-separated.
+            sector: Sectors by name or slug, comma-separated.
+            industry: Industries by name or slug, comma-separated.
+            country: Countries of domicile by ISO 3166 code or name, comma-separated.
+            currency: ISO 4217 currencies, comma-separated, in upper or lower case.
+            frequency: Payment frequencies, comma-separated. One of: weekly, biweekly, semi_monthly,
+                four_weekly, monthly, bimonthly, quarterly, triannual, semi_annual, annual,
+                irregular, none, unknown.
+            limit: Maximum number of rows on a page. From 1 to 1000. Default: 100.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: symbol.asc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            A page of stock rows, in `data`. `stocks_pages` has all pages.
+
+        Example:
+            >>> client.stocks(limit=5).data
+        """
+        return self._ask(path("/v1/stocks"), {
+            "symbols": symbols,
+            "is_active": is_active,
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "pays_dividend": pays_dividend,
+            "has_dividends": has_dividends,
+            "type": type,
+            "exchange": exchange,
+            "sector": sector,
+            "industry": industry,
+            "country": country,
+            "currency": currency,
+            "frequency": frequency,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListStockRow)
+
+    def stocks_pages(
+        self,
+        *,
+        symbols: str | Sequence[str] | None = None,
+        is_active: bool | None = None,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        pays_dividend: bool | None = None,
+        has_dividends: bool | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exchange: str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        country: str | None = None,
+        currency: str | Sequence[str] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[StocksSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ListStockRow, m.StockRow]:
+        """List and filter stocks and ETFs, page by page.
+
+        The parameters are those of `stocks`.
+        """
+        return Pages(self, path("/v1/stocks"), {
+            "symbols": symbols,
+            "is_active": is_active,
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "pays_dividend": pays_dividend,
+            "has_dividends": has_dividends,
+            "type": type,
+            "exchange": exchange,
+            "sector": sector,
+            "industry": industry,
+            "country": country,
+            "currency": currency,
+            "frequency": frequency,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListStockRow)
+
+    def stocks_by_symbol(
+        self,
+        symbol: str,
+        *,
+        include: str | Sequence[Include] | None = None,
+        min_version: str | None = None,
+    ) -> m.SingleSnapshot:
+        """Stock snapshot.
+
+        The stock row, its identifiers, and the parts that `include` selects. The last dividend and
+        the days of `coverage` are null if they are before the tier's history.
+
+        Args:
+            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            include: Parts to return, comma-separated: company, pricing, dividends, coverage.
+                Default: all. One of: company, pricing, dividends, coverage.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            The snapshot, in `data`.
+
+        Example:
+            >>> client.stocks_by_symbol("SPY").data
+        """
+        return self._ask(path("/v1/stocks/{symbol}", symbol=symbol), {"include": include, "min_version": min_version}, m.SingleSnapshot)
+
+    def stocks_by_symbol_dividends(
+        self,
+        symbol: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        type: str | Sequence[Type] | None = None,
+        status: str | Sequence[Literal["declared", "paid", "cancelled"]] | None = None,
+        include_projected: bool | None = None,
+        updated_since: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[StocksBySymbolDividendsSort] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListDividendRow:
+        """Dividend records (Starter and higher).
+
+        Newest first. Each record has two amounts: the declared amount, and the amount adjusted for
+        later splits. Cancelled records are returned only with `status=cancelled`.
+
+        Args:
+            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            start_date: First ex-date. Default: first day of the tier's history. A request for an
+                earlier day gets a 403. Conflicts with `updated_since`.
+            end_date: Last ex-date. Default: no limit, so that declared future ex-dates are
+                included. Conflicts with `updated_since`.
+            type: Dividend types as declared, comma-separated. Conflicts with `updated_since`. One
+                of: regular, special, supplemental, irregular, return_of_capital, capital_gain,
+                capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
+            status: Statuses, comma-separated: declared, paid, cancelled. Default: declared and
+                paid. Conflicts with `updated_since`.
+            include_projected: Includes dividends that are expected in the next 12 months but not
+                declared. Their amounts and payment dates are estimates. Conflicts with
+                `updated_since`. Default: false.
+            updated_since: Returns only the rows that changed after this point, in the order of the
+                changes. Deleted rows have the status `cancelled`. The point is the `meta.sync_from`
+                of an earlier response, an instant (RFC 3339) by the clock of the service, or a day,
+                which means its start in New York: for example `2026-11-01`. Conflicts with
+                `start_date`, `end_date`, `type`, `status`, `include_projected`, `sort`,
+                `data_version`, `known_at`.
+            limit: Maximum number of rows on a page. From 1 to 100. Default: 20.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Conflicts with `updated_since`. Default: ex_date.desc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
+                response has the data of this version. For the same request, tier and current day,
+                it has the same bytes as the earlier response. Status 412 if this version was never
+                served, 410 if this program cannot derive it any more. Conflicts with `known_at`,
+                `updated_since`.
+            known_at: Instant (RFC 3339) or day. The response has only the data that the service had
+                at this instant. A day means its end in New York. With `as_of`, the response shows
+                the day `as_of`, from the data of this instant. Status 403 for a day before the
+                tier's history. Conflicts with `data_version`, `updated_since`.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            A page of dividend records, in `data`. `stocks_by_symbol_dividends_pages` has all pages.
+
+        Example:
+            >>> client.stocks_by_symbol_dividends("SPY", limit=5).data
+        """
+        return self._ask(path("/v1/stocks/{symbol}/dividends", symbol=symbol), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "type": type,
+            "status": status,
+            "include_projected": include_projected,
+            "updated_since": updated_since,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListDividendRow)
+
+    def stocks_by_symbol_dividends_pages(
+        self,
+        symbol: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        type: str | Sequence[Type] | None = None,
+        status: str | Sequence[Literal["declared", "paid", "cancelled"]] | None = None,
+        include_projected: bool | None = None,
+        updated_since: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[StocksBySymbolDividendsSort] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ListDividendRow, m.DividendRow]:
+        """Dividend records (Starter and higher), page by page.
+
+        The parameters are those of `stocks_by_symbol_dividends`.
+        """
+        return Pages(self, path("/v1/stocks/{symbol}/dividends", symbol=symbol), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "type": type,
+            "status": status,
+            "include_projected": include_projected,
+            "updated_since": updated_since,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListDividendRow)
+
+    def stocks_by_symbol_etf_holders(
+        self,
+        symbol: str,
+        *,
+        limit: int | None = None,
+        sort: str | Sequence[StocksBySymbolEtfHoldersSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListEtfHolder:
+        """Funds that hold a security.
+
+        Active funds that hold the security according to their newest holdings, largest weight
+        first. Funds without known holdings are left out.
+
+        Args:
+            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            limit: Maximum number of rows on a page. From 1 to 500. Default: 50.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: weight.desc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            A page of funds, in `data`. `stocks_by_symbol_etf_holders_pages` has all pages.
+
+        Example:
+            >>> client.stocks_by_symbol_etf_holders("SPY", limit=5).data
+        """
+        return self._ask(path("/v1/stocks/{symbol}/etf-holders", symbol=symbol), {"limit": limit, "sort": sort, "cursor": cursor, "min_version": min_version}, m.ListEtfHolder)
+
+    def stocks_by_symbol_etf_holders_pages(
+        self,
+        symbol: str,
+        *,
+        limit: int | None = None,
+        sort: str | Sequence[StocksBySymbolEtfHoldersSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ListEtfHolder, m.EtfHolder]:
+        """Funds that hold a security, page by page.
+
+        The parameters are those of `stocks_by_symbol_etf_holders`.
+        """
+        return Pages(self, path("/v1/stocks/{symbol}/etf-holders", symbol=symbol), {"limit": limit, "sort": sort, "cursor": cursor, "min_version": min_version}, m.ListEtfHolder)
+
+    def stocks_by_symbol_events(
+        self,
+        symbol: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        type: str | Sequence[StocksBySymbolEventsType] | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["date.asc", "date.desc"]] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListSecurityEvent:
+        """Security events.
+
+        Renames, mergers, delistings, splits, spin-offs, rights issues, distributions of shares of
+        another class and special dividends in one list, newest first. A spin-off has a `ratio` if
+        the feed reports it as a split, or an `amount` if the feed reports its value.
+
+        Args:
+            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            start_date: First date. Default: first day of the tier's history. A request for an
+                earlier day gets a 403.
+            end_date: Last date. Default: no limit, so that announced future events are included.
+            type: Types of events, comma-separated. One of: rename, merger, delisting, split,
+                spin_off, rights, class_distribution, special_dividend.
+            limit: Maximum number of rows on a page. From 1 to 200. Default: 50.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: date.desc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
+                response has the data of this version. For the same request, tier and current day,
+                it has the same bytes as the earlier response. Status 412 if this version was never
+                served, 410 if this program cannot derive it any more. Conflicts with `known_at`.
+            known_at: Instant (RFC 3339) or day. The response has only the data that the service had
+                at this instant. A day means its end in New York. With `as_of`, the response shows
+                the day `as_of`, from the data of this instant. Status 403 for a day before the
+                tier's history. Conflicts with `data_version`.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            A page of events, in `data`. `stocks_by_symbol_events_pages` has all pages.
+
+        Example:
+            >>> client.stocks_by_symbol_events("SPY", limit=5).data
+        """
+        return self._ask(path("/v1/stocks/{symbol}/events", symbol=symbol), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "type": type,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListSecurityEvent)
+
+    def stocks_by_symbol_events_pages(
+        self,
+        symbol: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        type: str | Sequence[StocksBySymbolEventsType] | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["date.asc", "date.desc"]] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ListSecurityEvent, m.SecurityEvent]:
+        """Security events, page by page.
+
+        The parameters are those of `stocks_by_symbol_events`.
+        """
+        return Pages(self, path("/v1/stocks/{symbol}/events", symbol=symbol), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "type": type,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListSecurityEvent)
+
+    def stocks_by_symbol_fundamentals(
+        self,
+        symbol: str,
+        *,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.SingleFundamentalsRow:
+        """Fundamentals (Starter and higher).
+
+        Company figures, with per-share figures adjusted for splits.
+
+        Args:
+            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
+                response has the data of this version. For the same request, tier and current day,
+                it has the same bytes as the earlier response. Status 412 if this version was never
+                served, 410 if this program cannot derive it any more. Conflicts with `known_at`.
+            known_at: Instant (RFC 3339) or day. The response has only the data that the service had
+                at this instant. A day means its end in New York. With `as_of`, the response shows
+                the day `as_of`, from the data of this instant. Status 403 for a day before the
+                tier's history. Conflicts with `data_version`.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            The fundamentals, in `data`.
+
+        Example:
+            >>> client.stocks_by_symbol_fundamentals("SPY").data
+        """
+        return self._ask(path("/v1/stocks/{symbol}/fundamentals", symbol=symbol), {
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.SingleFundamentalsRow)
+
+    def stocks_by_symbol_metrics(
+        self,
+        symbol: str,
+        *,
+        as_of: date | str | None = None,
+        explain: bool | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.SingleMetricsAnswer:
+        """Dividend metrics.
+
+        Yields, growth, streaks, payout and safety, by documented rules. `beta_5y` is measured
+        against a benchmark that the operator chooses. If `fields` of a CSV request contains
+        `annual_totals`, the CSV has one row per year. The columns `year`, `amount` and `complete`
+        replace `annual_totals`. The other fields are repeated in each row.
+
+        Args:
+            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            as_of: As-of date. Only prices up to this day, and records declared or effective by this
+                day, are used. Default: the market's newest session.
+            explain: Adds the formulas of the figures, and the records from which the figures are
+                computed (Starter and higher). With `fields`, only the selected figures are
+                explained. Records, days and yearly figures before the tier's history are counted,
+                but not listed. Default: false.
+            data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
+                response has the data of this version. For the same request, tier and current day,
+                it has the same bytes as the earlier response. Status 412 if this version was never
+                served, 410 if this program cannot derive it any more. Conflicts with `known_at`.
+            known_at: Instant (RFC 3339) or day. The response has only the data that the service had
+                at this instant. A day means its end in New York. With `as_of`, the response shows
+                the day `as_of`, from the data of this instant. Status 403 for a day before the
+                tier's history. Conflicts with `data_version`.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            The metrics, in `data`.
+
+        Example:
+            >>> client.stocks_by_symbol_metrics("SPY").data
+        """
+        return self._ask(path("/v1/stocks/{symbol}/metrics", symbol=symbol), {
+            "as_of": as_of,
+            "explain": explain,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.SingleMetricsAnswer)
+
+    def stocks_by_symbol_quote(
+        self,
+        symbol: str,
+        *,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.SingleQuote:
+        """Comprehensive quote.
+
+        End-of-day quote: the latest close with its session, the 52-week range, averages and the
+        headline dividend figures.
+
+        Args:
+            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
+                response has the data of this version. For the same request, tier and current day,
+                it has the same bytes as the earlier response. Status 412 if this version was never
+                served, 410 if this program cannot derive it any more. Conflicts with `known_at`.
+            known_at: Instant (RFC 3339) or day. The response has only the data that the service had
+                at this instant. A day means its end in New York. With `as_of`, the response shows
+                the day `as_of`, from the data of this instant. Status 403 for a day before the
+                tier's history. Conflicts with `data_version`.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            The quote, in `data`.
+
+        Example:
+            >>> client.stocks_by_symbol_quote("SPY").data
+        """
+        return self._ask(path("/v1/stocks/{symbol}/quote", symbol=symbol), {
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.SingleQuote)
+
+    def stocks_by_symbol_revisions(
+        self,
+        symbol: str,
+        *,
+        kind: str | Sequence[Literal["dividend", "split", "figure"]] | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["known_at.asc", "known_at.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListRevision:
+        """Revisions.
+
+        Changes of values in responses, newest first. Each row has the time and the reason of a
+        change, and the value before and after the change. It also has the first and the latest
+        value of the changed field. The values before and after a change are computed for the same
+        market date. The passage of time alone therefore causes no revision. A revision is left out
+        if its time or its ex-date, now or earlier, is before the tier's history.
+
+        Args:
+            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            kind: Kinds of revised values, comma-separated: dividend, split, figure (a metric).
+                Default: all.
+            limit: Maximum number of rows on a page. From 1 to 200. Default: 50.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: known_at.desc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            A page of revisions, in `data`. `stocks_by_symbol_revisions_pages` has all pages.
+
+        Example:
+            >>> client.stocks_by_symbol_revisions("SPY", limit=5).data
+        """
+        return self._ask(path("/v1/stocks/{symbol}/revisions", symbol=symbol), {
+            "kind": kind,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListRevision)
+
+    def stocks_by_symbol_revisions_pages(
+        self,
+        symbol: str,
+        *,
+        kind: str | Sequence[Literal["dividend", "split", "figure"]] | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["known_at.asc", "known_at.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ListRevision, m.Revision]:
+        """Revisions, page by page.
+
+        The parameters are those of `stocks_by_symbol_revisions`.
+        """
+        return Pages(self, path("/v1/stocks/{symbol}/revisions", symbol=symbol), {
+            "kind": kind,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListRevision)
+
+    def stocks_by_symbol_splits(
+        self,
+        symbol: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        type: str | Sequence[SplitsCalendarType] | None = None,
+        updated_since: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListSplitRow:
+        """Split history.
+
+        Newest first. A split multiplies share counts by `ratio` and earlier prices by
+        `price_factor`. Price-only types (spin-offs, rights, class distributions) multiply only
+        prices.
+
+        Args:
+            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            start_date: First ex-date. Default: first day of the tier's history. A request for an
+                earlier day gets a 403. Conflicts with `updated_since`.
+            end_date: Last ex-date. Default: no limit, so that announced future splits are included.
+                Conflicts with `updated_since`.
+            type: Types of splits, comma-separated. Conflicts with `updated_since`. One of: forward,
+                reverse, stock_dividend, spin_off, rights, class_distribution.
+            updated_since: Returns only the rows that changed after this point, in the order of the
+                changes. Deleted rows have the status `cancelled`. The point is the `meta.sync_from`
+                of an earlier response, an instant (RFC 3339) by the clock of the service, or a day,
+                which means its start in New York: for example `2026-11-01`. Conflicts with
+                `start_date`, `end_date`, `type`, `sort`, `data_version`, `known_at`.
+            limit: Maximum number of rows on a page. From 1 to 200. Default: 50.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Conflicts with `updated_since`. Default: ex_date.desc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
+                response has the data of this version. For the same request, tier and current day,
+                it has the same bytes as the earlier response. Status 412 if this version was never
+                served, 410 if this program cannot derive it any more. Conflicts with `known_at`,
+                `updated_since`.
+            known_at: Instant (RFC 3339) or day. The response has only the data that the service had
+                at this instant. A day means its end in New York. With `as_of`, the response shows
+                the day `as_of`, from the data of this instant. Status 403 for a day before the
+                tier's history. Conflicts with `data_version`, `updated_since`.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            A page of split records, in `data`. `stocks_by_symbol_splits_pages` has all pages.
+
+        Example:
+            >>> client.stocks_by_symbol_splits("SPY", limit=5).data
+        """
+        return self._ask(path("/v1/stocks/{symbol}/splits", symbol=symbol), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "type": type,
+            "updated_since": updated_since,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListSplitRow)
+
+    def stocks_by_symbol_splits_pages(
+        self,
+        symbol: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        type: str | Sequence[SplitsCalendarType] | None = None,
+        updated_since: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ListSplitRow, m.SplitRow]:
+        """Split history, page by page.
+
+        The parameters are those of `stocks_by_symbol_splits`.
+        """
+        return Pages(self, path("/v1/stocks/{symbol}/splits", symbol=symbol), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "type": type,
+            "updated_since": updated_since,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListSplitRow)
 
 
 class AsyncOperations(AsyncAsker):
     """The operations of the service, awaited."""
 
-    async def bulk_dividends(self, **query: Unpack[BulkDividendsQuery]) -> m.BulkSymbolDividends:
-        """Bulk dividends (Professional)."""
-        return await self._ask(path("/v1/bulk/dividends"), query, m.BulkSymbolDividends)
+    async def bulk_dividends(
+        self,
+        symbols: str | Sequence[str],
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        per_symbol: int | None = None,
+        include_projected: bool | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.BulkSymbolDividends:
+        """Bulk dividends (Professional).
 
-    async def bulk_metrics(self, **query: Unpack[BulkMetricsQuery]) -> m.BulkMetrics:
-        """Bulk metrics (Professional)."""
-        return await self._ask(path("/v1/bulk/metrics"), query, m.BulkMetrics)
+        The parameters are those of `Operations.bulk_dividends`.
+        """
+        return await self._ask(path("/v1/bulk/dividends"), {
+            "symbols": symbols,
+            "start_date": start_date,
+            "end_date": end_date,
+            "per_symbol": per_symbol,
+            "include_projected": include_projected,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.BulkSymbolDividends)
 
-    async def bulk_prices(self, **query: Unpack[BulkPricesQuery]) -> m.MarketPrices:
-        """The market's prices of a day (Professional)."""
-        return await self._ask(path("/v1/bulk/prices"), query, m.MarketPrices)
+    async def bulk_metrics(
+        self,
+        symbols: str | Sequence[str],
+        *,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.BulkMetrics:
+        """Bulk metrics (Professional).
 
-    def bulk_prices_pages(self, **query: Unpack[BulkPricesQuery]) -> AsyncPages[m.MarketPrices, m.PriceRow]:
-        """The market's prices of a day (Professional), page by page."""
-        return AsyncPages(self, path("/v1/bulk/prices"), query, m.MarketPrices)
+        The parameters are those of `Operations.bulk_metrics`.
+        """
+        return await self._ask(path("/v1/bulk/metrics"), {
+            "symbols": symbols,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.BulkMetrics)
 
-    async def bulk_quotes(self, **query: Unpack[BulkMetricsQuery]) -> m.BulkQuote:
-        """Bulk quotes (Professional)."""
-        return await self._ask(path("/v1/bulk/quotes"), query, m.BulkQuote)
+    async def bulk_prices(
+        self,
+        *,
+        date: date | str | None = None,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        symbols: str | Sequence[str] | None = None,
+        adjustment: str | Sequence[Adjustment] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.MarketPrices:
+        """The market's prices of a day (Professional).
 
-    async def compare(self, **query: Unpack[CompareQuery]) -> m.CompareAnswer:
-        """Compare up to 10 symbols."""
-        return await self._ask(path("/v1/compare"), query, m.CompareAnswer)
+        The parameters are those of `Operations.bulk_prices`.
+        """
+        return await self._ask(path("/v1/bulk/prices"), {
+            "date": date,
+            "start_date": start_date,
+            "end_date": end_date,
+            "symbols": symbols,
+            "adjustment": adjustment,
+            "limit": limit,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.MarketPrices)
 
-    async def dividends_calendar(self, **query: Unpack[DividendsCalendarQuery]) -> m.ListCalendarRow:
-        """Dividend calendar."""
-        return await self._ask(path("/v1/dividends/calendar"), query, m.ListCalendarRow)
+    def bulk_prices_pages(
+        self,
+        *,
+        date: date | str | None = None,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        symbols: str | Sequence[str] | None = None,
+        adjustment: str | Sequence[Adjustment] | None = None,
+        limit: int | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.MarketPrices, m.PriceRow]:
+        """The market's prices of a day (Professional), page by page.
 
-    def dividends_calendar_pages(self, **query: Unpack[DividendsCalendarQuery]) -> AsyncPages[m.ListCalendarRow, m.CalendarRow]:
-        """Dividend calendar, page by page."""
-        return AsyncPages(self, path("/v1/dividends/calendar"), query, m.ListCalendarRow)
+        The parameters are those of `bulk_prices`.
+        """
+        return AsyncPages(self, path("/v1/bulk/prices"), {
+            "date": date,
+            "start_date": start_date,
+            "end_date": end_date,
+            "symbols": symbols,
+            "adjustment": adjustment,
+            "limit": limit,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.MarketPrices)
 
-    async def dividends_ex_dates(self, **query: Unpack[DividendsCalendarQuery]) -> m.ListCalendarRow:
-        """Ex-dividend dates."""
-        return await self._ask(path("/v1/dividends/ex-dates"), query, m.ListCalendarRow)
+    async def bulk_quotes(
+        self,
+        symbols: str | Sequence[str],
+        *,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.BulkQuote:
+        """Bulk quotes (Professional).
 
-    def dividends_ex_dates_pages(self, **query: Unpack[DividendsCalendarQuery]) -> AsyncPages[m.ListCalendarRow, m.CalendarRow]:
-        """Ex-dividend dates, page by page."""
-        return AsyncPages(self, path("/v1/dividends/ex-dates"), query, m.ListCalendarRow)
+        The parameters are those of `Operations.bulk_quotes`.
+        """
+        return await self._ask(path("/v1/bulk/quotes"), {
+            "symbols": symbols,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.BulkQuote)
 
-    async def dividends_history(self, **query: Unpack[DividendsHistoryQuery]) -> m.ListDividendRow:
-        """Dividend history of up to 50 symbols."""
-        return await self._ask(path("/v1/dividends/history"), query, m.ListDividendRow)
+    async def compare(
+        self,
+        symbols: str | Sequence[str],
+        *,
+        sections: str | Sequence[Literal["quote", "fundamentals", "metrics"]] | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.CompareAnswer:
+        """Compare up to 10 symbols.
 
-    def dividends_history_pages(self, **query: Unpack[DividendsHistoryQuery]) -> AsyncPages[m.ListDividendRow, m.DividendRow]:
-        """Dividend history of up to 50 symbols, page by page."""
-        return AsyncPages(self, path("/v1/dividends/history"), query, m.ListDividendRow)
+        The parameters are those of `Operations.compare`.
+        """
+        return await self._ask(path("/v1/compare"), {
+            "symbols": symbols,
+            "sections": sections,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.CompareAnswer)
 
-    async def dividends_payment_dates(self, **query: Unpack[DividendsCalendarQuery]) -> m.ListCalendarRow:
-        """Payment dates."""
-        return await self._ask(path("/v1/dividends/payment-dates"), query, m.ListCalendarRow)
+    async def dividends_calendar(
+        self,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        symbols: str | Sequence[str] | None = None,
+        sector: str | None = None,
+        min_yield: Decimal | int | str | None = None,
+        min_amount: Decimal | int | str | None = None,
+        type: str | Sequence[Type] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        include_projected: bool | None = None,
+        declared_from: date | str | None = None,
+        declared_to: date | str | None = None,
+        record_from: date | str | None = None,
+        record_to: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListCalendarRow:
+        """Dividend calendar.
 
-    def dividends_payment_dates_pages(self, **query: Unpack[DividendsCalendarQuery]) -> AsyncPages[m.ListCalendarRow, m.CalendarRow]:
-        """Payment dates, page by page."""
-        return AsyncPages(self, path("/v1/dividends/payment-dates"), query, m.ListCalendarRow)
+        The parameters are those of `Operations.dividends_calendar`.
+        """
+        return await self._ask(path("/v1/dividends/calendar"), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "symbols": symbols,
+            "sector": sector,
+            "min_yield": min_yield,
+            "min_amount": min_amount,
+            "type": type,
+            "frequency": frequency,
+            "include_projected": include_projected,
+            "declared_from": declared_from,
+            "declared_to": declared_to,
+            "record_from": record_from,
+            "record_to": record_to,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListCalendarRow)
 
-    async def etfs(self, **query: Unpack[EtfsQuery]) -> m.ListEtfRow:
-        """List ETFs with filters."""
-        return await self._ask(path("/v1/etfs"), query, m.ListEtfRow)
+    def dividends_calendar_pages(
+        self,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        symbols: str | Sequence[str] | None = None,
+        sector: str | None = None,
+        min_yield: Decimal | int | str | None = None,
+        min_amount: Decimal | int | str | None = None,
+        type: str | Sequence[Type] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        include_projected: bool | None = None,
+        declared_from: date | str | None = None,
+        declared_to: date | str | None = None,
+        record_from: date | str | None = None,
+        record_to: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ListCalendarRow, m.CalendarRow]:
+        """Dividend calendar, page by page.
 
-    def etfs_pages(self, **query: Unpack[EtfsQuery]) -> AsyncPages[m.ListEtfRow, m.EtfRow]:
-        """List ETFs with filters, page by page."""
-        return AsyncPages(self, path("/v1/etfs"), query, m.ListEtfRow)
+        The parameters are those of `dividends_calendar`.
+        """
+        return AsyncPages(self, path("/v1/dividends/calendar"), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "symbols": symbols,
+            "sector": sector,
+            "min_yield": min_yield,
+            "min_amount": min_amount,
+            "type": type,
+            "frequency": frequency,
+            "include_projected": include_projected,
+            "declared_from": declared_from,
+            "declared_to": declared_to,
+            "record_from": record_from,
+            "record_to": record_to,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListCalendarRow)
 
-    async def etfs_by_symbol(self, symbol: str, **query: Unpack[EtfsBySymbolQuery]) -> m.SingleEtfRow:
-        """ETF details."""
-        return await self._ask(path("/v1/etfs/{symbol}", symbol=symbol), query, m.SingleEtfRow)
+    async def dividends_ex_dates(
+        self,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        symbols: str | Sequence[str] | None = None,
+        sector: str | None = None,
+        min_yield: Decimal | int | str | None = None,
+        min_amount: Decimal | int | str | None = None,
+        type: str | Sequence[Type] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        include_projected: bool | None = None,
+        declared_from: date | str | None = None,
+        declared_to: date | str | None = None,
+        record_from: date | str | None = None,
+        record_to: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListCalendarRow:
+        """Ex-dividend dates.
 
-    async def etfs_by_symbol_holdings(self, symbol: str, **query: Unpack[EtfsBySymbolHoldingsQuery]) -> m.HoldingsAnswer:
-        """ETF holdings."""
-        return await self._ask(path("/v1/etfs/{symbol}/holdings", symbol=symbol), query, m.HoldingsAnswer)
+        The parameters are those of `Operations.dividends_ex_dates`.
+        """
+        return await self._ask(path("/v1/dividends/ex-dates"), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "symbols": symbols,
+            "sector": sector,
+            "min_yield": min_yield,
+            "min_amount": min_amount,
+            "type": type,
+            "frequency": frequency,
+            "include_projected": include_projected,
+            "declared_from": declared_from,
+            "declared_to": declared_to,
+            "record_from": record_from,
+            "record_to": record_to,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListCalendarRow)
 
-    def etfs_by_symbol_holdings_pages(self, symbol: str, **query: Unpack[EtfsBySymbolHoldingsQuery]) -> AsyncPages[m.HoldingsAnswer, m.Holding]:
-        """ETF holdings, page by page."""
-        return AsyncPages(self, path("/v1/etfs/{symbol}/holdings", symbol=symbol), query, m.HoldingsAnswer)
+    def dividends_ex_dates_pages(
+        self,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        symbols: str | Sequence[str] | None = None,
+        sector: str | None = None,
+        min_yield: Decimal | int | str | None = None,
+        min_amount: Decimal | int | str | None = None,
+        type: str | Sequence[Type] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        include_projected: bool | None = None,
+        declared_from: date | str | None = None,
+        declared_to: date | str | None = None,
+        record_from: date | str | None = None,
+        record_to: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ListCalendarRow, m.CalendarRow]:
+        """Ex-dividend dates, page by page.
 
-    async def health(self, **query: Unpack[HealthQuery]) -> m.HealthAnswer:
-        """Service health."""
-        return await self._ask(path("/v1/health"), query, m.HealthAnswer)
+        The parameters are those of `dividends_ex_dates`.
+        """
+        return AsyncPages(self, path("/v1/dividends/ex-dates"), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "symbols": symbols,
+            "sector": sector,
+            "min_yield": min_yield,
+            "min_amount": min_amount,
+            "type": type,
+            "frequency": frequency,
+            "include_projected": include_projected,
+            "declared_from": declared_from,
+            "declared_to": declared_to,
+            "record_from": record_from,
+            "record_to": record_to,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListCalendarRow)
 
-    async def portfolio_income(self, **query: Unpack[PortfolioIncomeQuery]) -> m.SinglePortfolioIncome:
-        """Income of holdings."""
-        return await self._ask(path("/v1/portfolio/income"), query, m.SinglePortfolioIncome)
+    async def dividends_history(
+        self,
+        *,
+        symbols: str | Sequence[str] | None = None,
+        updated_since: date | str | None = None,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        type: str | Sequence[Type] | None = None,
+        status: str | Sequence[Literal["declared", "paid", "cancelled"]] | None = None,
+        include_projected: bool | None = None,
+        declared_from: date | str | None = None,
+        declared_to: date | str | None = None,
+        record_from: date | str | None = None,
+        record_to: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListDividendRow:
+        """Dividend history of up to 50 symbols.
 
-    async def prices_by_symbol(self, symbol: str, **query: Unpack[PricesBySymbolQuery]) -> m.PricesAnswer:
-        """Historical prices."""
-        return await self._ask(path("/v1/prices/{symbol}", symbol=symbol), query, m.PricesAnswer)
+        The parameters are those of `Operations.dividends_history`.
+        """
+        return await self._ask(path("/v1/dividends/history"), {
+            "symbols": symbols,
+            "updated_since": updated_since,
+            "start_date": start_date,
+            "end_date": end_date,
+            "type": type,
+            "status": status,
+            "include_projected": include_projected,
+            "declared_from": declared_from,
+            "declared_to": declared_to,
+            "record_from": record_from,
+            "record_to": record_to,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListDividendRow)
 
-    def prices_by_symbol_pages(self, symbol: str, **query: Unpack[PricesBySymbolQuery]) -> AsyncPages[m.PricesAnswer, m.PriceRow]:
-        """Historical prices, page by page."""
-        return AsyncPages(self, path("/v1/prices/{symbol}", symbol=symbol), query, m.PricesAnswer)
+    def dividends_history_pages(
+        self,
+        *,
+        symbols: str | Sequence[str] | None = None,
+        updated_since: date | str | None = None,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        type: str | Sequence[Type] | None = None,
+        status: str | Sequence[Literal["declared", "paid", "cancelled"]] | None = None,
+        include_projected: bool | None = None,
+        declared_from: date | str | None = None,
+        declared_to: date | str | None = None,
+        record_from: date | str | None = None,
+        record_to: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ListDividendRow, m.DividendRow]:
+        """Dividend history of up to 50 symbols, page by page.
 
-    async def prices_by_symbol_latest(self, symbol: str, **query: Unpack[PricesBySymbolLatestQuery]) -> m.SingleLatestPrice:
-        """Latest price."""
-        return await self._ask(path("/v1/prices/{symbol}/latest", symbol=symbol), query, m.SingleLatestPrice)
+        The parameters are those of `dividends_history`.
+        """
+        return AsyncPages(self, path("/v1/dividends/history"), {
+            "symbols": symbols,
+            "updated_since": updated_since,
+            "start_date": start_date,
+            "end_date": end_date,
+            "type": type,
+            "status": status,
+            "include_projected": include_projected,
+            "declared_from": declared_from,
+            "declared_to": declared_to,
+            "record_from": record_from,
+            "record_to": record_to,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListDividendRow)
 
-    async def screener(self, **query: Unpack[ScreenerQuery]) -> m.ScreenerAnswer:
-        """Dividend screener."""
-        return await self._ask(path("/v1/screener"), query, m.ScreenerAnswer)
+    async def dividends_payment_dates(
+        self,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        symbols: str | Sequence[str] | None = None,
+        sector: str | None = None,
+        min_yield: Decimal | int | str | None = None,
+        min_amount: Decimal | int | str | None = None,
+        type: str | Sequence[Type] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        include_projected: bool | None = None,
+        declared_from: date | str | None = None,
+        declared_to: date | str | None = None,
+        record_from: date | str | None = None,
+        record_to: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListCalendarRow:
+        """Payment dates.
 
-    def screener_pages(self, **query: Unpack[ScreenerQuery]) -> AsyncPages[m.ScreenerAnswer, m.ScreenerRow]:
-        """Dividend screener, page by page."""
-        return AsyncPages(self, path("/v1/screener"), query, m.ScreenerAnswer)
+        The parameters are those of `Operations.dividends_payment_dates`.
+        """
+        return await self._ask(path("/v1/dividends/payment-dates"), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "symbols": symbols,
+            "sector": sector,
+            "min_yield": min_yield,
+            "min_amount": min_amount,
+            "type": type,
+            "frequency": frequency,
+            "include_projected": include_projected,
+            "declared_from": declared_from,
+            "declared_to": declared_to,
+            "record_from": record_from,
+            "record_to": record_to,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListCalendarRow)
 
-    async def screener_dividend_aristocrats(self, **query: Unpack[ScreenerQuery]) -> m.ScreenerAnswer:
-        """Dividend Aristocrats."""
-        return await self._ask(path("/v1/screener/dividend-aristocrats"), query, m.ScreenerAnswer)
+    def dividends_payment_dates_pages(
+        self,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        symbols: str | Sequence[str] | None = None,
+        sector: str | None = None,
+        min_yield: Decimal | int | str | None = None,
+        min_amount: Decimal | int | str | None = None,
+        type: str | Sequence[Type] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        include_projected: bool | None = None,
+        declared_from: date | str | None = None,
+        declared_to: date | str | None = None,
+        record_from: date | str | None = None,
+        record_to: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ListCalendarRow, m.CalendarRow]:
+        """Payment dates, page by page.
 
-    def screener_dividend_aristocrats_pages(self, **query: Unpack[ScreenerQuery]) -> AsyncPages[m.ScreenerAnswer, m.ScreenerRow]:
-        """Dividend Aristocrats, page by page."""
-        return AsyncPages(self, path("/v1/screener/dividend-aristocrats"), query, m.ScreenerAnswer)
+        The parameters are those of `dividends_payment_dates`.
+        """
+        return AsyncPages(self, path("/v1/dividends/payment-dates"), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "symbols": symbols,
+            "sector": sector,
+            "min_yield": min_yield,
+            "min_amount": min_amount,
+            "type": type,
+            "frequency": frequency,
+            "include_projected": include_projected,
+            "declared_from": declared_from,
+            "declared_to": declared_to,
+            "record_from": record_from,
+            "record_to": record_to,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListCalendarRow)
 
-    async def screener_dividend_growth(self, **query: Unpack[ScreenerQuery]) -> m.ScreenerAnswer:
-        """Dividend growth."""
-        return await self._ask(path("/v1/screener/dividend-growth"), query, m.ScreenerAnswer)
+    async def etfs(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        related_symbol: str | None = None,
+        q: str | None = None,
+        issuer: str | None = None,
+        asset_class: str | None = None,
+        category: str | None = None,
+        strategy: str | None = None,
+        is_leveraged: bool | None = None,
+        is_inverse: bool | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        max_expense_ratio: Decimal | int | str | None = None,
+        min_aum: Decimal | int | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Sort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListEtfRow:
+        """List ETFs with filters.
 
-    def screener_dividend_growth_pages(self, **query: Unpack[ScreenerQuery]) -> AsyncPages[m.ScreenerAnswer, m.ScreenerRow]:
-        """Dividend growth, page by page."""
-        return AsyncPages(self, path("/v1/screener/dividend-growth"), query, m.ScreenerAnswer)
+        The parameters are those of `Operations.etfs`.
+        """
+        return await self._ask(path("/v1/etfs"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "related_symbol": related_symbol,
+            "q": q,
+            "issuer": issuer,
+            "asset_class": asset_class,
+            "category": category,
+            "strategy": strategy,
+            "is_leveraged": is_leveraged,
+            "is_inverse": is_inverse,
+            "frequency": frequency,
+            "max_expense_ratio": max_expense_ratio,
+            "min_aum": min_aum,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListEtfRow)
 
-    async def screener_dividend_kings(self, **query: Unpack[ScreenerQuery]) -> m.ScreenerAnswer:
-        """Dividend Kings."""
-        return await self._ask(path("/v1/screener/dividend-kings"), query, m.ScreenerAnswer)
+    def etfs_pages(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        related_symbol: str | None = None,
+        q: str | None = None,
+        issuer: str | None = None,
+        asset_class: str | None = None,
+        category: str | None = None,
+        strategy: str | None = None,
+        is_leveraged: bool | None = None,
+        is_inverse: bool | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        max_expense_ratio: Decimal | int | str | None = None,
+        min_aum: Decimal | int | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Sort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ListEtfRow, m.EtfRow]:
+        """List ETFs with filters, page by page.
 
-    def screener_dividend_kings_pages(self, **query: Unpack[ScreenerQuery]) -> AsyncPages[m.ScreenerAnswer, m.ScreenerRow]:
-        """Dividend Kings, page by page."""
-        return AsyncPages(self, path("/v1/screener/dividend-kings"), query, m.ScreenerAnswer)
+        The parameters are those of `etfs`.
+        """
+        return AsyncPages(self, path("/v1/etfs"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "related_symbol": related_symbol,
+            "q": q,
+            "issuer": issuer,
+            "asset_class": asset_class,
+            "category": category,
+            "strategy": strategy,
+            "is_leveraged": is_leveraged,
+            "is_inverse": is_inverse,
+            "frequency": frequency,
+            "max_expense_ratio": max_expense_ratio,
+            "min_aum": min_aum,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListEtfRow)
 
-    async def screener_high_yield(self, **query: Unpack[ScreenerQuery]) -> m.ScreenerAnswer:
-        """High yield."""
-        return await self._ask(path("/v1/screener/high-yield"), query, m.ScreenerAnswer)
+    async def etfs_by_symbol(self, symbol: str, *, min_version: str | None = None) -> m.SingleEtfRow:
+        """ETF details.
 
-    def screener_high_yield_pages(self, **query: Unpack[ScreenerQuery]) -> AsyncPages[m.ScreenerAnswer, m.ScreenerRow]:
-        """High yield, page by page."""
-        return AsyncPages(self, path("/v1/screener/high-yield"), query, m.ScreenerAnswer)
+        The parameters are those of `Operations.etfs_by_symbol`.
+        """
+        return await self._ask(path("/v1/etfs/{symbol}", symbol=symbol), {"min_version": min_version}, m.SingleEtfRow)
 
-    async def search(self, **query: Unpack[SearchQuery]) -> m.ListSearchResult:
-        """Search by symbol or company."""
-        return await self._ask(path("/v1/search"), query, m.ListSearchResult)
+    async def etfs_by_symbol_holdings(
+        self,
+        symbol: str,
+        *,
+        as_of: date | str | None = None,
+        asset_type: str | None = None,
+        sector: str | None = None,
+        min_weight: Decimal | int | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[EtfsBySymbolHoldingsSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.HoldingsAnswer:
+        """ETF holdings.
 
-    def search_pages(self, **query: Unpack[SearchQuery]) -> AsyncPages[m.ListSearchResult, m.SearchResult]:
-        """Search by symbol or company, page by page."""
-        return AsyncPages(self, path("/v1/search"), query, m.ListSearchResult)
+        The parameters are those of `Operations.etfs_by_symbol_holdings`.
+        """
+        return await self._ask(path("/v1/etfs/{symbol}/holdings", symbol=symbol), {
+            "as_of": as_of,
+            "asset_type": asset_type,
+            "sector": sector,
+            "min_weight": min_weight,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.HoldingsAnswer)
 
-    async def sectors(self, **query: Unpack[SectorsQuery]) -> m.ListSectorRow:
-        """List sectors with statistics."""
-        return await self._ask(path("/v1/sectors"), query, m.ListSectorRow)
+    def etfs_by_symbol_holdings_pages(
+        self,
+        symbol: str,
+        *,
+        as_of: date | str | None = None,
+        asset_type: str | None = None,
+        sector: str | None = None,
+        min_weight: Decimal | int | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[EtfsBySymbolHoldingsSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.HoldingsAnswer, m.Holding]:
+        """ETF holdings, page by page.
 
-    def sectors_pages(self, **query: Unpack[SectorsQuery]) -> AsyncPages[m.ListSectorRow, m.SectorRow]:
-        """List sectors with statistics, page by page."""
-        return AsyncPages(self, path("/v1/sectors"), query, m.ListSectorRow)
+        The parameters are those of `etfs_by_symbol_holdings`.
+        """
+        return AsyncPages(self, path("/v1/etfs/{symbol}/holdings", symbol=symbol), {
+            "as_of": as_of,
+            "asset_type": asset_type,
+            "sector": sector,
+            "min_weight": min_weight,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.HoldingsAnswer)
 
-    async def sectors_by_sector(self, sector: str, **query: Unpack[SectorsBySectorQuery]) -> m.SingleSectorDetail:
-        """Sector details and top payers."""
-        return await self._ask(path("/v1/sectors/{sector}", sector=sector), query, m.SingleSectorDetail)
+    async def health(self) -> m.HealthAnswer:
+        """Service health.
 
-    async def stocks(self, **query: Unpack[StocksQuery]) -> m.ListStockRow:
-        """List and filter stocks and ETFs."""
-        return await self._ask(path("/v1/stocks"), query, m.ListStockRow)
+        The parameters are those of `Operations.health`.
+        """
+        return await self._ask(path("/v1/health"), {}, m.HealthAnswer)
 
-    def stocks_pages(self, **query: Unpack[StocksQuery]) -> AsyncPages[m.ListStockRow, m.StockRow]:
-        """List and filter stocks and ETFs, page by page."""
-        return AsyncPages(self, path("/v1/stocks"), query, m.ListStockRow)
+    async def portfolio_income(self, holdings: str | Sequence[str], *, min_version: str | None = None) -> m.SinglePortfolioIncome:
+        """Income of holdings.
 
-    async def stocks_by_symbol(self, symbol: str, **query: Unpack[StocksBySymbolQuery]) -> m.SingleSnapshot:
-        """Stock snapshot."""
-        return await self._ask(path("/v1/stocks/{symbol}", symbol=symbol), query, m.SingleSnapshot)
+        The parameters are those of `Operations.portfolio_income`.
+        """
+        return await self._ask(path("/v1/portfolio/income"), {"holdings": holdings, "min_version": min_version}, m.SinglePortfolioIncome)
 
-    async def stocks_by_symbol_dividends(self, symbol: str, **query: Unpack[StocksBySymbolDividendsQuery]) -> m.ListDividendRow:
-        """Dividend records (Starter and higher)."""
-        return await self._ask(path("/v1/stocks/{symbol}/dividends", symbol=symbol), query, m.ListDividendRow)
+    async def prices_by_symbol(
+        self,
+        symbol: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        range: Range | None = None,
+        interval: Interval | None = None,
+        adjustment: str | Sequence[Adjustment] | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["date.asc", "date.desc"]] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.PricesAnswer:
+        """Historical prices.
 
-    def stocks_by_symbol_dividends_pages(self, symbol: str, **query: Unpack[StocksBySymbolDividendsQuery]) -> AsyncPages[m.ListDividendRow, m.DividendRow]:
-        """Dividend records (Starter and higher), page by page."""
-        return AsyncPages(self, path("/v1/stocks/{symbol}/dividends", symbol=symbol), query, m.ListDividendRow)
+        The parameters are those of `Operations.prices_by_symbol`.
+        """
+        return await self._ask(path("/v1/prices/{symbol}", symbol=symbol), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "range": range,
+            "interval": interval,
+            "adjustment": adjustment,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.PricesAnswer)
 
-    async def stocks_by_symbol_etf_holders(self, symbol: str, **query: Unpack[StocksBySymbolEtfHoldersQuery]) -> m.ListEtfHolder:
-        """Funds that hold a security."""
-        return await self._ask(path("/v1/stocks/{symbol}/etf-holders", symbol=symbol), query, m.ListEtfHolder)
+    def prices_by_symbol_pages(
+        self,
+        symbol: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        range: Range | None = None,
+        interval: Interval | None = None,
+        adjustment: str | Sequence[Adjustment] | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["date.asc", "date.desc"]] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.PricesAnswer, m.PriceRow]:
+        """Historical prices, page by page.
 
-    def stocks_by_symbol_etf_holders_pages(self, symbol: str, **query: Unpack[StocksBySymbolEtfHoldersQuery]) -> AsyncPages[m.ListEtfHolder, m.EtfHolder]:
-        """Funds that hold a security, page by page."""
-        return AsyncPages(self, path("/v1/stocks/{symbol}/etf-holders", symbol=symbol), query, m.ListEtfHolder)
+        The parameters are those of `prices_by_symbol`.
+        """
+        return AsyncPages(self, path("/v1/prices/{symbol}", symbol=symbol), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "range": range,
+            "interval": interval,
+            "adjustment": adjustment,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.PricesAnswer)
 
-    async def stocks_by_symbol_events(self, symbol: str, **query: Unpack[StocksBySymbolEventsQuery]) -> m.ListSecurityEvent:
-        """Security events."""
-        return await self._ask(path("/v1/stocks/{symbol}/events", symbol=symbol), query, m.ListSecurityEvent)
+    async def prices_by_symbol_latest(
+        self,
+        symbol: str,
+        *,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.SingleLatestPrice:
+        """Latest price.
 
-    def stocks_by_symbol_events_pages(self, symbol: str, **query: Unpack[StocksBySymbolEventsQuery]) -> AsyncPages[m.ListSecurityEvent, m.SecurityEvent]:
-        """Security events, page by page."""
-        return AsyncPages(self, path("/v1/stocks/{symbol}/events", symbol=symbol), query, m.ListSecurityEvent)
+        The parameters are those of `Operations.prices_by_symbol_latest`.
+        """
+        return await self._ask(path("/v1/prices/{symbol}/latest", symbol=symbol), {
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.SingleLatestPrice)
 
-    async def stocks_by_symbol_fundamentals(self, symbol: str, **query: Unpack[PricesBySymbolLatestQuery]) -> m.SingleFundamentalsRow:
-        """Fundamentals (Starter and higher)."""
-        return await self._ask(path("/v1/stocks/{symbol}/fundamentals", symbol=symbol), query, m.SingleFundamentalsRow)
+    async def screener(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_yield_ttm: Decimal | int | str | None = None,
+        max_yield_ttm: Decimal | int | str | None = None,
+        min_payout_ratio: Decimal | int | str | None = None,
+        max_payout_ratio: Decimal | int | str | None = None,
+        min_growth_1y: Decimal | int | str | None = None,
+        max_growth_1y: Decimal | int | str | None = None,
+        min_growth_3y: Decimal | int | str | None = None,
+        max_growth_3y: Decimal | int | str | None = None,
+        min_growth_5y: Decimal | int | str | None = None,
+        max_growth_5y: Decimal | int | str | None = None,
+        min_growth_10y: Decimal | int | str | None = None,
+        max_growth_10y: Decimal | int | str | None = None,
+        min_streak: Decimal | int | str | None = None,
+        max_streak: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_volume: Decimal | int | str | None = None,
+        max_volume: Decimal | int | str | None = None,
+        min_pe: Decimal | int | str | None = None,
+        max_pe: Decimal | int | str | None = None,
+        min_beta: Decimal | int | str | None = None,
+        max_beta: Decimal | int | str | None = None,
+        ex_date_from: date | str | None = None,
+        ex_date_to: date | str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        exchange: str | None = None,
+        country: str | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exclude_types: str | Sequence[ScreenerType] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[ScreenerSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ScreenerAnswer:
+        """Dividend screener.
 
-    async def stocks_by_symbol_metrics(self, symbol: str, **query: Unpack[StocksBySymbolMetricsQuery]) -> m.SingleMetricsAnswer:
-        """Dividend metrics."""
-        return await self._ask(path("/v1/stocks/{symbol}/metrics", symbol=symbol), query, m.SingleMetricsAnswer)
+        The parameters are those of `Operations.screener`.
+        """
+        return await self._ask(path("/v1/screener"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_yield_ttm": min_yield_ttm,
+            "max_yield_ttm": max_yield_ttm,
+            "min_payout_ratio": min_payout_ratio,
+            "max_payout_ratio": max_payout_ratio,
+            "min_growth_1y": min_growth_1y,
+            "max_growth_1y": max_growth_1y,
+            "min_growth_3y": min_growth_3y,
+            "max_growth_3y": max_growth_3y,
+            "min_growth_5y": min_growth_5y,
+            "max_growth_5y": max_growth_5y,
+            "min_growth_10y": min_growth_10y,
+            "max_growth_10y": max_growth_10y,
+            "min_streak": min_streak,
+            "max_streak": max_streak,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_volume": min_volume,
+            "max_volume": max_volume,
+            "min_pe": min_pe,
+            "max_pe": max_pe,
+            "min_beta": min_beta,
+            "max_beta": max_beta,
+            "ex_date_from": ex_date_from,
+            "ex_date_to": ex_date_to,
+            "sector": sector,
+            "industry": industry,
+            "exchange": exchange,
+            "country": country,
+            "type": type,
+            "exclude_types": exclude_types,
+            "frequency": frequency,
+            "index": index,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ScreenerAnswer)
 
-    async def stocks_by_symbol_quote(self, symbol: str, **query: Unpack[PricesBySymbolLatestQuery]) -> m.SingleQuote:
-        """Comprehensive quote."""
-        return await self._ask(path("/v1/stocks/{symbol}/quote", symbol=symbol), query, m.SingleQuote)
+    def screener_pages(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_yield_ttm: Decimal | int | str | None = None,
+        max_yield_ttm: Decimal | int | str | None = None,
+        min_payout_ratio: Decimal | int | str | None = None,
+        max_payout_ratio: Decimal | int | str | None = None,
+        min_growth_1y: Decimal | int | str | None = None,
+        max_growth_1y: Decimal | int | str | None = None,
+        min_growth_3y: Decimal | int | str | None = None,
+        max_growth_3y: Decimal | int | str | None = None,
+        min_growth_5y: Decimal | int | str | None = None,
+        max_growth_5y: Decimal | int | str | None = None,
+        min_growth_10y: Decimal | int | str | None = None,
+        max_growth_10y: Decimal | int | str | None = None,
+        min_streak: Decimal | int | str | None = None,
+        max_streak: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_volume: Decimal | int | str | None = None,
+        max_volume: Decimal | int | str | None = None,
+        min_pe: Decimal | int | str | None = None,
+        max_pe: Decimal | int | str | None = None,
+        min_beta: Decimal | int | str | None = None,
+        max_beta: Decimal | int | str | None = None,
+        ex_date_from: date | str | None = None,
+        ex_date_to: date | str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        exchange: str | None = None,
+        country: str | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exclude_types: str | Sequence[ScreenerType] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[ScreenerSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ScreenerAnswer, m.ScreenerRow]:
+        """Dividend screener, page by page.
 
-    async def stocks_by_symbol_revisions(self, symbol: str, **query: Unpack[StocksBySymbolRevisionsQuery]) -> m.ListRevision:
-        """Revisions."""
-        return await self._ask(path("/v1/stocks/{symbol}/revisions", symbol=symbol), query, m.ListRevision)
+        The parameters are those of `screener`.
+        """
+        return AsyncPages(self, path("/v1/screener"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_yield_ttm": min_yield_ttm,
+            "max_yield_ttm": max_yield_ttm,
+            "min_payout_ratio": min_payout_ratio,
+            "max_payout_ratio": max_payout_ratio,
+            "min_growth_1y": min_growth_1y,
+            "max_growth_1y": max_growth_1y,
+            "min_growth_3y": min_growth_3y,
+            "max_growth_3y": max_growth_3y,
+            "min_growth_5y": min_growth_5y,
+            "max_growth_5y": max_growth_5y,
+            "min_growth_10y": min_growth_10y,
+            "max_growth_10y": max_growth_10y,
+            "min_streak": min_streak,
+            "max_streak": max_streak,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_volume": min_volume,
+            "max_volume": max_volume,
+            "min_pe": min_pe,
+            "max_pe": max_pe,
+            "min_beta": min_beta,
+            "max_beta": max_beta,
+            "ex_date_from": ex_date_from,
+            "ex_date_to": ex_date_to,
+            "sector": sector,
+            "industry": industry,
+            "exchange": exchange,
+            "country": country,
+            "type": type,
+            "exclude_types": exclude_types,
+            "frequency": frequency,
+            "index": index,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ScreenerAnswer)
 
-    def stocks_by_symbol_revisions_pages(self, symbol: str, **query: Unpack[StocksBySymbolRevisionsQuery]) -> AsyncPages[m.ListRevision, m.Revision]:
-        """Revisions, page by page."""
-        return AsyncPages(self, path("/v1/stocks/{symbol}/revisions", symbol=symbol), query, m.ListRevision)
+    async def screener_dividend_aristocrats(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_yield_ttm: Decimal | int | str | None = None,
+        max_yield_ttm: Decimal | int | str | None = None,
+        min_payout_ratio: Decimal | int | str | None = None,
+        max_payout_ratio: Decimal | int | str | None = None,
+        min_growth_1y: Decimal | int | str | None = None,
+        max_growth_1y: Decimal | int | str | None = None,
+        min_growth_3y: Decimal | int | str | None = None,
+        max_growth_3y: Decimal | int | str | None = None,
+        min_growth_5y: Decimal | int | str | None = None,
+        max_growth_5y: Decimal | int | str | None = None,
+        min_growth_10y: Decimal | int | str | None = None,
+        max_growth_10y: Decimal | int | str | None = None,
+        min_streak: Decimal | int | str | None = None,
+        max_streak: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_volume: Decimal | int | str | None = None,
+        max_volume: Decimal | int | str | None = None,
+        min_pe: Decimal | int | str | None = None,
+        max_pe: Decimal | int | str | None = None,
+        min_beta: Decimal | int | str | None = None,
+        max_beta: Decimal | int | str | None = None,
+        ex_date_from: date | str | None = None,
+        ex_date_to: date | str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        exchange: str | None = None,
+        country: str | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exclude_types: str | Sequence[ScreenerType] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[ScreenerSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ScreenerAnswer:
+        """Dividend Aristocrats.
 
-    async def stocks_by_symbol_splits(self, symbol: str, **query: Unpack[StocksBySymbolSplitsQuery]) -> m.ListSplitRow:
-        """Split history."""
-        return await self._ask(path("/v1/stocks/{symbol}/splits", symbol=symbol), query, m.ListSplitRow)
+        The parameters are those of `Operations.screener_dividend_aristocrats`.
+        """
+        return await self._ask(path("/v1/screener/dividend-aristocrats"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_yield_ttm": min_yield_ttm,
+            "max_yield_ttm": max_yield_ttm,
+            "min_payout_ratio": min_payout_ratio,
+            "max_payout_ratio": max_payout_ratio,
+            "min_growth_1y": min_growth_1y,
+            "max_growth_1y": max_growth_1y,
+            "min_growth_3y": min_growth_3y,
+            "max_growth_3y": max_growth_3y,
+            "min_growth_5y": min_growth_5y,
+            "max_growth_5y": max_growth_5y,
+            "min_growth_10y": min_growth_10y,
+            "max_growth_10y": max_growth_10y,
+            "min_streak": min_streak,
+            "max_streak": max_streak,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_volume": min_volume,
+            "max_volume": max_volume,
+            "min_pe": min_pe,
+            "max_pe": max_pe,
+            "min_beta": min_beta,
+            "max_beta": max_beta,
+            "ex_date_from": ex_date_from,
+            "ex_date_to": ex_date_to,
+            "sector": sector,
+            "industry": industry,
+            "exchange": exchange,
+            "country": country,
+            "type": type,
+            "exclude_types": exclude_types,
+            "frequency": frequency,
+            "index": index,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ScreenerAnswer)
 
-    def stocks_by_symbol_splits_pages(self, symbol: str, **query: Unpack[StocksBySymbolSplitsQuery]) -> AsyncPages[m.ListSplitRow, m.SplitRow]:
-        """Split history, page by page."""
-        return AsyncPages(self, path("/v1/stocks/{symbol}/splits", symbol=symbol), query, m.ListSplitRow)
+    def screener_dividend_aristocrats_pages(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_yield_ttm: Decimal | int | str | None = None,
+        max_yield_ttm: Decimal | int | str | None = None,
+        min_payout_ratio: Decimal | int | str | None = None,
+        max_payout_ratio: Decimal | int | str | None = None,
+        min_growth_1y: Decimal | int | str | None = None,
+        max_growth_1y: Decimal | int | str | None = None,
+        min_growth_3y: Decimal | int | str | None = None,
+        max_growth_3y: Decimal | int | str | None = None,
+        min_growth_5y: Decimal | int | str | None = None,
+        max_growth_5y: Decimal | int | str | None = None,
+        min_growth_10y: Decimal | int | str | None = None,
+        max_growth_10y: Decimal | int | str | None = None,
+        min_streak: Decimal | int | str | None = None,
+        max_streak: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_volume: Decimal | int | str | None = None,
+        max_volume: Decimal | int | str | None = None,
+        min_pe: Decimal | int | str | None = None,
+        max_pe: Decimal | int | str | None = None,
+        min_beta: Decimal | int | str | None = None,
+        max_beta: Decimal | int | str | None = None,
+        ex_date_from: date | str | None = None,
+        ex_date_to: date | str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        exchange: str | None = None,
+        country: str | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exclude_types: str | Sequence[ScreenerType] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[ScreenerSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ScreenerAnswer, m.ScreenerRow]:
+        """Dividend Aristocrats, page by page.
+
+        The parameters are those of `screener_dividend_aristocrats`.
+        """
+        return AsyncPages(self, path("/v1/screener/dividend-aristocrats"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_yield_ttm": min_yield_ttm,
+            "max_yield_ttm": max_yield_ttm,
+            "min_payout_ratio": min_payout_ratio,
+            "max_payout_ratio": max_payout_ratio,
+            "min_growth_1y": min_growth_1y,
+            "max_growth_1y": max_growth_1y,
+            "min_growth_3y": min_growth_3y,
+            "max_growth_3y": max_growth_3y,
+            "min_growth_5y": min_growth_5y,
+            "max_growth_5y": max_growth_5y,
+            "min_growth_10y": min_growth_10y,
+            "max_growth_10y": max_growth_10y,
+            "min_streak": min_streak,
+            "max_streak": max_streak,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_volume": min_volume,
+            "max_volume": max_volume,
+            "min_pe": min_pe,
+            "max_pe": max_pe,
+            "min_beta": min_beta,
+            "max_beta": max_beta,
+            "ex_date_from": ex_date_from,
+            "ex_date_to": ex_date_to,
+            "sector": sector,
+            "industry": industry,
+            "exchange": exchange,
+            "country": country,
+            "type": type,
+            "exclude_types": exclude_types,
+            "frequency": frequency,
+            "index": index,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ScreenerAnswer)
+
+    async def screener_dividend_growth(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_yield_ttm: Decimal | int | str | None = None,
+        max_yield_ttm: Decimal | int | str | None = None,
+        min_payout_ratio: Decimal | int | str | None = None,
+        max_payout_ratio: Decimal | int | str | None = None,
+        min_growth_1y: Decimal | int | str | None = None,
+        max_growth_1y: Decimal | int | str | None = None,
+        min_growth_3y: Decimal | int | str | None = None,
+        max_growth_3y: Decimal | int | str | None = None,
+        min_growth_5y: Decimal | int | str | None = None,
+        max_growth_5y: Decimal | int | str | None = None,
+        min_growth_10y: Decimal | int | str | None = None,
+        max_growth_10y: Decimal | int | str | None = None,
+        min_streak: Decimal | int | str | None = None,
+        max_streak: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_volume: Decimal | int | str | None = None,
+        max_volume: Decimal | int | str | None = None,
+        min_pe: Decimal | int | str | None = None,
+        max_pe: Decimal | int | str | None = None,
+        min_beta: Decimal | int | str | None = None,
+        max_beta: Decimal | int | str | None = None,
+        ex_date_from: date | str | None = None,
+        ex_date_to: date | str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        exchange: str | None = None,
+        country: str | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exclude_types: str | Sequence[ScreenerType] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[ScreenerSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ScreenerAnswer:
+        """Dividend growth.
+
+        The parameters are those of `Operations.screener_dividend_growth`.
+        """
+        return await self._ask(path("/v1/screener/dividend-growth"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_yield_ttm": min_yield_ttm,
+            "max_yield_ttm": max_yield_ttm,
+            "min_payout_ratio": min_payout_ratio,
+            "max_payout_ratio": max_payout_ratio,
+            "min_growth_1y": min_growth_1y,
+            "max_growth_1y": max_growth_1y,
+            "min_growth_3y": min_growth_3y,
+            "max_growth_3y": max_growth_3y,
+            "min_growth_5y": min_growth_5y,
+            "max_growth_5y": max_growth_5y,
+            "min_growth_10y": min_growth_10y,
+            "max_growth_10y": max_growth_10y,
+            "min_streak": min_streak,
+            "max_streak": max_streak,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_volume": min_volume,
+            "max_volume": max_volume,
+            "min_pe": min_pe,
+            "max_pe": max_pe,
+            "min_beta": min_beta,
+            "max_beta": max_beta,
+            "ex_date_from": ex_date_from,
+            "ex_date_to": ex_date_to,
+            "sector": sector,
+            "industry": industry,
+            "exchange": exchange,
+            "country": country,
+            "type": type,
+            "exclude_types": exclude_types,
+            "frequency": frequency,
+            "index": index,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ScreenerAnswer)
+
+    def screener_dividend_growth_pages(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_yield_ttm: Decimal | int | str | None = None,
+        max_yield_ttm: Decimal | int | str | None = None,
+        min_payout_ratio: Decimal | int | str | None = None,
+        max_payout_ratio: Decimal | int | str | None = None,
+        min_growth_1y: Decimal | int | str | None = None,
+        max_growth_1y: Decimal | int | str | None = None,
+        min_growth_3y: Decimal | int | str | None = None,
+        max_growth_3y: Decimal | int | str | None = None,
+        min_growth_5y: Decimal | int | str | None = None,
+        max_growth_5y: Decimal | int | str | None = None,
+        min_growth_10y: Decimal | int | str | None = None,
+        max_growth_10y: Decimal | int | str | None = None,
+        min_streak: Decimal | int | str | None = None,
+        max_streak: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_volume: Decimal | int | str | None = None,
+        max_volume: Decimal | int | str | None = None,
+        min_pe: Decimal | int | str | None = None,
+        max_pe: Decimal | int | str | None = None,
+        min_beta: Decimal | int | str | None = None,
+        max_beta: Decimal | int | str | None = None,
+        ex_date_from: date | str | None = None,
+        ex_date_to: date | str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        exchange: str | None = None,
+        country: str | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exclude_types: str | Sequence[ScreenerType] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[ScreenerSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ScreenerAnswer, m.ScreenerRow]:
+        """Dividend growth, page by page.
+
+        The parameters are those of `screener_dividend_growth`.
+        """
+        return AsyncPages(self, path("/v1/screener/dividend-growth"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_yield_ttm": min_yield_ttm,
+            "max_yield_ttm": max_yield_ttm,
+            "min_payout_ratio": min_payout_ratio,
+            "max_payout_ratio": max_payout_ratio,
+            "min_growth_1y": min_growth_1y,
+            "max_growth_1y": max_growth_1y,
+            "min_growth_3y": min_growth_3y,
+            "max_growth_3y": max_growth_3y,
+            "min_growth_5y": min_growth_5y,
+            "max_growth_5y": max_growth_5y,
+            "min_growth_10y": min_growth_10y,
+            "max_growth_10y": max_growth_10y,
+            "min_streak": min_streak,
+            "max_streak": max_streak,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_volume": min_volume,
+            "max_volume": max_volume,
+            "min_pe": min_pe,
+            "max_pe": max_pe,
+            "min_beta": min_beta,
+            "max_beta": max_beta,
+            "ex_date_from": ex_date_from,
+            "ex_date_to": ex_date_to,
+            "sector": sector,
+            "industry": industry,
+            "exchange": exchange,
+            "country": country,
+            "type": type,
+            "exclude_types": exclude_types,
+            "frequency": frequency,
+            "index": index,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ScreenerAnswer)
+
+    async def screener_dividend_kings(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_yield_ttm: Decimal | int | str | None = None,
+        max_yield_ttm: Decimal | int | str | None = None,
+        min_payout_ratio: Decimal | int | str | None = None,
+        max_payout_ratio: Decimal | int | str | None = None,
+        min_growth_1y: Decimal | int | str | None = None,
+        max_growth_1y: Decimal | int | str | None = None,
+        min_growth_3y: Decimal | int | str | None = None,
+        max_growth_3y: Decimal | int | str | None = None,
+        min_growth_5y: Decimal | int | str | None = None,
+        max_growth_5y: Decimal | int | str | None = None,
+        min_growth_10y: Decimal | int | str | None = None,
+        max_growth_10y: Decimal | int | str | None = None,
+        min_streak: Decimal | int | str | None = None,
+        max_streak: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_volume: Decimal | int | str | None = None,
+        max_volume: Decimal | int | str | None = None,
+        min_pe: Decimal | int | str | None = None,
+        max_pe: Decimal | int | str | None = None,
+        min_beta: Decimal | int | str | None = None,
+        max_beta: Decimal | int | str | None = None,
+        ex_date_from: date | str | None = None,
+        ex_date_to: date | str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        exchange: str | None = None,
+        country: str | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exclude_types: str | Sequence[ScreenerType] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[ScreenerSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ScreenerAnswer:
+        """Dividend Kings.
+
+        The parameters are those of `Operations.screener_dividend_kings`.
+        """
+        return await self._ask(path("/v1/screener/dividend-kings"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_yield_ttm": min_yield_ttm,
+            "max_yield_ttm": max_yield_ttm,
+            "min_payout_ratio": min_payout_ratio,
+            "max_payout_ratio": max_payout_ratio,
+            "min_growth_1y": min_growth_1y,
+            "max_growth_1y": max_growth_1y,
+            "min_growth_3y": min_growth_3y,
+            "max_growth_3y": max_growth_3y,
+            "min_growth_5y": min_growth_5y,
+            "max_growth_5y": max_growth_5y,
+            "min_growth_10y": min_growth_10y,
+            "max_growth_10y": max_growth_10y,
+            "min_streak": min_streak,
+            "max_streak": max_streak,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_volume": min_volume,
+            "max_volume": max_volume,
+            "min_pe": min_pe,
+            "max_pe": max_pe,
+            "min_beta": min_beta,
+            "max_beta": max_beta,
+            "ex_date_from": ex_date_from,
+            "ex_date_to": ex_date_to,
+            "sector": sector,
+            "industry": industry,
+            "exchange": exchange,
+            "country": country,
+            "type": type,
+            "exclude_types": exclude_types,
+            "frequency": frequency,
+            "index": index,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ScreenerAnswer)
+
+    def screener_dividend_kings_pages(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_yield_ttm: Decimal | int | str | None = None,
+        max_yield_ttm: Decimal | int | str | None = None,
+        min_payout_ratio: Decimal | int | str | None = None,
+        max_payout_ratio: Decimal | int | str | None = None,
+        min_growth_1y: Decimal | int | str | None = None,
+        max_growth_1y: Decimal | int | str | None = None,
+        min_growth_3y: Decimal | int | str | None = None,
+        max_growth_3y: Decimal | int | str | None = None,
+        min_growth_5y: Decimal | int | str | None = None,
+        max_growth_5y: Decimal | int | str | None = None,
+        min_growth_10y: Decimal | int | str | None = None,
+        max_growth_10y: Decimal | int | str | None = None,
+        min_streak: Decimal | int | str | None = None,
+        max_streak: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_volume: Decimal | int | str | None = None,
+        max_volume: Decimal | int | str | None = None,
+        min_pe: Decimal | int | str | None = None,
+        max_pe: Decimal | int | str | None = None,
+        min_beta: Decimal | int | str | None = None,
+        max_beta: Decimal | int | str | None = None,
+        ex_date_from: date | str | None = None,
+        ex_date_to: date | str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        exchange: str | None = None,
+        country: str | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exclude_types: str | Sequence[ScreenerType] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[ScreenerSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ScreenerAnswer, m.ScreenerRow]:
+        """Dividend Kings, page by page.
+
+        The parameters are those of `screener_dividend_kings`.
+        """
+        return AsyncPages(self, path("/v1/screener/dividend-kings"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_yield_ttm": min_yield_ttm,
+            "max_yield_ttm": max_yield_ttm,
+            "min_payout_ratio": min_payout_ratio,
+            "max_payout_ratio": max_payout_ratio,
+            "min_growth_1y": min_growth_1y,
+            "max_growth_1y": max_growth_1y,
+            "min_growth_3y": min_growth_3y,
+            "max_growth_3y": max_growth_3y,
+            "min_growth_5y": min_growth_5y,
+            "max_growth_5y": max_growth_5y,
+            "min_growth_10y": min_growth_10y,
+            "max_growth_10y": max_growth_10y,
+            "min_streak": min_streak,
+            "max_streak": max_streak,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_volume": min_volume,
+            "max_volume": max_volume,
+            "min_pe": min_pe,
+            "max_pe": max_pe,
+            "min_beta": min_beta,
+            "max_beta": max_beta,
+            "ex_date_from": ex_date_from,
+            "ex_date_to": ex_date_to,
+            "sector": sector,
+            "industry": industry,
+            "exchange": exchange,
+            "country": country,
+            "type": type,
+            "exclude_types": exclude_types,
+            "frequency": frequency,
+            "index": index,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ScreenerAnswer)
+
+    async def screener_high_yield(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_yield_ttm: Decimal | int | str | None = None,
+        max_yield_ttm: Decimal | int | str | None = None,
+        min_payout_ratio: Decimal | int | str | None = None,
+        max_payout_ratio: Decimal | int | str | None = None,
+        min_growth_1y: Decimal | int | str | None = None,
+        max_growth_1y: Decimal | int | str | None = None,
+        min_growth_3y: Decimal | int | str | None = None,
+        max_growth_3y: Decimal | int | str | None = None,
+        min_growth_5y: Decimal | int | str | None = None,
+        max_growth_5y: Decimal | int | str | None = None,
+        min_growth_10y: Decimal | int | str | None = None,
+        max_growth_10y: Decimal | int | str | None = None,
+        min_streak: Decimal | int | str | None = None,
+        max_streak: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_volume: Decimal | int | str | None = None,
+        max_volume: Decimal | int | str | None = None,
+        min_pe: Decimal | int | str | None = None,
+        max_pe: Decimal | int | str | None = None,
+        min_beta: Decimal | int | str | None = None,
+        max_beta: Decimal | int | str | None = None,
+        ex_date_from: date | str | None = None,
+        ex_date_to: date | str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        exchange: str | None = None,
+        country: str | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exclude_types: str | Sequence[ScreenerType] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[ScreenerSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ScreenerAnswer:
+        """High yield.
+
+        The parameters are those of `Operations.screener_high_yield`.
+        """
+        return await self._ask(path("/v1/screener/high-yield"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_yield_ttm": min_yield_ttm,
+            "max_yield_ttm": max_yield_ttm,
+            "min_payout_ratio": min_payout_ratio,
+            "max_payout_ratio": max_payout_ratio,
+            "min_growth_1y": min_growth_1y,
+            "max_growth_1y": max_growth_1y,
+            "min_growth_3y": min_growth_3y,
+            "max_growth_3y": max_growth_3y,
+            "min_growth_5y": min_growth_5y,
+            "max_growth_5y": max_growth_5y,
+            "min_growth_10y": min_growth_10y,
+            "max_growth_10y": max_growth_10y,
+            "min_streak": min_streak,
+            "max_streak": max_streak,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_volume": min_volume,
+            "max_volume": max_volume,
+            "min_pe": min_pe,
+            "max_pe": max_pe,
+            "min_beta": min_beta,
+            "max_beta": max_beta,
+            "ex_date_from": ex_date_from,
+            "ex_date_to": ex_date_to,
+            "sector": sector,
+            "industry": industry,
+            "exchange": exchange,
+            "country": country,
+            "type": type,
+            "exclude_types": exclude_types,
+            "frequency": frequency,
+            "index": index,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ScreenerAnswer)
+
+    def screener_high_yield_pages(
+        self,
+        *,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_yield_ttm: Decimal | int | str | None = None,
+        max_yield_ttm: Decimal | int | str | None = None,
+        min_payout_ratio: Decimal | int | str | None = None,
+        max_payout_ratio: Decimal | int | str | None = None,
+        min_growth_1y: Decimal | int | str | None = None,
+        max_growth_1y: Decimal | int | str | None = None,
+        min_growth_3y: Decimal | int | str | None = None,
+        max_growth_3y: Decimal | int | str | None = None,
+        min_growth_5y: Decimal | int | str | None = None,
+        max_growth_5y: Decimal | int | str | None = None,
+        min_growth_10y: Decimal | int | str | None = None,
+        max_growth_10y: Decimal | int | str | None = None,
+        min_streak: Decimal | int | str | None = None,
+        max_streak: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_volume: Decimal | int | str | None = None,
+        max_volume: Decimal | int | str | None = None,
+        min_pe: Decimal | int | str | None = None,
+        max_pe: Decimal | int | str | None = None,
+        min_beta: Decimal | int | str | None = None,
+        max_beta: Decimal | int | str | None = None,
+        ex_date_from: date | str | None = None,
+        ex_date_to: date | str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        exchange: str | None = None,
+        country: str | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exclude_types: str | Sequence[ScreenerType] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        index: str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[ScreenerSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ScreenerAnswer, m.ScreenerRow]:
+        """High yield, page by page.
+
+        The parameters are those of `screener_high_yield`.
+        """
+        return AsyncPages(self, path("/v1/screener/high-yield"), {
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_yield_ttm": min_yield_ttm,
+            "max_yield_ttm": max_yield_ttm,
+            "min_payout_ratio": min_payout_ratio,
+            "max_payout_ratio": max_payout_ratio,
+            "min_growth_1y": min_growth_1y,
+            "max_growth_1y": max_growth_1y,
+            "min_growth_3y": min_growth_3y,
+            "max_growth_3y": max_growth_3y,
+            "min_growth_5y": min_growth_5y,
+            "max_growth_5y": max_growth_5y,
+            "min_growth_10y": min_growth_10y,
+            "max_growth_10y": max_growth_10y,
+            "min_streak": min_streak,
+            "max_streak": max_streak,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_volume": min_volume,
+            "max_volume": max_volume,
+            "min_pe": min_pe,
+            "max_pe": max_pe,
+            "min_beta": min_beta,
+            "max_beta": max_beta,
+            "ex_date_from": ex_date_from,
+            "ex_date_to": ex_date_to,
+            "sector": sector,
+            "industry": industry,
+            "exchange": exchange,
+            "country": country,
+            "type": type,
+            "exclude_types": exclude_types,
+            "frequency": frequency,
+            "index": index,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ScreenerAnswer)
+
+    async def search(
+        self,
+        q: str,
+        *,
+        type: str | Sequence[ScreenerType] | None = None,
+        exchange: str | None = None,
+        include_inactive: bool | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[SearchSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListSearchResult:
+        """Search by symbol or company.
+
+        The parameters are those of `Operations.search`.
+        """
+        return await self._ask(path("/v1/search"), {
+            "q": q,
+            "type": type,
+            "exchange": exchange,
+            "include_inactive": include_inactive,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListSearchResult)
+
+    def search_pages(
+        self,
+        q: str,
+        *,
+        type: str | Sequence[ScreenerType] | None = None,
+        exchange: str | None = None,
+        include_inactive: bool | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[SearchSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ListSearchResult, m.SearchResult]:
+        """Search by symbol or company, page by page.
+
+        The parameters are those of `search`.
+        """
+        return AsyncPages(self, path("/v1/search"), {
+            "q": q,
+            "type": type,
+            "exchange": exchange,
+            "include_inactive": include_inactive,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListSearchResult)
+
+    async def sectors(
+        self,
+        *,
+        limit: int | None = None,
+        sort: str | Sequence[SectorsSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListSectorRow:
+        """List sectors with statistics.
+
+        The parameters are those of `Operations.sectors`.
+        """
+        return await self._ask(path("/v1/sectors"), {"limit": limit, "sort": sort, "cursor": cursor, "min_version": min_version}, m.ListSectorRow)
+
+    def sectors_pages(
+        self,
+        *,
+        limit: int | None = None,
+        sort: str | Sequence[SectorsSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ListSectorRow, m.SectorRow]:
+        """List sectors with statistics, page by page.
+
+        The parameters are those of `sectors`.
+        """
+        return AsyncPages(self, path("/v1/sectors"), {"limit": limit, "sort": sort, "cursor": cursor, "min_version": min_version}, m.ListSectorRow)
+
+    async def sectors_by_sector(
+        self,
+        sector: str,
+        *,
+        limit: int | None = None,
+        min_version: str | None = None,
+    ) -> m.SingleSectorDetail:
+        """Sector details and top payers.
+
+        The parameters are those of `Operations.sectors_by_sector`.
+        """
+        return await self._ask(path("/v1/sectors/{sector}", sector=sector), {"limit": limit, "min_version": min_version}, m.SingleSectorDetail)
+
+    async def splits_calendar(
+        self,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        symbols: str | Sequence[str] | None = None,
+        sector: str | None = None,
+        min_yield: Decimal | int | str | None = None,
+        type: str | Sequence[SplitsCalendarType] | None = None,
+        declared_from: date | str | None = None,
+        declared_to: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListSplitCalendarRow:
+        """Split calendar.
+
+        The parameters are those of `Operations.splits_calendar`.
+        """
+        return await self._ask(path("/v1/splits/calendar"), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "symbols": symbols,
+            "sector": sector,
+            "min_yield": min_yield,
+            "type": type,
+            "declared_from": declared_from,
+            "declared_to": declared_to,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListSplitCalendarRow)
+
+    def splits_calendar_pages(
+        self,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        symbols: str | Sequence[str] | None = None,
+        sector: str | None = None,
+        min_yield: Decimal | int | str | None = None,
+        type: str | Sequence[SplitsCalendarType] | None = None,
+        declared_from: date | str | None = None,
+        declared_to: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ListSplitCalendarRow, m.SplitCalendarRow]:
+        """Split calendar, page by page.
+
+        The parameters are those of `splits_calendar`.
+        """
+        return AsyncPages(self, path("/v1/splits/calendar"), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "symbols": symbols,
+            "sector": sector,
+            "min_yield": min_yield,
+            "type": type,
+            "declared_from": declared_from,
+            "declared_to": declared_to,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListSplitCalendarRow)
+
+    async def stocks(
+        self,
+        *,
+        symbols: str | Sequence[str] | None = None,
+        is_active: bool | None = None,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        pays_dividend: bool | None = None,
+        has_dividends: bool | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exchange: str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        country: str | None = None,
+        currency: str | Sequence[str] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[StocksSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListStockRow:
+        """List and filter stocks and ETFs.
+
+        The parameters are those of `Operations.stocks`.
+        """
+        return await self._ask(path("/v1/stocks"), {
+            "symbols": symbols,
+            "is_active": is_active,
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "pays_dividend": pays_dividend,
+            "has_dividends": has_dividends,
+            "type": type,
+            "exchange": exchange,
+            "sector": sector,
+            "industry": industry,
+            "country": country,
+            "currency": currency,
+            "frequency": frequency,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListStockRow)
+
+    def stocks_pages(
+        self,
+        *,
+        symbols: str | Sequence[str] | None = None,
+        is_active: bool | None = None,
+        min_yield: Decimal | int | str | None = None,
+        max_yield: Decimal | int | str | None = None,
+        min_price: Decimal | int | str | None = None,
+        max_price: Decimal | int | str | None = None,
+        min_market_cap: Decimal | int | str | None = None,
+        max_market_cap: Decimal | int | str | None = None,
+        pays_dividend: bool | None = None,
+        has_dividends: bool | None = None,
+        type: str | Sequence[ScreenerType] | None = None,
+        exchange: str | None = None,
+        sector: str | None = None,
+        industry: str | None = None,
+        country: str | None = None,
+        currency: str | Sequence[str] | None = None,
+        frequency: str | Sequence[Frequency] | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[StocksSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ListStockRow, m.StockRow]:
+        """List and filter stocks and ETFs, page by page.
+
+        The parameters are those of `stocks`.
+        """
+        return AsyncPages(self, path("/v1/stocks"), {
+            "symbols": symbols,
+            "is_active": is_active,
+            "min_yield": min_yield,
+            "max_yield": max_yield,
+            "min_price": min_price,
+            "max_price": max_price,
+            "min_market_cap": min_market_cap,
+            "max_market_cap": max_market_cap,
+            "pays_dividend": pays_dividend,
+            "has_dividends": has_dividends,
+            "type": type,
+            "exchange": exchange,
+            "sector": sector,
+            "industry": industry,
+            "country": country,
+            "currency": currency,
+            "frequency": frequency,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListStockRow)
+
+    async def stocks_by_symbol(
+        self,
+        symbol: str,
+        *,
+        include: str | Sequence[Include] | None = None,
+        min_version: str | None = None,
+    ) -> m.SingleSnapshot:
+        """Stock snapshot.
+
+        The parameters are those of `Operations.stocks_by_symbol`.
+        """
+        return await self._ask(path("/v1/stocks/{symbol}", symbol=symbol), {"include": include, "min_version": min_version}, m.SingleSnapshot)
+
+    async def stocks_by_symbol_dividends(
+        self,
+        symbol: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        type: str | Sequence[Type] | None = None,
+        status: str | Sequence[Literal["declared", "paid", "cancelled"]] | None = None,
+        include_projected: bool | None = None,
+        updated_since: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[StocksBySymbolDividendsSort] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListDividendRow:
+        """Dividend records (Starter and higher).
+
+        The parameters are those of `Operations.stocks_by_symbol_dividends`.
+        """
+        return await self._ask(path("/v1/stocks/{symbol}/dividends", symbol=symbol), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "type": type,
+            "status": status,
+            "include_projected": include_projected,
+            "updated_since": updated_since,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListDividendRow)
+
+    def stocks_by_symbol_dividends_pages(
+        self,
+        symbol: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        type: str | Sequence[Type] | None = None,
+        status: str | Sequence[Literal["declared", "paid", "cancelled"]] | None = None,
+        include_projected: bool | None = None,
+        updated_since: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[StocksBySymbolDividendsSort] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ListDividendRow, m.DividendRow]:
+        """Dividend records (Starter and higher), page by page.
+
+        The parameters are those of `stocks_by_symbol_dividends`.
+        """
+        return AsyncPages(self, path("/v1/stocks/{symbol}/dividends", symbol=symbol), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "type": type,
+            "status": status,
+            "include_projected": include_projected,
+            "updated_since": updated_since,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListDividendRow)
+
+    async def stocks_by_symbol_etf_holders(
+        self,
+        symbol: str,
+        *,
+        limit: int | None = None,
+        sort: str | Sequence[StocksBySymbolEtfHoldersSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListEtfHolder:
+        """Funds that hold a security.
+
+        The parameters are those of `Operations.stocks_by_symbol_etf_holders`.
+        """
+        return await self._ask(path("/v1/stocks/{symbol}/etf-holders", symbol=symbol), {"limit": limit, "sort": sort, "cursor": cursor, "min_version": min_version}, m.ListEtfHolder)
+
+    def stocks_by_symbol_etf_holders_pages(
+        self,
+        symbol: str,
+        *,
+        limit: int | None = None,
+        sort: str | Sequence[StocksBySymbolEtfHoldersSort] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ListEtfHolder, m.EtfHolder]:
+        """Funds that hold a security, page by page.
+
+        The parameters are those of `stocks_by_symbol_etf_holders`.
+        """
+        return AsyncPages(self, path("/v1/stocks/{symbol}/etf-holders", symbol=symbol), {"limit": limit, "sort": sort, "cursor": cursor, "min_version": min_version}, m.ListEtfHolder)
+
+    async def stocks_by_symbol_events(
+        self,
+        symbol: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        type: str | Sequence[StocksBySymbolEventsType] | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["date.asc", "date.desc"]] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListSecurityEvent:
+        """Security events.
+
+        The parameters are those of `Operations.stocks_by_symbol_events`.
+        """
+        return await self._ask(path("/v1/stocks/{symbol}/events", symbol=symbol), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "type": type,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListSecurityEvent)
+
+    def stocks_by_symbol_events_pages(
+        self,
+        symbol: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        type: str | Sequence[StocksBySymbolEventsType] | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["date.asc", "date.desc"]] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ListSecurityEvent, m.SecurityEvent]:
+        """Security events, page by page.
+
+        The parameters are those of `stocks_by_symbol_events`.
+        """
+        return AsyncPages(self, path("/v1/stocks/{symbol}/events", symbol=symbol), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "type": type,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListSecurityEvent)
+
+    async def stocks_by_symbol_fundamentals(
+        self,
+        symbol: str,
+        *,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.SingleFundamentalsRow:
+        """Fundamentals (Starter and higher).
+
+        The parameters are those of `Operations.stocks_by_symbol_fundamentals`.
+        """
+        return await self._ask(path("/v1/stocks/{symbol}/fundamentals", symbol=symbol), {
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.SingleFundamentalsRow)
+
+    async def stocks_by_symbol_metrics(
+        self,
+        symbol: str,
+        *,
+        as_of: date | str | None = None,
+        explain: bool | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.SingleMetricsAnswer:
+        """Dividend metrics.
+
+        The parameters are those of `Operations.stocks_by_symbol_metrics`.
+        """
+        return await self._ask(path("/v1/stocks/{symbol}/metrics", symbol=symbol), {
+            "as_of": as_of,
+            "explain": explain,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.SingleMetricsAnswer)
+
+    async def stocks_by_symbol_quote(
+        self,
+        symbol: str,
+        *,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.SingleQuote:
+        """Comprehensive quote.
+
+        The parameters are those of `Operations.stocks_by_symbol_quote`.
+        """
+        return await self._ask(path("/v1/stocks/{symbol}/quote", symbol=symbol), {
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.SingleQuote)
+
+    async def stocks_by_symbol_revisions(
+        self,
+        symbol: str,
+        *,
+        kind: str | Sequence[Literal["dividend", "split", "figure"]] | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["known_at.asc", "known_at.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListRevision:
+        """Revisions.
+
+        The parameters are those of `Operations.stocks_by_symbol_revisions`.
+        """
+        return await self._ask(path("/v1/stocks/{symbol}/revisions", symbol=symbol), {
+            "kind": kind,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListRevision)
+
+    def stocks_by_symbol_revisions_pages(
+        self,
+        symbol: str,
+        *,
+        kind: str | Sequence[Literal["dividend", "split", "figure"]] | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["known_at.asc", "known_at.desc"]] | None = None,
+        cursor: str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ListRevision, m.Revision]:
+        """Revisions, page by page.
+
+        The parameters are those of `stocks_by_symbol_revisions`.
+        """
+        return AsyncPages(self, path("/v1/stocks/{symbol}/revisions", symbol=symbol), {
+            "kind": kind,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "min_version": min_version,
+        }, m.ListRevision)
+
+    async def stocks_by_symbol_splits(
+        self,
+        symbol: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        type: str | Sequence[SplitsCalendarType] | None = None,
+        updated_since: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListSplitRow:
+        """Split history.
+
+        The parameters are those of `Operations.stocks_by_symbol_splits`.
+        """
+        return await self._ask(path("/v1/stocks/{symbol}/splits", symbol=symbol), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "type": type,
+            "updated_since": updated_since,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListSplitRow)
+
+    def stocks_by_symbol_splits_pages(
+        self,
+        symbol: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        type: str | Sequence[SplitsCalendarType] | None = None,
+        updated_since: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ListSplitRow, m.SplitRow]:
+        """Split history, page by page.
+
+        The parameters are those of `stocks_by_symbol_splits`.
+        """
+        return AsyncPages(self, path("/v1/stocks/{symbol}/splits", symbol=symbol), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "type": type,
+            "updated_since": updated_since,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListSplitRow)
