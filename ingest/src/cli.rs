@@ -112,7 +112,7 @@ exit_codes! {
     PullError: |error| error.exit_code();
     MapProposalError: |error| 2;
     WatchError: |error| 2;
-    LogError: |error| if matches!(error, LogError::NoMessage(_)) { 2 } else { 3 };
+    LogError: |error| if matches!(error, LogError::NoMessage(_) | LogError::Run(_)) { 2 } else { 3 };
     RejectsError: |error| if matches!(error, RejectsError::Log(_)) { 3 } else { 2 };
     LogCopyError: |error| match error {
         LogCopyError::Log(_)

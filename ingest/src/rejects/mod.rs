@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use event_log::record_batch::{Body, RecordBatch};
 use event_log::stream::StreamSettings;
-use market::event::Kind;
+use market::event::{Kind, RunIdError};
 use serde_json::json;
 use telemetry::table::{Column, ListArgs, Table};
 use telemetry::{counted, outln, shorten};
@@ -36,7 +36,7 @@ pub(crate) use open::{OpenRejects, RejectIdSearch};
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment)]
 pub struct RejectsArgs {
-    /// Run id; default: all runs
+    /// Run id, or its beginning; default: all runs
     #[arg(long)]
     pub run: Option<String>,
     /// Name of the feed; default: all feeds
@@ -68,6 +68,9 @@ pub enum RejectsError {
     /// The log could not be opened or read.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// No run, or no single run, has the id of `--run`.
+    #[error(transparent)]
+    Run(#[from] RunIdError),
     /// The rows could not be written to the file.
     #[error(transparent)]
     Export(#[from] RejectExportError),
@@ -86,7 +89,9 @@ pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Resu
         Err(error) if error.is_absence() => absence = Some(format!("no rejects: {error}")),
         log => {
             let log = log?;
-            let open = OpenRejects::from_runs(&Runs::read(&log).await?);
+            let runs = Runs::read(&log).await?;
+            let open = OpenRejects::from_runs(&runs);
+            let wanted_run = runs.find_id(args.run.as_deref())?;
             let list = |RecordBatch { run, source, body, .. }: RecordBatch| {
                 let Body::Rejects(rejects) = body else { return };
                 for reject in rejects {
@@ -94,7 +99,7 @@ pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Resu
                     let id = reject_id(&run, &reject);
                     let (open, run, source) = (open.is_open(&run, &id), run.clone(), source.clone());
                     let row = ListedReject { reject, run, source, id, open };
-                    if args.matches(&row) {
+                    if wanted_run.is_none_or(|wanted| wanted == row.run) && args.matches(&row) {
                         total += 1;
                         match (&args.export, json) {
                             (Some(_), _) => rows.push(row),
@@ -138,8 +143,7 @@ impl RejectsArgs {
     fn matches(&self, row: &ListedReject) -> bool {
         let wanted =
             |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
-        wanted(&self.run, &row.run)
-            && wanted(&self.source, &row.source)
+        wanted(&self.source, &row.source)
             && wanted(&self.reason, &row.reject.reason)
             && (self.all || row.open)
     }

@@ -15,6 +15,7 @@ use telemetry::table::ListArgs;
 use telemetry::{Shutdown, outln};
 use tokio_postgres::Client;
 
+use crate::apply::run_records::find_run;
 use crate::apply::{dead_letters, retry};
 use crate::backup;
 use crate::cli::command::{Arguments, Command, DeadLetterCommand, HealthArgs, PolicyCommand};
@@ -213,7 +214,11 @@ async fn check_health(args: HealthArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn run_audit(database: &DatabaseArgs, args: &AuditArgs) -> anyhow::Result<ExitCode> {
-    let target = match (&args.since, &args.candidate) {
+    let since = match &args.since {
+        Some(text) => Some(find_run(&connect(database).await?, text).await?),
+        None => None,
+    };
+    let target = match (&since, &args.candidate) {
         (Some(run), _) => Some(effect::EffectTarget::Run(run)),
         (None, candidate) => candidate.as_deref().map(effect::EffectTarget::Candidate),
     };
