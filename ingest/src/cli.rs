@@ -14,6 +14,7 @@ use telemetry::command_line::HiddenOptions;
 use telemetry::listener::{MetricsSettings, parse_listen_address};
 use telemetry::{Shutdown, outln};
 
+use crate::format::canonical::column_list::{ColumnsArgs, list_columns};
 use crate::infer::{MapArgs, MapProposalError, print_map};
 use crate::load::effect::LoadEffect;
 use crate::load::publication::LoadError;
@@ -49,6 +50,7 @@ struct Cli {
 enum IngestCommand {
     Load(Box<LoadArgs>),
     Map(MapArgs),
+    Columns(ColumnsArgs),
     Runs(RunsArgs),
     Verify(VerifyArgs),
     Resume(ResumeArgs),
@@ -81,7 +83,7 @@ struct IngestHealthArgs {
 /// Connection options that the `--help` of some commands does not list, because these commands do not use the options.
 const HIDDEN: [HiddenOptions; 2] = [
     HiddenOptions {
-        commands: &["map", "health"],
+        commands: &["map", "columns", "health"],
         options: &["nats_url", "nats_stream", "nats_subject_prefix", "nats_replicas"],
     },
     // These commands never create the stream, so its number of replicas does not apply.
@@ -166,6 +168,7 @@ async fn run(Cli { stream, command }: Cli) -> Result<u8, CommandError> {
         IngestCommand::Freshness(args) => return run_freshness(&args, &stream).await,
         IngestCommand::Health(args) => return run_health(args).await,
         IngestCommand::Map(args) => print_map(&args)?,
+        IngestCommand::Columns(args) => list_columns(&args),
         IngestCommand::Undo(args) => {
             print_result(&undo_run(&args, &stream).await?, args.prints_json(), ChangeReport::report);
         }

@@ -17,7 +17,7 @@ mod export;
 mod open;
 
 pub use export::RejectExportError;
-use export::{ListedReject, export_rejects};
+use export::{ListedReject, export_rejects, load_command};
 use open::reject_id;
 pub(crate) use open::{OpenRejects, RejectIdSearch};
 
@@ -27,6 +27,9 @@ pub(crate) use open::{OpenRejects, RejectIdSearch};
 ///   ingest rejects --source eod --export mend.ndjson
 ///   (edit mend.ndjson; keep reject_id, and delete rows that need no correction)
 ///   ingest load mend.ndjson --source eod
+///
+/// The export prints the load command. A file that was loaded with a map is
+/// loaded again with the same map.
 ///
 /// To close a reject, load the corrected row with the same reject_id, in a file
 /// of any format. An undo of the correcting load opens the reject again. An
@@ -83,13 +86,13 @@ pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Resu
     let reason = if args.all { "reason, state" } else { "reason" };
     let columns = ["row", "source", reason, "message"].map(Column::Text);
     let mut table = Table::new(["reject", "rejects"], &columns, limit);
-    let mut absence = None;
+    let (mut absence, mut runs) = (None, Runs::default());
     match Log::open_existing(settings).await {
         // A lost log must not look like an empty log.
         Err(error) if error.is_absence() => absence = Some(format!("no rejects: {error}")),
         log => {
             let log = log?;
-            let runs = Runs::read(&log).await?;
+            runs = Runs::read(&log).await?;
             let open = OpenRejects::from_runs(&runs);
             let wanted_run = runs.find_id(args.run.as_deref())?;
             let list = |RecordBatch { run, source, body, .. }: RecordBatch| {
@@ -115,11 +118,16 @@ pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Resu
     }
     if let Some(path) = &args.export {
         export_rejects(path, &rows)?;
-        outln!(
-            "wrote {} to {}: correct the values, keep each reject_id, and load the file",
-            counted(rows.len(), "row"),
-            path.display()
-        );
+        let written = format!("wrote {} to {}", counted(rows.len(), "row"), path.display());
+        match load_command(path, &rows, &runs) {
+            _ if rows.is_empty() => outln!("{written}: no reject matches"),
+            Some(command) => {
+                outln!("{written}: correct the values, keep each reject_id, then run:\n  {command}")
+            }
+            None => outln!(
+                "{written}: they are of loads with different options; export the rows of each run with --run"
+            ),
+        }
         return Ok(());
     }
     if json && total > limit {

@@ -227,7 +227,7 @@ impl<'a> Layout<'a> {
         if self.is_below {
             let mut lines = vec![self.line(cells, Some((wrapped, "")))];
             let parts = wrap_words(&cells[wrapped], self.width.saturating_sub(INDENT.len()));
-            lines.extend(parts.iter().map(|part| format!("{INDENT}{part}").trim_end().to_owned()));
+            lines.extend(parts.iter().filter(|part| !part.is_empty()).map(|part| format!("{INDENT}{part}")));
             return lines;
         }
         let (blank, mut lines) = (vec![String::new(); cells.len()], Vec::new());
