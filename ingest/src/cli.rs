@@ -12,7 +12,7 @@ use event_log::archive::ArchiveError;
 use event_log::stream::StreamSettings;
 use telemetry::command_line::HiddenOptions;
 use telemetry::listener::{MetricsSettings, parse_listen_address};
-use telemetry::{Shutdown, outln};
+use telemetry::{LogArgs, Shutdown, outln};
 
 use crate::format::canonical::column_list::{ColumnsArgs, list_columns};
 use crate::infer::{MapArgs, MapProposalError, print_map};
@@ -42,6 +42,8 @@ use crate::watch::{WatchArgs, WatchError, watch_folder};
 struct Cli {
     #[command(flatten)]
     stream: StreamSettings,
+    #[command(flatten)]
+    log: LogArgs,
     #[command(subcommand)]
     command: IngestCommand,
 }
@@ -137,8 +139,13 @@ impl From<std::io::Error> for CommandError {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let _telemetry = telemetry::init("ingest", "warn,ingest=info");
     let cli: Cli = telemetry::command_line::parse(&HIDDEN);
+    let is_service = match &cli.command {
+        IngestCommand::Watch(args) => !args.once,
+        IngestCommand::Pull(args) => !args.once,
+        _ => false,
+    };
+    let _telemetry = telemetry::init("ingest", "warn,ingest=info", (!is_service).then_some(cli.log));
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         // The end of the runtime waits for blocking tasks. The error is reported before this wait.
         Ok(runtime) => runtime.block_on(async { report(run(cli).await) }),
@@ -158,7 +165,7 @@ fn report(result: Result<u8, CommandError>) -> ExitCode {
 
 /// Runs a command, and returns its exit code. Commands that listen for signals shut down gracefully after a signal. A
 /// signal ends all other commands at once.
-async fn run(Cli { stream, command }: Cli) -> Result<u8, CommandError> {
+async fn run(Cli { stream, command, .. }: Cli) -> Result<u8, CommandError> {
     match command {
         IngestCommand::Load(args) => return run_load(&args, &stream).await,
         IngestCommand::Resume(args) => return run_resume(&args, &stream).await,

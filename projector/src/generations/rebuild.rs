@@ -96,7 +96,7 @@ pub async fn rebuild_generation(
         bail!("interrupted; run the same command again to resume generation {id}");
     }
     finish_rebuild(&mut client, &generation).await?;
-    tracing::info!(generation = id.0, securities, elapsed = ?started.elapsed(), "rebuilt; next: projector diff, then projector promote");
+    tracing::info!(generation = id.0, securities, elapsed = ?started.elapsed(), "rebuilt");
     Ok(id)
 }
 

@@ -68,7 +68,7 @@ impl<'a> Services<'a> {
         };
         let contents = plan.begun(self.folder)?;
         let mut command = self.command(Program::Ingest);
-        command.arg("load").args(&paths).args(["--source", source, "--effect-wait", "0"]);
+        command.args(["--verbose", "load"]).args(&paths).args(["--source", source, "--effect-wait", "0"]);
         let log = self.folder.log("load");
         let what = "loading the feeds into the log";
         let codes = [SOME_REFUSED, NOTHING_LOADED];
