@@ -8,9 +8,9 @@ use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
-use super::RowOwner;
 use super::map::{CURRENCY, ColumnMap, DIRECTION, MONEY, RATIO, RowSelection};
 use super::map_definition::ColumnLocation;
+use super::row_owner::RowOwner;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
 use crate::format::canonical::kind_layout::FILE_FIELD;

@@ -8,14 +8,12 @@ use std::io::Read;
 use std::sync::Arc;
 
 use encoding_rs::WINDOWS_1252;
-use market::symbol::Symbol;
 use rust_decimal::Decimal;
 
 use super::canonical::kind_layout::{FILE_FIELD, ID_FIELD};
-use super::file_format::{FeedReadError, FileFormat, FileLayout, ReaderOptions, SymbolScope, VendorFile};
+use super::file_format::{FeedReadError, FileFormat, FileLayout, ReaderOptions, VendorFile};
 use super::file_head::{FileHead, is_symbol_column};
 use super::file_records::check_shape;
-use super::file_symbol;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
 use crate::source::csv_reader::{CsvReader, CsvRecord};
@@ -28,6 +26,7 @@ pub(super) mod map;
 mod map_definition;
 mod mapped_row;
 pub(super) mod name_pattern;
+mod row_owner;
 mod validation;
 
 pub(crate) use cell_format::date_parser;
@@ -38,6 +37,7 @@ pub(super) use map::find_shipped_map;
 pub use map::{MapFile, SHIPPED};
 pub use map_definition::MapError;
 use mapped_row::{RowValues, accept, constants, push, read_json, without_value};
+use row_owner::{RowOwner, symbol_of_file};
 
 /// Reason why a row of a wide table is skipped.
 const EMPTY_CELLS: &str = "all cells are empty";
@@ -72,37 +72,6 @@ pub(super) fn detect(
     Ok(FileFormat { layout, encoding: head.encoding, symbol, date: None })
 }
 
-/// Symbol of a file with this name, for a map without a symbol column.
-fn symbol_of_file(map: &ColumnMap, label: &str, options: &ReaderOptions) -> Result<Option<Symbol>, String> {
-    let symbol_from = options.symbol_from.clone().or_else(|| map.file_name.clone());
-    let options = ReaderOptions { symbol_from, ..options.clone() };
-    let symbol = file_symbol::resolve_file_symbol(label, SymbolScope::File, &options)?;
-    symbol.map(|symbol| map.apply_aliases(symbol)).transpose()
-}
-
-/// Symbol of the rows of a file, for a map without a symbol column.
-struct RowOwner<'a> {
-    map: &'a ColumnMap,
-    options: &'a ReaderOptions,
-    /// Symbol of all rows. In a file of exported rejects, each row may have the symbol of its original file.
-    symbol: Option<String>,
-    has_original_files: bool,
-}
-
-impl RowOwner<'_> {
-    /// Symbol of a row with its canonical column. `original_file` is the row's cell of the column [`FILE_FIELD`].
-    fn value(&self, original_file: Option<&str>) -> Result<Option<(&'static str, String)>, RowError> {
-        let Some(column) = self.map.symbol_column() else { return Ok(None) };
-        if !self.has_original_files {
-            return Ok(self.symbol.clone().map(|symbol| (column, symbol)));
-        }
-        let label = original_file.ok_or_else(|| RowError::missing_value(FILE_FIELD))?;
-        let symbol = symbol_of_file(self.map, label, self.options)
-            .map_err(|reason| RowError::new("bad_symbol", format_args!("{FILE_FIELD} {label:?} {reason}")))?;
-        Ok(symbol.map(|symbol| (column, symbol.to_string())))
-    }
-}
-
 /// Error message for a file that has a symbol column, if the map has no symbol column.
 fn names_symbols(map: &ColumnMap, column: &str) -> String {
     let symbol = map.symbol_column().unwrap_or("symbol");
@@ -116,12 +85,7 @@ pub(super) fn read(
     file: VendorFile<'_>,
     rows: &mut RowAccumulator,
 ) -> Result<(), FeedReadError> {
-    let owner = RowOwner {
-        map,
-        options: file.options,
-        symbol: file.symbol.map(ToString::to_string),
-        has_original_files: is_reject_export && file.symbol.is_none() && !map.has_symbol_column(),
-    };
+    let owner = RowOwner::new(map, file.options, file.symbol, is_reject_export);
     let beginning = if is_reject_export { (Some(1), 1) } else { (map.first_line, map.header) };
     match file.encoding {
         Encoding::Csv if map.windows_1252 && !is_reject_export => {
