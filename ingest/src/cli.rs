@@ -12,8 +12,9 @@ use event_log::archive::ArchiveError;
 use event_log::stream::StreamSettings;
 use telemetry::command_line::HiddenOptions;
 use telemetry::listener::{MetricsSettings, parse_listen_address};
-use telemetry::{Shutdown, outln};
+use telemetry::{LogArgs, Shutdown, outln};
 
+use crate::format::canonical::column_list::{ColumnsArgs, list_columns};
 use crate::infer::{MapArgs, MapProposalError, print_map};
 use crate::load::effect::LoadEffect;
 use crate::load::publication::LoadError;
@@ -41,6 +42,8 @@ use crate::watch::{WatchArgs, WatchError, watch_folder};
 struct Cli {
     #[command(flatten)]
     stream: StreamSettings,
+    #[command(flatten)]
+    log: LogArgs,
     #[command(subcommand)]
     command: IngestCommand,
 }
@@ -49,6 +52,7 @@ struct Cli {
 enum IngestCommand {
     Load(Box<LoadArgs>),
     Map(MapArgs),
+    Columns(ColumnsArgs),
     Runs(RunsArgs),
     Verify(VerifyArgs),
     Resume(ResumeArgs),
@@ -81,7 +85,7 @@ struct IngestHealthArgs {
 /// Connection options that the `--help` of some commands does not list, because these commands do not use the options.
 const HIDDEN: [HiddenOptions; 2] = [
     HiddenOptions {
-        commands: &["map", "health"],
+        commands: &["map", "columns", "health"],
         options: &["nats_url", "nats_stream", "nats_subject_prefix", "nats_replicas"],
     },
     // These commands never create the stream, so its number of replicas does not apply.
@@ -112,7 +116,7 @@ exit_codes! {
     PullError: |error| error.exit_code();
     MapProposalError: |error| 2;
     WatchError: |error| 2;
-    LogError: |error| if matches!(error, LogError::NoMessage(_)) { 2 } else { 3 };
+    LogError: |error| if matches!(error, LogError::NoMessage(_) | LogError::Run(_)) { 2 } else { 3 };
     RejectsError: |error| if matches!(error, RejectsError::Log(_)) { 3 } else { 2 };
     LogCopyError: |error| match error {
         LogCopyError::Log(_)
@@ -135,8 +139,13 @@ impl From<std::io::Error> for CommandError {
 
 /// Runs the program.
 pub fn main() -> ExitCode {
-    let _telemetry = telemetry::init("ingest", "warn,ingest=info");
     let cli: Cli = telemetry::command_line::parse(&HIDDEN);
+    let is_service = match &cli.command {
+        IngestCommand::Watch(args) => !args.once,
+        IngestCommand::Pull(args) => !args.once,
+        _ => false,
+    };
+    let _telemetry = telemetry::init("ingest", "warn,ingest=info", (!is_service).then_some(cli.log));
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         // The end of the runtime waits for blocking tasks. The error is reported before this wait.
         Ok(runtime) => runtime.block_on(async { report(run(cli).await) }),
@@ -156,7 +165,7 @@ fn report(result: Result<u8, CommandError>) -> ExitCode {
 
 /// Runs a command, and returns its exit code. Commands that listen for signals shut down gracefully after a signal. A
 /// signal ends all other commands at once.
-async fn run(Cli { stream, command }: Cli) -> Result<u8, CommandError> {
+async fn run(Cli { stream, command, .. }: Cli) -> Result<u8, CommandError> {
     match command {
         IngestCommand::Load(args) => return run_load(&args, &stream).await,
         IngestCommand::Resume(args) => return run_resume(&args, &stream).await,
@@ -166,6 +175,7 @@ async fn run(Cli { stream, command }: Cli) -> Result<u8, CommandError> {
         IngestCommand::Freshness(args) => return run_freshness(&args, &stream).await,
         IngestCommand::Health(args) => return run_health(args).await,
         IngestCommand::Map(args) => print_map(&args)?,
+        IngestCommand::Columns(args) => list_columns(&args),
         IngestCommand::Undo(args) => {
             print_result(&undo_run(&args, &stream).await?, args.prints_json(), ChangeReport::report);
         }

@@ -109,7 +109,7 @@ async fn decide_rows(
     Ok(decided)
 }
 
-async fn revoke_decisions(client: &mut Client, args: &RevokeArgs) -> anyhow::Result<Vec<DecisionReport>> {
+async fn revoke_decisions(client: &mut Client, args: &DecideArgs) -> anyhow::Result<Vec<DecisionReport>> {
     let security = load_security(client, &args.which).await?;
     let standing = metrics::newest_decisions(&security.history);
     let selected = standing
@@ -121,7 +121,8 @@ async fn revoke_decisions(client: &mut Client, args: &RevokeArgs) -> anyhow::Res
         bail!("cannot revoke a decision: {symbol} has none for such a row; see projector explain {symbol}");
     }
     check_selection(&args.which, selected.iter().map(|newest| describe_decision(&newest.record)).collect())?;
-    let decisions = selected.into_iter().map(|newest| newest.record.clone());
+    let decisions =
+        selected.into_iter().map(|newest| Decision { note: args.note.clone(), ..newest.record.clone() });
     let decided: Vec<_> = decisions.map(|decision| DecisionReport { revoked: true, decision }).collect();
     publish_decisions(&args.stream, &decided).await?;
     Ok(decided)
@@ -252,7 +253,7 @@ pub(crate) enum QuarantineCommand {
     /// change
     Confirm(DecideArgs),
     /// Revoke a decision; afterwards the row is quarantined only if the rules require it
-    Revoke(RevokeArgs),
+    Revoke(DecideArgs),
 }
 
 #[derive(Debug, Args)]
@@ -298,20 +299,9 @@ pub(crate) struct RowSelector {
 pub(crate) struct DecideArgs {
     #[command(flatten)]
     pub which: RowSelector,
-    /// Reason for the decision. It is stored in the log, and clients see it in explanations
+    /// Reason for the decision or its revocation. It is stored in the log, and clients see it in explanations
     #[arg(long, value_name = "TEXT", value_parser = parse_note)]
     pub note: String,
-    #[command(flatten)]
-    pub stream: StreamSettings,
-    /// Print JSON
-    #[arg(long)]
-    pub json: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct RevokeArgs {
-    #[command(flatten)]
-    pub which: RowSelector,
     #[command(flatten)]
     pub stream: StreamSettings,
     /// Print JSON

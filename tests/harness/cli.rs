@@ -26,6 +26,12 @@ struct Arguments {
     /// Load no data
     #[arg(long, conflicts_with = "paths")]
     empty: bool,
+    /// Number of securities of the demo market
+    #[arg(long, value_name = "NUMBER", default_value_t = 300, value_parser = clap::value_parser!(u32).range(30..=5000))]
+    symbols: u32,
+    /// Years of daily prices of the demo market
+    #[arg(long, value_name = "NUMBER", default_value_t = 30, value_parser = clap::value_parser!(u32).range(4..=60))]
+    years: u32,
     /// Source name of your feeds
     #[arg(long, default_value = "local", requires = "paths")]
     source: String,
@@ -78,6 +84,8 @@ fn run(arguments: Arguments) -> Result<()> {
         port: arguments.port,
         fresh: arguments.fresh,
         empty: arguments.empty,
+        symbols: arguments.symbols,
+        years: arguments.years,
         feeds: arguments.paths,
         source: arguments.source,
     }));

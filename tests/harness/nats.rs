@@ -86,6 +86,12 @@ impl NatsServer {
         Ok(())
     }
 
+    /// Sequence of the newest message of a stream.
+    pub(crate) async fn last_sequence(&self, stream: &str) -> Result<u64> {
+        let stream = jetstream::new(self.connect().await?).get_stream(stream).await?;
+        Ok(stream.cached_info().state.last_sequence)
+    }
+
     /// Kills the server with SIGKILL. [`NatsServer::restart`] can start the server again on the same port.
     pub async fn kill9(&self) -> Result<()> {
         self.own()?.lock().await.process.kill9()?;

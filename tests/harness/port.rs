@@ -1,9 +1,8 @@
 //! Free ports on 127.0.0.1.
 
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::net::{Ipv4Addr, TcpListener};
 
 use anyhow::{Context, Result};
-use reqwest::Url;
 
 /// Asks the kernel for a free port. Another process may open the port before the caller does.
 pub fn find_free() -> Result<u16> {
@@ -13,10 +12,4 @@ pub fn find_free() -> Result<u16> {
 
 pub(crate) fn is_free(port: u16) -> bool {
     TcpListener::bind((Ipv4Addr::LOCALHOST, port)).is_ok()
-}
-
-pub(crate) fn accepts_connections(url: &str) -> bool {
-    let Ok(url) = Url::parse(url) else { return false };
-    let (Some(host), Some(port)) = (url.host_str(), url.port()) else { return false };
-    TcpStream::connect((host, port)).is_ok()
 }

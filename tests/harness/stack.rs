@@ -27,6 +27,7 @@ mod lent;
 mod pinned;
 mod progress;
 mod report;
+mod revisions;
 mod running;
 mod services;
 
@@ -45,6 +46,10 @@ pub struct StackOptions {
     pub fresh: bool,
     /// True if the stack loads no data.
     pub empty: bool,
+    /// Number of securities of the demo market.
+    pub symbols: u32,
+    /// Years of daily prices of the demo market.
+    pub years: u32,
     /// Files or folders with the user's own data. They are loaded instead of the generated demo market.
     pub feeds: Vec<PathBuf>,
     /// Name of the data source of the user's feeds.
@@ -101,18 +106,25 @@ async fn live(
     running.projector = Some(services.start_projector(&figures)?);
     let api = &*running.api.insert(services.start_api(port, &figures).await?);
     let keys = keys::obtain_keys(&services, api, folder).await?;
-    let environment = report::environment(&endpoints, api, &figures, &keys, &binaries)?;
+    if let LoadPlan::Demo { .. } = plan {
+        progress.say(format_args!("loading corrections, a late row and further sources"));
+        revisions::revise_market(&services, api, &servers.nats, &endpoints.stream, folder).await?;
+        plan.done(folder)?;
+    }
+    let mut environment = report::environment(&endpoints, api, &figures, &keys, &binaries)?;
+    environment.extend(report::own_servers(servers, &endpoints));
+    environment.extend(report::first_version(folder));
     folder.remember_environment(&environment)?;
     report::print(api, &keys).await?;
     running.watch(progress).await
 }
 
 async fn start_servers(folder: &StackFolder, progress: &Progress) -> Result<Servers> {
-    // A shell may still have the variables that `cargo stack env` printed for the previous run, whose servers have
-    // ended.
+    // A shell may have the variables that `stack env` printed for another stack, or for an earlier run of this one. Its
+    // own servers end with that stack, so they are not used.
     let existing = |variable: &str| {
-        environment::read_text(variable)
-            .filter(|url| !folder.last_environment_has(url) || port::accepts_connections(url))
+        let of_a_stack = environment::read_text(&format!("{}{variable}", report::OWN_SERVER));
+        environment::read_text(variable).filter(|url| Some(url) != of_a_stack.as_ref())
     };
     let servers =
         Servers::find(existing("DATABASE_URL"), existing("NATS_URL"), folder.path(), Durability::Full)

@@ -5,20 +5,18 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 
 use crate::binaries::{Binaries, Program};
 use crate::eventually::eventually;
 use crate::folder;
-use crate::market::generate_market;
 use crate::process::{Daemon, Output, Signal, command_bound_to_parent, output};
 
 const READY_WITHIN: Duration = Duration::from_secs(240);
 const STOP_WITHIN: Duration = Duration::from_secs(30);
-/// First lines of every shell script. They make a command line fail if `curl` receives an error response.
+/// First lines of every shell script.
 const SHELL_SETUP: &str = r#"set -euo pipefail
 eval "$("$STACK_PROGRAM" env)"
-curl() { command curl --fail-with-body "$@"; }
 "#;
 const INHERITED: [&str; 4] = ["PATH", "HOME", "TMPDIR", "LLVM_PROFILE_FILE"];
 
@@ -31,22 +29,33 @@ pub struct StackProcess {
 }
 
 impl StackProcess {
-    /// Starts a stack with a generated market and `files` (pairs of name and text). Waits until the stack is ready.
-    pub async fn start(files: &[(&str, &str)]) -> Result<StackProcess> {
-        let binaries = Binaries::shared().await?;
-        let program = binaries.path(Program::Ingest).with_file_name("stack");
-        ensure!(program.is_file(), "cannot start the stack: no program at {}", program.display());
+    /// Starts a stack with these arguments. Waits until the stack is ready.
+    pub async fn start(arguments: &[&str]) -> Result<StackProcess> {
+        let program = stack_program().await?;
         let folder = folder::ephemeral("stack")?;
-        let market = folder.join("market");
-        generate_market(&market, "--symbols 60 --years 12 --seed 7 --familiar-tickers")?;
-        let further = folder.join("further");
-        fs::create_dir(&further)?;
-        for (name, text) in files {
-            fs::write(further.join(name), text)?;
-        }
-
         let mut command = in_private_environment(&program, &folder);
-        command.args(["--source", "demo"]).arg(&market).arg(&further);
+        command.args(arguments);
+        Self::wait_until_ready(program, folder, command).await
+    }
+
+    /// Starts a stack that loads `files`, which are pairs of file name and text. Waits until the stack is ready.
+    pub async fn start_with(files: &[(&str, &str)]) -> Result<StackProcess> {
+        let feeds = write_feeds(&folder::ephemeral("feeds")?, files)?;
+        Self::start(&[feeds.to_str().context("a path that is not UTF-8")?]).await
+    }
+
+    /// Starts another stack in a shell that evaluated `stack env` of this one. Waits until the stack is ready.
+    pub async fn start_in_its_shell(&self, arguments: &[&str]) -> Result<StackProcess> {
+        let folder = folder::ephemeral("stack")?;
+        let line = format!(
+            "export STACK_DIR='{}'; exec \"$STACK_PROGRAM\" {}",
+            folder.join("data").display(),
+            arguments.join(" ")
+        );
+        Self::wait_until_ready(self.program.clone(), folder, self.shell_command(&line)).await
+    }
+
+    async fn wait_until_ready(program: PathBuf, folder: PathBuf, command: Command) -> Result<StackProcess> {
         let mut daemon = Daemon::start("the stack", command, &folder.join("stack.log"))?;
         let ready = eventually(READY_WITHIN, async || {
             if let Some(status) = daemon.exit_status()? {
@@ -61,15 +70,9 @@ impl StackProcess {
 
     /// Runs a stack that loads only `files`, which are pairs of file name and text. Waits until the stack ends.
     pub async fn run_to_end(files: &[(&str, &str)]) -> Result<Output> {
-        let program = Binaries::shared().await?.path(Program::Ingest).with_file_name("stack");
         let folder = folder::ephemeral("stack")?;
-        let feeds = folder.join("feeds");
-        fs::create_dir(&feeds)?;
-        for (name, text) in files {
-            fs::write(feeds.join(name), text)?;
-        }
-        let mut command = in_private_environment(&program, &folder);
-        command.arg(&feeds);
+        let mut command = in_private_environment(&stack_program().await?, &folder);
+        command.arg(write_feeds(&folder, files)?);
         output(command).await
     }
 
@@ -106,6 +109,21 @@ impl StackProcess {
         command.env("STACK_PROGRAM", &self.program).args(["-c", &script]).current_dir(&self.folder);
         command
     }
+}
+
+async fn stack_program() -> Result<PathBuf> {
+    let program = Binaries::shared().await?.path(Program::Ingest).with_file_name("stack");
+    ensure!(program.is_file(), "cannot start the stack: no program at {}", program.display());
+    Ok(program)
+}
+
+fn write_feeds(folder: &Path, files: &[(&str, &str)]) -> Result<PathBuf> {
+    let feeds = folder.join("feeds");
+    fs::create_dir(&feeds)?;
+    for (name, text) in files {
+        fs::write(feeds.join(name), text)?;
+    }
+    Ok(feeds)
 }
 
 fn in_private_environment(program: &Path, folder: &Path) -> Command {

@@ -66,6 +66,26 @@ async fn an_account_lives_through_its_commands() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_command_prints_what_it_changed() -> Result<()> {
+    let app = TestApp::start().await?;
+    app.create_account(WHO, "free").await?;
+    let printed =
+        async |arguments: &[&str]| -> Result<String> { Ok(app.api(arguments).await?.success()?.stdout) };
+    let tier = printed(&["account", "set-tier", WHO, "starter", "--paid-until", "2999-12-31"]).await?;
+    assert!(tier.starts_with(&format!("account {WHO}:\n")), "{tier}");
+    assert!(
+        tier.contains("tier: free -> starter\n") && tier.contains("paid_until: - -> 3000-01-01 00:00\n"),
+        "{tier}"
+    );
+    assert!(!tier.contains("active_keys") && !tier.contains("created_at"), "{tier}");
+    let disabled = printed(&["account", "disable", WHO]).await?;
+    assert!(disabled.lines().count() == 2 && disabled.contains("disabled_at: - -> "), "{disabled}");
+    let renamed = printed(&["account", "rename", WHO, "new@example.com"]).await?;
+    assert_eq!(renamed, format!("account new@example.com:\nemail: {WHO} -> new@example.com\n"));
+    Ok(())
+}
+
+#[tokio::test]
 async fn keys_are_shown_once_and_replaced() -> Result<()> {
     let app = TestApp::start().await?;
     app.create_account(WHO, "free").await?;

@@ -1,4 +1,5 @@
-//! Tests that run every command line of README.md and docs/ against a fresh stack.
+//! Tests that run the command lines of README.md and of each page in docs/ on a fresh stack with the demo market. A page
+//! depends on no other page.
 //!
 //! A command line is in a fenced `sh` or `console` block, or in a table column "command" or "script". The exit code
 //! must be 0 or listed in [`OTHER_CODES`]. Lines that cannot run are in [`NOT_RUN`].
@@ -42,42 +43,138 @@ const DIVIDENDS: &str = "symbol,ex_date,payment_date,amount,type,frequency\n\
      TGT,2024-08-21,2024-09-01,1.12,regular,quarterly\n";
 const HEALTHY_WITHIN: Duration = Duration::from_secs(120);
 
-#[derive(Debug)]
-struct CommandLine {
-    page: String,
-    text: String,
+/// Size of the demo market. With fewer securities than the default, the stack starts in seconds.
+const DEMO: [&str; 4] = ["--symbols", "60", "--years", "12"];
+
+/// Declares one test for each page with command lines.
+macro_rules! pages {
+    ($($test:ident: $page:literal),+ $(,)?) => {
+        const PAGES: &[&str] = &[$($page),+];
+        $(#[tokio::test]
+        async fn $test() -> Result<()> {
+            run_page($page).await
+        })+
+    };
 }
 
-#[tokio::test]
-async fn every_command_line_of_readme_and_docs_runs_on_a_fresh_stack() -> Result<()> {
-    let lines = documented()?;
-    ensure!(lines.len() > 60, "only {} command lines were found", lines.len());
+pages! {
+    commands_of_the_readme_run: "README.md",
+    commands_of_access_run: "docs/access.md",
+    commands_of_clients_run: "docs/clients.md",
+    commands_of_feeds_run: "docs/feeds.md",
+    commands_of_the_log_run: "docs/log.md",
+    commands_of_operations_run: "docs/operations.md",
+    commands_of_rebuilds_run: "docs/rebuilds.md",
+}
+
+#[test]
+fn every_page_with_command_lines_has_a_test() -> Result<()> {
+    let mut pages = vec!["README.md".to_owned()];
+    for entry in fs::read_dir(workspace().join("docs"))? {
+        let name = entry?.file_name().to_string_lossy().into_owned();
+        pages.extend(name.ends_with(".md").then(|| format!("docs/{name}")));
+    }
+    let mut found = 0;
+    for page in pages {
+        let lines = documented(&page)?;
+        found += lines.len();
+        let is_tested = PAGES.contains(&page.as_str());
+        ensure!(
+            is_tested || lines.iter().all(|line| is_not_run(line)),
+            "add {page} to the pages of this test"
+        );
+        let curls = lines.iter().filter(|line| line.contains("curl "));
+        for line in curls {
+            ensure!(line.contains("curl --fail"), "{page}: an error of curl would be no failure: {line}");
+        }
+    }
+    ensure!(found > 100, "only {found} command lines were found");
+    Ok(())
+}
+
+async fn run_page(page: &str) -> Result<()> {
+    let lines = documented(page)?;
     let absent: BTreeSet<&str> = OPTIONAL
         .into_iter()
         .filter_map(|(name, requirement)| optional_program(name, requirement).is_none().then_some(name))
         .collect();
 
-    let stack = StackProcess::start(&[("notes.csv", "a,b\n1,2\n")]).await?;
-    let log = stack.log();
-    for text in ["some of the feeds are not loaded:", "/notes.csv: ", "ingest load FILE --source demo"] {
-        ensure!(log.contains(text), "no {text} in {log}");
-    }
+    let stack = StackProcess::start(&DEMO).await?;
     fs::write(stack.folder().join("dividends.csv"), DIVIDENDS)?;
     let mut background = Vec::new();
     let mut failures = Vec::new();
     for line in lines {
-        let program = line.text.split_whitespace().next().unwrap_or_default();
-        if NOT_RUN.iter().any(|(start, _)| line.text.starts_with(start)) || absent.contains(program) {
+        let program = line.split_whitespace().next().unwrap_or_default();
+        if is_not_run(&line) || absent.contains(program) {
             continue;
         }
-        match line.text.strip_suffix(" &") {
+        match line.strip_suffix(" &") {
             Some(daemon) => background.push(stack.background(&format!("exec {daemon}"))?),
             None => failures.extend(run(&stack, &line).await.err()),
         }
     }
     let report: Vec<String> = failures.iter().map(|failure| format!("{failure:#}")).collect();
-    ensure!(failures.is_empty(), "{} documented lines fail:\n\n{}", failures.len(), report.join("\n\n"));
+    ensure!(failures.is_empty(), "{} lines of {page} fail:\n\n{}", failures.len(), report.join("\n\n"));
     drop(background);
+    stack.stop().await
+}
+
+/// The demo market has corrected, late, replaced and quarantined rows, and its first version is still answered.
+#[tokio::test]
+async fn the_demo_market_has_a_past() -> Result<()> {
+    let stack = StackProcess::start(&DEMO).await?;
+    let call = async |path: &str| -> Result<Value> {
+        let line =
+            format!("curl --fail -s -H \"Authorization: Bearer $KEY_PROFESSIONAL\" \"$API_URL/v1/{path}\"");
+        stack.shell(&line).await?.success()?.json()
+    };
+    for (security, metric) in [("KO", "dps_forward"), ("PEP", "ttm_payment_count")] {
+        let now = call(&format!("stocks/{security}/metrics?fields={metric}")).await?;
+        let first =
+            call(&format!("stocks/{security}/metrics?fields={metric}&data_version=$DEMO_VERSION")).await?;
+        ensure!(now["data"] != first["data"], "{security}: {now} {first}");
+        let known =
+            call(&format!("stocks/{security}/metrics?fields={metric}&known_at=$DEMO_KNOWN_AT")).await?;
+        ensure!(known["data"] == first["data"], "{security}: {known} {first}");
+    }
+    for security in ["KO", "PEP", "MSFT"] {
+        let revisions = call(&format!("stocks/{security}/revisions")).await?;
+        ensure!(revisions["data"].as_array().is_some_and(|rows| !rows.is_empty()), "{security}: {revisions}");
+    }
+    let held = stack.shell("projector quarantine list --json").await?.success()?.stdout;
+    ensure!(held.contains("JNJ") && held.contains("isolated_price"), "{held}");
+    let runs = stack.shell("ingest runs").await?.success()?.stdout;
+    ensure!(runs.contains("excluded by demo") && runs.ends_with("5 runs\n"), "{runs}");
+    let audit = stack.shell("projector audit || [ $? = 4 ]").await?.success()?.stdout;
+    ensure!(audit.contains("desk covers dividend rows of demo"), "{audit}");
+    stack.stop().await
+}
+
+/// A second stack that starts in the shell of a first one has servers of its own, and outlives the first.
+#[tokio::test]
+async fn a_stack_in_the_shell_of_another_one_has_its_own_servers() -> Result<()> {
+    let first = StackProcess::start(&["--empty"]).await?;
+    let second = first.start_in_its_shell(&["--empty"]).await?;
+    let address = async |stack: &StackProcess| -> Result<String> {
+        Ok(stack.shell("echo $NATS_URL $DATABASE_URL $PUBLIC_URL").await?.success()?.stdout)
+    };
+    let (first_servers, second_servers) = (address(&first).await?, address(&second).await?);
+    for url in first_servers.split_whitespace() {
+        ensure!(!second_servers.contains(url), "{first_servers} {second_servers}");
+    }
+    first.stop().await?;
+    second.shell("curl --fail -s \"$API_URL/v1/health\" && ingest runs").await?.success()?;
+    second.stop().await
+}
+
+#[tokio::test]
+async fn a_stack_names_the_files_that_it_does_not_load() -> Result<()> {
+    let stack =
+        StackProcess::start_with(&[("notes.csv", "a,b\n1,2\n"), ("dividends.csv", DIVIDENDS)]).await?;
+    let log = stack.log();
+    for text in ["some of the feeds are not loaded:", "/notes.csv: ", "ingest load FILE --source local"] {
+        ensure!(log.contains(text), "no {text} in {log}");
+    }
     stack.stop().await
 }
 
@@ -91,23 +188,20 @@ async fn a_stack_without_a_usable_file_ends_and_says_why() -> Result<()> {
     Ok(())
 }
 
-async fn run(stack: &StackProcess, line: &CommandLine) -> Result<()> {
-    let text = match line.text.contains(" RUN") {
-        true => line.text.replace(" RUN", &format!(" {}", last_load(stack).await?)),
-        false => line.text.clone(),
+fn is_not_run(line: &str) -> bool {
+    NOT_RUN.iter().any(|(start, _)| line.starts_with(start))
+}
+
+async fn run(stack: &StackProcess, line: &str) -> Result<()> {
+    let text = match line.contains(" RUN") {
+        true => line.replace(" RUN", &format!(" {}", last_load(stack).await?)),
+        false => line.to_owned(),
     };
     let other = OTHER_CODES.iter().find(|(start, ..)| text.starts_with(start));
     let attempt = async || {
         let output = stack.shell(&text).await?;
         let permitted = output.code == 0 || other.is_some_and(|(_, codes, _)| codes.contains(&output.code));
-        ensure!(
-            permitted,
-            "{}: {text}\nexit code {}\n{}{}",
-            line.page,
-            output.code,
-            output.stdout,
-            output.stderr
-        );
+        ensure!(permitted, "{text}\nexit code {}\n{}{}", output.code, output.stdout, output.stderr);
         Ok(())
     };
     // `ingest health` may run while the background command of the line before is still starting, so the check is
@@ -128,25 +222,13 @@ async fn last_load(stack: &StackProcess) -> Result<String> {
     Ok(last["run"].as_str().context("a manifest without a run")?.to_owned())
 }
 
-/// Returns the command lines of README.md, followed by those of the pages in docs/ in alphabetical order.
-fn documented() -> Result<Vec<CommandLine>> {
-    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let mut pages: Vec<PathBuf> = vec![workspace.join("README.md")];
-    let mut docs = Vec::new();
-    for entry in fs::read_dir(workspace.join("docs"))? {
-        docs.push(entry?.path());
-    }
-    docs.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
-    docs.sort();
-    pages.extend(docs);
+fn workspace() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("..")
+}
 
-    let mut lines = Vec::new();
-    for page in pages {
-        let name = page.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let text = fs::read_to_string(&page).with_context(|| format!("reading {}", page.display()))?;
-        lines.extend(command_lines(&text)?.into_iter().map(|text| CommandLine { page: name.clone(), text }));
-    }
-    Ok(lines)
+/// Command lines of a page.
+fn documented(page: &str) -> Result<Vec<String>> {
+    command_lines(&fs::read_to_string(workspace().join(page)).with_context(|| format!("reading {page}"))?)
 }
 
 fn command_lines(page: &str) -> Result<Vec<String>> {

@@ -100,7 +100,7 @@ async fn what_differs_is_ranked_by_day_and_field_and_says_why() -> Result<()> {
         .collect();
     assert_eq!(symbols, BTreeSet::from(["TWIN"]), "what is the same is not there");
 
-    let text = app.projector(&["diff", "2", "1"]).await?.success()?;
+    let text = app.projector(&["diff", "2", "1", "--verbose"]).await?.success()?;
     for line in
         ["1  yields change, in percent points", "TWIN       dividend_yield: 4 -> 8", "close: 52 -> 51"]
     {

@@ -84,7 +84,7 @@ async fn a_watch_goes_on_after_a_file_that_it_cannot_move() -> Result<()> {
     fs::remove_file(&refused)?;
     fs::create_dir(&refused)?;
     let once = watch_once(&app, &incoming).await?;
-    ensure!(once.code == 0 && names(&refused)?.contains("a-bad.csv"), "{}", once.stderr);
+    ensure!(once.code == 1 && names(&refused)?.contains("a-bad.csv"), "{}", once.stderr);
     Ok(())
 }
 
@@ -118,7 +118,7 @@ async fn a_watch_follows_no_link() -> Result<()> {
     let victim = app.folder().join("victim");
     symlink(&victim, incoming.join("refused/bad.csv.reason.txt"))?;
     let watched = watch_once(&app, &incoming).await?;
-    ensure!(watched.code == 0, "{}", watched.stderr);
+    ensure!(watched.code == 1, "{}", watched.stderr);
     ensure!(!watched.stderr.contains("the-secret") && !victim.exists(), "{}", watched.stderr);
     let refused = incoming.join("refused");
     for name in
@@ -198,7 +198,7 @@ async fn a_fifo_or_a_device_ends_no_load() -> Result<()> {
     // In a watched folder, the FIFO is moved to the refused files.
     let watched = watch_once(&app, &feeds).await?;
     ensure!(
-        watched.code == 0 && names(&feeds.join("refused"))?.contains("prices-fifo.csv"),
+        watched.code == 1 && names(&feeds.join("refused"))?.contains("prices-fifo.csv"),
         "{}",
         watched.stderr
     );
@@ -265,7 +265,7 @@ async fn an_archive_is_bounded_as_a_whole() -> Result<()> {
     }
     archive.finish()?;
     let watched = watch_once(&app, &incoming).await?;
-    ensure!(watched.code == 0 && incoming.join("done/whole.zip").exists(), "{}", watched.stderr);
+    ensure!(watched.code == 1 && incoming.join("done/whole.zip").exists(), "{}", watched.stderr);
     let reason = fs::read_to_string(incoming.join("refused/overlapping.zip.reason.txt"))?;
     ensure!(reason.contains("its entries overlap"), "{reason}");
     // Entries before the limit are loaded, and the report gives the reason for the others.
@@ -324,7 +324,7 @@ async fn a_file_name_forges_no_line() -> Result<()> {
         ensure!(all.contains("all data was deleted") && !all.contains(['\r', '\u{1b}']), "{all:?}");
         ensure!(!all.lines().any(|line| line.starts_with("2024-01-01")), "{all}");
     }
-    ensure!(watched.code == 0 && names(&incoming.join("refused"))?.len() == 6, "{}", watched.stderr);
+    ensure!(watched.code == 1 && names(&incoming.join("refused"))?.len() == 6, "{}", watched.stderr);
     Ok(())
 }
 

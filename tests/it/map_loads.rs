@@ -157,3 +157,90 @@ async fn conflicting_closes_are_named_with_the_column_that_separates_them() -> R
     ensure!(summary["skipped_rows"] == json!({ "SERIES is not EQ": 2 }), "{summary}");
     Ok(())
 }
+
+#[tokio::test]
+async fn the_summary_counts_skipped_and_unknown_rows() -> Result<()> {
+    let app = TestApp::start().await?;
+    let write = |name: &str, text: &str| -> Result<String> {
+        let path = app.folder().join(name);
+        std::fs::write(&path, text)?;
+        Ok(path.display().to_string())
+    };
+    let load = async |file: &str, map: &str| -> Result<Value> {
+        let arguments =
+            ["load", file, "--map", map, "--source", "desk", "--today", "2024-03-15", "--dry-run"];
+        let tolerant = ["--max-reject-percent", "60", "--json"];
+        let output = app.ingest(&[&arguments[..], &tolerant].concat()).await?;
+        output.json().with_context(|| output.stderr.clone())
+    };
+    let paid = write(
+        "paid.csv",
+        "Ticker,Ex-Date,Dividend\nKO,2024-03-13,0.485\nPEP,2024-03-13,n/a\nPG,2024-03-13,0\nMMM,2024-03-13,\n",
+    )?;
+    let proposed = app.ingest(&["map", &paid]).await?.success()?.stdout;
+    let summary = load(&paid, &write("paid.toml", &proposed)?).await?;
+    ensure!(summary["rows_total"] == 1 && summary["rejects"] == json!({ "missing_field": 1 }), "{summary}");
+    ensure!(summary["skipped_rows"] == json!({ "without amount": 2 }), "{summary}");
+    ensure!(summary["examples"][0]["message"].as_str().unwrap_or_default().contains("\"n/a\""), "{summary}");
+    let wide = write("closes.csv", "Date,KO,PEP\n2024-03-13,58.1,\n2024-03-14,58.2,170\n")?;
+    let map =
+        "kind = \"price\"\n[columns]\ndate = \"Date\"\n[wide]\nname = \"{symbol}\"\nvalue = \"close\"\n";
+    let summary = load(&wide, &write("wide.toml", map)?).await?;
+    ensure!(summary["rows_total"] == 3, "{summary}");
+    ensure!(summary["skipped_rows"] == json!({ "all cells are empty": 1 }), "{summary}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_proposed_map_scales_columns_by_their_headers() -> Result<()> {
+    let app = TestApp::start().await?;
+    let feed = app.folder().join("bars.csv");
+    std::fs::write(&feed, "Date,Ticker,Close,Vol (k)\n2024-03-13,KO,58.1,12.345\n2024-03-14,KO,58.2,7\n")?;
+    let feed = feed.display().to_string();
+    let proposed = app.ingest(&["map", &feed]).await?.success()?.stdout;
+    ensure!(proposed.contains("volume = \"1000\"") && proposed.contains("\"volume\":12345"), "{proposed}");
+    let map = app.folder().join("bars.toml");
+    std::fs::write(&map, proposed)?;
+    let map = map.display().to_string();
+    app.ingest(&["load", &feed, "--map", &map, "--source", "desk"]).await?.success()?;
+    app.catch_up().await?;
+    let volumes: String = app
+        .sql_value(
+            "select string_agg(volume::text, ',' order by date) from analyst.prices where symbol = 'KO'",
+        )
+        .await?;
+    ensure!(volumes == "12345,7000", "{volumes}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_columns_of_a_kind_are_listed() -> Result<()> {
+    let app = TestApp::start().await?;
+    let kinds = app.ingest(&["columns"]).await?.success()?.stdout;
+    ensure!(kinds.contains("dividends.csv") && kinds.ends_with("all columns of a kind\n"), "{kinds}");
+    let listed = app.ingest(&["columns", "dividends", "--json"]).await?.success()?.stdout;
+    let columns: Vec<Value> = listed.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
+    let find = |name: &str| columns.iter().find(|column| column["column"] == name);
+    let amount = find("amount").context("an amount")?;
+    ensure!((&amount["required"], &amount["type"]) == (&json!("yes"), &json!("number")), "{amount}");
+    ensure!(amount["names"].as_array().is_some_and(|names| names.contains(&json!("dps"))), "{amount}");
+    ensure!(find("type").context("a type")?["words"][0] == "regular", "{listed}");
+    // The examples are a row that loads.
+    let shown: Vec<&Value> = columns.iter().filter(|column| column["example"] != "").collect();
+    let line = |member: &str| {
+        let cells = shown.iter().filter(|column| {
+            !["id", "revision", "action", "security_ref", "type_text", "basis_as_of"]
+                .contains(&column["column"].as_str().unwrap_or_default())
+        });
+        cells
+            .map(|column| column[member].as_str().unwrap_or_default().to_owned())
+            .collect::<Vec<_>>()
+            .join(",")
+    };
+    let feed = app.folder().join("dividends.csv");
+    std::fs::write(&feed, format!("{}\n{}\n", line("column"), line("example")))?;
+    app.ingest(&["load", &feed.display().to_string(), "--source", "desk"]).await?.success()?;
+    let unknown = app.ingest(&["columns", "bond"]).await?;
+    ensure!(unknown.code == 2 && unknown.stderr.contains("one of: security, price"), "{}", unknown.stderr);
+    Ok(())
+}

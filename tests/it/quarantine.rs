@@ -91,7 +91,7 @@ async fn a_released_row_counts_until_it_is_revoked_or_corrected() -> Result<()> 
     answer(&app, &["rebuild", "--from", "log"]).await?;
     assert_eq!(answer(&app, &["diff", "--whole", "1", "2"]).await?["identical"], true);
 
-    answer(&app, &["quarantine", "revoke", "HELD", "--kind", "price"]).await?;
+    answer(&app, &["quarantine", "revoke", "HELD", "--kind", "price", "--note", "seen again"]).await?;
     app.catch_up().await?;
     assert_eq!(reasons(&app).await?, ["price_unit_error"]);
     assert_eq!(served(&app).await?.1, "price_unit_error");

@@ -199,10 +199,7 @@ pub(crate) async fn decide(app: &TestApp, random: &mut StdRng) -> Result<()> {
     let field = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
     let (symbol, kind) = (field("symbol"), field("kind"));
     let verb = ["release", "confirm", "revoke"].choose(random).copied().unwrap_or("confirm");
-    let mut arguments = vec!["quarantine", verb, &symbol, "--kind", &kind, "--all"];
-    if verb != "revoke" {
-        arguments.extend(["--note", "A test."]);
-    }
+    let arguments = ["quarantine", verb, &symbol, "--kind", &kind, "--all", "--note", "A test."];
     drop(app.projector(&arguments).await?);
     Ok(())
 }

@@ -123,3 +123,43 @@ async fn rows_of_a_map_are_mended_under_the_map() -> Result<()> {
     }
     Ok(())
 }
+
+/// Each file of the load has the symbol in its name. The export keeps the names, and names the command that loads it.
+#[tokio::test]
+async fn rows_of_files_named_by_symbols_keep_their_symbols() -> Result<()> {
+    let app = TestApp::start().await?;
+    let daily = app.folder().join("daily");
+    std::fs::create_dir_all(&daily)?;
+    for (symbol, close) in [("KO", "58,1"), ("PEP", "170,1")] {
+        let text = format!("Datum;Schluss\n13.03.2024;{close}\n32.03.2024;{close}\n");
+        std::fs::write(daily.join(format!("table_{symbol}.csv")), text)?;
+    }
+    let map = app.folder().join("broker.toml");
+    let text = "kind = \"price\"\ncolumns = { date = \"Datum\", close = \"Schluss\" }\ndates.format = \"DD.MM.YYYY\"\n\
+        numbers.decimal = \",\"\nsymbols.file_name = \"table_{symbol}.csv\"\n";
+    std::fs::write(&map, text)?;
+    let (daily, map) = (daily.display().to_string(), map.display().to_string());
+    let first = ["load", &daily, "--map", &map, "--source", "test", "--max-reject-percent", "60"];
+    assert_eq!(app.ingest(&first).await?.code, 1);
+    for ending in ["csv", "ndjson"] {
+        let path = app.folder().join(format!("mend.{ending}"));
+        let name = path.display().to_string();
+        let exported = app.ingest(&["rejects", "--export", &name]).await?.success()?.stdout;
+        let command = format!("ingest load {name} --source test --map {map}");
+        assert!(exported.contains(&command), "{exported}");
+        let day = if ending == "csv" { "14.03.2024" } else { "15.03.2024" };
+        std::fs::write(&path, std::fs::read_to_string(&path)?.replace("32.03.2024", day))?;
+        let words: Vec<&str> = command.split(' ').skip(1).collect();
+        let loaded = app.ingest(&[&words[..], &["--json"]].concat()).await?.success()?.json()?;
+        assert_eq!((&loaded["mended"], &loaded["rows_total"]), (&json!(2), &json!(2)), "{loaded}");
+        app.ingest(&["undo", loaded["run"].as_str().unwrap_or_default()]).await?.success()?;
+        if ending == "ndjson" {
+            app.ingest(&["release", &loaded["run"].as_str().unwrap_or_default()[..8]]).await?.success()?;
+        }
+    }
+    app.catch_up().await?;
+    let query = "select string_agg(symbol || ' ' || close, ',' order by symbol) from analyst.prices where date = '2024-03-15'";
+    let closes: String = app.sql_value(query).await?;
+    assert_eq!(closes, "KO 58.1,PEP 170.1");
+    Ok(())
+}

@@ -137,6 +137,23 @@ async fn a_file_that_grows_between_two_watches_is_loaded_again_once() -> Result<
 }
 
 #[tokio::test]
+async fn the_exit_code_says_that_a_watch_refused_files_or_rows() -> Result<()> {
+    let app = TestApp::start().await?;
+    let refused = "symbol,date,close\nKO,2024-03-32,60\n";
+    let folder = arrival(&app, "prices.csv", refused)?;
+    let once = [&["watch", text(&folder), "--once"][..], &QUICK].concat();
+    assert_eq!(app.ingest(&once).await?.code, 1, "a refused file");
+    assert_eq!(app.ingest(&once).await?.code, 0, "an empty folder");
+    arrival(&app, "prices.csv", &format!("{refused}KO,2024-03-14,60\n"))?;
+    let tolerant = [&once[..], &["--", "--max-reject-percent", "50"]].concat();
+    assert_eq!(app.ingest(&tolerant).await?.code, 1, "a loaded file with a rejected row");
+    assert!(folder.join("refused/prices.csv").exists() && folder.join("done/prices.csv").exists());
+    arrival(&app, "prices.csv", "symbol,date,close\nKO,2024-03-15,60\n")?;
+    assert_eq!(app.ingest(&once).await?.code, 0, "a loaded file");
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_file_survives_kills_and_the_absence_of_the_log() -> Result<()> {
     let app = TestApp::start().await?;
     let folder = arrival(&app, "prices.csv", "symbol,date,close\nKO,2024-03-14,60\n")?;

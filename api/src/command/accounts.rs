@@ -120,24 +120,27 @@ pub(super) async fn run_account(command: AccountCommand, database: &DatabaseSett
         AccountCommand::SetTier { after_period, email, tier, paid_until, json } => {
             let email = parse_email(&email)?;
             let actor = AccountActor::Operator(&email);
+            let before = accounts::find_account(client, &email).await?;
             match after_period {
                 true => subscription_changes::set_next_tier(client, actor, tier).await?,
                 false => subscription_changes::set_tier(client, actor, tier, paid_until).await?,
             }
-            show(client, &email, json).await
+            show_changes(client, &before, &email, json).await
         }
         AccountCommand::Cancel { paid_until, account } => {
             let email = parse_email(&account.email)?;
+            let before = accounts::find_account(client, &email).await?;
             let actor = AccountActor::Operator(&email);
             subscription_changes::cancel_subscription(client, actor, paid_until).await?;
-            show(client, &email, account.json).await
+            show_changes(client, &before, &email, account.json).await
         }
         AccountCommand::Rename { account, to } => {
             let (before, after) = (parse_email(&account.email)?, parse_email(&to)?);
+            let renamed = accounts::find_account(client, &before).await?;
             let changed = AccountActor::Operator(&before).begin(client).await?;
             accounts::change_address(&changed, &after).await?;
             changed.commit().await?;
-            show(client, &after, account.json).await
+            show_changes(client, &renamed, &after, account.json).await
         }
         AccountCommand::Disable(account) => set_disabled(client, &account, true).await,
         AccountCommand::Enable(account) => set_disabled(client, &account, false).await,
@@ -154,8 +157,26 @@ pub(super) async fn run_account(command: AccountCommand, database: &DatabaseSett
 
 async fn set_disabled(client: &mut Client, account: &AccountArguments, disabled: bool) -> anyhow::Result<()> {
     let email = parse_email(&account.email)?;
+    let before = accounts::find_account(client, &email).await?;
     accounts::set_disabled(client, AccountActor::Operator(&email), disabled).await?;
-    show(client, &email, account.json).await
+    show_changes(client, &before, &email, account.json).await
+}
+
+/// Prints the fields of an account that a command changed. As JSON, prints the whole account.
+async fn show_changes(
+    client: &Client,
+    before: &AccountDetails,
+    address: &str,
+    json: bool,
+) -> anyhow::Result<()> {
+    let after = json!(accounts::find_account(client, address).await?);
+    if json {
+        common::print_object(&after, true);
+    } else {
+        outln!("account {address}:");
+        common::print_changes(&json!(before), &after);
+    }
+    Ok(())
 }
 
 async fn show(client: &Client, address: &str, json: bool) -> anyhow::Result<()> {

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use store::db::{self, DatabaseSettings, error_chain};
+use telemetry::LogArgs;
 use telemetry::command_line::HiddenOptions;
 
 use super::accounts::{AccountCommand, run_account};
@@ -21,6 +22,8 @@ use crate::server::serve::serve;
 struct ApiArguments {
     #[command(flatten)]
     database: DatabaseSettings,
+    #[command(flatten)]
+    log: LogArgs,
     #[command(subcommand)]
     command: ApiCommand,
 }
@@ -55,7 +58,8 @@ const HIDDEN: [HiddenOptions; 1] = [HiddenOptions { commands: &["health"], optio
 /// Runs the program.
 pub fn main() -> ExitCode {
     let arguments: ApiArguments = telemetry::command_line::parse(&HIDDEN);
-    let _telemetry = telemetry::init("api", "info");
+    let is_service = matches!(arguments.command, ApiCommand::Serve(_));
+    let _telemetry = telemetry::init("api", "info", (!is_service).then_some(arguments.log));
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     if let ApiCommand::Serve(settings) = &arguments.command {
         runtime.worker_threads(settings.workers);

@@ -19,6 +19,18 @@ pub(super) fn print_object(value: &Value, json: bool) {
     }
 }
 
+/// Prints each member of an object that has another value than before: `tier: free -> starter`.
+pub(super) fn print_changes(before: &Value, after: &Value) {
+    let members = after.as_object().into_iter().flatten();
+    let changed: Vec<_> = members.filter(|(name, value)| before[name.as_str()] != **value).collect();
+    for (name, value) in &changed {
+        outln!("{name}: {} -> {}", text(&before[name.as_str()]), text(value));
+    }
+    if changed.is_empty() {
+        outln!("nothing changed");
+    }
+}
+
 /// Texts that [`print_rows`] prints.
 #[derive(Debug)]
 pub(super) struct RowList<'a> {

@@ -290,6 +290,12 @@ pub(crate) fn canonical_column_of(kind: Kind, name: &str) -> Option<(&'static st
     })
 }
 
+/// Vendors' normalized names for a canonical column of a kind.
+pub(crate) fn vendor_names_of(kind: Kind, column: &str) -> Vec<&'static str> {
+    let words = TOPICS.get(format!("{kind} {column}").as_str());
+    words.into_iter().flatten().map(|word| word.split_once(' ').map_or(*word, |(name, _)| name)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,12 +7,12 @@ use market::symbol::Symbol;
 
 use super::file_format::{ReaderOptions, SymbolScope};
 use super::file_head::is_word_of;
-use crate::source::feed_files::FeedFile;
+use crate::source::feed_files::stem_of;
 
-/// Symbol of a file without symbols in its rows. It comes from the command line, or else from the file name. `None` for
+/// Symbol of a file without symbols in its rows. `label` is the name of the file. It comes from the command line, or else from the file name. `None` for
 /// a file with symbols in its rows.
 pub(super) fn resolve_file_symbol(
-    file: &FeedFile,
+    label: &str,
     scope: SymbolScope,
     options: &ReaderOptions,
 ) -> Result<Option<Symbol>, String> {
@@ -20,7 +20,7 @@ pub(super) fn resolve_file_symbol(
         return Ok(None);
     }
     // The name is parsed even with --symbol, because the name may show that the rows are not daily.
-    let named = symbol_of(file.stem());
+    let named = symbol_of(stem_of(label));
     if let Err(NameFault::NotDaily(stem)) = &named {
         return Err(format!("is not daily by its name ({stem}): only daily rows are loaded"));
     }
@@ -29,11 +29,11 @@ pub(super) fn resolve_file_symbol(
     }
     if let Some(pattern) = &options.symbol_from {
         return pattern
-            .extract_symbol(&file.label)
+            .extract_symbol(label)
             .map(Some)
             .ok_or_else(|| format!("has a name that does not match --symbol-from '{pattern}'"));
     }
-    named.map(Some).map_err(|_| refusal(file))
+    named.map(Some).map_err(|_| refusal(label))
 }
 
 /// Reason why a file name contains no symbol.
@@ -70,8 +70,8 @@ fn symbol_of(stem: &str) -> Result<Symbol, NameFault> {
 }
 
 /// Error message for a file name without a clear symbol. It suggests symbols, and the options that set a symbol.
-fn refusal(file: &FeedFile) -> String {
-    let stem = file.stem();
+fn refusal(label: &str) -> String {
+    let stem = stem_of(label);
     let parts =
         || stem.split(['-', '_', ' ']).filter_map(symbol_in).filter(|part| Symbol::parse(part).is_ok());
     // Tickers are usually in capitals, so a word in capitals is preferred.
@@ -85,7 +85,7 @@ fn refusal(file: &FeedFile) -> String {
     let symbol = part.to_ascii_uppercase();
     let whole =
         Symbol::parse(&stem.replace('_', "-")).map(|whole| format!(" or {whole}")).unwrap_or_default();
-    let name = file.label.rsplit(['/', '\\']).next().unwrap_or(&file.label);
+    let name = label.rsplit(['/', '\\']).next().unwrap_or(label);
     let pattern = name.replacen(part, "{symbol}", 1);
     format!(
         "has an ambiguous name, {symbol}{whole}: add --symbol {symbol}, or --symbol-from '{pattern}' for all files with such names"
@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn a_doubtful_name_is_refused_with_its_readings() {
-        let reason = refusal(&FeedFile::from_name("2024/div_BX.csv"));
+        let reason = refusal("2024/div_BX.csv");
         for part in ["BX or DIV.BX", "--symbol BX", "--symbol-from 'div_{symbol}.csv'"] {
             assert!(reason.contains(part), "{part} in {reason}");
         }
@@ -193,10 +193,10 @@ mod tests {
             ("client_dump_AAPL.csv", "AAPL or CLIENT.DUMP.AAPL", "client_dump_{symbol}.csv"),
             ("STOCK_US_XNAS_AAPL.csv", "AAPL or STOCK.US.XNAS.AAPL", "STOCK_US_XNAS_{symbol}.csv"),
         ] {
-            let reason = refusal(&FeedFile::from_name(name));
+            let reason = refusal(name);
             assert!(reason.contains(reading) && reason.contains(&format!("'{pattern}'")), "{reason}");
         }
-        assert!(refusal(&FeedFile::from_name("prices.csv")).contains("add --symbol"));
+        assert!(refusal("prices.csv").contains("add --symbol"));
     }
 
     #[test]

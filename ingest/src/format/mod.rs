@@ -28,9 +28,9 @@ mod trading_day;
 mod utc_times;
 mod vendors;
 
-pub(crate) use column_map::date_parser;
 pub use column_map::name_pattern::SymbolPattern;
 pub use column_map::{ColumnMap, MapError, MapFile, SHIPPED};
+pub(crate) use column_map::{date_parser, factor_in_name};
 pub(crate) use error_response::{is_throttle_notice, parse_service_message};
 pub use file_format::{FeedReadError, FileFormat, FormatChoice, ReaderOptions, VendorFormat};
 use file_format::{FileLayout, SymbolScope, VendorFile};
@@ -102,7 +102,7 @@ impl FileFormat {
                 ));
             }
             let date = if symbol_scope == SymbolScope::Dated { date_in(file.stem()) } else { None };
-            let symbol = file_symbol::resolve_file_symbol(file, symbol_scope, options)?;
+            let symbol = file_symbol::resolve_file_symbol(&file.label, symbol_scope, options)?;
             return Ok(Self { layout: FileLayout::Vendor(vendor), encoding: head.encoding, symbol, date });
         }
         let found = if canonical { canonical::detect(file, head) } else { None };

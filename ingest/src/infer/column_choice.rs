@@ -8,7 +8,8 @@ use rust_decimal::Decimal;
 use super::cell_formats::are_directions;
 use super::table_profile::{ColumnContent, ColumnProfile, TableProfile};
 use crate::format::{
-    canonical_column_of, is_word_of, normalize_column_name, without_remark, words_of, words_of_topic,
+    canonical_column_of, factor_in_name, is_word_of, normalize_column_name, without_remark, words_of,
+    words_of_topic,
 };
 
 /// Strength of a mapping that the rows confirm.
@@ -181,6 +182,11 @@ pub(super) fn has_bar(profile: &TableProfile) -> bool {
 pub(super) fn canonical_column(kind: Kind, name: &str) -> Option<(&'static str, u8)> {
     // A number of another size, such as thousands of shares or an amount for ten shares, is no canonical value.
     let all_words = words_of(&name.replace(['(', ')', '[', ']', '\''], " "));
+    let scaled = canonical_column_of(kind, &normalize_column_name(without_remark(name)))
+        .filter(|(column, _)| factor_in_name(column, name).is_some());
+    if scaled.is_some() {
+        return scaled;
+    }
     if all_words.iter().any(|word| is_word_of("scale in a name", word)) {
         return None;
     }

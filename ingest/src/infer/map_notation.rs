@@ -13,7 +13,7 @@ use super::column_choice::is_unix;
 use super::map_writer::{MapWriter, quoted};
 use super::row_checks::RepeatedDays;
 use super::table_profile::{ColumnContent, ColumnProfile};
-use crate::format::words_of_topic;
+use crate::format::{factor_in_name, words_of_topic};
 use crate::normalize::{UtcTimeInterpretation, from_unix_seconds, interpret_utc_times};
 
 /// Columns whose cells may contain a currency unit.
@@ -279,14 +279,18 @@ impl MapWriter<'_> {
             self.line("\n# For prices in another unit (here: ten-thousandths of a dollar), set an exact factor in quotes:");
             self.line("# [scale]\n# close = \"0.0001\"");
         }
-        if in_name == Some(CENTS) {
-            self.line("\n[scale]");
-            for name in MONEY {
-                if self.column(name).is_none() {
-                    continue;
-                }
-                self.line(format!("{name} = \"0.01\" # check: the name says cents"));
+        let in_cents = MONEY.into_iter().filter(|name| in_name == Some(CENTS) && self.column(name).is_some());
+        let mut scales: Vec<String> =
+            in_cents.map(|name| format!("{name} = \"0.01\" # check: the name says cents")).collect();
+        for column in &self.proposal.columns {
+            let name = &self.profile.columns[column.index].name;
+            if let Some(factor) = factor_in_name(column.name, name) {
+                scales.push(format!("{} = \"{factor}\" # check: the name is {name}", column.name));
             }
+        }
+        if !scales.is_empty() {
+            self.line("\n[scale]");
+            scales.into_iter().for_each(|scale| self.line(scale));
         }
     }
 

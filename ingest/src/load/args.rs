@@ -10,6 +10,7 @@ use market::metrics::calendar::new_york_date;
 use market::metrics::currency::Currency;
 use market::symbol::Symbol;
 
+use crate::format::canonical::column_list::parse_kind;
 use crate::format::{FormatChoice, MapFile, ReaderOptions, SymbolPattern};
 use crate::normalize::parse_time;
 use crate::source::folder_handle::FolderHandle;
@@ -170,14 +171,6 @@ pub(crate) fn parse_source_name(text: &str) -> Result<String, String> {
     let valid = (1..=64).contains(&text.len())
         && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
     valid.then(|| text.to_owned()).ok_or_else(|| "1 to 64 letters, digits, '-', '_' and '.'".to_owned())
-}
-
-fn parse_kind(text: &str) -> Result<Kind, String> {
-    let rows = |kind: &Kind| !matches!(kind, Kind::Decision | Kind::Evidence | Kind::Reject | Kind::Run);
-    text.parse().ok().filter(rows).ok_or_else(|| {
-        let kinds: Vec<&str> = Kind::ALL.iter().filter(|kind| rows(kind)).map(|kind| kind.as_str()).collect();
-        format!("one of: {}", kinds.join(", "))
-    })
 }
 
 fn parse_currency(text: &str) -> Result<Currency, String> {

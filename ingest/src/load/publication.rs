@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 
 use event_log::archive::ArchiveError;
 use event_log::record_batch::{BatchError, BatchId, SharedMessageBuilder};
-use market::event::{InputBatchCount, Kind, RunChange, RunManifest, RunState};
+use market::event::{InputBatchCount, Kind, RunChange, RunIdError, RunManifest, RunState};
 
 use crate::batch::batch_spool::EncodedBatch;
 use crate::log::publisher::{OutgoingMessage, PublishFailure, Publisher, encode_manifest};
@@ -138,6 +138,8 @@ pub enum LoadError {
     Publish(#[from] PublishFailure),
     #[error("interrupted; published rows are kept, run the same command again to resume")]
     Interrupted,
+    #[error(transparent)]
+    Run(#[from] RunIdError),
     /// Any other error. The text is the complete message.
     #[error("{0}")]
     Failed(String),

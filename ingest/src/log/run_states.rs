@@ -8,7 +8,9 @@ use async_nats::HeaderMap;
 use bytes::Bytes;
 use chrono::{DateTime, Utc};
 use event_log::record_batch::{BatchError, BatchId, Body, RecordBatch, schema_name};
-use market::event::{Kind, RunChange, RunEvent, RunManifest, RunState, RunVisibility};
+use market::event::{
+    Kind, RunChange, RunEvent, RunIdError, RunManifest, RunState, RunVisibility, find_run_id,
+};
 
 use crate::log::reader::{Log, LogError};
 
@@ -46,6 +48,12 @@ impl Runs {
     /// All manifests, in log order.
     pub(crate) fn manifests(&self) -> impl DoubleEndedIterator<Item = &RunManifest> + Clone {
         self.manifests.iter().map(|stored| &stored.manifest)
+    }
+
+    /// Id of the run with this id, or with this beginning of its id. `None` without a text.
+    pub(crate) fn find_id(&self, text: Option<&str>) -> Result<Option<&str>, RunIdError> {
+        let ids = || self.manifests().map(|run| run.run.as_str());
+        text.map(|text| find_run_id(text, ids())).transpose()
     }
 
     /// Manifests of the runs whose rows are visible.

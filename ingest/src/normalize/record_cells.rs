@@ -58,9 +58,15 @@ impl<'a> RecordCells<'a> {
         self.text(column).filter(|text| !is_absent_value(text.as_bytes()))
     }
 
+    /// Error for a required column without a value.
+    pub(crate) fn missing_value(&self, column: &str) -> RowError {
+        self.text(column)
+            .map_or_else(|| RowError::missing_value(column), |word| RowError::absent_word(column, word))
+    }
+
     /// Required text.
     pub(crate) fn required_text(&self, column: &str) -> Result<&str, RowError> {
-        self.value(column).ok_or_else(|| RowError::missing_value(column))
+        self.value(column).ok_or_else(|| self.missing_value(column))
     }
 
     /// Optional text as an owned string.
@@ -91,7 +97,7 @@ impl<'a> RecordCells<'a> {
 
     /// Required date.
     pub(crate) fn required_date(&self, column: &str) -> Result<NaiveDate, RowError> {
-        self.date(column)?.ok_or_else(|| RowError::missing_value(column))
+        self.date(column)?.ok_or_else(|| self.missing_value(column))
     }
 
     /// Optional amount or price, with at most ten integer digits.
@@ -151,7 +157,7 @@ impl<'a> RecordCells<'a> {
 
     /// Required symbol.
     pub(crate) fn required_symbol(&self, column: &str) -> Result<Symbol, RowError> {
-        self.symbol(column)?.ok_or_else(|| RowError::missing_value(column))
+        self.symbol(column)?.ok_or_else(|| self.missing_value(column))
     }
 
     /// Optional currency.

@@ -9,9 +9,10 @@ use market::event::Reject;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::format::canonical::kind_layout::{ID_FIELD, REASON_FIELD};
+use crate::format::canonical::kind_layout::{EXPORT_FIELDS, FILE_FIELD, ID_FIELD, REASON_FIELD};
 use crate::format::canonical::kind_of_file_name;
 use crate::format::find_repeated_member;
+use crate::log::run_states::Runs;
 use crate::source::csv_reader::detect_delimiter;
 
 /// Reject in the log. `run` and `source` belong to the load that rejected the row. `open` is false if the row was
@@ -44,6 +45,40 @@ pub enum RejectExportError {
     NoTable,
 }
 
+/// Command that loads the corrected rows of an export: `ingest load FILE` with the source and the map of the loads that
+/// rejected the rows. `None` if these loads had different options.
+pub(super) fn load_command(path: &Path, rows: &[ListedReject], runs: &Runs) -> Option<String> {
+    let mut commands: Vec<&[String]> = Vec::new();
+    for row in rows {
+        let manifest = runs.manifests().find(|manifest| manifest.run == row.run)?;
+        if !commands.contains(&manifest.command.as_slice()) {
+            commands.push(&manifest.command);
+        }
+    }
+    let mut options: Vec<String> = commands.into_iter().map(reading_options).collect();
+    options.sort_unstable();
+    options.dedup();
+    let [options] = options.as_slice() else { return None };
+    Some(format!("ingest load {}{options}", quote_for_shell(&path.display().to_string())))
+}
+
+/// Options of a load that decide how rows are read, as one text. `command` is the command of a run's manifest.
+fn reading_options(command: &[String]) -> String {
+    const KEPT: [&str; 6] = ["--source", "--map", "--format", "--currency", "--symbol", "--symbol-from"];
+    let pairs = command.windows(2).filter(|pair| KEPT.contains(&pair[0].as_str()) && pair[1] != "auto");
+    let mut options: String =
+        pairs.map(|pair| format!(" {} {}", pair[0], quote_for_shell(&pair[1]))).collect();
+    if command.iter().any(|option| option == "--ignore-unknown") {
+        options.push_str(" --ignore-unknown");
+    }
+    options
+}
+
+fn quote_for_shell(text: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "/.,_-+@%=".contains(c);
+    if text.chars().all(is_plain) { text.to_owned() } else { format!("'{}'", text.replace('\'', r"'\''")) }
+}
+
 /// Writes rejects to a new file.
 pub(super) fn export_rejects(path: &Path, rows: &[ListedReject]) -> Result<(), RejectExportError> {
     let name = path.display().to_string();
@@ -71,10 +106,12 @@ fn csv_lines(rows: &[ListedReject]) -> Result<Vec<String>, RejectExportError> {
         return Err(RejectExportError::NoTable);
     }
     let sign = char::from(detect_delimiter(header.as_bytes()));
-    let mut lines = vec![format!("{header}{sign}{ID_FIELD}{sign}{REASON_FIELD}")];
-    lines.extend(rows.iter().map(|row| {
-        let reason = row.reject.message.replace('"', "\"\"");
-        format!("{}{sign}{}{sign}\"{reason}\"", row.reject.row.trim_end_matches(['\r', '\n']), row.id)
+    let added = EXPORT_FIELDS.join(&sign.to_string());
+    let mut lines = vec![format!("{header}{sign}{added}")];
+    lines.extend(rows.iter().map(|ListedReject { reject, id, .. }| {
+        let [file, reason] = [&reject.file, &reject.message].map(|text| text.replace('"', "\"\""));
+        let row = reject.row.trim_end_matches(['\r', '\n']);
+        format!("{row}{sign}{id}{sign}\"{file}\"{sign}\"{reason}\"")
     }));
     Ok(lines)
 }
@@ -90,6 +127,7 @@ fn json_record(row: &ListedReject) -> Value {
         _ => unsplit_row(reject),
     };
     members.insert(ID_FIELD.to_owned(), json!(id));
+    members.insert(FILE_FIELD.to_owned(), json!(reject.file));
     members.insert(REASON_FIELD.to_owned(), json!(reject.message));
     Value::Object(members)
 }
@@ -131,7 +169,7 @@ mod tests {
     fn rows_become_records_to_mend() {
         let row = refused("2024/prices.csv.gz", Some("symbol,date,close"), "KO,x,58.10");
         let expected = json!({ "kind": "price", "symbol": "KO", "date": "x", "close": "58.10",
-            "reject_id": "rj-1", "reject_reason": "date \"x\" is no date" });
+            "reject_id": "rj-1", "reject_file": "2024/prices.csv.gz", "reject_reason": "date \"x\" is no date" });
         assert_eq!(json_record(&row), expected);
         let json = refused("feed.ndjson", None, r#"{"kind":"split","to":2}"#);
         assert_eq!(
@@ -148,13 +186,15 @@ mod tests {
     fn a_table_keeps_its_header() {
         let row = refused("prices.csv", Some("symbol,date,close"), "KO,x,58.10");
         let lines = csv_lines(std::slice::from_ref(&row)).unwrap();
-        let expected =
-            ["symbol,date,close,reject_id,reject_reason", "KO,x,58.10,rj-1,\"date \"\"x\"\" is no date\""];
+        let expected = [
+            "symbol,date,close,reject_id,reject_file,reject_reason",
+            "KO,x,58.10,rj-1,\"prices.csv\",\"date \"\"x\"\" is no date\"",
+        ];
         assert_eq!(lines, expected);
         let german = refused("kurse.csv", Some("Datum;Schluss"), "x;58,10");
         let lines = csv_lines(std::slice::from_ref(&german)).unwrap();
-        assert_eq!(lines[0], "Datum;Schluss;reject_id;reject_reason");
-        assert_eq!(lines[1], "x;58,10;rj-1;\"date \"\"x\"\" is no date\"");
+        assert_eq!(lines[0], "Datum;Schluss;reject_id;reject_file;reject_reason");
+        assert_eq!(lines[1], "x;58,10;rj-1;\"kurse.csv\";\"date \"\"x\"\" is no date\"");
         assert_eq!(json_record(&german)["Schluss"], "58,10");
         let other = refused("splits.csv", Some("symbol,ex_date,from,to"), "KO,x,1,2");
         assert!(matches!(csv_lines(&[row, other]), Err(RejectExportError::Tables(2))));

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use event_log::record_batch::{Body, RecordBatch};
 use event_log::stream::StreamSettings;
-use market::event::Kind;
+use market::event::{Kind, RunIdError};
 use serde_json::json;
 use telemetry::table::{Column, ListArgs, Table};
 use telemetry::{counted, outln, shorten};
@@ -17,7 +17,7 @@ mod export;
 mod open;
 
 pub use export::RejectExportError;
-use export::{ListedReject, export_rejects};
+use export::{ListedReject, export_rejects, load_command};
 use open::reject_id;
 pub(crate) use open::{OpenRejects, RejectIdSearch};
 
@@ -28,6 +28,9 @@ pub(crate) use open::{OpenRejects, RejectIdSearch};
 ///   (edit mend.ndjson; keep reject_id, and delete rows that need no correction)
 ///   ingest load mend.ndjson --source eod
 ///
+/// The export prints the load command. A file that was loaded with a map is
+/// loaded again with the same map.
+///
 /// To close a reject, load the corrected row with the same reject_id, in a file
 /// of any format. An undo of the correcting load opens the reject again. An
 /// undo of the load that rejected the row closes the reject. An export contains
@@ -36,7 +39,7 @@ pub(crate) use open::{OpenRejects, RejectIdSearch};
 #[derive(Debug, Clone, Args)]
 #[command(verbatim_doc_comment)]
 pub struct RejectsArgs {
-    /// Run id; default: all runs
+    /// Run id, or its beginning; default: all runs
     #[arg(long)]
     pub run: Option<String>,
     /// Name of the feed; default: all feeds
@@ -68,6 +71,9 @@ pub enum RejectsError {
     /// The log could not be opened or read.
     #[error(transparent)]
     Log(#[from] LogError),
+    /// No run, or no single run, has the id of `--run`.
+    #[error(transparent)]
+    Run(#[from] RunIdError),
     /// The rows could not be written to the file.
     #[error(transparent)]
     Export(#[from] RejectExportError),
@@ -80,13 +86,15 @@ pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Resu
     let reason = if args.all { "reason, state" } else { "reason" };
     let columns = ["row", "source", reason, "message"].map(Column::Text);
     let mut table = Table::new(["reject", "rejects"], &columns, limit);
-    let mut absence = None;
+    let (mut absence, mut runs) = (None, Runs::default());
     match Log::open_existing(settings).await {
         // A lost log must not look like an empty log.
         Err(error) if error.is_absence() => absence = Some(format!("no rejects: {error}")),
         log => {
             let log = log?;
-            let open = OpenRejects::from_runs(&Runs::read(&log).await?);
+            runs = Runs::read(&log).await?;
+            let open = OpenRejects::from_runs(&runs);
+            let wanted_run = runs.find_id(args.run.as_deref())?;
             let list = |RecordBatch { run, source, body, .. }: RecordBatch| {
                 let Body::Rejects(rejects) = body else { return };
                 for reject in rejects {
@@ -94,7 +102,7 @@ pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Resu
                     let id = reject_id(&run, &reject);
                     let (open, run, source) = (open.is_open(&run, &id), run.clone(), source.clone());
                     let row = ListedReject { reject, run, source, id, open };
-                    if args.matches(&row) {
+                    if wanted_run.is_none_or(|wanted| wanted == row.run) && args.matches(&row) {
                         total += 1;
                         match (&args.export, json) {
                             (Some(_), _) => rows.push(row),
@@ -110,11 +118,16 @@ pub async fn list_rejects(args: &RejectsArgs, settings: &StreamSettings) -> Resu
     }
     if let Some(path) = &args.export {
         export_rejects(path, &rows)?;
-        outln!(
-            "wrote {} to {}: correct the values, keep each reject_id, and load the file",
-            counted(rows.len(), "row"),
-            path.display()
-        );
+        let written = format!("wrote {} to {}", counted(rows.len(), "row"), path.display());
+        match load_command(path, &rows, &runs) {
+            _ if rows.is_empty() => outln!("{written}: no reject matches"),
+            Some(command) => {
+                outln!("{written}: correct the values, keep each reject_id, then run:\n  {command}")
+            }
+            None => outln!(
+                "{written}: they are of loads with different options; export the rows of each run with --run"
+            ),
+        }
         return Ok(());
     }
     if json && total > limit {
@@ -138,8 +151,7 @@ impl RejectsArgs {
     fn matches(&self, row: &ListedReject) -> bool {
         let wanted =
             |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
-        wanted(&self.run, &row.run)
-            && wanted(&self.source, &row.source)
+        wanted(&self.source, &row.source)
             && wanted(&self.reason, &row.reject.reason)
             && (self.all || row.open)
     }

@@ -20,6 +20,8 @@ use crate::log::run_states::{Runs, StoredManifest};
 /// run. A completed run has two manifests: one from its start, one from its completion.
 #[derive(Debug, Clone, Args)]
 pub struct RunsArgs {
+    /// Id of the run to list, or its beginning; default: all runs
+    pub run: Option<String>,
     /// Also list the records that `ingest pull` writes about its own work: API calls charged to a budget, and the
     /// progress of each request
     #[arg(long)]
@@ -47,7 +49,10 @@ pub async fn list_runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(),
         Err(error) if error.is_absence() => empty = format!("no runs: {error}"),
         log => runs = Runs::read(&log?).await?,
     }
-    runs.manifests.retain(|stored| args.all || stored.manifest.pull.is_none());
+    let wanted = runs.find_id(args.run.as_deref())?.map(str::to_owned);
+    runs.manifests.retain(|StoredManifest { manifest, .. }| {
+        wanted.as_ref().map_or(args.all || manifest.pull.is_none(), |run| *run == manifest.run)
+    });
     if !args.output.json {
         print_runs(&runs, args.output.max_rows(), &empty);
         return Ok(());
@@ -67,7 +72,7 @@ pub async fn list_runs(args: &RunsArgs, settings: &StreamSettings) -> Result<(),
 /// these manifests.
 fn print_runs(runs: &Runs, max_rows: usize, empty: &str) {
     let columns = [
-        Column::Text("run"),
+        Column::Id("run"),
         Column::Text("loaded (UTC)"),
         Column::Text("source"),
         Column::Number("rows"),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use clap::Args;
 use event_log::stream::StreamSettings;
-use market::event::{Kind, RunChange, RunManifest, RunState, RunVisibility};
+use market::event::{Kind, RunChange, RunIdError, RunManifest, RunState, RunVisibility, find_run_id};
 use serde::Serialize;
 use telemetry::counted;
 use telemetry::report::Report;
@@ -14,7 +14,6 @@ use crate::load::publication::LoadError;
 use crate::load::publication::publish_change;
 use crate::log::reader::Log;
 use crate::log::run_states::Runs;
-use crate::suggest::find_nearest_name;
 
 /// Undoes a run: its rows are not served any more.
 ///
@@ -41,7 +40,7 @@ pub struct ReleaseArgs {
 /// Arguments of a change of state.
 #[derive(Debug, Clone, Args)]
 struct ChangeArgs {
-    /// Run id, as listed by `ingest runs`
+    /// Run id, or its beginning, as listed by `ingest runs`
     run: String,
     /// Why, for `ingest runs`
     #[arg(long, default_value = "")]
@@ -172,17 +171,11 @@ async fn change_state(
     Ok(report)
 }
 
-/// Newest manifest of a run.
-fn find_run<'a>(run: &str, runs: &'a Runs) -> Result<&'a RunManifest, LoadError> {
+/// Newest manifest of a run. `text` is its id, or the beginning of its id.
+fn find_run<'a>(text: &str, runs: &'a Runs) -> Result<&'a RunManifest, LoadError> {
     let loads = runs.manifests().filter(|known| known.pull.is_none());
-    if let Some(found) = loads.clone().rev().find(|known| known.run == run) {
-        return Ok(found);
-    }
-    let mut known = loads.map(|known| known.run.as_str());
-    let begun = known.clone().find(|known| run.len() > 3 && known.starts_with(run));
-    let near = begun.or_else(|| find_nearest_name(run, &mut known));
-    let near = near.map(|near| format!(", perhaps {near}")).unwrap_or_default();
-    Err(LoadError::Failed(format!("cannot find run {run} in the log{near}; see: ingest runs")))
+    let id = find_run_id(text, loads.clone().map(|known| known.run.as_str()))?;
+    loads.rev().find(|known| known.run == id).ok_or_else(|| RunIdError::Unknown(text.to_owned()).into())
 }
 
 fn already_message(run: &str, state: RunVisibility, runs: &Runs) -> String {

@@ -45,7 +45,7 @@ pub struct VerifyArgs {
 /// Exit codes: 0 if no run was interrupted; otherwise as in `ingest load`.
 #[derive(Debug, Clone, Args)]
 pub struct ResumeArgs {
-    /// Run id; default: all interrupted runs
+    /// Run id, or its beginning; default: all interrupted runs
     pub run: Option<String>,
     /// Print each run as one line of JSON
     #[arg(long)]
@@ -279,12 +279,10 @@ pub async fn resume_runs(
 ) -> Result<Vec<LoadSummary>, LoadError> {
     let runs = Runs::read(&Log::open_existing(settings).await?).await?;
     let completed = completions(&runs);
-    let wanted = |run: &RunManifest| args.run.as_ref().is_none_or(|wanted| *wanted == run.run);
-    if let Some(unknown) = args.run.as_ref().filter(|_| !runs.manifests().any(wanted)) {
-        return Err(LoadError::Failed(format!("cannot find run {unknown} in the log; see: ingest runs")));
-    }
+    let wanted_id = runs.find_id(args.run.as_deref())?;
+    let wanted = |run: &RunManifest| wanted_id.is_none_or(|wanted| wanted == run.run);
     let is_excluded = |run: &RunManifest| runs.states.state(&run.run) == RunVisibility::Excluded;
-    if let Some(run) = &args.run
+    if let Some(run) = wanted_id
         && runs.manifests().any(|known| wanted(known) && is_excluded(known))
     {
         let message =

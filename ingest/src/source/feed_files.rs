@@ -89,10 +89,15 @@ impl FeedFile {
 
     /// File name without folder and endings, for example `prices-2024` for `2024/prices-2024.csv.gz`.
     pub fn stem(&self) -> &str {
-        let name = self.label.rsplit(['/', '\\']).next().unwrap_or(&self.label);
-        let plain = strip_packing(name);
-        plain.rsplit_once('.').map_or(plain, |(stem, _)| stem)
+        stem_of(&self.label)
     }
+}
+
+/// [`FeedFile::stem`] of the file with this label.
+pub(crate) fn stem_of(label: &str) -> &str {
+    let name = label.rsplit(['/', '\\']).next().unwrap_or(label);
+    let plain = strip_packing(name);
+    plain.rsplit_once('.').map_or(plain, |(stem, _)| stem)
 }
 
 #[cfg(test)]

@@ -46,8 +46,8 @@ const WITHHELD_REPORT: &str = "the report is withheld: the file has several name
 ///
 /// Options of `ingest load` follow `--`: ingest watch in --source eod -- --format yahoo
 ///
-/// Exit codes: 0 ended by a signal or, with --once, all files processed; 1 with --once, some files could not be moved;
-/// 2 the folder cannot be watched.
+/// Exit codes: 0 ended by a signal or, with --once, all files loaded; 1 with --once, some files or rows were refused, or
+/// some files could not be moved; 2 the folder cannot be watched.
 #[derive(Debug, Clone, Args)]
 pub struct WatchArgs {
     /// Folder to watch
@@ -74,7 +74,7 @@ pub struct WatchArgs {
 }
 
 /// Loads files until shutdown, or with `--once` until all files are processed. With `--once`, returns the number of
-/// files that could not be moved; otherwise 0.
+/// files that were refused in whole or in part, or that could not be moved; otherwise 0.
 pub async fn watch_folder(
     args: &WatchArgs,
     settings: &StreamSettings,
@@ -89,6 +89,7 @@ pub async fn watch_folder(
         settings,
         shutdown,
         metrics,
+        incomplete: 0,
     };
     let unusable = |source| WatchError::Folder { folder: args.folder.clone(), source };
     let (mut pending, mut processed) = (PendingFiles::default(), 0_u64);
@@ -121,7 +122,7 @@ pub async fn watch_folder(
             && watch.folder.move_changed_files_back(MovedFiles::find_all_changed) == 0
         {
             tracing::info!(processed, left, "the folder has no more files");
-            return Ok(left);
+            return Ok(left + watch.incomplete);
         }
         let mut shutdown = shutdown.clone();
         tokio::select! { () = tokio::time::sleep(pause) => {}, () = shutdown.wait() => {} }
@@ -148,6 +149,8 @@ struct Watch<'a> {
     settings: &'a StreamSettings,
     shutdown: &'a Shutdown,
     metrics: &'a IngestMetrics,
+    /// Number of moved files that were refused, or that have rejected rows.
+    incomplete: usize,
 }
 
 impl Watch<'_> {
@@ -195,7 +198,10 @@ impl Watch<'_> {
             tracing::warn!(file = ?name, reason, "file refused");
         }
         match self.folder.move_file(name, subfolder, report.as_deref(), now) {
-            Ok(()) => FileResult::Moved,
+            Ok(()) => {
+                self.incomplete += usize::from(report.is_some());
+                FileResult::Moved
+            }
             Err(error) => {
                 tracing::warn!(file = ?name, %error, "cannot move a processed file: it stays in the folder");
                 FileResult::NotMoved

@@ -9,14 +9,14 @@ use std::collections::{BTreeSet, HashSet};
 use async_nats::jetstream::stream::Stream;
 use event_log::record_batch::{BatchId, Body, RecordBatch, batch_ids_of_run};
 use event_log::sequence::Sequence;
-use market::event::{Kind, RunChange, RunEvent, RunManifest, RunState};
+use market::event::{Kind, RunChange, RunEvent, RunIdError, RunManifest, RunState, find_run_id};
 use market::row::JsonColumn;
 use store::copy::copy_into;
 use store::copy_row;
 use store::db::DbError;
 use store::view::{BatchOwners, RunStates, View};
-use tokio_postgres::Transaction;
 use tokio_postgres::types::ToSql;
+use tokio_postgres::{Client, Transaction};
 
 use crate::apply::dead_letters::to_printable;
 use crate::apply::touched_rows::TouchedRows;
@@ -135,6 +135,23 @@ fn line_number(line: u64) -> Result<i64, ApplyError> {
 /// large.
 pub(super) fn row_number(rows: usize) -> Result<i32, ApplyError> {
     i32::try_from(rows).map_err(|_| too_large_error("it has more than 2147483647 rows"))
+}
+
+const RUNS_WITH_PREFIX: &str = "select distinct run from facts.runs where starts_with(run, $1)";
+
+/// Id of the run in the live facts with this id, or with this beginning of its id. A text that fits no run is returned
+/// unchanged, because the log may have runs that are not applied yet.
+///
+/// # Errors
+/// Several runs fit.
+pub(crate) async fn find_run(client: &Client, text: &str) -> anyhow::Result<String> {
+    let rows = client.query(RUNS_WITH_PREFIX, &[&text]).await?;
+    let runs: Vec<String> = rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?;
+    match find_run_id(text, runs.iter().map(String::as_str)) {
+        Ok(run) => Ok(run.to_owned()),
+        Err(RunIdError::Unknown(_)) => Ok(text.to_owned()),
+        Err(error) => Err(error.into()),
+    }
 }
 
 fn too_large_error(reason: &'static str) -> ApplyError {

@@ -17,6 +17,7 @@ use event_log::sequence::Sequence;
 use event_log::stream::StreamSettings;
 use market::symbol::Symbol;
 use store::ids::GenerationId;
+use telemetry::LogArgs;
 use telemetry::listener::{MetricsSettings, parse_listen_address};
 use telemetry::table::ListArgs;
 
@@ -29,6 +30,8 @@ use telemetry::table::ListArgs;
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) database: DatabaseArgs,
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }

@@ -15,6 +15,7 @@ use telemetry::table::ListArgs;
 use telemetry::{Shutdown, outln};
 use tokio_postgres::Client;
 
+use crate::apply::run_records::find_run;
 use crate::apply::{dead_letters, retry};
 use crate::backup;
 use crate::cli::command::{Arguments, Command, DeadLetterCommand, HealthArgs, PolicyCommand};
@@ -47,8 +48,10 @@ const EXIT_FINDINGS: u8 = 4;
 
 /// Entry point of the program.
 pub fn main() -> ExitCode {
-    let _telemetry = telemetry::init("projector", "info,async_nats=warn,refinery_core=warn");
     let arguments: Arguments = telemetry::command_line::parse(&HIDDEN);
+    let is_service = matches!(arguments.command, Command::Run { .. });
+    let filter = "info,async_nats=warn,refinery_core=warn";
+    let _telemetry = telemetry::init("projector", filter, (!is_service).then_some(arguments.log));
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
@@ -92,7 +95,7 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Command::Migrate(benchmark) => {
             let owner = db::owner_config(&database.owner)?;
             db::migrate(&owner, market::metrics::METHOD_VERSION, &benchmark.symbol).await?;
-            tracing::info!("the database is at the newest schema");
+            outln!("the database is at the newest schema");
         }
         Command::Run { until_caught_up, applying, metrics } => {
             let settings = ProjectorSettings { database, applying };
@@ -105,6 +108,10 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
             let generation = rebuild_generation(&settings, &args, Shutdown::listen()?).await?;
             if args.json {
                 report::print_json(&serde_json::json!({ "generation": generation }))?;
+            } else {
+                outln!(
+                    "generation {generation} is built; projector diff compares it, and projector promote {generation} serves it"
+                );
             }
         }
         Command::Diff(args) => {
@@ -213,7 +220,11 @@ async fn check_health(args: HealthArgs) -> anyhow::Result<ExitCode> {
 }
 
 async fn run_audit(database: &DatabaseArgs, args: &AuditArgs) -> anyhow::Result<ExitCode> {
-    let target = match (&args.since, &args.candidate) {
+    let since = match &args.since {
+        Some(text) => Some(find_run(&connect(database).await?, text).await?),
+        None => None,
+    };
+    let target = match (&since, &args.candidate) {
         (Some(run), _) => Some(effect::EffectTarget::Run(run)),
         (None, candidate) => candidate.as_deref().map(effect::EffectTarget::Candidate),
     };

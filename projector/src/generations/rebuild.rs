@@ -18,6 +18,7 @@ use telemetry::{Shutdown, failpoint};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, Transaction};
 
+use crate::apply::run_records::find_run;
 use crate::daemon::batch_writer::ANALYZE;
 use crate::daemon::run::{UNTIL, apply_log};
 use crate::derive::touched::Deriver;
@@ -55,6 +56,11 @@ pub async fn rebuild_generation(
     let started = Instant::now();
     let mut client = db::connect_migrated(&settings.rebuild_config(LIVE_FACTS)?).await?;
     check_table_names(&args.only)?;
+    let mut args = args.clone();
+    for run in &mut args.without {
+        *run = find_run(&client, run).await?;
+    }
+    let args = &args;
     let requested = RequestedInputs::resolve(settings, &mut client, args).await?;
     let id = match client.query_opt(PENDING, &[&METHOD_VERSION]).await? {
         Some(row) => {
@@ -90,7 +96,7 @@ pub async fn rebuild_generation(
         bail!("interrupted; run the same command again to resume generation {id}");
     }
     finish_rebuild(&mut client, &generation).await?;
-    tracing::info!(generation = id.0, securities, elapsed = ?started.elapsed(), "rebuilt; next: projector diff, then projector promote");
+    tracing::info!(generation = id.0, securities, elapsed = ?started.elapsed(), "rebuilt");
     Ok(id)
 }
 

@@ -11,6 +11,6 @@ pub mod table;
 mod text;
 
 pub use command_line::write_out;
-pub use logging::{LogLimit, TelemetryGuard, init};
+pub use logging::{LogArgs, LogLimit, TelemetryGuard, init};
 pub use process::Shutdown;
 pub use text::{counted, escape_controls, escape_formula, group_digits, list_names, shorten};

@@ -3,14 +3,17 @@
 //! Invariants: an unreachable collector does not delay requests: if the export queue is full, new spans are dropped.
 //! Every line of a log event except the first is indented, so external text cannot forge an event.
 
-use std::io;
-use std::io::{IsTerminal, Stderr, Write};
+use std::fmt;
+use std::io::{self, IsTerminal, Stderr, Write};
 use std::time::{Duration, Instant};
 
 use hyper::HeaderMap;
 use parking_lot::Mutex;
-use tracing::Span;
+use tracing::{Event, Level, Span, Subscriber};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{EnvFilter, Layer};
 
@@ -30,10 +33,22 @@ pub struct TelemetryGuard {
     spans: Option<opentelemetry_sdk::trace::SdkTracerProvider>,
 }
 
-/// Starts logging to standard error, and span export if an OTLP endpoint is set.
+/// Log options of all commands.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub struct LogArgs {
+    /// Log the progress, even if standard error is not a terminal
+    #[arg(short, long, global = true)]
+    pub verbose: bool,
+}
+
+/// Starts logging to standard error, and span export if an OTLP endpoint is set. `RUST_LOG` replaces `default_filter`.
 ///
-/// With `LOG_FORMAT=json`, each line is a JSON object. `RUST_LOG` replaces `default_filter`.
-pub fn init(program: &str, default_filter: &str) -> TelemetryGuard {
+/// `command` has the options of a command that ends by itself. Its log is text such as `error: cannot …`. Unless
+/// standard error is a terminal, only `--verbose` adds messages below warnings. For a service, it is `None`: with
+/// `LOG_FORMAT=json`, each line is then a JSON object.
+pub fn init(program: &str, default_filter: &str, command: Option<LogArgs>) -> TelemetryGuard {
+    let is_quiet = command.is_some_and(|args| !args.verbose) && !io::stderr().is_terminal();
+    let default_filter = if is_quiet { "warn" } else { default_filter };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default_filter));
     let spans_off = format!("{}=off", SPAN_TARGET);
     let filter =
@@ -44,11 +59,11 @@ pub fn init(program: &str, default_filter: &str) -> TelemetryGuard {
     let log = tracing_subscriber::fmt::layer()
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
-    let log = match variable("LOG_FORMAT").as_deref() {
-        Some("json") => log.json().with_filter(filter).boxed(),
-        _ => {
-            log.with_target(false).with_writer(|| EventWriter(std::io::stderr())).with_filter(filter).boxed()
-        }
+    let text = || EventWriter(io::stderr());
+    let log = match (command, variable("LOG_FORMAT").as_deref()) {
+        (Some(_), _) => log.event_format(CommandFormat).with_writer(text).with_filter(filter).boxed(),
+        (None, Some("json")) => log.json().with_filter(filter).boxed(),
+        (None, _) => log.with_target(false).with_writer(text).with_filter(filter).boxed(),
     };
     let endpoint = variable("OTEL_EXPORTER_OTLP_ENDPOINT").or(variable("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"));
     let subscriber = tracing_subscriber::registry().with(log);
@@ -72,6 +87,30 @@ pub fn init(program: &str, default_filter: &str) -> TelemetryGuard {
         tracing::warn!(program, "cannot export spans: rebuild the program with --features otlp");
     }
     TelemetryGuard::default()
+}
+
+/// Format of the events of a command: `error: message field=value`.
+struct CommandFormat;
+
+impl<S, N> FormatEvent<S, N> for CommandFormat
+where
+    S: Subscriber + for<'a> LookupSpan<'a>,
+    N: for<'a> FormatFields<'a> + 'static,
+{
+    fn format_event(
+        &self,
+        context: &FmtContext<'_, S, N>,
+        mut writer: Writer<'_>,
+        event: &Event<'_>,
+    ) -> fmt::Result {
+        writer.write_str(match *event.metadata().level() {
+            Level::ERROR => "error: ",
+            Level::WARN => "warning: ",
+            _ => "",
+        })?;
+        context.format_fields(writer.by_ref(), event)?;
+        writeln!(writer)
+    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "read once at the start of main, before settings exist")]

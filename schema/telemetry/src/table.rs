@@ -7,14 +7,18 @@ use clap::Args;
 use unicode_width::UnicodeWidthStr;
 
 use crate::outln;
-use crate::text::{escape_controls, group_digits};
+use crate::text::{escape_controls, group_digits, shorten};
 
 /// Maximum number of printed rows without `--limit`.
 const DEFAULT_LIMIT: usize = 50;
-/// Width of a table, in terminal columns, if output is not a terminal and `COLUMNS` is not set.
-const DEFAULT_WIDTH: usize = 80;
 /// Number of spaces between two columns.
 const GAP: usize = 2;
+/// Minimum width of a wrapped column. If less is left, its texts are printed below the rows.
+const MIN_WRAPPED: usize = 28;
+/// Length of a shortened id, in characters. The beginning of an id is accepted instead of the id.
+const SHORT_ID: usize = 12;
+/// Indentation of a line below a row.
+const INDENT: &str = "    ";
 
 /// Output options of a command that prints a list.
 #[derive(Debug, Clone, Copy, Args)]
@@ -44,6 +48,8 @@ impl ListArgs {
 pub enum Column {
     /// Column that is aligned left. The last such column of a table wraps between words.
     Text(&'static str),
+    /// Column of long ids, of which a narrow table shows the beginning.
+    Id(&'static str),
     /// Column that is aligned right.
     Number(&'static str),
 }
@@ -51,12 +57,13 @@ pub enum Column {
 impl Column {
     fn header(self) -> &'static str {
         match self {
-            Self::Text(header) | Self::Number(header) => header,
+            Self::Text(header) | Self::Id(header) | Self::Number(header) => header,
         }
     }
 }
 
-/// Table of a list. If a row is too wide, only its last text column wraps, between words.
+/// Table of a list. If a row is too wide, its ids are shortened, and its last text column wraps between words, or goes
+/// below the row.
 #[derive(Debug)]
 pub struct Table {
     nouns: [&'static str; 2],
@@ -145,51 +152,29 @@ impl Table {
 
     /// Lines of the printed table and of the total.
     pub(crate) fn lines(&self, width: usize) -> Vec<String> {
-        let headers: Vec<String> = self.columns.iter().map(|column| column.header().to_owned()).collect();
-        let wrapped = self.columns.iter().rposition(|column| matches!(column, Column::Text(_)));
-        let mut widths: Vec<usize> = vec![0; headers.len()];
-        let mut longest_word = 0;
-        for cells in std::iter::once(&headers).chain(self.rows.iter().map(|row| &row.cells)) {
-            for (index, cell) in cells.iter().enumerate() {
-                widths[index] = widths[index].max(cell.width());
-                if Some(index) == wrapped {
-                    longest_word = cell.split(' ').map(UnicodeWidthStr::width).fold(longest_word, usize::max);
-                }
-            }
+        let headers = self.headers().into_iter().map(str::to_owned).collect();
+        let mut rows: Vec<Vec<String>> = vec![headers];
+        rows.extend(self.cells().cloned());
+        let mut layout = Layout::new(&self.columns, &rows, width);
+        if layout.is_too_wide() {
+            rows.iter_mut().for_each(|cells| self.shorten_ids(cells));
+            layout = Layout::new(&self.columns, &rows, width);
         }
-        if let Some(wrapped) = wrapped {
-            let others = widths.iter().sum::<usize>() - widths[wrapped] + GAP * (widths.len() - 1);
-            widths[wrapped] = widths[wrapped].min(width.saturating_sub(others).max(longest_word));
-        }
-        let mut lines = self.row_lines(&headers, &widths, wrapped);
-        for row in &self.rows {
-            lines.extend(self.row_lines(&row.cells, &widths, wrapped));
-            lines.extend(row.details.iter().map(|line| format!("    {line}")));
+        let mut lines = layout.row_lines(&rows[0]);
+        for (row, cells) in self.rows.iter().zip(&rows[1..]) {
+            lines.extend(layout.row_lines(cells));
+            lines.extend(row.details.iter().map(|line| format!("{INDENT}{line}")));
         }
         lines.push(self.total_line());
         lines
     }
 
-    fn row_lines(&self, cells: &[String], widths: &[usize], wrapped: Option<usize>) -> Vec<String> {
-        let parts = wrapped.map_or(Vec::new(), |index| wrap_words(&cells[index], widths[index]));
-        let lines = (0..parts.len().max(1)).map(|line| {
-            let mut text = String::new();
-            for (index, (column, width)) in self.columns.iter().zip(widths).enumerate() {
-                let cell = match (Some(index) == wrapped, line) {
-                    (true, _) => parts.get(line).map_or("", String::as_str),
-                    (false, 0) => cells[index].as_str(),
-                    (false, _) => "",
-                };
-                let space = " ".repeat(width - cell.width());
-                text += &match column {
-                    Column::Text(_) => format!("{cell}{space}"),
-                    Column::Number(_) => format!("{space}{cell}"),
-                };
-                text += &" ".repeat(GAP);
+    fn shorten_ids(&self, cells: &mut [String]) {
+        for (column, cell) in self.columns.iter().zip(cells) {
+            if matches!(column, Column::Id(_)) {
+                *cell = shorten(cell, SHORT_ID);
             }
-            text.trim_end().to_owned()
-        });
-        lines.collect()
+        }
     }
 
     fn total_line(&self) -> String {
@@ -204,7 +189,76 @@ impl Table {
     }
 }
 
-/// Width of the output, in terminal columns: width of the terminal, else `COLUMNS`, else [`DEFAULT_WIDTH`].
+/// Widths of the columns of a table, and the place of its wrapped column.
+struct Layout<'a> {
+    columns: &'a [Column],
+    widths: Vec<usize>,
+    /// Width of the output, in terminal columns.
+    width: usize,
+    /// Last text column, if it must wrap.
+    wrapped: Option<usize>,
+    /// True if the texts of the wrapped column are printed below the rows.
+    is_below: bool,
+}
+
+impl<'a> Layout<'a> {
+    fn new(columns: &'a [Column], rows: &[Vec<String>], width: usize) -> Self {
+        let widest = |index: usize| rows.iter().map(|cells| cells[index].width()).max().unwrap_or_default();
+        let mut widths: Vec<usize> = (0..columns.len()).map(widest).collect();
+        let excess =
+            (widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)).saturating_sub(width);
+        let last = columns.iter().rposition(|column| matches!(column, Column::Text(_)));
+        let wrapped = last.filter(|_| excess > 0);
+        let mut is_below = false;
+        if let Some(index) = wrapped {
+            let left = widths[index].saturating_sub(excess);
+            is_below = left < MIN_WRAPPED.min(widths[index]);
+            widths[index] = left;
+        }
+        Self { columns, widths, width, wrapped, is_below }
+    }
+
+    fn is_too_wide(&self) -> bool {
+        self.wrapped.is_some()
+    }
+
+    fn row_lines(&self, cells: &[String]) -> Vec<String> {
+        let Some(wrapped) = self.wrapped else { return vec![self.line(cells, None)] };
+        if self.is_below {
+            let mut lines = vec![self.line(cells, Some((wrapped, "")))];
+            let parts = wrap_words(&cells[wrapped], self.width.saturating_sub(INDENT.len()));
+            lines.extend(parts.iter().filter(|part| !part.is_empty()).map(|part| format!("{INDENT}{part}")));
+            return lines;
+        }
+        let (blank, mut lines) = (vec![String::new(); cells.len()], Vec::new());
+        for (number, part) in wrap_words(&cells[wrapped], self.widths[wrapped]).iter().enumerate() {
+            lines.push(self.line(if number == 0 { cells } else { &blank }, Some((wrapped, part))));
+        }
+        lines
+    }
+
+    /// One line of a row. `replaced` is the index of a cell and the text in its place.
+    fn line(&self, cells: &[String], replaced: Option<(usize, &str)>) -> String {
+        let mut text = String::new();
+        for (index, (column, width)) in self.columns.iter().zip(&self.widths).enumerate() {
+            let cell = match replaced {
+                Some((_, "")) if self.is_below && Some(index) == self.wrapped => continue,
+                Some((replaced, part)) if replaced == index => part,
+                _ => cells[index].as_str(),
+            };
+            let space = " ".repeat(width.saturating_sub(cell.width()));
+            text += &match column {
+                Column::Text(_) | Column::Id(_) => format!("{cell}{space}"),
+                Column::Number(_) => format!("{space}{cell}"),
+            };
+            text += &" ".repeat(GAP);
+        }
+        text.trim_end().to_owned()
+    }
+}
+
+/// Width of the output, in terminal columns: width of the terminal, else `COLUMNS`. Other output, such as a pipe, has no
+/// limit.
 #[expect(clippy::disallowed_methods, reason = "a variable of every terminal, not a setting of the service")]
 pub(crate) fn output_width() -> usize {
     let stdout = std::io::stdout();
@@ -213,7 +267,7 @@ pub(crate) fn output_width() -> usize {
         false => None,
     };
     let of_variable = || std::env::var("COLUMNS").ok()?.parse().ok();
-    of_terminal.or_else(of_variable).unwrap_or(DEFAULT_WIDTH)
+    of_terminal.or_else(of_variable).unwrap_or(usize::MAX)
 }
 
 /// Divides a text into lines of at most `width` terminal columns. A longer word gets a separate line.
@@ -256,11 +310,27 @@ mod tests {
             "3 runs",
         ];
         assert_eq!(table(9).lines(80), wide);
-        let narrow = table(9).lines(10);
-        assert_eq!(
-            narrow[1..4],
-            ["a         5  completed,", "             6 rejects", r"Ökö   12345  undone\nby"]
-        );
+        let narrow = table(9).lines(20);
+        let below = ["name   rows", "    state", "a         5", "    completed, 6", "    rejects"];
+        assert_eq!(narrow[..5], below);
+    }
+
+    #[test]
+    fn a_narrow_table_shortens_ids_before_it_wraps() {
+        let columns = [Column::Id("run"), Column::Text("source"), Column::Text("state")];
+        let mut table = Table::new(["run", "runs"], &columns, 9);
+        let id = "7a07d4a0bc2168329765b1dc1700a443".to_owned();
+        let state = "completed, 1 of 2 files refused, excluded by ann (wrong currency)".to_owned();
+        table.add_row([id.clone(), "desk".to_owned(), state.clone()]);
+        assert_eq!(table.lines(usize::MAX)[1], format!("{id}  desk    {state}"));
+        let narrow = [
+            "run            source  state",
+            "7a07d4a0bc21…  desk    completed, 1 of 2 files refused,",
+            "                       excluded by ann (wrong currency)",
+            "1 run",
+        ];
+        assert_eq!(table.lines(60), narrow);
+        assert_eq!(table.lines(40)[2..4], ["7a07d4a0bc21…  desk", "    completed, 1 of 2 files refused,"]);
     }
 
     #[test]

@@ -17,8 +17,16 @@ const FILE: &str = "contents.json";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LoadPlan {
     Nothing,
-    Demo,
-    Feeds { paths: Vec<PathBuf>, source: String, fingerprint: String },
+    /// Generated market of this size, and its revisions.
+    Demo {
+        symbols: u32,
+        years: u32,
+    },
+    Feeds {
+        paths: Vec<PathBuf>,
+        source: String,
+        fingerprint: String,
+    },
 }
 
 /// Record in the data folder. It is also written before a load, because an interrupted load may have added rows.
@@ -37,7 +45,9 @@ impl LoadPlan {
         }
         if options.feeds.is_empty() {
             return Ok(match contents {
-                None | Some(Contents::Demo { complete: false }) => LoadPlan::Demo,
+                None | Some(Contents::Demo { complete: false }) => {
+                    LoadPlan::Demo { symbols: options.symbols, years: options.years }
+                }
                 Some(_) => LoadPlan::Nothing,
             });
         }
@@ -69,7 +79,7 @@ impl LoadPlan {
     fn remember(&self, folder: &StackFolder, complete: bool) -> Result<()> {
         let contents = match self {
             LoadPlan::Nothing => return Ok(()),
-            LoadPlan::Demo => Contents::Demo { complete },
+            LoadPlan::Demo { .. } => Contents::Demo { complete },
             LoadPlan::Feeds { fingerprint, .. } => {
                 let mut loaded = match folder.read_json(FILE) {
                     Some(Contents::Feeds { loaded }) => loaded,

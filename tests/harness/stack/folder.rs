@@ -13,6 +13,7 @@ use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
 
 use super::report::program_name;
+use super::revisions;
 use crate::binaries::workspace;
 use crate::environment;
 use crate::folder;
@@ -20,14 +21,11 @@ use crate::server_user;
 
 const LOCK: &str = "lock";
 const ENVIRONMENT: &str = "environment.json";
-/// Environment variables of the last previous run that became ready. Only a ready run writes `environment.json`. The
-/// next start renames that file to this name.
-const LAST_ENVIRONMENT: &str = "last-environment.json";
 const CURSOR_SECRET: &str = "cursor-secret";
 
 /// Files and folders that `--fresh` deletes from the data folder. Other files remain, because the user may have chosen
 /// a folder that contains other files.
-const DATA: [&str; 9] = [
+const DATA: [&str; 10] = [
     "postgres",
     "nats",
     "demo",
@@ -35,6 +33,7 @@ const DATA: [&str; 9] = [
     "logs",
     "keys.json",
     "contents.json",
+    revisions::FILE,
     ENVIRONMENT,
     CURSOR_SECRET,
 ];
@@ -42,7 +41,6 @@ const DATA: [&str; 9] = [
 #[derive(Debug)]
 pub(super) struct StackFolder {
     path: PathBuf,
-    last_environment: Vec<(String, String)>,
     _lock: File,
 }
 
@@ -51,12 +49,8 @@ impl StackFolder {
         let path = location()?;
         folder::create(&path)?;
         let lock = take_lock(&path)?;
-        if path.join(ENVIRONMENT).exists() {
-            fs::rename(path.join(ENVIRONMENT), path.join(LAST_ENVIRONMENT))?;
-        }
-        let last_environment = read_json(&path.join(LAST_ENVIRONMENT)).unwrap_or_default();
-        let opened = StackFolder { path, last_environment, _lock: lock };
-        opened.remove(if fresh { &DATA } else { &["logs"] })?;
+        let opened = StackFolder { path, _lock: lock };
+        opened.remove(if fresh { &DATA } else { &["logs", ENVIRONMENT] })?;
         folder::create(&opened.path.join("logs"))?;
         Ok(opened)
     }
@@ -72,10 +66,6 @@ impl StackFolder {
     /// Short hash of the folder's path, for the names of the database and the stream on existing servers.
     pub(super) fn identity(&self) -> String {
         short_hash(&self.path)
-    }
-
-    pub(super) fn last_environment_has(&self, value: &str) -> bool {
-        self.last_environment.iter().any(|(_, said)| said == value)
     }
 
     pub(super) fn remember_environment(&self, environment: &[(String, String)]) -> Result<()> {

@@ -9,19 +9,23 @@ use reqwest::StatusCode;
 use serde_json::Value;
 use store::db::ANALYST_ROLE;
 
-use super::folder::environment_of_running_stack;
+use super::folder::{StackFolder, environment_of_running_stack};
 use super::keys::{Keys, TIERS};
+use super::revisions::{self, FirstVersion};
 use crate::api::Api;
 use crate::binaries::Binaries;
 use crate::endpoints::Endpoints;
 use crate::environment;
 use crate::port;
+use crate::servers::Servers;
 
 /// Maximum number of symbols that the search for a dividend payer tries.
 const CANDIDATES: usize = 10;
 /// Name of the variable that contains the folder of the service's programs. For this variable, `stack env` prints a
 /// shell command that adds the folder to PATH.
 const PROGRAMS: &str = "STACK_PROGRAMS";
+/// Prefix of the variables with the addresses of the servers that a stack started.
+pub(super) const OWN_SERVER: &str = "STACK_OWN_";
 
 /// Prints shell commands that export the running stack's addresses and keys, and that add its programs to PATH.
 pub fn print_environment() -> Result<()> {
@@ -92,6 +96,24 @@ pub(super) fn environment(
         environment.push((format!("KEY_{}", tier.to_uppercase()), secret.clone()));
     }
     Ok(environment)
+}
+
+/// Addresses of the servers that the stack started, under names with the prefix [`OWN_SERVER`].
+pub(super) fn own_servers(servers: &Servers, endpoints: &Endpoints) -> Vec<(String, String)> {
+    let addresses = [
+        ("DATABASE_URL", &endpoints.database_url, servers.postgres.is_own()),
+        ("NATS_URL", &endpoints.nats_url, servers.nats.is_own()),
+    ];
+    let own = addresses.into_iter().filter(|(.., is_own)| *is_own);
+    own.map(|(name, address, _)| (format!("{OWN_SERVER}{name}"), address.clone())).collect()
+}
+
+/// First version of the demo market, before its revisions, for calls with `data_version` or `known_at`.
+pub(super) fn first_version(folder: &StackFolder) -> Vec<(String, String)> {
+    let Some(FirstVersion { data_version, known_at }) = folder.read_json(revisions::FILE) else {
+        return Vec::new();
+    };
+    vec![("DEMO_VERSION".to_owned(), data_version), ("DEMO_KNOWN_AT".to_owned(), known_at)]
 }
 
 /// Prints the report. Its last line begins with `ready:`.

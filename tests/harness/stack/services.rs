@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
+use synthetic_market::write_revisions;
 
 use super::contents::LoadPlan;
 use super::folder::StackFolder;
 use super::progress::Progress;
 use super::report::MetricsPorts;
+use super::revisions;
 use crate::api::Api;
 use crate::binaries::{Binaries, Program};
 use crate::endpoints::Endpoints;
@@ -19,9 +21,6 @@ use crate::environment;
 use crate::market::generate_market;
 use crate::process::{Daemon, Output, command_bound_to_parent, output};
 use crate::servers::Servers;
-
-/// Options of the demo market, which has a realistic size and is ready within a minute.
-const DEMO: &str = "--symbols 300 --years 30 --seed 7 --familiar-tickers";
 
 /// Maximum time for which a start waits for the effect of the user's feeds.
 const EFFECT_WAIT: Duration = Duration::from_secs(60);
@@ -64,12 +63,12 @@ impl<'a> Services<'a> {
     pub(super) async fn load(&self, plan: &LoadPlan) -> Result<()> {
         let (paths, source) = match plan {
             LoadPlan::Nothing => return Ok(()),
-            LoadPlan::Demo => (vec![self.generate().await?], "demo"),
+            LoadPlan::Demo { symbols, years } => (vec![self.generate(*symbols, *years)?], "demo"),
             LoadPlan::Feeds { paths, source, .. } => (paths.clone(), source.as_str()),
         };
         let contents = plan.begun(self.folder)?;
         let mut command = self.command(Program::Ingest);
-        command.arg("load").args(&paths).args(["--source", source, "--effect-wait", "0"]);
+        command.args(["--verbose", "load"]).args(&paths).args(["--source", source, "--effect-wait", "0"]);
         let log = self.folder.log("load");
         let what = "loading the feeds into the log";
         let codes = [SOME_REFUSED, NOTHING_LOADED];
@@ -88,7 +87,8 @@ impl<'a> Services<'a> {
             }
             None => {}
         }
-        plan.done(self.folder)
+        // The demo market is complete after its revisions.
+        if matches!(plan, LoadPlan::Demo { .. }) { Ok(()) } else { plan.done(self.folder) }
     }
 
     fn say_refusals(&self, title: &str, summary: &str) {
@@ -144,9 +144,8 @@ impl<'a> Services<'a> {
         command.args(["serve", "--listen", &address, "--sign-up", "open", "--billing", "self_service"]);
         command.args(["--pages", "public", "--pages-tier", "professional"]);
         command.env("METRICS_LISTEN", figures.api.to_string());
-        // A shell may still have the address that `stack env` printed for the previous run. That run may have used
-        // another port.
-        if environment::read_text("PUBLIC_URL").is_some_and(|url| self.folder.last_environment_has(&url)) {
+        // `stack env` exports the address of its stack under both names.
+        if environment::read_text("PUBLIC_URL") == environment::read_text("API_URL") {
             command.env_remove("PUBLIC_URL");
         }
         let process = Daemon::start("the API", command, &self.folder.log("api"))?;
@@ -159,19 +158,32 @@ impl<'a> Services<'a> {
         output(command).await
     }
 
-    /// Returns the folder of the demo market. Generates the market if no earlier start did.
-    async fn generate(&self) -> Result<PathBuf> {
+    /// Runs `ingest`, and returns its output. Fails if the exit code is not 0.
+    pub(super) async fn ingest(&self, arguments: &[&str]) -> Result<String> {
+        let mut command = self.command(Program::Ingest);
+        command.args(arguments);
+        Ok(output(command).await?.success()?.stdout)
+    }
+
+    /// Returns the folder of the demo market's first load. Generates the market and its revisions if no earlier start
+    /// did.
+    fn generate(&self, symbols: u32, years: u32) -> Result<PathBuf> {
         let folder = self.folder.path().join("demo");
-        if folder.exists() {
-            return Ok(folder);
+        let market = folder.join("market");
+        if market.exists() {
+            return Ok(market);
         }
-        let staging = self.folder.path().join("demo.new");
         // Leftovers of an interrupted start are discarded.
-        let _ = fs::remove_dir_all(&staging);
+        let staging = self.folder.path().join("demo.new");
+        for leftover in [&folder, &staging] {
+            let _ = fs::remove_dir_all(leftover);
+        }
         self.progress.say(format_args!("generating the demo market"));
-        generate_market(&staging, DEMO)?;
+        let options = format!("--symbols {symbols} --years {years} --seed 7 --familiar-tickers");
+        generate_market(staging.join("market"), &options)?;
+        write_revisions(&staging.join("market"), &staging.join(revisions::LATER))?;
         fs::rename(&staging, &folder).context("moving the demo market into place")?;
-        Ok(folder)
+        Ok(market)
     }
 
     async fn step(&self, what: &str, log: &str, program: Program, arguments: &[&str]) -> Result<()> {

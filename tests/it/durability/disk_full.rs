@@ -139,7 +139,7 @@ async fn a_rebuild_is_not_begun_where_its_generation_has_no_room() -> Result<()>
     }
     assert_eq!(app.sql_value::<i64>("select count(*) from control.generations").await?, 1);
     disk.make_room()?;
-    let built = app.projector(&["rebuild"]).await?.success()?;
+    let built = app.projector(&["rebuild", "--verbose"]).await?.success()?;
     assert!(built.stderr.contains("disk space of the new generation"), "{}", built.stderr);
     assert!(
         built.stderr.contains(&format!("derived {SYMBOLS} of {SYMBOLS} securities in")),

@@ -61,9 +61,13 @@ async fn a_retraction_without_effect_is_reported() -> Result<()> {
         (&other["untouching_retractions"]["count"], &other["known_sources"]),
         (&json!(1), &json!(["test"]))
     );
-    // If a run id is incomplete, the error message suggests the full id.
-    let mistyped = app.ingest(&["undo", &run[..8]]).await?;
-    assert!(mistyped.code == 2 && mistyped.stderr.contains(&format!("perhaps {run}")), "{}", mistyped.stderr);
+    // The beginning of an id suffices. A text that is shorter than 4 characters is no run.
+    for text in [&run[..8], &run[..4]] {
+        let tried = app.ingest(&["undo", text, "--dry-run"]).await?.success()?;
+        assert!(tried.stdout.contains(&run), "{}", tried.stdout);
+    }
+    let short = app.ingest(&["undo", &run[..3]]).await?;
+    assert!(short.code == 2 && short.stderr.contains("cannot find run"), "{}", short.stderr);
     Ok(())
 }
 

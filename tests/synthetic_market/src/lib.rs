@@ -13,6 +13,7 @@ mod planted_faults;
 mod price_walk;
 mod random;
 mod regular_ex_dates;
+mod revisions;
 mod security_plan;
 mod security_rows;
 mod security_shape;
@@ -32,6 +33,7 @@ use market::metrics::calendar::new_york_date;
 use telemetry::counted;
 
 use market_writer::RowCounts;
+pub use revisions::{REVISIONS, Revision, write_revisions};
 use synthetic_market::SyntheticMarket;
 
 /// Writes a synthetic market as canonical CSV files, without real companies or prices.

@@ -352,3 +352,36 @@ fn only_a_folder_of_its_own_is_replaced() {
     assert!(market_writer::write_market(&market, &folder.0, 1, &ProgressBar::hidden()).is_err());
     assert!(folder.bytes().contains_key("notes.txt") && folder.bytes().contains_key("prices-0001.csv"));
 }
+
+#[test]
+fn revisions_take_rows_away_and_bring_them_back() {
+    let (market, later) = (Folder::new("revised"), Folder::new("later"));
+    let options = "generate --symbols 30 --years 5 --seed 7 --familiar-tickers --until 2024-06-28 --out";
+    let arguments = options.split(' ').map(std::ffi::OsString::from).chain([market.0.clone().into()]);
+    generate(&<GenerateArgs as clap::Parser>::try_parse_from(arguments).unwrap()).unwrap();
+    let whole = rows(&market.bytes(), "dividends");
+    write_revisions(&market.0, &later.0).unwrap();
+    let earlier = rows(&market.bytes(), "dividends");
+    let missing: Vec<_> = whole.iter().filter(|row| !earlier.contains(row)).collect();
+    assert_eq!(missing.iter().map(|row| row["symbol"].as_str()).collect::<Vec<_>>(), ["KO", "PEP"]);
+    assert_eq!(earlier.len(), whole.len() - 1);
+    let file = |folder: &str, kind: &str| {
+        let bytes = std::fs::read(later.0.join(folder).join(format!("{kind}.csv"))).unwrap();
+        rows(&BTreeMap::from([(kind.to_owned(), bytes)]), kind)
+    };
+    assert_eq!(file("correction", "dividends"), [missing[0].clone()]);
+    assert_eq!(file("late", "dividends"), [missing[1].clone()]);
+    let wire = file("wire", "dividends");
+    let desk = file("desk", "dividends");
+    assert!(wire.len() == 1 && !whole.contains(&wire[0]), "{wire:?}");
+    assert!(desk.len() == 24 && desk.iter().all(|row| whole.contains(row)), "{desk:?}");
+    assert!(
+        desk.iter().any(|row| row["ex_date"] == wire[0]["ex_date"] && row["symbol"] == wire[0]["symbol"])
+    );
+    let prices = rows(&market.bytes(), "prices");
+    let bars = file("desk", "prices");
+    assert_eq!(bars.iter().filter(|bar| !prices.contains(bar)).count(), 1, "one wrong bar");
+    for revision in &REVISIONS {
+        assert!(later.0.join(revision.folder).is_dir(), "{revision:?}");
+    }
+}

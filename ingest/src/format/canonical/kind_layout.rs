@@ -7,9 +7,11 @@ use market::event::Kind;
 use crate::normalize::{RecordCells, RowError};
 use crate::source::csv_reader::CsvRecord;
 
-/// Additional column of exported rejects, with the reject id.
+/// Additional columns of exported rejects: the reject id, the name of the original file, and the reason.
 pub(crate) const ID_FIELD: &str = "reject_id";
+pub(crate) const FILE_FIELD: &str = "reject_file";
 pub(crate) const REASON_FIELD: &str = "reject_reason";
+pub(crate) const EXPORT_FIELDS: [&str; 3] = [ID_FIELD, FILE_FIELD, REASON_FIELD];
 
 /// Columns of one kind.
 pub(crate) struct KindLayout {
@@ -103,7 +105,7 @@ impl KindLayout {
             if index.is_some() && columns.contains(&index) {
                 return Err(format!("has the column {column} twice: keep one"));
             }
-            if index.is_none() && ![ID_FIELD, REASON_FIELD].contains(&column.as_str()) {
+            if index.is_none() && !EXPORT_FIELDS.contains(&column.as_str()) {
                 unknown.push(if column.is_empty() { "(no name)" } else { column.as_str() });
             }
             columns.push(index);

@@ -12,6 +12,7 @@ use crate::normalize::RowError;
 use crate::source::csv_reader::{CsvRecord, LineReader};
 use crate::source::feed_files::{Encoding, FeedFile};
 
+pub(crate) mod column_list;
 pub(crate) mod kind_layout;
 mod record_builder;
 mod row_conversion;
@@ -83,12 +84,18 @@ fn kind_of(stem: &str) -> Option<Kind> {
     let name = stem.split(['.', '-']).next().unwrap_or(stem).to_ascii_lowercase();
     kind_layout::ALL.iter().map(|layout| layout.kind).find(|kind| {
         let word = kind.as_str();
-        let plural = match word.strip_suffix('y') {
-            Some(stem) => format!("{stem}ies"),
-            None => format!("{word}s"),
-        };
-        name == word || name == plural || name == word.trim_end_matches('s')
+        name == word || name == plural_of(*kind) || name == word.trim_end_matches('s')
     })
+}
+
+/// Name of a file with rows of a kind, such as `prices`.
+fn plural_of(kind: Kind) -> String {
+    let word = kind.as_str();
+    match word.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None if word.ends_with('s') => word.to_owned(),
+        None => format!("{word}s"),
+    }
 }
 
 /// Reads a file. The argument `kind` comes from the file name.

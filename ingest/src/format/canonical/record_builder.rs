@@ -6,7 +6,7 @@ use std::fmt;
 use market::event::Kind;
 use rust_decimal::Decimal;
 
-use super::kind_layout::{ID_FIELD, KindLayout, LISTS, REASON_FIELD};
+use super::kind_layout::{EXPORT_FIELDS, KindLayout, LISTS};
 use super::row_conversion;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::file_records::VendorRow;
@@ -108,7 +108,7 @@ pub(super) fn parse_cells(
     let mut cells = RecordCells::new(layout.names);
     for (name, value) in members {
         let Some(index) = layout.names.iter().position(|known| *known == name) else {
-            if ignore_unknown || [ID_FIELD, REASON_FIELD].contains(&name.as_ref()) {
+            if ignore_unknown || EXPORT_FIELDS.contains(&name.as_ref()) {
                 continue;
             }
             let message =

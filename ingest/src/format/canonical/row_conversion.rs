@@ -107,12 +107,12 @@ fn security(cells: &RecordCells<'_>, retracted: bool) -> Result<Security, RowErr
     let r#type = match cells.word("type")? {
         Some(r#type) => r#type,
         None if retracted => SecurityType::Stock,
-        None => return Err(RowError::missing_value("type")),
+        None => return Err(cells.missing_value("type")),
     };
     let name = match cells.owned_text("name") {
         Some(name) => name,
         None if retracted => symbol.to_string(),
-        None => return Err(RowError::missing_value("name")),
+        None => return Err(cells.missing_value("name")),
     };
     let currency = cells.currency("currency")?;
     let minor = currency.as_ref().and_then(|currency| currency.minor);
@@ -152,7 +152,7 @@ fn dividend(cells: &RecordCells<'_>, retracted: bool, has_id: bool) -> Result<Di
     let amount = match cells.amount("amount")? {
         Some(amount) => currency.as_ref().map_or(amount, |currency| currency.to_major(amount)),
         None if retracted => Decimal::ZERO,
-        None => return Err(RowError::missing_value("amount")),
+        None => return Err(cells.missing_value("amount")),
     };
     let dividend = Dividend {
         symbol,
@@ -205,7 +205,7 @@ fn split(cells: &RecordCells<'_>, retracted: bool) -> Result<Split, RowError> {
     let side = |name: &str| match cells.figure(name)? {
         Some(shares) => Ok(shares),
         None if retracted => Ok(Decimal::ONE),
-        None => Err(RowError::missing_value(name)),
+        None => Err(cells.missing_value(name)),
     };
     let split = Split {
         symbol,
@@ -268,8 +268,8 @@ fn holding(cells: &RecordCells<'_>) -> Result<Holding, RowError> {
     Ok(record! { cells as Holding {
         texts: asset_type, isin, cusip, figi;
         values: symbol = symbol, shares = figure;
-        name: cells.owned_text("name").ok_or_else(|| RowError::missing_value("name"))?,
-        weight: cells.amount("weight")?.ok_or_else(|| RowError::missing_value("weight"))?,
+        name: cells.owned_text("name").ok_or_else(|| cells.missing_value("name"))?,
+        weight: cells.amount("weight")?.ok_or_else(|| cells.missing_value("weight"))?,
         market_value: value.map(|value| currency.as_ref().map_or(value, |currency| currency.to_major(value))),
         currency: currency.map(|currency| currency.code),
         sector: cells.sector("sector"),

@@ -3,13 +3,14 @@
 use std::collections::{BTreeSet, HashMap};
 
 use market::symbol::Symbol;
+use rust_decimal::Decimal;
 use telemetry::list_names;
 
-use super::map::{ColumnMap, WideNames};
+use super::map::{ColumnMap, MONEY, WideNames};
 use super::map_definition::ColumnLocation;
 use super::name_pattern::NameParts;
-use crate::format::canonical::kind_layout::{ID_FIELD, REASON_FIELD};
-use crate::format::file_head::normalize_column_name;
+use crate::format::canonical::kind_layout::{CanonicalColumnType, EXPORT_FIELDS, canonical_column_type};
+use crate::format::file_head::{normalize_column_name, words_of_topic};
 use crate::normalize::RowError;
 
 /// Canonical columns, each with the position of its cell in the record.
@@ -24,6 +25,8 @@ pub(super) struct ColumnPlan {
     pub(super) rows: Vec<PlannedRow>,
     /// Position of the column of each [`ColumnMap::only`].
     pub(super) selecting: Vec<usize>,
+    /// Factors in the names of columns that the map does not scale: 1000 for `Vol (k)`.
+    factors: Vec<(&'static str, Decimal)>,
 }
 
 /// A row to build from each record.
@@ -40,11 +43,17 @@ impl ColumnPlan {
     pub(super) fn resolve(map: &ColumnMap, names: &[String]) -> Result<Self, String> {
         let mut common = CellPositions::new();
         let mut fields = Vec::new();
+        let mut factors = Vec::new();
         for (name, location) in &map.columns {
             match location {
                 ColumnLocation::Number(number) => common.push((*name, number - 1)),
                 ColumnLocation::Name(wanted) => match find(names, &format!("columns.{name}"), wanted)? {
-                    Some(index) => common.push((*name, index)),
+                    Some(index) => {
+                        common.push((*name, index));
+                        let factor =
+                            factor_in_name(name, &names[index]).filter(|_| !map.scale.contains_key(name));
+                        factors.extend(factor.map(|factor| (*name, factor)));
+                    }
                     None => fields.push((*name, wanted.as_str())),
                 },
             }
@@ -59,12 +68,29 @@ impl ColumnPlan {
         let Some(wide) = &map.wide else {
             return match fields.first() {
                 Some((name, wanted)) => Err(no_column(&format!("columns.{name}"), wanted, names)),
-                None => Ok(Self { common, rows: vec![PlannedRow::default()], selecting }),
+                None => Ok(Self { common, rows: vec![PlannedRow::default()], selecting, factors }),
             };
         };
         let rows = wide_rows(map, wide, names, &common, &fields, &selecting)?;
-        Ok(Self { common, rows, selecting })
+        Ok(Self { common, rows, selecting, factors })
     }
+
+    /// Factor in the name of the file's column for a canonical column.
+    pub(super) fn factor(&self, name: &str) -> Option<Decimal> {
+        self.factors.iter().find(|(known, _)| *known == name).map(|(_, factor)| *factor)
+    }
+}
+
+/// Factor of the numbers of a column that its name states in brackets: 1000 for `Vol (k)`, a million for `Volume (m)`.
+/// `None` for prices and amounts of one share, whose names state currencies.
+pub(crate) fn factor_in_name(canonical: &str, name: &str) -> Option<Decimal> {
+    let scales =
+        canonical_column_type(canonical) == CanonicalColumnType::Number && !MONEY.contains(&canonical);
+    let (_, remark) = name.split_once(['(', '[']).filter(|_| scales)?;
+    let remark =
+        remark.trim_end_matches([')', ']', ' ']).trim().trim_start_matches('\'').to_ascii_lowercase();
+    let mut factors = words_of_topic("factor in a name").iter().filter_map(|entry| entry.split_once(' '));
+    factors.find(|(word, _)| *word == remark)?.1.parse().ok()
 }
 
 /// Position of the column with the name `wanted`. If no name is exactly equal, names that differ only in case and
@@ -117,7 +143,7 @@ fn wide_rows(
         let excluded = common.iter().any(|(_, position)| *position == index)
             || wide.skip.contains(name)
             || selecting.contains(&index)
-            || [ID_FIELD, REASON_FIELD].contains(&name.as_str());
+            || EXPORT_FIELDS.contains(&name.as_str());
         let Some(parts) = wide.pattern.read(name, &wanted).filter(|_| !excluded && !name.is_empty()) else {
             continue;
         };
@@ -154,7 +180,7 @@ fn values_of_name(
 ) -> Result<Vec<(&'static str, String)>, String> {
     let mut constants = Vec::new();
     let value = |column, text| {
-        let value = map.convert_cell(column, text).map_err(|RowError { message, .. }| message)?;
+        let value = map.convert_cell(column, text, None).map_err(|RowError { message, .. }| message)?;
         Ok::<_, String>(value.map(std::borrow::Cow::into_owned))
     };
     if let (Some(text), Some(owner)) = (parts.symbol, map.symbol_column()) {

@@ -117,15 +117,23 @@ impl ColumnMap {
             || self.wide.as_ref().is_some_and(|wide| wide.pattern.has_symbol())
     }
 
-    /// Converts a cell to canonical form; `None` for an absent value.
+    /// Converts a cell to canonical form; `None` for an absent value. `factor` applies to a number without a factor in
+    /// the map.
     pub(super) fn convert_cell<'a>(
         &self,
         name: &'static str,
         cell: &'a str,
+        factor: Option<Decimal>,
     ) -> Result<Option<Cow<'a, str>>, RowError> {
         let cell = cell.trim();
-        if self.is_absent(cell) {
+        if self.is_absent(name, cell) {
             return Ok(None);
+        }
+        if is_absent_value(cell.as_bytes()) {
+            let message = format_args!(
+                "{name} {cell:?} is no value: write the amount; for rows without a payment, add {cell:?} to the map's rows.absent"
+            );
+            return Err(RowError::new("missing_field", message));
         }
         if let Some(other) = self.aliases.get(name).and_then(|aliases| aliases.get(cell)) {
             return Ok(Some(Cow::Owned(other.clone())));
@@ -135,7 +143,9 @@ impl ColumnMap {
                 Cow::Owned(cell_format::read_date(&self.dates, self.zone, name, cell)?.to_string())
             }
             CanonicalColumnType::Number if name == RATIO => Cow::Borrowed(cell),
-            CanonicalColumnType::Number => self.numbers.read(name, cell, self.scale.get(name).copied())?,
+            CanonicalColumnType::Number => {
+                self.numbers.read(name, cell, self.scale.get(name).copied().or(factor))?
+            }
             CanonicalColumnType::Text if Some(name) == self.symbol_column() => {
                 Cow::Owned(self.symbol(name, cell)?)
             }
@@ -173,11 +183,16 @@ impl ColumnMap {
 
     /// True if the cell of a column in `skip_without` is absent. The record is then skipped.
     pub(super) fn skips(&self, name: &'static str, cell: &str) -> bool {
-        self.skip_without.contains(&name) && self.is_absent(cell.trim())
+        self.skip_without.contains(&name) && self.is_absent(name, cell.trim())
     }
 
-    fn is_absent(&self, cell: &str) -> bool {
-        is_absent_value(cell.as_bytes()) || self.absent.iter().any(|word| word == cell)
+    /// True if a cell has no value. An amount such as `n/a` has an unknown value, unless the map lists the word: a payment
+    /// may be missing. In a wide table, it is a day without a payment.
+    fn is_absent(&self, name: &str, cell: &str) -> bool {
+        let is_payment = name == "amount" && self.wide.is_none();
+        cell.is_empty()
+            || self.absent.iter().any(|word| word == cell)
+            || !is_payment && is_absent_value(cell.as_bytes())
     }
 
     /// Symbol in a cell or a column name, with the map's suffix.

@@ -10,8 +10,10 @@ use rust_decimal::Decimal;
 
 use super::map::{CURRENCY, ColumnMap, DIRECTION, MONEY, RATIO, RowSelection};
 use super::map_definition::ColumnLocation;
+use super::row_owner::RowOwner;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::format::canonical::RecordBuilder;
+use crate::format::canonical::kind_layout::FILE_FIELD;
 use crate::format::file_format::{FeedReadError, VendorFile};
 use crate::format::file_records::{read_documents, read_objects};
 use crate::format::raw_json::RawJson;
@@ -21,6 +23,12 @@ use crate::source::feed_files::Encoding;
 
 /// Values of a row, each with its canonical column name.
 pub(super) type RowValues<'a> = Vec<(&'static str, Cow<'a, str>)>;
+
+/// Values that do not depend on the cells of a row: the symbol of the file, and the map's constants.
+pub(super) fn constants<'a>(map: &'a ColumnMap, owner: Option<(&'static str, String)>) -> RowValues<'a> {
+    let constants = map.constants.iter().map(|(name, value)| (*name, Cow::Borrowed(value.as_str())));
+    owner.into_iter().map(|(name, symbol)| (name, Cow::Owned(symbol))).chain(constants).collect()
+}
 
 /// Adds a converted value, and sets the row's currency if the cell has a currency unit.
 pub(super) fn push<'a>(
@@ -146,7 +154,7 @@ pub(super) fn without_value(name: &str) -> String {
 pub(super) fn read_json(
     map: &ColumnMap,
     is_reject_export: bool,
-    owner: Option<(&'static str, String)>,
+    owner: &RowOwner<'_>,
     file: VendorFile<'_>,
     rows: &mut RowAccumulator,
 ) -> Result<(), FeedReadError> {
@@ -171,7 +179,10 @@ pub(super) fn read_json(
         if let Some(selection) = map.only.iter().find(|selection| !is_selected(selection)) {
             return rows.stats.count_skipped(selection.reason.clone());
         }
-        let read = object_values(map, &paths, owner.as_ref(), object, wrapper)
+        let original_file = object.get(FILE_FIELD).and_then(RawJson::text);
+        let read = owner
+            .value(original_file.as_deref())
+            .and_then(|owner| object_values(map, &paths, owner, object, wrapper))
             .and_then(|values| accept(map, values, line, object.raw().len(), rows));
         if let Err(fault) = read {
             rows.stats.records += 1;
@@ -225,20 +236,19 @@ fn records_at<'a>(
 fn object_values<'a>(
     map: &'a ColumnMap,
     paths: &[(&'static str, Cow<'_, str>)],
-    owner: Option<&'a (&'static str, String)>,
+    owner: Option<(&'static str, String)>,
     object: RawJson<'a>,
     wrapper: Option<RawJson<'a>>,
 ) -> Result<RowValues<'a>, RowError> {
     if !object.is_object() {
         return Err(RowError::new("malformed_row", "is not a JSON object"));
     }
-    let mut values: RowValues<'a> =
-        owner.into_iter().chain(&map.constants).map(|(name, value)| (*name, value.as_str().into())).collect();
+    let mut values = constants(map, owner);
     for (name, path) in paths {
         let found = member(object, path).or_else(|| member(wrapper?, path)).and_then(RawJson::text);
         if let Some(text) = found {
             let (text, currency) = map.split_currency_unit(name, &text);
-            if let Some(value) = map.convert_cell(name, text)? {
+            if let Some(value) = map.convert_cell(name, text, None)? {
                 push(map, name, Cow::Owned(value.into_owned()), currency, &mut values)?;
             }
         }

@@ -8,12 +8,12 @@ use std::io::Read;
 use std::sync::Arc;
 
 use encoding_rs::WINDOWS_1252;
+use rust_decimal::Decimal;
 
-use super::canonical::kind_layout::ID_FIELD;
-use super::file_format::{FeedReadError, FileFormat, FileLayout, ReaderOptions, SymbolScope, VendorFile};
+use super::canonical::kind_layout::{FILE_FIELD, ID_FIELD};
+use super::file_format::{FeedReadError, FileFormat, FileLayout, ReaderOptions, VendorFile};
 use super::file_head::{FileHead, is_symbol_column};
 use super::file_records::check_shape;
-use super::file_symbol;
 use crate::batch::row_accumulator::RowAccumulator;
 use crate::normalize::RowError;
 use crate::source::csv_reader::{CsvReader, CsvRecord};
@@ -26,15 +26,21 @@ pub(super) mod map;
 mod map_definition;
 mod mapped_row;
 pub(super) mod name_pattern;
+mod row_owner;
 mod validation;
 
 pub(crate) use cell_format::date_parser;
+pub(crate) use column_plan::factor_in_name;
 use column_plan::{ColumnPlan, PlannedRow};
 pub use map::ColumnMap;
 pub(super) use map::find_shipped_map;
 pub use map::{MapFile, SHIPPED};
 pub use map_definition::MapError;
-use mapped_row::{RowValues, accept, push, read_json, without_value};
+use mapped_row::{RowValues, accept, constants, push, read_json, without_value};
+use row_owner::{RowOwner, symbol_of_file};
+
+/// Reason why a row of a wide table is skipped.
+const EMPTY_CELLS: &str = "all cells are empty";
 
 /// Detects the format of a file that is read with a map.
 pub(super) fn detect(
@@ -43,14 +49,10 @@ pub(super) fn detect(
     head: &FileHead,
     options: &ReaderOptions,
 ) -> Result<FileFormat, String> {
-    let symbol = if map.has_symbol_column() {
-        None
-    } else {
-        let symbol_from = options.symbol_from.clone().or_else(|| map.file_name.clone());
-        let options = ReaderOptions { symbol_from, ..options.clone() };
-        file_symbol::resolve_file_symbol(file, SymbolScope::File, &options)?
-            .map(|symbol| map.apply_aliases(symbol))
-            .transpose()?
+    let is_reject_export = head.columns.iter().any(|name| name == ID_FIELD);
+    let symbol = match map.has_symbol_column() || is_reject_export && options.symbol.is_none() {
+        true => None,
+        false => symbol_of_file(map, &file.label, options)?,
     };
     if head.encoding != Encoding::Csv && map.wide.is_some() {
         return Err("is JSON, which has no columns: [wide] is for tables".to_owned());
@@ -66,7 +68,6 @@ pub(super) fn detect(
     if let (true, Some(column)) = (symbol.is_some(), keys.iter().find(|name| is_symbol_column(name))) {
         return Err(names_symbols(map, column));
     }
-    let is_reject_export = head.columns.iter().any(|name| name == ID_FIELD);
     let layout = FileLayout::Mapped { map: map.clone(), is_reject_export };
     Ok(FileFormat { layout, encoding: head.encoding, symbol, date: None })
 }
@@ -84,14 +85,14 @@ pub(super) fn read(
     file: VendorFile<'_>,
     rows: &mut RowAccumulator,
 ) -> Result<(), FeedReadError> {
-    let owner = map.symbol_column().zip(file.symbol.map(ToString::to_string));
+    let owner = RowOwner::new(map, file.options, file.symbol, is_reject_export);
     let beginning = if is_reject_export { (Some(1), 1) } else { (map.first_line, map.header) };
     match file.encoding {
         Encoding::Csv if map.windows_1252 && !is_reject_export => {
-            read_table(map, beginning, owner, Transcoder::new(file.source, WINDOWS_1252), rows)
+            read_table(map, beginning, &owner, Transcoder::new(file.source, WINDOWS_1252), rows)
         }
-        Encoding::Csv => read_table(map, beginning, owner, file.source, rows),
-        Encoding::Ndjson | Encoding::Json => read_json(map, is_reject_export, owner, file, rows),
+        Encoding::Csv => read_table(map, beginning, &owner, file.source, rows),
+        Encoding::Ndjson | Encoding::Json => read_json(map, is_reject_export, &owner, file, rows),
     }
 }
 
@@ -100,7 +101,7 @@ pub(super) fn read(
 fn read_table(
     map: &ColumnMap,
     (first_line, header_lines): (Option<u64>, u64),
-    owner: Option<(&'static str, String)>,
+    owner: &RowOwner<'_>,
     source: impl Read,
     rows: &mut RowAccumulator,
 ) -> Result<(), FeedReadError> {
@@ -109,10 +110,11 @@ fn read_table(
         records = records.without_comments();
     }
     let names = header(first_line, header_lines, &mut records)?;
-    if let (true, Some(column)) = (owner.is_some(), names.iter().find(|name| is_symbol_column(name))) {
+    if let (true, Some(column)) = (owner.symbol.is_some(), names.iter().find(|name| is_symbol_column(name))) {
         return Err(FeedReadError::Refused(names_symbols(map, column)));
     }
     let plan = ColumnPlan::resolve(map, &names).map_err(FeedReadError::Refused)?;
+    let file_column = names.iter().position(|name| name == FILE_FIELD);
     let mut width = names.len();
     if width > 0 {
         rows.set_table_header(&table_header(&names, records.delimiter()));
@@ -132,7 +134,8 @@ fn read_table(
             continue;
         }
         let read = check_shape(width, &record, |width| format!("the file has {width} columns"))
-            .and_then(|()| common(map, &plan, owner.as_ref(), &record));
+            .and_then(|()| owner.value(file_column.and_then(|index| text(&record, index).ok())))
+            .and_then(|owner| common(map, &plan, owner, &record));
         let common = match read {
             Ok(common) => common,
             Err(fault) => {
@@ -143,8 +146,8 @@ fn read_table(
         };
         for row in &plan.rows {
             let accepted = values(map, row, &record, common.clone()).and_then(|values| {
-                // Rows of a wide table with only empty cells are skipped.
                 if values.is_empty() {
+                    rows.stats.count_skipped(EMPTY_CELLS.to_owned());
                     return Ok(());
                 }
                 accept(map, values, record.line, record.raw.len(), rows)
@@ -212,13 +215,12 @@ fn skip_reason(map: &ColumnMap, plan: &ColumnPlan, record: &CsvRecord<'_>) -> Op
 fn common<'a>(
     map: &'a ColumnMap,
     plan: &ColumnPlan,
-    owner: Option<&'a (&'static str, String)>,
+    owner: Option<(&'static str, String)>,
     record: &CsvRecord<'a>,
 ) -> Result<RowValues<'a>, RowError> {
-    let mut values: RowValues<'a> =
-        owner.into_iter().chain(&map.constants).map(|(name, value)| (*name, value.as_str().into())).collect();
+    let mut values = constants(map, owner);
     for (name, index) in &plan.common {
-        add(map, name, text(record, *index)?, &mut values)?;
+        add(map, name, text(record, *index)?, plan.factor(name), &mut values)?;
     }
     Ok(values)
 }
@@ -232,7 +234,7 @@ fn values<'a>(
 ) -> Result<RowValues<'a>, RowError> {
     let before = values.len();
     for (name, index) in &row.cells {
-        add(map, name, text(record, *index)?, &mut values)?;
+        add(map, name, text(record, *index)?, None, &mut values)?;
     }
     if values.len() == before && map.wide.is_some() {
         return Ok(RowValues::new());
@@ -255,10 +257,11 @@ fn add<'a>(
     map: &ColumnMap,
     name: &'static str,
     text: &'a str,
+    factor: Option<Decimal>,
     values: &mut RowValues<'a>,
 ) -> Result<(), RowError> {
     let (text, currency) = map.split_currency_unit(name, text);
-    if let Some(value) = map.convert_cell(name, text)? {
+    if let Some(value) = map.convert_cell(name, text, factor)? {
         push(map, name, value, currency, values)?;
     }
     Ok(())

@@ -350,3 +350,35 @@ fn a_map_selects_rows_by_the_words_of_a_column() {
     assert_eq!(rows.len(), 1, "{rows:?}");
     wrong(&headerless.replace("2 =", "SERIES ="), &["rows.only.SERIES is a name, but file.header = 0"]);
 }
+
+#[test]
+fn a_header_states_the_scale_of_its_numbers() {
+    let map = "kind = \"price\"\n[columns]\nsymbol = \"s\"\ndate = \"d\"\nclose = \"c\"\nvolume = \"V\"\n";
+    let volume = |header: &str, cell: &str, more: &str| {
+        let map = map.replace("\"V\"", &format!("\"{header}\"")) + more;
+        let rows = read_with("x.csv", &format!("s,d,c,{header}\nKO,2024-01-02,60,{cell}\n"), &under(&map));
+        rows[0].split(" v=").nth(1).unwrap_or(&rows[0]).to_owned()
+    };
+    assert_eq!(volume("Vol (k)", "12.345", ""), "12345 raw");
+    assert_eq!(volume("Volume (m)", "1.234567", ""), "1234567 raw");
+    assert_eq!(volume("Volume ('000)", "12", ""), "12000 raw");
+    assert_eq!(volume("Volume (shares)", "12", ""), "12 raw");
+    assert_eq!(volume("Vol (k)", "12", "[scale]\nvolume = \"1\"\n"), "12 raw", "the map decides");
+}
+
+#[test]
+fn an_unknown_amount_is_no_row_to_skip() {
+    let map = "kind = \"dividend\"\n[columns]\nsymbol = \"s\"\nex_date = \"d\"\namount = \"a\"\n[constants]\ncurrency = \"USD\"\n\
+        [rows]\nskip_without = [\"amount\"]\n";
+    let read =
+        |cell: &str, map: &str| read_with("x.csv", &format!("s,d,a\nKO,2024-01-02,{cell}\n"), &under(map));
+    for word in ["n/a", "N/A", "null"] {
+        let rows = read(word, map);
+        assert!(rows.len() == 1 && rows[0].contains("missing_field"), "{word}: {rows:?}");
+        assert!(rows[0].contains(&format!("amount {word:?} is no value")), "{rows:?}");
+        let listed = map.replace("[rows]\n", &format!("[rows]\nabsent = [{word:?}]\n"));
+        assert_eq!(read(word, &listed), [""; 0]);
+    }
+    assert_eq!(read("", map), [""; 0]);
+    assert_eq!(read("0.00", map), [""; 0]);
+}

@@ -4,6 +4,7 @@ use event_log::archive::ArchiveError;
 use event_log::message::FetchError;
 use event_log::record_batch::BatchError;
 use event_log::stream::StreamError;
+use market::event::RunIdError;
 
 /// Errors of reading the log.
 #[expect(missing_docs, reason = "the message of each says it")]
@@ -23,6 +24,8 @@ pub enum LogError {
     Task(#[source] tokio::task::JoinError),
     #[error("the log has no message {0}")]
     NoMessage(u64),
+    #[error(transparent)]
+    Run(#[from] RunIdError),
 }
 
 impl LogError {

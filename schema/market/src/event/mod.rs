@@ -4,6 +4,7 @@
 mod enums;
 mod event_record;
 mod records;
+mod run_id;
 mod run_manifest;
 
 pub use enums::{Action, DividendType, Frequency, Kind, ListingStatus, SecurityType, ShareBasis};
@@ -15,5 +16,6 @@ pub use records::{
     Dividend, DividendEvidence, Etf, FormerSymbol, Fundamentals, Holding, HoldingSnapshot, MINOR_UNIT_PLACES,
     MarketSession, Security, Split,
 };
+pub use run_id::{RunIdError, find_run_id};
 pub use run_manifest::{Bookmark, InputBatchCount, Pull, RunManifest, RunState};
 pub use run_manifest::{RunChange, RunEvent, RunVisibility};
