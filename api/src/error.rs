@@ -16,8 +16,8 @@ use crate::auth::tier::Tier;
 use crate::concurrency::limiter::LimiterError;
 use crate::concurrency::tasks::LowPriorityError;
 use crate::connection::request_id::current_request_id;
-use crate::parameters::{ParameterError, ParameterErrors};
-use crate::read::QueryError;
+use crate::parameters::{ParameterError, ParameterErrors, RequestedSymbol};
+use crate::read::{AmbiguousSymbol, QueryError};
 use crate::render::body_channel::Disconnected;
 use crate::render::rows::RenderError;
 
@@ -47,6 +47,11 @@ pub(crate) enum ApiError {
     QuotaExceeded { current: i64, limit: i64, retry_after: u64 },
     #[error("{0}")]
     NotFound(String),
+    /// No security of this kind (`stock` or `ETF`) has the symbol.
+    #[error("No {kind} with symbol {}", .symbol.text)]
+    UnknownSymbol { symbol: RequestedSymbol, kind: &'static str },
+    #[error("Invalid parameter: {} {}", .0.symbol.parameter, .0)]
+    AmbiguousSymbol(Box<AmbiguousSymbol>),
     #[error("Method not allowed; allowed: {allow}")]
     MethodNotAllowed { allow: &'static str },
     /// Refusal with the given status. The cause is not a parameter. It is, for example, a malformed request head.
@@ -87,10 +92,11 @@ impl ApiError {
             Self::QuotaExceeded { .. } => (StatusCode::TOO_MANY_REQUESTS, "QUOTA_EXCEEDED"),
             Self::TooManyStreams { .. } => (StatusCode::TOO_MANY_REQUESTS, "TOO_MANY_STREAMS"),
             Self::StreamLagged => (StatusCode::SERVICE_UNAVAILABLE, "STREAM_LAGGED"),
-            Self::NotFound(_) => return (StatusCode::NOT_FOUND, None),
+            Self::NotFound(_) | Self::UnknownSymbol { .. } => return (StatusCode::NOT_FOUND, None),
             Self::MethodNotAllowed { .. } => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
             Self::Refused { status, .. } => (*status, refused_code(*status)),
             Self::Parameters(_) => (StatusCode::BAD_REQUEST, "INVALID_PARAMETER"),
+            Self::AmbiguousSymbol(_) => (StatusCode::BAD_REQUEST, "AMBIGUOUS_SYMBOL"),
             Self::InvalidCursor => (StatusCode::BAD_REQUEST, "INVALID_CURSOR"),
             Self::VersionNotServed => (StatusCode::PRECONDITION_FAILED, "VERSION_NOT_SERVED"),
             Self::VersionGone { .. } => (StatusCode::GONE, "VERSION_NOT_REPRODUCIBLE"),
@@ -109,6 +115,7 @@ impl ApiError {
                 "The service cannot answer now; retry shortly".to_owned()
             }
             Self::Internal(_) => format!("Internal error, request {}", current_request_id()),
+            Self::UnknownSymbol { .. } => redact_secrets(&self.to_string()).into_owned(),
             error => error.to_string(),
         }
     }
@@ -152,6 +159,15 @@ impl ApiError {
                     "param": first.map(|first| &first.param),
                     "allowed": first.and_then(|first| first.allowed.as_ref()),
                     "errors": all.collect::<Vec<_>>(),
+                })
+            }
+            Self::AmbiguousSymbol(ambiguous) => {
+                let AmbiguousSymbol { symbol, listings } = &**ambiguous;
+                json!({
+                    "param": symbol.parameter,
+                    "allowed": listings.iter().map(|listing| &listing.symbol).collect::<Vec<_>>(),
+                    "errors": [{ "param": symbol.parameter, "error": ambiguous.to_string() }],
+                    "candidates": listings,
                 })
             }
             Self::InvalidCursor => json!({
@@ -268,7 +284,9 @@ impl From<AdmissionError> for ApiError {
 impl From<QueryError> for ApiError {
     fn from(error: QueryError) -> Self {
         match error {
-            QueryError::UnknownSymbol(_) | QueryError::NothingKnown(_) => Self::NotFound(error.to_string()),
+            QueryError::UnknownSymbol(symbol) => Self::UnknownSymbol { symbol, kind: "stock" },
+            QueryError::AmbiguousSymbol(ambiguous) => Self::AmbiguousSymbol(ambiguous),
+            QueryError::NothingKnown(_) => Self::NotFound(error.to_string()),
             QueryError::VersionGone { version, method, program } => {
                 Self::VersionGone { version, method, program }
             }

@@ -16,7 +16,7 @@ use crate::app::state::App;
 use crate::auth::AccountId;
 use crate::error::ApiError;
 use crate::parameters::{Parameters, ResponseFormat};
-use crate::read::{DataVersion, ServedGeneration};
+use crate::read::{DataVersion, ServedGeneration, lookup};
 use crate::render::cache::{CacheKey, CachedResponse};
 
 /// Request that needs a response body, because its `If-None-Match` is absent or does not match.
@@ -90,7 +90,10 @@ impl PendingResponse {
     ) -> Response {
         let Self { handle, app, generation, .. } = self;
         let fill = async {
-            let rendered = generation.run_while_responsive(rendering).await?;
+            let rendered = match generation.run_while_responsive(rendering).await {
+                Ok(rendered) => rendered,
+                Err(error) => return Err(find_listings(&generation, error).await),
+            };
             generation.record_returned_version(rendered.version);
             let next_cursor = rendered.next_cursor.as_deref();
             Ok::<_, ApiError>(handle.to_cached(rendered.body, &rendered.version, next_cursor))
@@ -107,6 +110,13 @@ impl PendingResponse {
     pub(super) fn cached_response(&self) -> Option<Response> {
         self.app.response_cache.get(&self.handle.key).map(|kept| self.handle.respond_cached(&kept))
     }
+}
+
+/// Replaces the error for an unknown symbol if the symbol is an address of several listings.
+pub(super) async fn find_listings(generation: &ServedGeneration, error: ApiError) -> ApiError {
+    let ApiError::UnknownSymbol { symbol, .. } = &error else { return error };
+    let shared = lookup::require_unshared(generation, [symbol]).await;
+    shared.err().map_or(error, ApiError::from)
 }
 
 impl CacheHandle {

@@ -11,7 +11,7 @@ use futures::future::LocalBoxFuture;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::response::PendingResponse;
+use super::response::{PendingResponse, find_listings};
 use crate::concurrency::limiter::Permit;
 use crate::concurrency::tasks::spawn_response;
 use crate::connection::request_id::{RequestId, current_request_id};
@@ -72,7 +72,10 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
         }
         return Ok(response);
     }
-    let FinishedBody { version, next_cursor, short, .. } = wait_for_end(writing).await?;
+    let FinishedBody { version, next_cursor, short, .. } = match wait_for_end(writing).await {
+        Ok(finished) => finished,
+        Err(error) => return Err(find_listings(&generation, error).await),
+    };
     generation.record_returned_version(version);
     let answer = handle.to_cached(short, &version, next_cursor.as_deref());
     app.response_cache.insert(handle.key.clone(), answer.clone());

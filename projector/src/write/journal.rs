@@ -8,6 +8,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use market::identity::is_plain_symbol;
 use store::db::{DbError, generation_schema};
 use store::ids::{GenerationId, JournalPosition};
 use tokio_postgres::Transaction;
@@ -267,12 +268,14 @@ pub(crate) struct RenamedSymbols {
 }
 
 impl RenamedSymbols {
-    /// Compares two sets of pairs (symbol, security): the pairs before a change, and the pairs after it.
+    /// Compares two sets of pairs (symbol, security): the pairs before a change, and the pairs after it. Identifiers and
+    /// markets do not count.
     pub(crate) fn between(before: &BTreeSet<(&str, &str)>, after: &BTreeSet<(&str, &str)>) -> Self {
-        let former = before.difference(after);
+        let former = before.difference(after).filter(|(symbol, _)| is_plain_symbol(symbol));
         // Leave out the canonical symbol of a security. If it was added or removed, the whole security was added or
         // removed, and all rows of the security are journaled anyway.
-        let moved = before.symmetric_difference(after).filter(|(symbol, security)| symbol != security);
+        let moved = before.symmetric_difference(after);
+        let moved = moved.filter(|(symbol, security)| symbol != security && is_plain_symbol(symbol));
         Self {
             former: former.map(|(symbol, security)| ((*symbol).to_owned(), (*security).to_owned())).collect(),
             securities: moved.map(|(_, security)| (*security).to_owned()).collect(),

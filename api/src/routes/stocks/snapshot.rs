@@ -14,7 +14,7 @@ use utoipa::ToSchema;
 
 use crate::answer::{Free, HandlerContext, RenderedBody, Starter};
 use crate::error::ApiError;
-use crate::parameters::{Knowledge, Output, ParameterReader, PathSymbol, parameters};
+use crate::parameters::{Knowledge, Output, ParameterReader, RequestedSymbol, parameters};
 use crate::read::lookup;
 use crate::read::past_version::PastVersion;
 use crate::render::envelope::{Meta, Single};
@@ -49,7 +49,7 @@ pub(crate) struct Snapshot {
 parameters! {
     /// Parameters of the stock snapshot.
     pub(crate) struct SnapshotParameters by reader {
-        symbol: PathSymbol = reader.read_symbol(),
+        symbol: RequestedSymbol = reader.read_symbol(),
         output: Output = read_output(reader),
     }
 
@@ -121,7 +121,7 @@ const FUNDAMENTALS: &str = include_str!("../../../queries/stocks/fundamentals.sq
 parameters! {
     /// Parameters of the quote and of the fundamentals.
     pub(crate) struct RowParameters<const FUNDAMENTALS: bool> by reader {
-        symbol: PathSymbol = reader.read_symbol(),
+        symbol: RequestedSymbol = reader.read_symbol(),
         knowledge: Option<Knowledge> = reader.read_knowledge(),
         output: Output = reader.read_output(if FUNDAMENTALS { FundamentalsRow::COLUMNS } else { Quote::COLUMNS }),
     }
