@@ -13,10 +13,15 @@ use crate::parameters::RequestedSymbol;
 
 /// Address that names several listings. The text continues a sentence that begins with the parameter name.
 #[derive(Debug, Clone, thiserror::Error)]
-#[error("{} names several listings; use one of their symbols", .symbol.text)]
+#[error("{} names several listings: {}; use one of these symbols", .symbol.text, join_listings(.listings))]
 pub(crate) struct AmbiguousSymbol {
     pub(crate) symbol: RequestedSymbol,
     pub(crate) listings: Vec<Listing>,
+}
+
+fn join_listings(listings: &[Listing]) -> String {
+    let names: Vec<String> = listings.iter().map(Listing::to_string).collect();
+    names.join(", ")
 }
 
 /// Error of a read query. The type is `Clone`, because one failure is reported to all look-ups of a batch.

@@ -1993,8 +1993,11 @@ export interface components {
              *     accepted values.
              */
             allowed?: components["schemas"]["Allowed"] | null;
+            /** @description For AMBIGUOUS_SYMBOL: the listings with the identifier. The symbol of each listing is unambiguous. */
+            candidates?: components["schemas"]["Listing"][] | null;
             /**
-             * @description INVALID_PARAMETER, or INVALID_CURSOR for a damaged cursor or a cursor of another request.
+             * @description INVALID_PARAMETER, INVALID_CURSOR for a damaged cursor or a cursor of another request, or AMBIGUOUS_SYMBOL for
+             *     an identifier that several listings have.
              * @example INVALID_PARAMETER
              */
             code: string;
@@ -2130,6 +2133,15 @@ export interface components {
             data: components["schemas"]["StockRow"][];
             /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
+        };
+        /** @description Listing of a security on a market. */
+        Listing: {
+            /** @description ISO 4217 currency of its prices. */
+            currency: string;
+            /** @description Market identifier code of the listing. */
+            exchange?: string | null;
+            /** @description Canonical ticker of the listing. */
+            symbol: string;
         };
         /** @description Size, next cursor, data version and warnings of a page. */
         ListMeta: {
@@ -3457,6 +3469,8 @@ export interface components {
             dividends?: components["schemas"]["StockDividends"];
             /** @description Identifiers of the security. */
             identifiers?: components["schemas"]["Identifiers"];
+            /** @description All listings with the ISIN of the security, including this one. */
+            listings?: components["schemas"]["Listing"][];
             /** @description Price figures of the latest session. */
             pricing?: components["schemas"]["Pricing"];
         };
@@ -5298,7 +5312,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -5412,7 +5427,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -5664,7 +5680,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -5755,7 +5772,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -7668,7 +7686,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -7812,7 +7831,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -7906,7 +7926,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -8030,7 +8051,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -8121,7 +8143,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -8225,7 +8248,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -8316,7 +8340,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -8417,7 +8442,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -8548,7 +8574,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;

@@ -45,6 +45,9 @@ pub(crate) enum MarketError {
     Redirect(String),
     #[error("{0}")]
     Refused(String),
+    /// Several listings have the symbol. The value is the API's message, and its field `candidates`.
+    #[error("{0}")]
+    Ambiguous(String, Value),
     /// The plan of the reader does not include the call. The value is the API's message.
     #[error("{0}")]
     NotInPlan(String),
@@ -142,11 +145,14 @@ impl ApiCalls {
         if status == StatusCode::OK {
             return Self::parse(response).await;
         }
-        let body: Value = serde_json::from_slice(&read_body(response).await?).unwrap_or_default();
+        let mut body: Value = serde_json::from_slice(&read_body(response).await?).unwrap_or_default();
         let message = body["error"].as_str().unwrap_or_default().to_owned();
         Err(match status {
             StatusCode::NOT_FOUND => MarketError::NotFound(message),
             StatusCode::FORBIDDEN => MarketError::NotInPlan(message),
+            _ if body["candidates"].is_array() => {
+                MarketError::Ambiguous(refusal(&body, message), body["candidates"].take())
+            }
             status if status.is_client_error() => MarketError::Refused(refusal(&body, message)),
             _ => MarketError::Unavailable(message),
         })

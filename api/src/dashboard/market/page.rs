@@ -5,11 +5,13 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use bytes::Bytes;
 use maud::{Markup, html};
+use serde_json::Value;
 
 use crate::connection::request_id::current_request_id;
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode, with_parameter};
-use crate::dashboard::market::block::render_results;
+use crate::dashboard::market::block::{render_listings, render_results};
 use crate::dashboard::market::reader::MarketReader;
+use crate::dashboard::market::values::rows_of;
 use crate::dashboard::view::layout::{Preview, Section, to_sentence};
 use crate::parameters::ResponseFormat;
 use crate::render::cache::{CacheKey, CachedResponse};
@@ -122,6 +124,7 @@ impl MarketReader {
         let (status, title, text) = match error {
             MarketError::Redirect(address) => return Redirect::temporary(&address).into_response(),
             MarketError::NotFound(message) => return self.respond_unknown(&message).await,
+            MarketError::Ambiguous(message, listings) => return self.respond_ambiguous(&message, &listings),
             MarketError::Refused(message) => {
                 (StatusCode::UNPROCESSABLE_ENTITY, "That did not work", to_sentence(&message))
             }
@@ -147,6 +150,17 @@ impl MarketReader {
             Ok(_) => self.respond_error(MarketError::Refused(refusal.to_owned())).await,
             Err(error) => self.respond_error(error).await,
         }
+    }
+
+    /// Responds with status 300 and the listings among which the reader has to choose.
+    fn respond_ambiguous(&self, message: &str, listings: &Value) -> Response {
+        let body = html! {
+            h1 { "Several listings" }
+            p { (to_sentence(message)) }
+            (render_listings(rows_of(listings)))
+        };
+        (StatusCode::MULTIPLE_CHOICES, Html(self.lay_out("Several listings", Section::Security, None, &body)))
+            .into_response()
     }
 
     /// Responds with status 404 and a list of securities: the results of a search for the unknown symbol.

@@ -1130,8 +1130,12 @@ class InvalidParameterBody(Struct, frozen=True, kw_only=True):
     allowed: Any | None = None
     """Accepted values of the first invalid parameter, for example words or bounds; null if the error
     does not list accepted values."""
+    candidates: list[Listing] | None = field(default_factory=list)
+    """For AMBIGUOUS_SYMBOL: the listings with the identifier. The symbol of each listing is
+    unambiguous."""
     code: str
-    """INVALID_PARAMETER, or INVALID_CURSOR for a damaged cursor or a cursor of another request."""
+    """INVALID_PARAMETER, INVALID_CURSOR for a damaged cursor or a cursor of another request, or
+    AMBIGUOUS_SYMBOL for an identifier that several listings have."""
     error: str
     """Error message for people."""
     errors: list[InvalidParameter]
@@ -1346,6 +1350,17 @@ class ListStockRow(Struct, frozen=True, kw_only=True):
     """The rows of the page, in order."""
     meta: ListMeta
     """Size, next cursor, data version and warnings of the page."""
+
+
+class Listing(Struct, frozen=True, kw_only=True):
+    """Listing of a security on a market."""
+
+    currency: str
+    """ISO 4217 currency of its prices."""
+    exchange: str | None = None
+    """Market identifier code of the listing."""
+    symbol: str
+    """Canonical ticker of the listing."""
 
 
 class MarketPrices(Struct, frozen=True, kw_only=True):
@@ -2770,6 +2785,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """Time at which a feed reported the newest data used for the row."""
     identifiers: Identifiers | None = None
     """Identifiers of the security."""
+    listings: list[Listing] = field(default_factory=list)
+    """All listings with the ISIN of the security, including this one."""
     company: Company | None = None
     """Company profile."""
     pricing: Pricing | None = None
