@@ -16,9 +16,9 @@ use crate::auth::tier::Tier;
 use crate::concurrency::limiter::LimiterError;
 use crate::concurrency::tasks::LowPriorityError;
 use crate::connection::request_id::current_request_id;
-use crate::parameters::{ParameterError, ParameterErrors};
-use crate::read::QueryError;
+use crate::parameters::{ParameterError, ParameterErrors, RequestedSymbol};
 use crate::read::memory_tables::NearSymbol;
+use crate::read::{AmbiguousSymbol, QueryError};
 use crate::render::body_channel::Disconnected;
 use crate::render::rows::RenderError;
 
@@ -60,7 +60,9 @@ pub(crate) enum ApiError {
     #[error("{0}")]
     NotFound(String),
     #[error("{}", unknown_symbol_message(.kind, .symbol, .nearest))]
-    UnknownSymbol { kind: SymbolKind, symbol: String, nearest: Vec<NearSymbol> },
+    UnknownSymbol { kind: SymbolKind, symbol: RequestedSymbol, nearest: Vec<NearSymbol> },
+    #[error("Invalid parameter: {} {}", .0.symbol.parameter, .0)]
+    AmbiguousSymbol(Box<AmbiguousSymbol>),
     #[error("Method not allowed; allowed: {allow}")]
     MethodNotAllowed { allow: &'static str },
     /// Refusal with the given status. The cause is not a parameter. It is, for example, a malformed request head.
@@ -93,8 +95,8 @@ impl ApiError {
     }
 
     /// Status 404 for an unknown symbol. [`crate::answer`] adds similar symbols.
-    pub(crate) fn unknown_symbol(kind: SymbolKind, symbol: impl Into<String>) -> Self {
-        Self::UnknownSymbol { kind, symbol: symbol.into(), nearest: vec![] }
+    pub(crate) fn unknown_symbol(kind: SymbolKind, symbol: RequestedSymbol) -> Self {
+        Self::UnknownSymbol { kind, symbol, nearest: vec![] }
     }
 
     /// Status of the response, and the error code in its body. A status 404 has no code.
@@ -110,6 +112,7 @@ impl ApiError {
             Self::MethodNotAllowed { .. } => (StatusCode::METHOD_NOT_ALLOWED, "METHOD_NOT_ALLOWED"),
             Self::Refused { status, .. } => (*status, refused_code(*status)),
             Self::Parameters(_) => (StatusCode::BAD_REQUEST, "INVALID_PARAMETER"),
+            Self::AmbiguousSymbol(_) => (StatusCode::BAD_REQUEST, "AMBIGUOUS_SYMBOL"),
             Self::InvalidCursor => (StatusCode::BAD_REQUEST, "INVALID_CURSOR"),
             Self::VersionNotServed => (StatusCode::PRECONDITION_FAILED, "VERSION_NOT_SERVED"),
             Self::VersionGone { .. } => (StatusCode::GONE, "VERSION_NOT_REPRODUCIBLE"),
@@ -178,6 +181,15 @@ impl ApiError {
                 }
                 details
             }
+            Self::AmbiguousSymbol(ambiguous) => {
+                let AmbiguousSymbol { symbol, listings } = &**ambiguous;
+                json!({
+                    "param": symbol.parameter,
+                    "allowed": listings.iter().map(|listing| &listing.symbol).collect::<Vec<_>>(),
+                    "errors": [{ "param": symbol.parameter, "error": ambiguous.to_string() }],
+                    "candidates": listings,
+                })
+            }
             Self::InvalidCursor => json!({
                 "param": "cursor",
                 "errors": [{ "param": "cursor", "error": "is damaged or belongs to another request" }],
@@ -219,7 +231,11 @@ fn feature_message(current: Tier, feature: &str, earliest: Option<NaiveDate>) ->
     }
 }
 
-fn unknown_symbol_message(kind: &SymbolKind, symbol: &str, nearest: &[NearSymbol]) -> String {
+fn unknown_symbol_message(
+    kind: &SymbolKind,
+    RequestedSymbol { text: symbol, .. }: &RequestedSymbol,
+    nearest: &[NearSymbol],
+) -> String {
     let kind = match kind {
         SymbolKind::Stock => "stock",
         SymbolKind::Etf => "ETF",
@@ -304,6 +320,7 @@ impl From<QueryError> for ApiError {
     fn from(error: QueryError) -> Self {
         match error {
             QueryError::UnknownSymbol(symbol) => Self::unknown_symbol(SymbolKind::Stock, symbol),
+            QueryError::AmbiguousSymbol(ambiguous) => Self::AmbiguousSymbol(ambiguous),
             QueryError::NothingKnown(_) => Self::NotFound(error.to_string()),
             QueryError::VersionGone { version, method, program } => {
                 Self::VersionGone { version, method, program }

@@ -13,10 +13,10 @@ use event_log::stream::StreamSettings;
 use event_log::write_failure::report_write_failure;
 use market::event::{Action, DecidedRow, Decision, DecisionVerdict, EventRow, Kind};
 use market::history::Observation;
+use market::identity::SecurityAddress;
 use market::metrics;
 use market::metrics::source_preference::MANUAL;
 use market::row::{QuarantineReason, Quarantined, TableRow};
-use market::symbol::Symbol;
 use serde::Serialize;
 use store::FromRow;
 use telemetry::out;
@@ -26,10 +26,9 @@ use tokio_postgres::Client;
 
 use crate::generation::{Generation, begin_snapshot};
 use crate::report;
-use crate::review::security::SecurityContext;
+use crate::review::security::{SecurityContext, find_symbol};
 
 const LIST: &str = include_str!("../queries/quarantine_list.sql");
-const CANONICAL: &str = include_str!("../queries/symbols_canonical.sql");
 
 pub(crate) async fn run_quarantine(client: &mut Client, command: QuarantineCommand) -> anyhow::Result<()> {
     let (decided, json) = match command {
@@ -55,8 +54,8 @@ async fn print_quarantine(client: &mut Client, args: &ListQuarantineArgs) -> any
     Generation::load_served(&transaction).await?;
     let mut canonical: Option<String> = None;
     if let Some(symbol) = &args.symbol {
-        let row = transaction.query_opt(CANONICAL, &[&symbol.as_str()]).await?;
-        canonical = row.with_context(|| format!("security {symbol} does not exist"))?.try_get(0)?;
+        let found = find_symbol(&transaction, symbol).await?;
+        canonical = Some(found.with_context(|| format!("security {symbol} does not exist"))?.to_string());
     }
     let reason = args.reason.map(|reason| reason.as_str());
     let rows = transaction.query(LIST, &[&canonical, &reason]).await?;
@@ -194,7 +193,7 @@ fn describe_report(decided: &DecisionReport) -> String {
 async fn load_security(client: &mut Client, which: &RowSelector) -> anyhow::Result<SecurityContext> {
     let transaction = begin_snapshot(client).await?;
     let generation = Generation::load_served(&transaction).await?;
-    SecurityContext::load(&transaction, &which.symbol, &generation).await
+    SecurityContext::find(&transaction, &which.symbol, &generation).await
 }
 
 fn is_selected(which: &RowSelector, row: &DecidedRow) -> bool {
@@ -258,9 +257,9 @@ pub(crate) enum QuarantineCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ListQuarantineArgs {
-    /// Symbol of the security; default: all securities
-    #[arg(long, value_parser = Symbol::parse)]
-    pub symbol: Option<Symbol>,
+    /// Symbol or identifier of the security; default: all securities
+    #[arg(long)]
+    pub symbol: Option<SecurityAddress>,
     /// Reason for the quarantine, for example amount_outlier; default: all reasons
     #[arg(long)]
     pub reason: Option<QuarantineReason>,
@@ -275,9 +274,8 @@ pub(crate) struct ListQuarantineArgs {
 /// Filter that selects quarantined rows of one security.
 #[derive(Debug, Args)]
 pub(crate) struct RowSelector {
-    /// Symbol of the security
-    #[arg(value_parser = Symbol::parse)]
-    pub symbol: Symbol,
+    /// Symbol or identifier of the security
+    pub symbol: SecurityAddress,
     /// Kind: price, dividend or split
     #[arg(long)]
     pub kind: Option<Kind>,

@@ -7,7 +7,9 @@ use serde_json::{Value, json};
 use crate::api_world::{day, sessions};
 
 fn security(symbol: &str) -> Value {
-    json!({ "kind": "security", "symbol": symbol, "name": symbol, "type": "stock", "exchange": "XNYS", "currency": "USD" })
+    let isin = ["JUMP", "GAPPY"].contains(&symbol).then_some("US1912161007");
+    json!({ "kind": "security", "symbol": symbol, "name": symbol, "type": "stock", "exchange": "XNYS", "currency": "USD",
+            "isin": isin })
 }
 
 /// Prices of every weekday from 2023-06-12 to 2024-06-14. `close` returns the closing price of a date. Dates for which
@@ -110,6 +112,7 @@ async fn an_audit_names_what_to_look_at() -> Result<()> {
             "high_yields: 1 HIGH",
             "high_forwards: 1 RESUMED",
             "currencies: 1 RECEIPT",
+            "ambiguous_identifiers: 1 isin:US1912161007",
             "stale_prices: 1 STALE",
             "splits_without_move: 1 SILENT",
             "moves_without_split: 1 JUMP",
@@ -122,6 +125,7 @@ async fn an_audit_names_what_to_look_at() -> Result<()> {
     for line in [
         "     1  quarantined rows: dividend amount_outlier",
         "        LAPSED     active on 2024-05-14, lapsed now",
+        "        isin:US1912161007 GAPPY (GAPPY), JUMP (JUMP)",
         "        GAPPY      3 sessions from 2024-02-06 to 2024-02-08",
         "no findings: messages or rows that could not be applied; payments missing in a year of growth or streak; \
          rows of one payment with two ex-dates; specials inferred in regular rows; single amounts below both neighbours; \

@@ -2,6 +2,7 @@
 //! one Postgres server and one NATS server.
 
 mod account_commands;
+mod addresses;
 mod adjusted_feeds;
 mod admission;
 mod analysts;

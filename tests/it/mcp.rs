@@ -25,7 +25,7 @@ async fn post(world: &World, key: &str, message: &Value) -> Result<Reply> {
 }
 
 /// Calls a tool. Returns its text, parsed as JSON, and `true` if the result is an error.
-async fn call(world: &World, key: &str, tool: &str, arguments: Value) -> Result<(Value, bool)> {
+pub(crate) async fn call(world: &World, key: &str, tool: &str, arguments: Value) -> Result<(Value, bool)> {
     let asked = message("tools/call", json!({ "name": tool, "arguments": arguments }));
     let reply = post(world, key, &asked).await?;
     assert_eq!(reply.status, 200, "{tool}: {}", reply.text());

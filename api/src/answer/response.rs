@@ -16,7 +16,7 @@ use crate::app::state::App;
 use crate::auth::AccountId;
 use crate::error::{ApiError, SymbolKind};
 use crate::parameters::{Parameters, ResponseFormat};
-use crate::read::{DataVersion, ServedGeneration};
+use crate::read::{DataVersion, ServedGeneration, lookup};
 use crate::render::cache::{CacheKey, CachedResponse};
 
 /// Request that needs a response body, because its `If-None-Match` is absent or does not match.
@@ -91,7 +91,7 @@ impl PendingResponse {
         let Self { handle, app, generation, .. } = self;
         let fill = async {
             let rendered = generation.run_while_responsive(rendering).await;
-            let rendered = suggest_symbols(&app, &generation, rendered).await?;
+            let rendered = explain_unknown_symbol(&app, &generation, rendered).await?;
             generation.record_returned_version(rendered.version);
             let next_cursor = rendered.next_cursor.as_deref();
             Ok::<_, ApiError>(handle.to_cached(rendered.body, &rendered.version, next_cursor))
@@ -148,17 +148,19 @@ impl CacheHandle {
     }
 }
 
-/// Adds similar symbols to an error for an unknown symbol. If they cannot be read, the error stays as it is.
-pub(super) async fn suggest_symbols<T>(
+/// Replaces the error for an unknown symbol if the symbol is an address of several listings. Otherwise adds similar
+/// symbols to the error. If they cannot be read, the error stays as it is.
+pub(super) async fn explain_unknown_symbol<T>(
     app: &App,
     generation: &ServedGeneration,
     rendered: Result<T, ApiError>,
 ) -> Result<T, ApiError> {
     let Err(ApiError::UnknownSymbol { kind, symbol, .. }) = rendered else { return rendered };
+    lookup::require_unshared(generation, [&symbol]).await?;
     let tables = &app.memory_tables;
     let nearest = match kind {
-        SymbolKind::Stock => tables.stocks(generation).await.map(|table| table.near_symbols(&symbol)),
-        SymbolKind::Etf => tables.etfs(generation).await.map(|table| table.near_symbols(&symbol)),
+        SymbolKind::Stock => tables.stocks(generation).await.map(|table| table.near_symbols(&symbol.text)),
+        SymbolKind::Etf => tables.etfs(generation).await.map(|table| table.near_symbols(&symbol.text)),
     };
     Err(ApiError::UnknownSymbol { kind, symbol, nearest: nearest.unwrap_or_default() })
 }

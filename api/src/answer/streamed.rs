@@ -11,7 +11,7 @@ use futures::future::LocalBoxFuture;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use super::response::{PendingResponse, suggest_symbols};
+use super::response::{PendingResponse, explain_unknown_symbol};
 use crate::concurrency::limiter::Permit;
 use crate::concurrency::tasks::spawn_response;
 use crate::connection::request_id::{RequestId, current_request_id};
@@ -74,7 +74,7 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
     }
     let written = wait_for_end(writing).await;
     let FinishedBody { version, next_cursor, short, .. } =
-        suggest_symbols(&app, &generation, written).await?;
+        explain_unknown_symbol(&app, &generation, written).await?;
     generation.record_returned_version(version);
     let answer = handle.to_cached(short, &version, next_cursor.as_deref());
     app.response_cache.insert(handle.key.clone(), answer.clone());

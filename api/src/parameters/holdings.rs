@@ -1,10 +1,11 @@
 //! Holdings of a portfolio: `SYMBOL:SHARES` or `SYMBOL:SHARES:COST`, comma-separated.
 
+use market::identity::split_address;
 use rust_decimal::Decimal;
 use serde_json::json;
 
 use super::ParameterReader;
-use super::symbols::{ListedSymbol, SymbolList};
+use super::symbols::{RequestedSymbol, SymbolList};
 
 const MAX_HOLDINGS: usize = 100;
 /// Maximum length of a holding, in characters.
@@ -14,7 +15,8 @@ const MAX_NUMBER: i64 = 1_000_000_000;
 /// Maximum decimal places of shares and cost.
 const PLACES: u32 = 6;
 /// Regular expression of a holding.
-const ITEM: &str = r"^[A-Za-z0-9^./ -]{1,24}:[0-9]{1,9}(\.[0-9]{1,6})?(:[0-9]{1,9}(\.[0-9]{1,6})?)?$";
+const ITEM: &str =
+    r"^([A-Za-z]{4,5}:)?[A-Za-z0-9^./@ -]{1,24}:[0-9]{1,9}(\.[0-9]{1,6})?(:[0-9]{1,9}(\.[0-9]{1,6})?)?$";
 
 /// Shares of one security, with their cost.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -65,7 +67,7 @@ pub(crate) enum HoldingsError {
     #[error("has more than {MAX_HOLDINGS} holdings")]
     TooMany,
     #[error("has an item {item:?} that {cause}")]
-    Item { item: String, cause: &'static str },
+    Item { item: String, cause: String },
 }
 
 /// Parses comma-separated holdings. If a symbol is listed more than once, its shares and its costs are added up.
@@ -84,7 +86,7 @@ pub(crate) fn parse_holdings(text: &str) -> Result<HoldingList, HoldingsError> {
 }
 
 impl HoldingList {
-    fn add(&mut self, symbol: ListedSymbol, holding: &Holding) {
+    fn add(&mut self, symbol: RequestedSymbol, holding: &Holding) {
         match self.symbols.0.iter().position(|known| known.is_same(&symbol)) {
             Some(place) => self.holdings[place].add(holding),
             None => {
@@ -96,15 +98,18 @@ impl HoldingList {
 }
 
 /// Parses `SYMBOL:SHARES` or `SYMBOL:SHARES:COST`.
-fn parse(item: &str) -> Result<(ListedSymbol, Holding), &'static str> {
-    let mut parts = item.split(':').map(str::trim);
-    let symbol = parts.next().and_then(ListedSymbol::parse).ok_or("has no symbol of 1 to 24 characters")?;
+fn parse(item: &str) -> Result<(RequestedSymbol, Holding), String> {
+    let (address, numbers) = split_address(item);
+    let symbol =
+        RequestedSymbol::parse_item("holdings", address.trim()).map_err(|error| error.to_string())?;
+    let symbol = symbol.ok_or("has no symbol of 1 to 24 characters")?;
+    let mut parts = numbers.into_iter().flat_map(|numbers| numbers.split(':')).map(str::trim);
     let shares = parts.next().and_then(quantity).filter(|shares| !shares.is_zero());
     let shares = shares.ok_or("has no number of shares, such as KO:120")?;
     let cost =
         parts.next().map(|text| quantity(text).ok_or("has a cost that is not a number")).transpose()?;
     if parts.next().is_some() {
-        return Err("has more than a symbol, shares and a cost");
+        return Err("has more than a symbol, shares and a cost".to_owned());
     }
     Ok((symbol, Holding { shares, cost }))
 }
@@ -135,6 +140,8 @@ mod tests {
         check("KO:120", Some(("KO", "120", None)));
         check("BRK.B:1.5:640.25", Some(("BRK.B", "1.5", Some("640.25"))));
         check("KO:120:0", Some(("KO", "120", Some("0"))));
+        check("isin:US1912161007:120:640", Some(("isin:US1912161007", "120", Some("640"))));
+        check("KO@XNYS:120", Some(("KO@XNYS", "120", None)));
         for item in [
             "KO",
             "KO:",
@@ -144,6 +151,8 @@ mod tests {
             ":5",
             "KO:1:2:3",
             "KO:1:x",
+            "isin:US1912161008:1",
+            "isin:1",
             "KO:1.1234567",
             "KO:1000000001",
         ] {

@@ -22,5 +22,5 @@ pub(crate) use page::{Direction, Page, PageOptions, SortValue, Sortable};
 pub(crate) use parameter_set::{DocumentedParameters, Parameters, UnroutedParameters, parameters};
 pub(crate) use reader::{ParameterError, ParameterErrors, ParameterReader};
 pub(crate) use request_properties::{MIN_VERSION_HEADER, MinVersion, RequestProperties, ResponseFormat};
-pub(crate) use symbols::{PathSymbol, SymbolList};
+pub(crate) use symbols::{RequestedSymbol, SymbolList, to_columns};
 pub(crate) use sync_point::{ChangeKind, JournalPlace, Knowledge, RowKey, SyncPoint};

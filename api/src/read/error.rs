@@ -4,15 +4,33 @@ use std::sync::Arc;
 
 use chrono::{DateTime, Utc};
 use deadpool_postgres::{BuildError, PoolError};
+use market::row::Listing;
 use store::db::DbError;
 use store::ids::GenerationId;
 use tokio_postgres::Error;
 
+use crate::parameters::RequestedSymbol;
+
+/// Address that names several listings. The text continues a sentence that begins with the parameter name.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{} names several listings: {}; use one of these symbols", .symbol.text, join_listings(.listings))]
+pub(crate) struct AmbiguousSymbol {
+    pub(crate) symbol: RequestedSymbol,
+    pub(crate) listings: Vec<Listing>,
+}
+
+fn join_listings(listings: &[Listing]) -> String {
+    let names: Vec<String> = listings.iter().map(Listing::to_string).collect();
+    names.join(", ")
+}
+
 /// Error of a read query. The type is `Clone`, because one failure is reported to all look-ups of a batch.
 #[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum QueryError {
-    #[error("No stock with symbol {0}")]
-    UnknownSymbol(String),
+    #[error("No stock with symbol {}", .0.text)]
+    UnknownSymbol(RequestedSymbol),
+    #[error(transparent)]
+    AmbiguousSymbol(Box<AmbiguousSymbol>),
     #[error("cannot read: no generation was found yet")]
     NoGeneration,
     #[error("cannot read: no generation is active; promote one")]
@@ -61,6 +79,7 @@ impl QueryError {
         !matches!(
             self,
             Self::UnknownSymbol(_)
+                | Self::AmbiguousSymbol(_)
                 | Self::VersionNotServed
                 | Self::VersionGone { .. }
                 | Self::NothingKnown(_)

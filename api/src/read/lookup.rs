@@ -4,14 +4,18 @@
 use std::collections::HashMap;
 
 use deadpool_postgres::{Object, Transaction};
+use market::identity::is_plain_symbol;
+use market::row::Listing;
 use store::FromRow;
+use store::rows::LISTINGS;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{IsolationLevel, Row};
 
-use super::{DataVersion, QueryError, ServedGeneration};
-use crate::parameters::{PathSymbol, SymbolList};
+use super::{AmbiguousSymbol, DataVersion, QueryError, ServedGeneration};
+use crate::parameters::{RequestedSymbol, SymbolList, to_columns};
 
 const RESOLVE: &str = include_str!("../../queries/stocks/resolve.sql");
+const SPELLINGS: &str = include_str!("../../queries/stocks/spellings.sql");
 const VERSION: &str = include_str!("../../queries/projection/version.sql");
 
 /// Rows of one symbol, with their data version.
@@ -42,12 +46,12 @@ pub(crate) async fn run_query(
 pub(crate) async fn find_one<T: FromRow>(
     generation: &ServedGeneration,
     statement: &'static str,
-    symbol: &PathSymbol,
+    symbol: &RequestedSymbol,
 ) -> Result<(DataVersion, T), QueryError> {
-    let candidates = symbol.candidates();
-    if candidates.is_empty() {
+    if symbol.candidates.is_empty() {
         return Err(unknown_symbol_error(symbol));
     }
+    let candidates = symbol.candidates.clone();
     let row =
         generation.look_up_row(statement, candidates).await?.ok_or(QueryError::Unversioned(generation.id))?;
     match row.try_get::<_, Option<&str>>("symbol")? {
@@ -61,9 +65,9 @@ pub(crate) async fn find_one<T: FromRow>(
 pub(crate) async fn find_rows<T: FromRow>(
     generation: &ServedGeneration,
     statement: &str,
-    symbol: &PathSymbol,
+    symbol: &RequestedSymbol,
 ) -> Result<SymbolRows<T>, QueryError> {
-    let rows = run_query(generation, statement, &[&symbol.candidates()]).await?;
+    let rows = run_query(generation, statement, &[&symbol.candidates]).await?;
     let first = first_row(generation, &rows)?;
     first.try_get::<_, Option<&str>>("canonical")?.ok_or_else(|| unknown_symbol_error(symbol))?;
     Ok(SymbolRows {
@@ -75,8 +79,8 @@ pub(crate) async fn find_rows<T: FromRow>(
 }
 
 /// Error for an unknown symbol.
-pub(crate) fn unknown_symbol_error(symbol: &PathSymbol) -> QueryError {
-    QueryError::UnknownSymbol(symbol.text.clone())
+pub(crate) fn unknown_symbol_error(symbol: &RequestedSymbol) -> QueryError {
+    QueryError::UnknownSymbol(symbol.clone())
 }
 
 /// First row of a result. Every statement returns at least one row, which contains the data version.
@@ -97,7 +101,57 @@ pub(crate) async fn resolve_symbols(
             *slot = Some(row.try_get("canonical")?);
         }
     }
+    let unknown = symbols.0.iter().zip(&resolved).filter(|(_, found)| found.is_none());
+    require_unshared(generation, unknown.map(|(symbol, _)| symbol)).await?;
     Ok(resolved)
+}
+
+/// Fails if one of the symbols is an address of several listings. The symbols must be those that name no security.
+pub(crate) async fn require_unshared<'a>(
+    generation: &ServedGeneration,
+    unknown: impl IntoIterator<Item = &'a RequestedSymbol>,
+) -> Result<(), QueryError> {
+    let unknown: Vec<&RequestedSymbol> =
+        unknown.into_iter().filter(|symbol| symbol.may_be_shared()).collect();
+    if unknown.is_empty() {
+        return Ok(());
+    }
+    let (places, keys) = to_columns(unknown.iter().map(|symbol| &symbol.candidates));
+    let mut found: Option<(i32, Vec<Listing>)> = None;
+    for row in run_query(generation, LISTINGS, &[&places, &keys]).await? {
+        let place = row.try_get("ordinal")?;
+        let (first, listings) = found.get_or_insert_with(|| (place, Vec::new()));
+        if *first == place {
+            listings.push(Listing::from_row(&row)?);
+        }
+    }
+    let Some((place, listings)) = found else { return Ok(()) };
+    let symbol = usize::try_from(place).ok().and_then(|place| unknown.get(place));
+    let ambiguous = symbol.map(|symbol| AmbiguousSymbol { symbol: (*symbol).clone(), listings });
+    ambiguous.map_or(Ok(()), |ambiguous| Err(QueryError::AmbiguousSymbol(ambiguous.into())))
+}
+
+/// Replaces identifiers and markets by the symbols of the security that has them now, because earlier versions are
+/// looked up by symbol. `addresses` has the keys of each look-up.
+pub(crate) async fn to_plain_symbols(
+    generation: &ServedGeneration,
+    mut addresses: Vec<Vec<String>>,
+) -> Result<Vec<Vec<String>>, QueryError> {
+    let is_plain = |keys: &Vec<String>| keys.iter().all(|key| is_plain_symbol(key));
+    if addresses.iter().all(is_plain) {
+        return Ok(addresses);
+    }
+    let none = Vec::new();
+    let (places, keys) = to_columns(addresses.iter().map(|keys| if is_plain(keys) { &none } else { keys }));
+    let rows = run_query(generation, SPELLINGS, &[&places, &keys]).await?;
+    addresses.iter_mut().filter(|keys| !is_plain(keys)).for_each(Vec::clear);
+    for row in rows {
+        let place: i32 = row.try_get("ordinal")?;
+        if let Some(keys) = usize::try_from(place).ok().and_then(|place| addresses.get_mut(place)) {
+            keys.push(row.try_get("symbol")?);
+        }
+    }
+    Ok(addresses)
 }
 
 /// Result of the look-up of a symbol list.

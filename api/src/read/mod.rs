@@ -16,5 +16,5 @@ pub(crate) mod read_source;
 mod served_generation;
 
 pub(crate) use data_version::DataVersion;
-pub(crate) use error::QueryError;
+pub(crate) use error::{AmbiguousSymbol, QueryError};
 pub(crate) use served_generation::ServedGeneration;

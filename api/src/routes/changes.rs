@@ -17,6 +17,7 @@ use crate::auth::tier::Tier;
 use crate::error::ApiError;
 use crate::parameters::{ChangeKind, DocumentedParameters, SymbolList, SyncPoint, parameters};
 use crate::read::changes::{ChangeBody, ListedSecurities};
+use crate::read::lookup;
 use crate::routes::ErrorResponses;
 use change_feed::JournalStart;
 use change_stream::{ChangeStream, StreamCall};
@@ -121,7 +122,11 @@ async fn open(
     };
     let mut filter = StreamFilter::new(kinds, parameters.symbols);
     if let Some(list) = filter.symbols() {
-        let securities = generation.run_while_responsive(ListedSecurities::find(&generation, list)).await?;
+        let find = async {
+            lookup::resolve_symbols(&generation, list).await?;
+            ListedSecurities::find(&generation, list).await
+        };
+        let securities = generation.run_while_responsive(find).await?;
         filter.follow(&securities);
     }
     Ok(ChangeStream::new(app, permit, call, filter, start))

@@ -2,6 +2,7 @@
 
 use chrono::{DateTime, NaiveDate, Utc};
 use market::decimal::ExactDecimal;
+use market::row::Listing;
 use serde::Serialize;
 use utoipa::{IntoResponses, ToSchema};
 
@@ -57,7 +58,8 @@ pub(crate) struct NotFoundBody {
 pub(crate) struct InvalidParameterBody {
     /// Error message for people.
     error: String,
-    /// INVALID_PARAMETER, or INVALID_CURSOR for a damaged cursor or a cursor of another request.
+    /// INVALID_PARAMETER, INVALID_CURSOR for a damaged cursor or a cursor of another request, or AMBIGUOUS_SYMBOL for
+    /// an identifier that several listings have.
     #[schema(example = "INVALID_PARAMETER")]
     code: String,
     /// Name of the first invalid parameter.
@@ -68,6 +70,9 @@ pub(crate) struct InvalidParameterBody {
     allowed: Option<AcceptedValues>,
     /// All invalid parameters.
     errors: Vec<InvalidParameter>,
+    /// For AMBIGUOUS_SYMBOL: the listings with the identifier. The symbol of each listing is unambiguous.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    candidates: Option<Vec<Listing>>,
 }
 
 /// Accepted values of a parameter.

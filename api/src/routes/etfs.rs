@@ -14,7 +14,7 @@ use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::{ApiError, SymbolKind};
 use crate::parameters::facets::FilterField;
 use crate::parameters::{
-    Bounds, Direction, Output, Page, PageOptions, PathSymbol, SortValue, Sortable, is_among, parameters,
+    Bounds, Direction, Output, Page, PageOptions, RequestedSymbol, SortValue, Sortable, is_among, parameters,
 };
 use crate::read::{QueryError, lookup};
 use crate::render::envelope::{List, Single};
@@ -130,14 +130,14 @@ const DETAIL: &str = include_str!("../../queries/etfs/detail.sql");
 parameters! {
     /// Parameters of fund details.
     pub(crate) struct DetailParameters by reader {
-        symbol: PathSymbol = reader.read_symbol(),
+        symbol: RequestedSymbol = reader.read_symbol(),
         output: Output = reader.read_output(EtfRow::COLUMNS),
     }
 }
 
 /// Error 404 for an unknown fund.
-pub(super) fn unknown_fund_error(symbol: &PathSymbol) -> ApiError {
-    ApiError::unknown_symbol(SymbolKind::Etf, symbol.text.as_str())
+pub(super) fn unknown_fund_error(symbol: &RequestedSymbol) -> ApiError {
+    ApiError::unknown_symbol(SymbolKind::Etf, symbol.clone())
 }
 
 endpoint! {

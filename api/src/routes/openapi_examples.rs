@@ -67,7 +67,7 @@ fn errors(status: &str) -> Vec<ApiError> {
         }],
         "404" => vec![ApiError::UnknownSymbol {
             kind: SymbolKind::Stock,
-            symbol: "SYP".to_owned(),
+            symbol: RequestedSymbol { text: "SYP".to_owned(), candidates: vec![], parameter: "symbol" },
             nearest: vec![NearSymbol {
                 symbol: "SPY".to_owned(),
                 name: "Synthetic 500 Fund".to_owned(),

@@ -11,7 +11,7 @@ use chrono_tz::America::New_York;
 
 use crate::answer::HandlerContext;
 use crate::error::ApiError;
-use crate::parameters::{Knowledge, PathSymbol, SymbolList};
+use crate::parameters::{Knowledge, RequestedSymbol, SymbolList};
 use crate::read::past_securities::{PastSecurity, PriceColumns};
 use crate::read::past_version::{PastVersion, find_version};
 use crate::read::{DataVersion, lookup};
@@ -64,22 +64,23 @@ impl<P> HandlerContext<P> {
         let spellings = symbols.0.iter().map(|symbol| symbol.candidates.clone()).collect();
         let derived =
             derive_past_securities(&self.generation, past, spellings, None, PriceColumns::ForFigures).await?;
-        let (mut found, mut missing): (Vec<Arc<PastSecurity>>, Vec<String>) = Default::default();
+        let (mut found, mut missing): (Vec<Arc<PastSecurity>>, Vec<&RequestedSymbol>) = Default::default();
         for (asked, security) in symbols.0.iter().zip(derived) {
             match security {
                 Some(security) if found.iter().any(|known| known.symbol() == security.symbol()) => {}
                 Some(security) => found.push(security),
-                None => missing.push(asked.text.clone()),
+                None => missing.push(asked),
             }
         }
-        Ok((found, missing))
+        lookup::require_unshared(&self.generation, missing.iter().copied()).await?;
+        Ok((found, missing.into_iter().map(|symbol| symbol.text.clone()).collect()))
     }
 
     /// Derives the security of a symbol at an earlier version.
     pub(crate) async fn past_security(
         &self,
         past: &Arc<PastVersion>,
-        symbol: &PathSymbol,
+        symbol: &RequestedSymbol,
     ) -> Result<Arc<PastSecurity>, ApiError> {
         self.past_security_on(past, symbol, None, PriceColumns::ForFigures).await
     }
@@ -89,11 +90,11 @@ impl<P> HandlerContext<P> {
     pub(crate) async fn past_security_on(
         &self,
         past: &Arc<PastVersion>,
-        symbol: &PathSymbol,
+        symbol: &RequestedSymbol,
         as_of: Option<NaiveDate>,
         columns: PriceColumns,
     ) -> Result<Arc<PastSecurity>, ApiError> {
-        let symbols = vec![symbol.candidates()];
+        let symbols = vec![symbol.candidates.clone()];
         let mut found = derive_past_securities(&self.generation, past, symbols, as_of, columns).await?;
         let found = found.pop().flatten();
         Ok(found.ok_or_else(|| lookup::unknown_symbol_error(symbol))?)

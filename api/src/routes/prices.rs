@@ -23,7 +23,7 @@ use utoipa::ToSchema;
 
 use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
-use crate::parameters::{Knowledge, Output, PathSymbol, ResponseFormat, parameters};
+use crate::parameters::{Knowledge, Output, RequestedSymbol, ResponseFormat, parameters};
 use crate::read::past_securities::{PastSecurity, PriceColumns};
 use crate::read::past_version::PastVersion;
 use crate::read::{DataVersion, lookup};
@@ -56,7 +56,7 @@ pub(crate) struct LatestPrice {
 parameters! {
     /// Parameters of the latest price.
     pub(crate) struct LatestParameters by reader {
-        symbol: PathSymbol = reader.read_symbol(),
+        symbol: RequestedSymbol = reader.read_symbol(),
         knowledge: Option<Knowledge> = reader.read_knowledge(),
         output: Output = reader.read_output(&COLUMNS),
     }
@@ -73,7 +73,7 @@ endpoint! {
 async fn render(context: HandlerContext<LatestParameters>) -> Result<RenderedBody, ApiError> {
     let LatestParameters { symbol, knowledge, output } = &context.parameters;
     let live = async {
-        let rows = lookup::run_query(&context.generation, LATEST, &[&symbol.candidates()]).await?;
+        let rows = lookup::run_query(&context.generation, LATEST, &[&symbol.candidates]).await?;
         let row = lookup::first_row(&context.generation, &rows)?;
         let series = SecurityPrices::from_row(row)?;
         let series = series.ok_or_else(|| lookup::unknown_symbol_error(symbol))?;

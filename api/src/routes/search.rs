@@ -107,7 +107,12 @@ impl SearchText {
             .flat_map(market::symbol::Symbol::spellings)
             .map(|symbol| symbol.to_string())
             .collect();
-        Self { symbols, isin: q.trim().to_uppercase(), trigrams: trigrams(&name), name }
+        Self {
+            symbols,
+            isin: q.trim().to_uppercase().trim_start_matches("ISIN:").to_owned(),
+            trigrams: trigrams(&name),
+            name,
+        }
     }
 
     /// Score of a security's match in thousandths, and the kind of match; `None` without a match.

@@ -15,7 +15,7 @@ use chrono::NaiveDate;
 use clap::{Parser, Subcommand};
 use event_log::sequence::Sequence;
 use event_log::stream::StreamSettings;
-use market::symbol::Symbol;
+use market::identity::SecurityAddress;
 use store::ids::GenerationId;
 use telemetry::LogArgs;
 use telemetry::listener::{MetricsSettings, parse_listen_address};
@@ -131,8 +131,8 @@ pub(crate) enum Command {
     },
     /// Explain a metric: observations, sources, formula
     Explain {
-        #[arg(value_parser = Symbol::parse)]
-        symbol: Symbol,
+        /// Symbol or identifier of the security: KO, isin:US1912161007, figi:BBG000BMX289, cusip:191216100 or KO@XNYS
+        symbol: SecurityAddress,
         /// Field of the metrics, for example increase_streak_years; default: all fields
         metric: Option<String>,
         /// Number of the generation; default: the served generation

@@ -180,8 +180,7 @@ impl Deriver {
         let (as_of, served) = (self.as_of, &self.rows.served);
         let unlisted =
             |symbol: &Symbol| as_of.is_none() || served.get(symbol).is_some_and(|served| !served.is_listed());
-        changes +=
-            read_tables::replace_symbols(&statements, journal, &directory.symbols, symbols, unlisted).await?;
+        changes += read_tables::replace_symbols(&statements, journal, directory, symbols, unlisted).await?;
         self.rows.sectors.write_touched(transaction, as_of).await?;
         Ok(DerivationSummary { securities: identities.len(), changes })
     }
@@ -238,7 +237,8 @@ impl Deriver {
         (self.policy, self.as_of, self.rules) = (policy, as_of, generation.rules);
         let (directory, mut touched) = if resolve {
             let directory = self.resolve_directory();
-            let touched = changed_identities(&before.identities, &directory.identities);
+            let mut touched = changed_identities(&before.identities, &directory.identities);
+            touched.append(&mut directory.changed_owners(&before));
             (directory, touched)
         } else {
             (before, BTreeSet::new())

@@ -3,9 +3,10 @@
 //! The metric is computed again from the facts, with the inputs of its generation. Runs that are held or excluded are
 //! listed with the metrics that would change if they were visible.
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use chrono::{DateTime, NaiveDate, Utc};
 use market::event::Kind;
+use market::identity::SecurityAddress;
 use market::metrics;
 use market::metrics::{ExplainedDecision, ExplainedObservation, Explanation, METHOD_VERSION};
 use market::row::{QuarantineReason, Quarantined};
@@ -21,7 +22,7 @@ use tokio_postgres::{Client, Transaction};
 
 use crate::generation::{Generation, begin_snapshot, load_generation_row};
 use crate::generation::{KnownAt, find_version};
-use crate::review::security::SecurityContext;
+use crate::review::security::{SecurityContext, find_symbol};
 
 const ACTIVE: &str = "select generation from active";
 const LAST_CHANGES: &str = include_str!("../../queries/run_changes_last.sql");
@@ -40,7 +41,7 @@ pub(crate) struct ExplainRequest<'a> {
 
 pub(crate) async fn explain_security(
     client: &mut Client,
-    symbol: &Symbol,
+    address: &SecurityAddress,
     request: &ExplainRequest<'_>,
 ) -> anyhow::Result<Explanation> {
     let known = match request.known_at {
@@ -49,8 +50,11 @@ pub(crate) async fn explain_security(
     };
     let transaction = begin_snapshot(client).await?;
     let security = match &known {
-        Some(version) => SecurityContext::load_known(&transaction, symbol, version).await?,
-        None => load_of_generation(&transaction, symbol, request.generation).await?,
+        Some(version) => {
+            let symbol = find_known_symbol(&transaction, address).await?;
+            SecurityContext::load_known(&transaction, &symbol, version).await?
+        }
+        None => load_of_generation(&transaction, address, request.generation).await?,
     };
     let market = security.market();
     let mut explanation = metrics::explain(&security.history, &market);
@@ -64,9 +68,22 @@ pub(crate) async fn explain_security(
     Ok(explanation)
 }
 
+/// Symbol of an address for a look-up in an earlier version. An identifier names the security that has it now.
+async fn find_known_symbol(
+    transaction: &Transaction<'_>,
+    address: &SecurityAddress,
+) -> anyhow::Result<Symbol> {
+    if let Some(symbol) = address.as_symbol() {
+        return Ok(symbol);
+    }
+    Generation::load_served(transaction).await?;
+    let found = find_symbol(transaction, address).await?;
+    found.with_context(|| format!("security {address} does not exist"))
+}
+
 async fn load_of_generation(
     transaction: &Transaction<'_>,
-    symbol: &Symbol,
+    address: &SecurityAddress,
     generation: Option<GenerationId>,
 ) -> anyhow::Result<SecurityContext> {
     let id = match generation {
@@ -82,7 +99,7 @@ async fn load_of_generation(
     }
     let generation = Generation::from_row(&row)?;
     generation.set_local_search_path(transaction).await?;
-    SecurityContext::load(transaction, symbol, &generation).await
+    SecurityContext::find(transaction, address, &generation).await
 }
 
 /// Removes all metrics except `metric` from an explanation. Fails if the explanation does not contain `metric`.

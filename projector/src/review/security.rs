@@ -1,19 +1,21 @@
 //! Securities of a generation, with the inputs from which their rows are derived.
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use chrono::NaiveDate;
 use market::history::{History, SourcePolicy};
-use market::identity::Identity;
+use market::identity::{Identity, SecurityAddress};
 use market::metrics;
 use market::metrics::{DerivationContext, MonthlyReturns, Rules};
-use market::row::JsonColumn;
+use market::row::{JsonColumn, Listing};
 use market::symbol::Symbol;
 use rayon::prelude::*;
+use store::FromRow;
 use store::history::load_histories;
 use store::past_facts::{EmptyBatchIndex, FactHistory};
+use store::rows::LISTINGS;
 use store::versions::ServedVersion;
 use store::view::View;
-use tokio_postgres::{Row, Transaction};
+use tokio_postgres::{GenericClient, Row, Transaction};
 
 use crate::generation::derivation_inputs;
 use crate::generation::{Generation, load_last_inputs};
@@ -22,6 +24,7 @@ use crate::generation::{Generation, load_last_inputs};
 const CHUNK_HISTORIES: usize = 100;
 
 const MARKET: &str = include_str!("../../queries/audit/market.sql");
+const CANONICAL: &str = include_str!("../../queries/symbols_canonical.sql");
 const IDENTITY: &str = include_str!("../../queries/identity_of_symbol.sql");
 
 /// History of one security, with the other inputs of its derivation: market date, benchmark, policy and rules.
@@ -54,6 +57,17 @@ impl SecurityContext {
         Ok(Self { history, as_of, benchmark, policy, rules })
     }
 
+    /// Loads the security of an address. The search path is that of [`SecurityContext::load`].
+    pub(crate) async fn find(
+        transaction: &Transaction<'_>,
+        address: &SecurityAddress,
+        generation: &Generation,
+    ) -> anyhow::Result<Self> {
+        let symbol = find_symbol(transaction, address).await?;
+        let symbol = symbol.with_context(|| format!("security {address} does not exist"))?;
+        Self::load(transaction, &symbol, generation).await
+    }
+
     /// Loads a security as it was in a served data version. Sets the search path to the fact set of the version.
     pub(crate) async fn load_known(
         transaction: &Transaction<'_>,
@@ -82,6 +96,27 @@ impl SecurityContext {
         let (policy, rules) = (&self.policy, &self.rules);
         DerivationContext { as_of: self.as_of, newest: self.as_of, benchmark, policy, rules }
     }
+}
+
+/// Canonical symbol of an address in the generation first in the search path. `None` if no security has the address.
+///
+/// # Errors
+/// Several listings have the address.
+pub(crate) async fn find_symbol(
+    client: &impl GenericClient,
+    address: &SecurityAddress,
+) -> anyhow::Result<Option<Symbol>> {
+    if let Some(row) = client.query_opt(CANONICAL, &[&address.keys()]).await? {
+        return Ok(Some(Symbol::from_stored(row.try_get(0)?)));
+    }
+    let places = vec![0i32; address.keys().len()];
+    let rows = client.query(LISTINGS, &[&places, &address.keys()]).await?;
+    let listings = rows.iter().map(Listing::from_row).collect::<Result<Vec<_>, _>>()?;
+    if !listings.is_empty() {
+        let names: Vec<String> = listings.iter().map(Listing::to_string).collect();
+        bail!("cannot choose a listing of {address}: it has {}; use one of these symbols", names.join(", "));
+    }
+    Ok(None)
 }
 
 async fn load_identity(transaction: &Transaction<'_>, symbol: &Symbol) -> anyhow::Result<Option<Identity>> {

@@ -8,6 +8,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use market::identity::is_plain_symbol;
 use store::db::{DbError, generation_schema};
 use store::ids::{GenerationId, JournalPosition};
 use tokio_postgres::Transaction;
@@ -271,8 +272,9 @@ impl RenamedSymbols {
     pub(crate) fn between(before: &BTreeSet<(&str, &str)>, after: &BTreeSet<(&str, &str)>) -> Self {
         let former = before.difference(after);
         // Leave out the canonical symbol of a security. If it was added or removed, the whole security was added or
-        // removed, and all rows of the security are journaled anyway.
-        let moved = before.symmetric_difference(after).filter(|(symbol, security)| symbol != security);
+        // removed, and all rows of the security are journaled anyway. A new identifier changes no row.
+        let moved = before.symmetric_difference(after);
+        let moved = moved.filter(|(symbol, security)| symbol != security && is_plain_symbol(symbol));
         Self {
             former: former.map(|(symbol, security)| ((*symbol).to_owned(), (*security).to_owned())).collect(),
             securities: moved.map(|(_, security)| (*security).to_owned()).collect(),
@@ -318,6 +320,9 @@ mod tests {
         assert_eq!((forth.former_columns(), forth.securities()), ((vec!["OLD"], vec!["OLD"]), vec!["NEW"]));
         let back = RenamedSymbols::between(&renamed, &apart);
         assert_eq!((back.former_columns(), back.securities()), ((vec!["OLD"], vec!["NEW"]), vec!["NEW"]));
+        let identified = BTreeSet::from([("NEW", "NEW"), ("OLD", "NEW"), ("isin:X", "NEW")]);
+        let gained = RenamedSymbols::between(&renamed, &identified);
+        assert!(gained.former.is_empty() && gained.securities.is_empty());
         let listed = RenamedSymbols::between(&BTreeSet::new(), &apart);
         assert!(listed.former.is_empty() && listed.securities.is_empty());
     }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::BytesMut;
 use chrono::NaiveDate;
-use market::identity::Identity;
+use market::identity::{Identity, SecurityDirectory};
 use market::row::JsonColumn;
 use market::symbol::Symbol;
 use store::copy::{CopyRow, copy_values, encode_values};
@@ -230,18 +230,28 @@ pub async fn load_identities(
         .collect()
 }
 
-/// Replaces the rows of the securities in `touched` in the table `symbols`. Deletes the rows of unlisted securities.
-/// Returns the number of securities with changed rows.
+/// Replaces the rows of the securities in `touched` in the table `symbols`: their symbols and their other addresses.
+/// Deletes the rows of unlisted securities. Returns the number of securities with changed rows.
 pub(crate) async fn replace_symbols(
     statements: &PreparedStatements<'_>,
     journal: &Journal,
-    symbols: &BTreeMap<Symbol, Symbol>,
+    directory: &SecurityDirectory,
     touched: &BTreeSet<Symbol>,
     unlisted: impl Fn(&Symbol) -> bool,
 ) -> Result<usize, DeriveError> {
     let listed = |canonical: &Symbol| touched.contains(canonical) && !unlisted(canonical);
-    let entries = symbols.iter().filter(|(_, canonical)| listed(canonical));
-    let entries: BTreeSet<(&str, &str)> = entries.map(|(s, c)| (s.as_str(), c.as_str())).collect();
+    let mut symbols: BTreeMap<&Symbol, Vec<&str>> = BTreeMap::new();
+    for (symbol, canonical) in directory.symbols.iter().filter(|(_, canonical)| listed(canonical)) {
+        symbols.entry(canonical).or_default().push(symbol.as_str());
+    }
+    let mut addresses: Vec<(String, &str)> = Vec::new();
+    for (canonical, symbols) in &symbols {
+        let keys = directory.address_keys(canonical, symbols.iter().copied());
+        addresses.extend(keys.into_iter().map(|key| (key, canonical.as_str())));
+    }
+    let names = symbols.iter().flat_map(|(of, symbols)| symbols.iter().map(|symbol| (*symbol, of.as_str())));
+    let addresses = addresses.iter().map(|(key, canonical)| (key.as_str(), *canonical));
+    let entries: BTreeSet<(&str, &str)> = names.chain(addresses).collect();
     let spellings: Vec<&str> = entries.iter().map(|(symbol, _)| *symbol).collect();
     let canonicals: Vec<&str> = touched.iter().map(Symbol::as_str).collect();
     let rows = statements.query(SYMBOLS, &[&spellings, &canonicals]).await?;

@@ -35,8 +35,8 @@ comment on column version.method_version is 'version of the rules that derived t
 comment on column version.policy is 'source policy of the tables; without ranks, the newest row is on top';
 comment on column version.is_repeated is 'true: generation and sequence were served before with other data';
 comment on column version.position is 'position of the newest change; it rises with every derivation';
-comment on view symbols is 'every symbol that a security has or had';
-comment on column symbols.symbol is 'current or former symbol';
+comment on view symbols is 'every symbol that a security has or had, and its identifiers';
+comment on column symbols.symbol is 'current or former symbol, identifier (isin:US1912161007), or one of them with a market (KO@XNYS); if several securities have an identifier, a space and the symbol follow it';
 comment on column symbols.canonical is 'symbol of the security in the other views';
 comment on view stocks is 'one row per security, with its headline figures';
 comment on view quotes is 'latest close of each security, with averages and the range of a year';

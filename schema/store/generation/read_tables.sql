@@ -17,7 +17,9 @@ comment on column version.is_repeated is 'true: generation and sequence were ser
 comment on column version.position is 'greater after every derivation (control.positions); clients of a served generation are in step up to here';
 comment on column version.policy is 'source policy the tables were derived with';
 
--- Canonical symbol of each current or former spelling of a security.
+-- Canonical symbol of each current or former spelling of a security, and of its other addresses: identifiers
+-- (isin:US1912161007) and markets (KO@XNYS). If several securities have an address, each has a row with the address, a
+-- space and its symbol (market::identity::SecurityDirectory::address_keys).
 create table symbols (
   symbol text collate "C" primary key,
   canonical text collate "C" not null

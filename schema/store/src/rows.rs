@@ -10,6 +10,8 @@ use tokio_postgres::{Error, GenericClient};
 
 use crate::copy_row;
 
+/// SQL text that finds the listings of addresses that several securities have, as rows of [`market::row::Listing`].
+pub const LISTINGS: &str = include_str!("../queries/listings.sql");
 const NOTE: &str = include_str!("../queries/record_ids_insert.sql");
 
 copy_row! {

@@ -246,6 +246,9 @@ impl Bench {
                 self.line(what, &load).await?;
             }
         }
+        let by_isin = self.seeded.requests_of(&self.seeded.identifiers, "quote");
+        let load = Load::new(&[&api.base_url], 64, by_isin);
+        self.line("quote by ISIN, not cached", &load).await?;
         println!("{:44} {} MB at most", "  memory of the process", api.memory_kilobytes("VmHWM")? / 1024);
         Ok(())
     }

@@ -14,6 +14,8 @@ const UNTIL: &str = "2024-06-28";
 
 pub(crate) struct Seeded {
     pub(crate) symbols: Vec<String>,
+    /// Identifiers of the securities, such as `isin:US1912161007`.
+    pub(crate) identifiers: Vec<String>,
     /// API key of each account. The tiers of the accounts alternate, and `keys[3]` is the first key of the highest
     /// tier.
     pub(crate) keys: Vec<String>,
@@ -24,9 +26,14 @@ pub(crate) struct Seeded {
 impl Seeded {
     /// Requests that use every symbol and every key. Each request has the key of the next account.
     pub(crate) fn requests(&self, endpoint: &str) -> Arc<Vec<Vec<u8>>> {
-        let pairs = self.symbols.iter().cycle().zip(self.keys.iter().cycle());
+        self.requests_of(&self.symbols, endpoint)
+    }
+
+    /// Requests that use every address and every key.
+    pub(crate) fn requests_of(&self, addresses: &[String], endpoint: &str) -> Arc<Vec<Vec<u8>>> {
+        let pairs = addresses.iter().cycle().zip(self.keys.iter().cycle());
         let path = |symbol: &String| format!("/v1/stocks/{symbol}/{endpoint}");
-        let count = self.symbols.len().max(self.keys.len());
+        let count = addresses.len().max(self.keys.len());
         Arc::new(pairs.take(count).map(|(symbol, key)| request(&path(symbol), key)).collect())
     }
 
@@ -69,6 +76,10 @@ pub(crate) async fn seed(app: &TestApp, symbols: u32, years: u32, accounts: u32)
     let long = market(app, symbols, years).await?;
     let rows = app.sql("select symbol from read_g1.quotes order by md5(symbol)", &[]).await?;
     let symbols = rows.iter().map(|row| Ok(row.try_get(0)?)).collect::<Result<Vec<String>>>()?;
+    let identifiers =
+        "select symbol from read_g1.symbols where symbol ~ '^isin:[^ @]*$' order by md5(canonical)";
+    let rows = app.sql(identifiers, &[]).await?;
+    let identifiers = rows.iter().map(|row| Ok(row.try_get(0)?)).collect::<Result<Vec<String>>>()?;
     let bars = "create table public.bar_rows as select $1::text as symbol, date '2024-06-28' - day as date, \
                 101.25::numeric + day as open, 103.5::numeric + day as high, 99.75::numeric + day as low, \
                 102.01::numeric + day as close, 1000000::bigint + day as volume from generate_series(0, 2519) day";
@@ -76,7 +87,7 @@ pub(crate) async fn seed(app: &TestApp, symbols: u32, years: u32, accounts: u32)
     app.sql("alter table public.bar_rows add primary key (symbol, date)", &[]).await?;
     let keys = keys(app, accounts).await?;
     app.sql("vacuum analyze", &[]).await?;
-    Ok(Seeded { symbols, keys, long })
+    Ok(Seeded { symbols, identifiers, keys, long })
 }
 
 /// Loads a synthetic market: `years` years of every symbol, and 11 years of 20 symbols. Returns a symbol with more than

@@ -13,16 +13,18 @@ pub(super) struct FamiliarSecurity {
     /// Index of the sector in [`SECTORS`].
     pub(super) sector: usize,
     pub(super) industry: &'static str,
+    /// ISIN; empty if the security has a synthetic one.
+    pub(super) isin: &'static str,
 }
 
 /// Well-known companies and funds by security index.
 static FAMILIAR: LazyLock<BTreeMap<u64, FamiliarSecurity>> = LazyLock::new(|| {
     let familiar = |line: &'static str| {
-        let [index, ticker, name, sector, industry] = line.split(',').collect::<Vec<_>>()[..] else {
+        let [index, ticker, name, sector, industry, isin] = line.split(',').collect::<Vec<_>>()[..] else {
             return None;
         };
         let sector = SECTORS.iter().position(|(known, _)| *known == sector)?;
-        Some((index.parse().ok()?, FamiliarSecurity { ticker, name, sector, industry }))
+        Some((index.parse().ok()?, FamiliarSecurity { ticker, name, sector, industry, isin }))
     };
     include_str!("familiar_tickers.csv").lines().filter_map(familiar).collect()
 });

@@ -3,6 +3,7 @@
 
 use chrono::{Datelike, Days, NaiveDate};
 use market::event::SecurityType;
+use market::identity::SecurityAddress;
 
 use super::csv_row::CsvRow;
 use super::naming::SECTORS;
@@ -35,6 +36,7 @@ pub(super) fn write_security(plan: &SecurityPlan<'_>, out: &mut Vec<u8>) {
         .text(&format!("https://{}.example", plan.symbol.to_lowercase().replace('.', "-")))
         .integer(employer.then_some(plan.shares / 20_000))
         .date(sessions.day(plan.start))
+        .text(&isin(plan))
         .text(&former)
         .text(if plan.shape.sp500 { "sp500" } else { "" })
         .text(if plan.is_active() { "active" } else { "delisted" })
@@ -45,9 +47,18 @@ pub(super) fn write_security(plan: &SecurityPlan<'_>, out: &mut Vec<u8>) {
         .end();
 }
 
+/// ISIN with the country code `ZZ`, which no country has, and the index of the security.
+fn isin(plan: &SecurityPlan<'_>) -> String {
+    if let Some(familiar) = plan.familiar.filter(|familiar| !familiar.isin.is_empty()) {
+        return familiar.isin.to_owned();
+    }
+    let checked = (0..10).map(|digit| format!("ZZ{:09}{digit}", plan.index));
+    checked.into_iter().find(|isin| SecurityAddress::parse(isin).is_ok()).unwrap_or_default()
+}
+
 /// Columns that [`write_security`] writes.
 pub(super) const SECURITY_COLUMNS: &str = "symbol,name,type,exchange,currency,sector,industry,country,description,\
-    website,employees,ipo_date,former_symbols,indexes,status,delisted_on,dividend_suspended_on,streak_seed_years,\
+    website,employees,ipo_date,isin,former_symbols,indexes,status,delisted_on,dividend_suspended_on,streak_seed_years,\
     streak_seed_through";
 
 /// Columns that [`write_fundamentals`] writes.

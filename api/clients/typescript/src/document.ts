@@ -2035,8 +2035,11 @@ export interface components {
              *     accepted values.
              */
             allowed?: components["schemas"]["Allowed"] | null;
+            /** @description For AMBIGUOUS_SYMBOL: the listings with the identifier. The symbol of each listing is unambiguous. */
+            candidates?: components["schemas"]["Listing"][] | null;
             /**
-             * @description INVALID_PARAMETER, or INVALID_CURSOR for a damaged cursor or a cursor of another request.
+             * @description INVALID_PARAMETER, INVALID_CURSOR for a damaged cursor or a cursor of another request, or AMBIGUOUS_SYMBOL for
+             *     an identifier that several listings have.
              * @example INVALID_PARAMETER
              */
             code: string;
@@ -2179,6 +2182,15 @@ export interface components {
             data: components["schemas"]["StockRow"][];
             /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
+        };
+        /** @description Listing of a security on a market. */
+        Listing: {
+            /** @description ISO 4217 currency of its prices. */
+            currency: string;
+            /** @description Market identifier code of the listing. */
+            exchange?: string | null;
+            /** @description Canonical ticker of the listing. */
+            symbol: string;
         };
         /** @description Size, next cursor, data version and warnings of a page. */
         ListMeta: {
@@ -3498,6 +3510,8 @@ export interface components {
             dividends?: components["schemas"]["StockDividends"];
             /** @description Identifiers of the security. */
             identifiers?: components["schemas"]["Identifiers"];
+            /** @description All listings with the ISIN of the security, including this one. */
+            listings?: components["schemas"]["Listing"][];
             /** @description Price figures of the latest session. */
             pricing?: components["schemas"]["Pricing"];
         };
@@ -5258,7 +5272,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -5365,7 +5380,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -5613,7 +5629,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -5703,7 +5720,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -7635,7 +7653,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -7779,7 +7798,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -7869,7 +7889,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -7983,7 +8004,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -8073,7 +8095,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -8175,7 +8198,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -8265,7 +8289,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -8362,7 +8387,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;
@@ -8491,7 +8517,8 @@ export interface operations {
             header?: never;
             path: {
                 /**
-                 * @description Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
                  * @example SPY
                  */
                 symbol: string;

@@ -55,6 +55,8 @@ export class QuotaExceeded extends Refused {}
 export class TooManyStreams extends Refused {}
 /** A parameter is wrong; `body` has `param`, `allowed` and all `errors`. */
 export class InvalidParameter extends Refused {}
+/** Several listings have the identifier; `body` has their symbols, markets and currencies as `candidates`. */
+export class AmbiguousSymbol extends InvalidParameter {}
 /** The cursor is damaged or belongs to another request. */
 export class InvalidCursor extends Refused {}
 /** There is no such stock, fund or sector. */
@@ -79,6 +81,7 @@ const BY_CODE: Record<string, typeof Refused> = {
   QUOTA_EXCEEDED: QuotaExceeded,
   TOO_MANY_STREAMS: TooManyStreams,
   INVALID_PARAMETER: InvalidParameter,
+  AMBIGUOUS_SYMBOL: AmbiguousSymbol,
   INVALID_CURSOR: InvalidCursor,
   METHOD_NOT_ALLOWED: MethodNotAllowed,
   VERSION_NOT_SERVED: VersionNotServed,

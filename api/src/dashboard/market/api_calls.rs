@@ -48,6 +48,9 @@ pub(crate) enum MarketError {
     Redirect(String),
     #[error("{0}")]
     Refused(String),
+    /// Several listings have the symbol. The value is the API's message, and its field `candidates`.
+    #[error("{0}")]
+    Ambiguous(String, Value),
     /// The plan of the reader does not include the call. The value is the API's message.
     #[error("{0}")]
     NotInPlan(String),
@@ -153,6 +156,9 @@ impl ApiCalls {
                 _ => MarketError::NotFound(message),
             },
             StatusCode::FORBIDDEN => MarketError::NotInPlan(message),
+            _ if body["candidates"].is_array() => {
+                MarketError::Ambiguous(refusal(&body, message), body["candidates"].take())
+            }
             status if status.is_client_error() => MarketError::Refused(refusal(&body, message)),
             _ => MarketError::Unavailable(message),
         })

@@ -67,6 +67,23 @@ impl<'a> Choice<'a> {
     }
 }
 
+/// Renders links to listings, each with its market and currency.
+pub(crate) fn render_listings(listings: &[Value]) -> Markup {
+    html! {
+        ul {
+            @for listing in listings {
+                @let symbol = str_of(&listing["symbol"]);
+                li {
+                    a href={ "/s/" (encode(symbol)) } { (symbol) }
+                    @for field in ["exchange", "currency"] {
+                        @if let Some(word) = listing[field].as_str() { " · " (word) }
+                    }
+                }
+            }
+        }
+    }
+}
+
 /// Renders the rows of `/v1/search`.
 pub(crate) fn render_results(rows: &[Value]) -> Markup {
     html! {

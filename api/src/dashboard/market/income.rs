@@ -91,7 +91,9 @@ async fn build(
             (keep(&portfolio.holdings, &entered, reader))
             details { summary { "Change the holdings" } (render_form(&entered)) }
         })),
-        Err(MarketError::Refused(mistake)) => Ok(content(form(&entered, Some(&mistake)))),
+        Err(MarketError::Refused(mistake) | MarketError::Ambiguous(mistake, _)) => {
+            Ok(content(form(&entered, Some(&mistake))))
+        }
         Err(error) => Err(error),
     }
 }

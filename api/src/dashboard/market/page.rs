@@ -9,8 +9,9 @@ use serde_json::Value;
 
 use crate::connection::request_id::current_request_id;
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode, with_parameter};
+use crate::dashboard::market::block::render_listings;
 use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::values::str_of;
+use crate::dashboard::market::values::{rows_of, str_of};
 use crate::dashboard::view::layout::{Preview, Section, to_sentence};
 use crate::parameters::ResponseFormat;
 use crate::render::cache::{CacheKey, CachedResponse};
@@ -126,6 +127,7 @@ impl MarketReader {
             MarketError::UnknownSymbol { message, nearest } => {
                 return self.respond_unknown(&message, &nearest);
             }
+            MarketError::Ambiguous(message, listings) => return self.respond_ambiguous(&message, &listings),
             MarketError::Refused(message) => {
                 (StatusCode::UNPROCESSABLE_ENTITY, "That did not work", to_sentence(&message))
             }
@@ -151,6 +153,17 @@ impl MarketReader {
             Ok(_) => self.respond_error(MarketError::Refused(refusal.to_owned())).await,
             Err(error) => self.respond_error(error).await,
         }
+    }
+
+    /// Responds with status 300 and the listings among which the reader has to choose.
+    fn respond_ambiguous(&self, message: &str, listings: &Value) -> Response {
+        let body = html! {
+            h1 { "Several listings" }
+            p { (to_sentence(message)) }
+            (render_listings(rows_of(listings)))
+        };
+        (StatusCode::MULTIPLE_CHOICES, Html(self.lay_out("Several listings", Section::Security, None, &body)))
+            .into_response()
     }
 
     /// Responds with status 404 and a list of similar securities.

@@ -4,6 +4,7 @@ use std::fmt::Write;
 
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
+use market::identity::SecurityAddress;
 use maud::html;
 
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
@@ -15,7 +16,7 @@ use crate::dashboard::view::layout::Section;
 
 /// Values of the field `match` of a search result. These values mean that the search text identifies one security. If
 /// the first result has such a value, the search redirects to the page of the security.
-const EXACT: [&str; 3] = ["symbol", "isin", "former_symbol"];
+const EXACT: [&str; 2] = ["symbol", "former_symbol"];
 
 pub(crate) async fn show_search(reader: MarketReader) -> Response {
     let q: String = reader.parameters().text("q").chars().take(64).collect();
@@ -24,6 +25,10 @@ pub(crate) async fn show_search(reader: MarketReader) -> Response {
 }
 
 async fn search(calls: ApiCalls, q: &str) -> MarketResult<PageContent> {
+    // An identifier belongs to one security or to several listings of it. The page of the security says which.
+    if SecurityAddress::parse(q).is_ok_and(|address| address.as_symbol().is_none()) {
+        return Err(MarketError::Redirect(format!("/s/{}", encode(q.trim()))));
+    }
     let call = format!("/v1/search?q={}&include_inactive=true", encode(q));
     let found = if q.is_empty() { serde_json::Value::Null } else { calls.json(&call).await? };
     let rows = rows_of(&found["data"]);

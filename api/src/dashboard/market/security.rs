@@ -17,7 +17,7 @@ use crate::auth::tier::Tier;
 use crate::concurrency::tasks::run_low_priority;
 use crate::dashboard::form::Form;
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode, with_parameter};
-use crate::dashboard::market::block::{Block, Choice, render_choices};
+use crate::dashboard::market::block::{Block, Choice, render_choices, render_listings};
 use crate::dashboard::market::chart::{Close, PriceChart};
 use crate::dashboard::market::page::{PageContent, as_file};
 use crate::dashboard::market::reader::MarketReader;
@@ -122,9 +122,13 @@ fn heading(answers: &Answers, symbol: &str, name: &str) -> Markup {
     let profile = &answers.profile;
     let words = ["exchange", "sector", "industry", "country"].map(|field| str_of(&profile[field]));
     let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
+    let listings = rows_of(&profile["listings"]);
     html! {
         h1 { (name) " " span.tag { (symbol) } }
         p.lead { (humanize(str_of(&profile["type"]))) @for word in words { " · " (word) } }
+        @if listings.len() > 1 {
+            details { summary { (listings.len()) " listings" } (render_listings(listings)) }
+        }
         @if profile["is_active"] == false {
             p.notice { "Delisted" @if !profile["delisted_on"].is_null() { " on " (render_value(&profile["delisted_on"], Unit::Date)) } ". Figures end there." }
         }

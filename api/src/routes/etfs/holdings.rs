@@ -15,8 +15,8 @@ use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::facets::{FacetNames, FilterField};
 use crate::parameters::{
-    Bounds, Direction, Output, Page, PageOptions, ParameterError, PathSymbol, SortValue, Sortable, is_among,
-    parameters,
+    Bounds, Direction, Output, Page, PageOptions, ParameterError, RequestedSymbol, SortValue, Sortable,
+    is_among, parameters,
 };
 use crate::read::{DataVersion, lookup};
 use crate::render::envelope::ListMeta;
@@ -101,7 +101,7 @@ pub(crate) struct HoldingsMeta {
 parameters! {
     /// Parameters of a fund's holdings.
     pub(crate) struct HoldingsParameters by reader {
-        symbol: PathSymbol = reader.read_symbol(),
+        symbol: RequestedSymbol = reader.read_symbol(),
         /// As-of date. The newest snapshot on or before this day is returned. Default: the newest snapshot.
         as_of: Option<NaiveDate> = reader.read_date("as_of"),
         /// Asset types of the fund's holdings, in the words of the issuer, comma-separated. Letter case does not
@@ -221,7 +221,7 @@ endpoint! {
 async fn render(context: HandlerContext<HoldingsParameters>) -> Result<RenderedBody, ApiError> {
     let asked = &context.parameters;
     let rows =
-        lookup::run_query(&context.generation, HOLDINGS, &[&asked.symbol.candidates(), &asked.as_of]).await?;
+        lookup::run_query(&context.generation, HOLDINGS, &[&asked.symbol.candidates, &asked.as_of]).await?;
     let first = lookup::first_row(&context.generation, &rows)?;
     let version = DataVersion::from_row(first)?;
     first.try_get::<_, Option<&str>>("canonical")?.ok_or_else(|| unknown_fund_error(&asked.symbol))?;

@@ -16,7 +16,7 @@ use tokio_postgres::Row;
 use super::security::load_fact_history;
 use crate::concurrency::tasks::run_low_priority;
 use crate::error::ApiError;
-use crate::parameters::PathSymbol;
+use crate::parameters::RequestedSymbol;
 use crate::read::past_version::PastVersion;
 use crate::read::{DataVersion, ServedGeneration, lookup};
 
@@ -52,15 +52,14 @@ struct RevisingVersion {
 pub(crate) async fn find_revisions(
     generation: &ServedGeneration,
     current: &PastVersion,
-    symbol: &PathSymbol,
+    symbol: &RequestedSymbol,
 ) -> Result<FoundRevisions, ApiError> {
     let (policy, _) = current.inputs()?;
-    let candidates = symbol.candidates();
-    let wanted: Vec<&str> = candidates.iter().map(String::as_str).collect();
-    let facts = load_fact_history(generation, &current.fact_set, candidates.clone()).await?;
+    let symbols = lookup::to_plain_symbols(generation, vec![symbol.candidates.clone()]).await?.concat();
+    let facts = load_fact_history(generation, &current.fact_set, symbols.clone()).await?;
     let known = facts.at(&View::at(current.facts_sequence), policy);
     let known = known.map_err(|error| ApiError::Internal(error.into()))?;
-    let identity = wanted.iter().find_map(|spelling| known.identity(spelling)).cloned();
+    let identity = symbols.iter().find_map(|spelling| known.identity(spelling)).cloned();
     let identity = identity.ok_or_else(|| lookup::unknown_symbol_error(symbol))?;
     let limit = i64::from(MAX_VERSIONS) + 1;
     let changed = facts.record_sequences();

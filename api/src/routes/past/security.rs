@@ -19,7 +19,7 @@ use crate::concurrency::tasks::run_low_priority;
 use crate::error::ApiError;
 use crate::read::past_securities::{PastSecurity, PastSecurityKey, PriceColumns};
 use crate::read::past_version::PastVersion;
-use crate::read::{QueryError, ServedGeneration};
+use crate::read::{QueryError, ServedGeneration, lookup};
 
 /// Query for securities at one data version and one market date.
 #[derive(Debug)]
@@ -64,6 +64,7 @@ pub(crate) async fn derive_past_securities(
     as_of: Option<NaiveDate>,
     columns: PriceColumns,
 ) -> Result<Vec<Option<Arc<PastSecurity>>>, ApiError> {
+    let symbols = lookup::to_plain_symbols(generation, symbols).await?;
     let unknown = vec![None; symbols.len()];
     let Some(mut query) = PastQuery::new(past, symbols, as_of, columns) else { return Ok(unknown) };
     let keys: Vec<PastSecurityKey> = query.symbols.iter().map(|spellings| query.key(spellings)).collect();
@@ -96,8 +97,9 @@ pub(crate) async fn derive_past_securities(
 /// unknown.
 pub(crate) async fn explain_past_security(
     generation: &ServedGeneration,
-    query: PastQuery,
+    mut query: PastQuery,
 ) -> Result<Option<(Metrics, Explanation)>, ApiError> {
+    query.symbols = lookup::to_plain_symbols(generation, query.symbols).await?;
     derive(generation, query, |derivation, symbols| {
         let found = symbols.first().map(|spellings| derivation.find(spellings)).transpose()?.flatten();
         let Some(FoundSecurity { history, rows, .. }) = found else { return Ok(None) };

@@ -17,7 +17,7 @@ use super::{PriceRow, ROW_COLUMNS, SecurityPrices, price_encoder};
 use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::{
-    Direction, Knowledge, Output, Page, PageOptions, ParameterReader, PathSymbol, parameters,
+    Direction, Knowledge, Output, Page, PageOptions, ParameterReader, RequestedSymbol, parameters,
 };
 use crate::read::past_securities::PriceColumns;
 use crate::read::past_version::PastVersion;
@@ -116,7 +116,7 @@ impl Span {
 parameters! {
     /// Parameters of the price history.
     pub(crate) struct PricesParameters by reader {
-        symbol: PathSymbol = reader.read_symbol(),
+        symbol: RequestedSymbol = reader.read_symbol(),
         /// First session. Default: first day of the tier's history. A request for an earlier day gets a 403.
         start_date: Option<NaiveDate> = reader.read_date("start_date"),
         /// Last session. Default: the newest session.
@@ -212,8 +212,8 @@ async fn find_served(
     start: NaiveDate,
 ) -> Result<(DataVersion, (SecurityPrices, Option<DateTime<Utc>>)), ApiError> {
     let last = context.parameters.end_date.map_or(i32::MAX, |end| end.year());
-    let candidates = context.parameters.symbol.candidates();
-    let rows = lookup::run_query(&context.generation, PRICES, &[&candidates, &start.year(), &last]).await?;
+    let candidates = &context.parameters.symbol.candidates;
+    let rows = lookup::run_query(&context.generation, PRICES, &[candidates, &start.year(), &last]).await?;
     let row = lookup::first_row(&context.generation, &rows)?;
     let series = SecurityPrices::from_row(row)?
         .ok_or_else(|| lookup::unknown_symbol_error(&context.parameters.symbol))?;

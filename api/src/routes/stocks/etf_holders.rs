@@ -9,7 +9,9 @@ use market::table_row;
 
 use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
-use crate::parameters::{Direction, Output, Page, PageOptions, PathSymbol, SortValue, Sortable, parameters};
+use crate::parameters::{
+    Direction, Output, Page, PageOptions, RequestedSymbol, SortValue, Sortable, parameters,
+};
 use crate::read::lookup;
 use crate::render::envelope::List;
 use crate::routes::endpoint;
@@ -49,7 +51,7 @@ table_row! {
 parameters! {
     /// Parameters of the list of funds that hold a security.
     pub(crate) struct EtfHoldersParameters by reader {
-        symbol: PathSymbol = reader.read_symbol(),
+        symbol: RequestedSymbol = reader.read_symbol(),
         page: Page = reader.read_page(&PAGING),
         output: Output = reader.read_output(EtfHolder::COLUMNS),
     }

@@ -11,7 +11,7 @@ use market::row::{JsonColumn, SecurityEvent, SecurityEventType, SplitStatus, Tab
 use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
 use crate::parameters::{
-    Direction, Knowledge, Output, Page, PageOptions, PathSymbol, SortValue, Sortable, parameters,
+    Direction, Knowledge, Output, Page, PageOptions, RequestedSymbol, SortValue, Sortable, parameters,
 };
 use crate::read::past_securities::PastSecurity;
 use crate::read::past_version::PastVersion;
@@ -26,7 +26,7 @@ const PAGING: PageOptions =
 parameters! {
     /// Parameters of a symbol's events.
     pub(crate) struct EventsParameters by reader {
-        symbol: PathSymbol = reader.read_symbol(),
+        symbol: RequestedSymbol = reader.read_symbol(),
         /// First date. Default: first day of the tier's history. A request for an earlier day gets a 403.
         start_date: Option<NaiveDate> = reader.read_day_of_history("start_date"),
         /// Last date. Default: no limit, so that announced future events are included.
@@ -100,9 +100,9 @@ fn past_events(security: &PastSecurity, as_of: Option<NaiveDate>) -> Vec<Securit
 /// Finds the events of a symbol at the current version, in any order.
 async fn find_events(
     generation: &ServedGeneration,
-    symbol: &PathSymbol,
+    symbol: &RequestedSymbol,
 ) -> Result<(DataVersion, Vec<SecurityEvent>), QueryError> {
-    let rows = lookup::run_query(generation, EVENTS, &[&symbol.candidates()]).await?;
+    let rows = lookup::run_query(generation, EVENTS, &[&symbol.candidates]).await?;
     let first = lookup::first_row(generation, &rows)?;
     let canonical = first.try_get::<_, Option<&str>>("canonical")?;
     canonical.ok_or_else(|| lookup::unknown_symbol_error(symbol))?;

@@ -13,7 +13,7 @@ use utoipa::ToSchema;
 use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
-use crate::parameters::{Knowledge, Output, PathSymbol, ResponseFormat, parameters};
+use crate::parameters::{Knowledge, Output, RequestedSymbol, ResponseFormat, parameters};
 use crate::read::past_securities::PriceColumns;
 use crate::read::past_version::{PastVersion, find_current_version};
 use crate::read::{DataVersion, lookup};
@@ -54,7 +54,7 @@ impl LimitToHistory for MetricsAnswer {
 parameters! {
     /// Parameters of the metrics.
     pub(crate) struct MetricsParameters by reader {
-        symbol: PathSymbol = reader.read_symbol(),
+        symbol: RequestedSymbol = reader.read_symbol(),
         /// As-of date. Only prices up to this day, and records declared or effective by this day, are used. Default:
         /// the market's newest session.
         as_of: Option<NaiveDate> = reader.read_day_of_history("as_of"),
@@ -179,7 +179,7 @@ async fn derive(
         return Ok(MetricsAnswer { metrics: security.rows.metrics.clone(), explanation: None });
     }
     let frames = format!("{}.frames", past.fact_set);
-    let symbols = vec![asked.symbol.candidates()];
+    let symbols = vec![asked.symbol.candidates.clone()];
     let explained = match PastQuery::new(&past, symbols, asked.as_of, PriceColumns::All) {
         Some(query) => explain_past_security(&context.generation, query).await?,
         None => None,

@@ -13,7 +13,7 @@ use market::row::{DividendRow, DividendStatus, SplitRow, SplitStatus, SplitType,
 use crate::answer::{Free, HandlerContext, RenderedBody, Starter};
 use crate::error::ApiError;
 use crate::parameters::{
-    Direction, Knowledge, OtherDateRanges, Output, Page, PageOptions, PathSymbol, SortValue, Sortable,
+    Direction, Knowledge, OtherDateRanges, Output, Page, PageOptions, RequestedSymbol, SortValue, Sortable,
     SyncPoint, parameters,
 };
 use crate::read::changes::TrackedRow;
@@ -75,7 +75,7 @@ impl DividendFilters<'_> {
 parameters! {
     /// Parameters of a symbol's dividends.
     pub(crate) struct DividendsParameters by reader {
-        symbol: PathSymbol = reader.read_symbol(),
+        symbol: RequestedSymbol = reader.read_symbol(),
         /// First ex-date. Default: first day of the tier's history. A request for an earlier day gets a 403.
         start_date: Option<NaiveDate> = reader.read_day_of_history("start_date"),
         /// Last ex-date. Default: no limit, so that declared future ex-dates are included.
@@ -162,7 +162,7 @@ const SPLITS_PAGING: PageOptions = PageOptions {
 parameters! {
     /// Parameters of a symbol's splits.
     pub(crate) struct SplitsParameters by reader {
-        symbol: PathSymbol = reader.read_symbol(),
+        symbol: RequestedSymbol = reader.read_symbol(),
         /// First ex-date. Default: first day of the tier's history. A request for an earlier day gets a 403.
         start_date: Option<NaiveDate> = reader.read_day_of_history("start_date"),
         /// Last ex-date. Default: no limit, so that announced future splits are included.
@@ -229,7 +229,7 @@ pub(super) struct RecordsQuery<'a, T> {
     pub(super) derived: fn(&DerivedRows) -> &[T],
     /// Kind of the records: `dividend` or `split`. The table `quarantine` uses the same names.
     pub(super) kind: &'static str,
-    pub(super) symbol: &'a PathSymbol,
+    pub(super) symbol: &'a RequestedSymbol,
     /// First ex-date; `None` for the start of the tier's history.
     pub(super) start_date: Option<NaiveDate>,
     pub(super) updated_since: Option<&'a SyncPoint>,

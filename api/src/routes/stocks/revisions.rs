@@ -8,7 +8,9 @@ use market::row::{RevisedKind, Revision, TableRow};
 
 use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::error::ApiError;
-use crate::parameters::{Direction, Output, Page, PageOptions, PathSymbol, SortValue, Sortable, parameters};
+use crate::parameters::{
+    Direction, Output, Page, PageOptions, RequestedSymbol, SortValue, Sortable, parameters,
+};
 use crate::read::past_version::find_current_version;
 use crate::render::envelope::{Depth, List, Warning};
 use crate::routes::endpoint;
@@ -24,7 +26,7 @@ const PAGING: PageOptions = PageOptions {
 parameters! {
     /// Parameters of a symbol's revisions.
     pub(crate) struct RevisionsParameters by reader {
-        symbol: PathSymbol = reader.read_symbol(),
+        symbol: RequestedSymbol = reader.read_symbol(),
         /// Kinds of revised values, comma-separated: dividend, split, figure (a metric). Default: all.
         kind: Option<Vec<RevisedKind>> = reader.read_words("kind", RevisedKind::ALL),
         page: Page = reader.read_page(&PAGING),

@@ -6,15 +6,17 @@ use chrono::NaiveDate;
 use market::dated_text::LimitToHistory;
 use market::metrics::DerivedRows;
 use market::row::{
-    Company, Coverage, FundamentalsRow, Identifiers, Pricing, Quote, Stock, StockDividends, StockRow,
-    TableRow,
+    Company, Coverage, FundamentalsRow, Identifiers, JsonColumn, Listing, Pricing, Quote, Stock,
+    StockDividends, StockRow, TableRow,
 };
 use serde::Serialize;
+use store::FromRow;
+use tokio_postgres::Row;
 use utoipa::ToSchema;
 
 use crate::answer::{Free, HandlerContext, RenderedBody, Starter};
 use crate::error::ApiError;
-use crate::parameters::{Knowledge, Output, ParameterReader, PathSymbol, parameters};
+use crate::parameters::{Knowledge, Output, ParameterReader, RequestedSymbol, parameters};
 use crate::read::lookup;
 use crate::read::past_version::PastVersion;
 use crate::render::envelope::{Meta, Single};
@@ -26,7 +28,12 @@ const SNAPSHOT: &str = include_str!("../../../queries/stocks/snapshot.sql");
 const PARTS: &[&str] = &["company", "pricing", "dividends", "coverage"];
 
 static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-    StockRow::COLUMNS.iter().copied().chain(["identifiers"]).chain(PARTS.iter().copied()).collect()
+    StockRow::COLUMNS
+        .iter()
+        .copied()
+        .chain(["identifiers", "listings"])
+        .chain(PARTS.iter().copied())
+        .collect()
 });
 
 /// Profile of a security: the stock row, identifiers and optional parts.
@@ -36,6 +43,8 @@ pub(crate) struct Snapshot {
     stock: StockRow,
     /// Identifiers of the security.
     identifiers: Identifiers,
+    /// All listings with the ISIN of the security, including this one.
+    listings: Vec<Listing>,
     /// Company profile.
     company: Company,
     /// Price figures of the latest session.
@@ -49,7 +58,7 @@ pub(crate) struct Snapshot {
 parameters! {
     /// Parameters of the stock snapshot.
     pub(crate) struct SnapshotParameters by reader {
-        symbol: PathSymbol = reader.read_symbol(),
+        symbol: RequestedSymbol = reader.read_symbol(),
         output: Output = read_output(reader),
     }
 
@@ -82,9 +91,23 @@ impl LimitToHistory for Snapshot {
     }
 }
 
-impl From<Stock> for Snapshot {
-    fn from(stock: Stock) -> Self {
+/// Row of the snapshot statement.
+struct SnapshotRow {
+    stock: Stock,
+    listings: Vec<Listing>,
+}
+
+impl FromRow for SnapshotRow {
+    fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
+        let JsonColumn(listings) = row.try_get("listings")?;
+        Ok(Self { stock: Stock::from_row(row)?, listings })
+    }
+}
+
+impl From<SnapshotRow> for Snapshot {
+    fn from(SnapshotRow { stock, listings }: SnapshotRow) -> Self {
         Self {
+            listings,
             stock: stock.listed,
             identifiers: stock.identifiers.0,
             company: stock.company.0,
@@ -105,12 +128,12 @@ endpoint! {
 }
 
 async fn render_snapshot(context: HandlerContext<SnapshotParameters>) -> Result<RenderedBody, ApiError> {
-    let (version, stock) =
-        lookup::find_one::<Stock>(&context.generation, SNAPSHOT, &context.parameters.symbol).await?;
+    let (version, row) =
+        lookup::find_one::<SnapshotRow>(&context.generation, SNAPSHOT, &context.parameters.symbol).await?;
     let depth = context.depth();
     let meta = Meta { known_at: context.known_at, ..Meta::new(&version) };
     let meta = meta.with_depth(depth, context.today);
-    let snapshot = Snapshot::from(stock).limit_to_days_from(depth.from);
+    let snapshot = Snapshot::from(row).limit_to_days_from(depth.from);
     let body = rows::render_single(&context.parameters.output, &snapshot, &meta)?;
     Ok(RenderedBody { body, version, next_cursor: None })
 }
@@ -121,7 +144,7 @@ const FUNDAMENTALS: &str = include_str!("../../../queries/stocks/fundamentals.sq
 parameters! {
     /// Parameters of the quote and of the fundamentals.
     pub(crate) struct RowParameters<const FUNDAMENTALS: bool> by reader {
-        symbol: PathSymbol = reader.read_symbol(),
+        symbol: RequestedSymbol = reader.read_symbol(),
         knowledge: Option<Knowledge> = reader.read_knowledge(),
         output: Output = reader.read_output(if FUNDAMENTALS { FundamentalsRow::COLUMNS } else { Quote::COLUMNS }),
     }

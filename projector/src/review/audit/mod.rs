@@ -144,7 +144,8 @@ macro_rules! queries {
     };
 }
 
-const QUERIES: [(&str, &str); 8] = queries![
+const QUERIES: [(&str, &str); 9] = queries![
+    "ambiguous_identifiers",
     "currencies",
     "dead_letters",
     "dividend_flags",

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
+use market::identity::SecurityAddress;
 use market::metrics::{ExplainedMetric, ExplainedObservation, Explanation};
-use market::symbol::Symbol;
 use store::db::error_chain;
 use store::ids::GenerationId;
 use tokio_postgres::Client;
@@ -100,7 +100,7 @@ impl DiffExplainer<'_> {
         symbol: &str,
         session: Option<NaiveDate>,
     ) -> anyhow::Result<Result<[ExplainedGeneration; 2], Vec<String>>> {
-        let symbol = Symbol::parse(symbol)?;
+        let symbol = SecurityAddress::parse(symbol)?;
         let (mut sides, mut unexplained) = (Vec::new(), Vec::new());
         for generation in self.generations {
             let request =

@@ -9,8 +9,8 @@ use chrono::NaiveDate;
 use event_log::sequence::Sequence;
 use market::bars::Bars;
 use market::history::{PolicyRule, SourcePolicy};
+use market::identity::SecurityAddress;
 use market::row::JsonColumn;
-use market::symbol::Symbol;
 use serde::Serialize;
 use store::db;
 use store::db::generation_schema;
@@ -21,6 +21,7 @@ use tokio_postgres::{Client, Error, NoTls, Row, Statement};
 
 use crate::generation::{Generation, load_generation_row};
 use crate::review::compare::{ComparedTable, PRICES, SECTORS, TABLES};
+use crate::review::security::find_symbol;
 use crate::settings::{DatabaseArgs, LIVE_FACTS};
 use crate::write::table::digest_index;
 
@@ -28,7 +29,6 @@ const BEGIN: &str = include_str!("../../../queries/diff_begin.sql");
 const EXPORT: &str = "select pg_export_snapshot()";
 const VERSION: &str = include_str!("../../../queries/diff_version.sql");
 const BARS: &str = include_str!("../../../queries/diff_prices.sql");
-const CANONICAL: &str = include_str!("../../../queries/symbols_canonical.sql");
 
 /// Compared generation, with the inputs from which it was derived.
 #[derive(Debug, Clone, Serialize)]
@@ -81,11 +81,12 @@ impl GenerationReader {
         Ok(Self { client, generation })
     }
 
-    /// Looks up a current or former symbol in this generation. Returns the canonical symbol of its security; `None` if
-    /// no security has this symbol.
-    pub(super) async fn load_canonical_symbol(&self, symbol: &Symbol) -> anyhow::Result<Option<String>> {
-        let row = self.client.query_opt(CANONICAL, &[&symbol.as_str()]).await?;
-        Ok(row.map(|row| row.try_get(0)).transpose()?)
+    /// Canonical symbol of an address in this generation; `None` if no security has this address.
+    pub(super) async fn load_canonical_symbol(
+        &self,
+        address: &SecurityAddress,
+    ) -> anyhow::Result<Option<String>> {
+        Ok(find_symbol(&self.client, address).await?.map(|symbol| symbol.to_string()))
     }
 
     /// Prepares a query for the rows of a table. `$1` is the list of owners. `$2` is the first day; null selects all days.

@@ -12,7 +12,7 @@ use anyhow::{Context, bail};
 use chrono::{Datelike, NaiveDate};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use market::symbol::Symbol;
+use market::identity::SecurityAddress;
 use serde::Serialize;
 use store::db;
 use store::ids::GenerationId;
@@ -56,8 +56,8 @@ pub(crate) struct DiffArgs {
     #[arg(long, value_name = "TABLE", value_parser = PossibleValuesParser::new(TABLES.iter().map(|table| table.name)))]
     pub table: Option<String>,
     /// Security to compare; default: all securities
-    #[arg(long, value_parser = Symbol::parse)]
-    pub symbol: Option<Symbol>,
+    #[arg(long)]
+    pub symbol: Option<SecurityAddress>,
     /// First day to compare, for prices, dividends, splits, quarantined rows and holdings
     #[arg(long, value_name = "DATE")]
     pub since: Option<NaiveDate>,

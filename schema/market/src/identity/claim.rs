@@ -8,6 +8,7 @@
 use chrono::NaiveDate;
 use serde::{Deserialize, Serialize};
 
+use super::address::{at_market, identifier_keys, mic};
 use crate::day::{next_day, previous_day};
 use crate::event::{FormerSymbol, ListingStatus, Security};
 use crate::observation::Observation;
@@ -99,6 +100,26 @@ impl Identity {
     /// Former symbols with the days of their use.
     pub fn former_symbols(&self) -> Vec<FormerSymbol> {
         self.security.as_ref().map(|s| s.record.former_symbols.clone()).unwrap_or_default()
+    }
+
+    /// True if the security is not delisted.
+    pub(super) fn is_active(&self) -> bool {
+        self.security.as_ref().is_none_or(|security| security.record.status == ListingStatus::Active)
+    }
+
+    /// Market identifier code of the listing; `None` if it is unknown.
+    pub(super) fn market(&self) -> Option<String> {
+        mic(self.security.as_ref()?.record.exchange.as_deref()?)
+    }
+
+    /// Identifiers of the security, each without and with the market.
+    pub(super) fn addresses(&self) -> Vec<String> {
+        let mut keys =
+            self.security.as_ref().map(|security| identifier_keys(&security.record)).unwrap_or_default();
+        if let Some(market) = self.market() {
+            keys.extend(keys.iter().map(|key| at_market(key, &market)).collect::<Vec<_>>());
+        }
+        keys
     }
 
     /// True if a row with this symbol and this date belongs to the security.

@@ -3,11 +3,12 @@
 //! Grouping of reference records by security, and choice of one record for each security.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use chrono::NaiveDate;
 use compact_str::CompactString;
 
+use super::address::at_market;
 use super::claim::{Claim, Identity, TickerTenure, claims_of, divide_days};
 use crate::event::{Action, Kind, Security};
 use crate::history::SourcePolicy;
@@ -23,6 +24,9 @@ pub struct SecurityDirectory {
     pub symbols: BTreeMap<Symbol, Symbol>,
     /// Map from each known symbol to the canonical symbols of all its owners, past and present.
     owners: BTreeMap<Symbol, Vec<Symbol>>,
+    /// Addresses that several securities have, such as the ISIN of two listings. The value is the only security that is
+    /// not delisted; `None` if there is no such security or more than one.
+    shared: BTreeMap<String, Option<Symbol>>,
 }
 
 impl SecurityDirectory {
@@ -45,12 +49,72 @@ impl SecurityDirectory {
         let mut directory = Self::default();
         directory.assign(&records, claims);
         known.iter().for_each(|symbol| directory.add_provisional(symbol));
+        directory.find_shared();
         directory
     }
 
     /// Directory of stored identities. It cannot look up symbols: the maps `symbols` and `owners` are empty.
     pub fn from_identities(identities: BTreeMap<Symbol, Identity>) -> Self {
-        Self { identities, ..Self::default() }
+        let mut directory = Self { identities, ..Self::default() };
+        directory.find_shared();
+        directory
+    }
+
+    /// Keys that name the security `canonical`, in addition to its symbols. `symbols` has its symbols. If several
+    /// securities have an address, each has a key of its own: the address, a space and the canonical symbol.
+    pub fn address_keys<'a>(
+        &self,
+        canonical: &Symbol,
+        symbols: impl Iterator<Item = &'a str>,
+    ) -> Vec<String> {
+        let Some(identity) = self.identities.get(canonical) else { return Vec::new() };
+        let mut keys = Vec::new();
+        for address in identity.addresses() {
+            let owner = self.shared.get(&address);
+            if owner.is_some() {
+                keys.push(format!("{address} {canonical}"));
+            }
+            if owner.is_none_or(|only| only.as_ref() == Some(canonical)) {
+                keys.push(address);
+            }
+        }
+        let market = identity.market();
+        keys.extend(symbols.filter_map(|symbol| Some(at_market(symbol, market.as_deref()?))));
+        keys
+    }
+
+    /// Canonical symbols of the securities with an address that other securities have only in one of the two
+    /// directories. Their [`SecurityDirectory::address_keys`] may differ.
+    pub fn changed_owners(&self, before: &Self) -> BTreeSet<Symbol> {
+        let differs = |address: &String| self.shared.get(address) != before.shared.get(address);
+        if self.shared == before.shared {
+            return BTreeSet::new();
+        }
+        let moved = self.identities.values().filter(|identity| identity.addresses().iter().any(differs));
+        moved.map(|identity| identity.symbol.clone()).collect()
+    }
+
+    fn find_shared(&mut self) {
+        let mut first: HashMap<String, (&Symbol, bool)> = HashMap::new();
+        let mut shared: BTreeMap<String, Vec<&Symbol>> = BTreeMap::new();
+        for (symbol, identity) in &self.identities {
+            let is_active = identity.is_active();
+            for address in identity.addresses() {
+                if let Some((other, other_is_active)) = first.get(&address) {
+                    let active = shared
+                        .entry(address)
+                        .or_insert_with(|| other_is_active.then_some(*other).into_iter().collect());
+                    active.extend(is_active.then_some(symbol));
+                } else {
+                    first.insert(address, (symbol, is_active));
+                }
+            }
+        }
+        let only = |active: Vec<&Symbol>| match active.as_slice() {
+            [only] => Some((*only).clone()),
+            _ => None,
+        };
+        self.shared = shared.into_iter().map(|(address, active)| (address, only(active))).collect();
     }
 
     /// Canonical symbols of all securities that use `symbol` or used it earlier.

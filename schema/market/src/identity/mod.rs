@@ -10,12 +10,16 @@
 //!
 //! A symbol that no reference record claims becomes a provisional security. There is one exception: another spelling of
 //! a known preferred share belongs to that share. The order of the records has no effect on the result.
+//!
+//! Securities also have addresses: identifiers, and the market of a listing.
 
+mod address;
 mod claim;
 mod directory;
 pub mod resolve;
 #[cfg(test)]
 mod tests;
 
+pub use address::{AddressError, IdentifierScheme, SecurityAddress, is_plain_symbol, split_address};
 pub use claim::{Identity, TickerTenure};
 pub use directory::SecurityDirectory;

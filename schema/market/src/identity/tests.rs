@@ -258,3 +258,47 @@ fn days_that_nobody_claims_go_to_the_holder_before() {
     assert!(Identity::provisional(&symbol("P")).former_symbols().is_empty());
     assert!(Identity::provisional(&symbol("P")).owns("P", NaiveDate::MAX));
 }
+
+fn listing(symbol: &str, market: &str, delisted: Option<&str>) -> Observation<Security> {
+    let mut observation = record("a", symbol, symbol, &[], delisted);
+    observation.record.isin = Some("IE00B3XXRP09".to_owned());
+    observation.record.exchange = Some(market.to_owned());
+    observation
+}
+
+fn address_keys(directory: &SecurityDirectory, symbol: &str) -> Vec<String> {
+    directory.address_keys(&Symbol::parse(symbol).unwrap(), [symbol].into_iter())
+}
+
+#[test]
+fn an_identifier_names_a_security_until_a_second_listing_has_it() {
+    let london = listing("VUSA", "XLON", None);
+    let alone = resolve(std::slice::from_ref(&london), &[]);
+    let keys = ["isin:IE00B3XXRP09", "isin:IE00B3XXRP09@XLON", "VUSA@XLON"];
+    assert_eq!(address_keys(&alone, "VUSA"), keys);
+
+    let both = resolve(&[london.clone(), listing("VUSA.AS", "XAMS", None)], &[]);
+    let keys = ["isin:IE00B3XXRP09 VUSA", "isin:IE00B3XXRP09@XLON", "VUSA@XLON"];
+    assert_eq!(address_keys(&both, "VUSA"), keys);
+    let listings: BTreeSet<Symbol> = both.identities.keys().cloned().collect();
+    assert_eq!(both.changed_owners(&alone), listings);
+    assert_eq!(alone.changed_owners(&both), BTreeSet::from([Symbol::parse("VUSA").unwrap()]));
+    assert!(both.changed_owners(&both).is_empty());
+
+    let same_market = resolve(&[london.clone(), listing("VUSD", "XLON", None)], &[]);
+    let keys = ["isin:IE00B3XXRP09 VUSD", "isin:IE00B3XXRP09@XLON VUSD", "VUSD@XLON"];
+    assert_eq!(address_keys(&same_market, "VUSD"), keys);
+
+    let delisted = resolve(&[london, listing("VUSA.AS", "XAMS", Some("2020-01-02"))], &[]);
+    assert!(address_keys(&delisted, "VUSA").contains(&"isin:IE00B3XXRP09".to_owned()));
+    assert!(!address_keys(&delisted, "VUSA.AS").contains(&"isin:IE00B3XXRP09".to_owned()));
+}
+
+#[test]
+fn a_wrong_identifier_names_nothing_and_an_american_isin_contains_the_cusip() {
+    let mut cola = listing("KO", "New York", None);
+    cola.record.isin = Some("US1912161007".to_owned());
+    cola.record.figi = Some("BBG000BMX280".to_owned());
+    let directory = resolve(&[cola], &[]);
+    assert_eq!(address_keys(&directory, "KO"), ["isin:US1912161007", "cusip:191216100"]);
+}

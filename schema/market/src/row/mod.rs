@@ -26,7 +26,7 @@ pub use quote::{Quote, QuoteSource};
 pub use security_event::{RevisedKind, Revision, RevisionReason};
 pub use security_event::{SecurityEvent, SecurityEventType};
 pub use stock::{
-    Company, Coverage, Identifiers, LastDividend, Pricing, ScreenerFigures, Stock, StockDividends,
+    Company, Coverage, Identifiers, LastDividend, Listing, Pricing, ScreenerFigures, Stock, StockDividends,
     StockFigures, StockRow,
 };
 pub use stock::{Industry, SectorRow};

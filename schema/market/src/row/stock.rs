@@ -158,6 +158,30 @@ pub struct Identifiers {
     pub former_symbols: Vec<FormerSymbol>,
 }
 
+table_row! {
+    /// Listing of a security on a market.
+    #[derive(serde::Deserialize)]
+    pub struct Listing {
+        /// Canonical ticker of the listing.
+        "symbol" symbol: String,
+        /// Market identifier code of the listing.
+        "exchange" exchange: Option<String>,
+        /// ISO 4217 currency of its prices.
+        "currency" currency: String,
+    }
+}
+
+impl std::fmt::Display for Listing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { symbol, exchange, currency } = self;
+        write!(
+            f,
+            "{symbol} ({}{currency})",
+            exchange.as_ref().map(|at| format!("{at}, ")).unwrap_or_default()
+        )
+    }
+}
+
 /// Company profile.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, ToSchema)]
 pub struct Company {

@@ -64,6 +64,10 @@ class InvalidParameter(Refused):
     """A parameter is wrong; `body` has `param`, `allowed` and all `errors`."""
 
 
+class AmbiguousSymbol(InvalidParameter):
+    """Several listings have the identifier; `body` has their symbols, markets and currencies as `candidates`."""
+
+
 class InvalidCursor(Refused):
     """The cursor is damaged or belongs to another request."""
 
@@ -101,6 +105,7 @@ _BY_CODE: dict[str, type[Refused]] = {
     "QUOTA_EXCEEDED": QuotaExceeded,
     "TOO_MANY_STREAMS": TooManyStreams,
     "INVALID_PARAMETER": InvalidParameter,
+    "AMBIGUOUS_SYMBOL": AmbiguousSymbol,
     "INVALID_CURSOR": InvalidCursor,
     "METHOD_NOT_ALLOWED": MethodNotAllowed,
     "VERSION_NOT_SERVED": VersionNotServed,

@@ -1149,8 +1149,14 @@ class InvalidParameterBody(Struct, frozen=True, kw_only=True):
     allowed: Any | None = None
     """Accepted values of the first invalid parameter, for example words or bounds. Omitted if the
     error does not list accepted values."""
+    """Accepted values of the first invalid parameter, for example words or bounds; null if the error
+    does not list accepted values."""
+    candidates: list[Listing] | None = field(default_factory=list)
+    """For AMBIGUOUS_SYMBOL: the listings with the identifier. The symbol of each listing is
+    unambiguous."""
     code: str
-    """INVALID_PARAMETER, or INVALID_CURSOR for a damaged cursor or a cursor of another request."""
+    """INVALID_PARAMETER, INVALID_CURSOR for a damaged cursor or a cursor of another request, or
+    AMBIGUOUS_SYMBOL for an identifier that several listings have."""
     error: str
     """Error message for people."""
     errors: list[InvalidParameter]
@@ -1374,6 +1380,17 @@ class ListStockRow(ListAnswer, frozen=True, kw_only=True):
     """The rows of the page, in order."""
     meta: ListMeta
     """Size, next cursor, data version and warnings of the page."""
+
+
+class Listing(Struct, frozen=True, kw_only=True):
+    """Listing of a security on a market."""
+
+    currency: str
+    """ISO 4217 currency of its prices."""
+    exchange: str | None = None
+    """Market identifier code of the listing."""
+    symbol: str
+    """Canonical ticker of the listing."""
 
 
 class MarketPrices(ListAnswer, frozen=True, kw_only=True):
@@ -2797,6 +2814,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """Time at which a feed reported the newest data used for the row."""
     identifiers: Identifiers | None = None
     """Identifiers of the security."""
+    listings: list[Listing] = field(default_factory=list)
+    """All listings with the ISIN of the security, including this one."""
     company: Company | None = None
     """Company profile."""
     pricing: Pricing | None = None

@@ -1,6 +1,6 @@
 //! Portfolio that a reader pastes or uploads: lines of symbol and shares, or a broker's CSV.
 
-use market::symbol::Symbol;
+use market::identity::{AddressError, SecurityAddress, split_address};
 use rust_decimal::Decimal;
 
 /// Number of decimal places to which shares and cost are rounded.
@@ -82,8 +82,12 @@ fn read_row((line, cells): &Row, columns: Option<Columns>) -> Result<Option<Stri
     let cell = |place: usize| cells.get(place).map_or("", String::as_str);
     let columns = columns.unwrap_or_else(|| in_order(cells));
     let (symbol, shares) = (cell(columns.symbol), cell(columns.shares));
-    if Symbol::parse(symbol).is_err() || symbol.contains([',', ':']) {
-        return Err(format!("Line {line}: “{}” is not a symbol", shorten(symbol)));
+    match SecurityAddress::parse(symbol) {
+        Ok(_) if !symbol.contains(',') => {}
+        Ok(_) | Err(AddressError::Symbol(_)) => {
+            return Err(format!("Line {line}: “{}” is not a symbol", shorten(symbol)));
+        }
+        Err(error) => return Err(format!("Line {line}: “{}” {error}", shorten(symbol))),
     }
     let shares =
         number_of(shares).map(|shares| shares.round_dp(PLACES)).filter(|shares| *shares > Decimal::ZERO);
@@ -126,7 +130,7 @@ pub(crate) type Row = (u64, Vec<String>);
 fn read_rows(text: &str) -> Vec<Row> {
     let Some(delimiter) = delimiter_of(text) else {
         let split =
-            |line: &str| line.split([' ', ':']).filter(|cell| !cell.is_empty()).map(str::to_owned).collect();
+            |line: &str| line.split(' ').flat_map(split_cells).filter(|cell| !cell.is_empty()).collect();
         return (1..).zip(text.lines()).map(|(number, line)| (number, split(line.trim()))).collect();
     };
     let mut reader = csv::ReaderBuilder::new()
@@ -141,6 +145,13 @@ fn read_rows(text: &str) -> Vec<Row> {
         rows.push((number, record.iter().map(|cell| cell.trim().to_owned()).collect()));
     }
     rows
+}
+
+/// Cells of a text that colons separate. The colon in `isin:US1912161007` separates no cells.
+fn split_cells(text: &str) -> Vec<String> {
+    let (address, rest) = split_address(text);
+    let others = rest.into_iter().flat_map(|rest| rest.split(':'));
+    std::iter::once(address).chain(others).map(str::to_owned).collect()
 }
 
 /// Delimiter (tab, semicolon or comma) that occurs in the most lines; `None` if no line contains one.
@@ -203,6 +214,9 @@ mod tests {
         check("KO 120\n\nPEP:40:1200.50\n15 BRK.B", "KO:120,PEP:40:1200.5,BRK.B:15", &[]);
         check("KO,120,5400\nPEP,40", "KO:120:5400,PEP:40", &[]);
         check("7203.T 100", "7203.T:100", &[]);
+        check("US1912161007 10\nisin:US1912161007:20:900", "US1912161007:10,isin:US1912161007:20:900", &[]);
+        check("KO@XNYS 10", "KO@XNYS:10", &[]);
+        check("US1912161008 10", "", &["Line 1: “US1912161008” has a wrong ISIN check digit"]);
         check("KO;1,5;70,25", "KO:1.5:70.25", &[]);
         check("KO", "", &["Line 1: no number of shares of KO"]);
         check("hello world", "", &["Line 1: no number of shares of hello"]);
