@@ -149,13 +149,14 @@ pub(super) async fn load_fact_history(
     symbols: Vec<String>,
 ) -> Result<FactHistory, ApiError> {
     let client = generation.client().await?;
-    let [facts, batches] = FactHistory::statements(fact_set);
+    let [facts, rates, batches] = FactHistory::statements(fact_set);
     let known = generation.record_batches.of_fact_set(fact_set);
     let loading = AbortOnDropHandle::new(tokio::spawn(async move {
         let facts = client.prepare_cached(&facts).await?;
+        let rates = client.prepare_cached(&rates).await?;
         let batches = client.prepare_cached(&batches).await?;
         let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
-        FactHistory::load(&**client, [&facts, &batches], &symbols, &known).await
+        FactHistory::load(&**client, [&facts, &rates, &batches], &symbols, &known).await
     }));
     let loaded = loading.await.map_err(|_| QueryError::TaskEnded)?;
     loaded.map_err(|error| match error {
@@ -173,7 +174,7 @@ fn benchmark_returns(
     let Some(identity) = identity else { return Ok(None) };
     let (policy, rules) = past.inputs()?;
     let history = facts.history(identity).map_err(internal)?;
-    Ok(Some(metrics::benchmark(&history, as_of, policy, rules)))
+    Ok(Some(metrics::benchmark(&history, as_of, facts.rates(), policy, rules)))
 }
 
 /// Inputs that the derivations of all securities of a query share.
@@ -249,7 +250,7 @@ impl PastDerivation<'_> {
 
     fn context(&self, as_of: NaiveDate) -> Result<DerivationContext<'_>, QueryError> {
         let (policy, rules) = self.past.inputs()?;
-        let benchmark = self.benchmark.as_ref();
-        Ok(DerivationContext { as_of, newest: self.newest, benchmark, policy, rules })
+        let (benchmark, rates) = (self.benchmark.as_ref(), self.facts.rates());
+        Ok(DerivationContext { as_of, newest: self.newest, benchmark, rates, policy, rules })
     }
 }

@@ -421,6 +421,11 @@ impl FxRate {
         let symbol = Symbol::from_stored(&format!("{base}{quote}:{}", date.year()));
         Self { symbol, base: base.into(), quote: quote.into(), date, rate }
     }
+
+    /// True if a symbol of stored facts is the key of exchange rates.
+    pub fn is_key(symbol: &str) -> bool {
+        symbol.contains(':')
+    }
 }
 
 record! {
