@@ -124,12 +124,26 @@ impl FactHistory {
         index: &(impl BatchIndex + Sync),
     ) -> Result<Self, FactsError> {
         let mut history = Self::read(&client.query(facts, &[&symbols]).await?)?;
-        let pairs = history.currency_pairs()?;
+        let pairs = pairs_of(&history.currencies()?);
         if !pairs.is_empty() {
             for row in client.query(rates, &[&pairs]).await? {
                 history.read_records(&row)?;
             }
         }
+        history.with_owners(client, batches, index).await
+    }
+
+    /// Loads all exchange rates between some currencies. `rates` and `batches` are of [`FactHistory::statements`].
+    ///
+    /// # Errors
+    /// Postgres rejects a query or is unreachable, or the stored facts are damaged.
+    pub async fn load_rates<S: ToStatement + ?Sized + Sync + Send>(
+        client: &impl GenericClient,
+        [rates, batches]: [&S; 2],
+        currencies: &BTreeSet<String>,
+        index: &(impl BatchIndex + Sync),
+    ) -> Result<Self, FactsError> {
+        let history = Self::read(&client.query(rates, &[&pairs_of(currencies)]).await?)?;
         history.with_owners(client, batches, index).await
     }
 
@@ -324,9 +338,8 @@ impl FactHistory {
         Ok(())
     }
 
-    /// Pairs of the currencies of the loaded facts, of the euro and of the US dollar. Empty if all facts are in one
-    /// currency.
-    fn currency_pairs(&self) -> Result<Vec<String>, FactsError> {
+    /// Currencies of the loaded facts.
+    fn currencies(&self) -> Result<BTreeSet<String>, FactsError> {
         let (mut currencies, mut symbols, mut described) =
             (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         for ((symbol, kind, source), stored) in &self.records {
@@ -342,13 +355,7 @@ impl FactHistory {
         if symbols != described {
             currencies.insert("USD".to_owned());
         }
-        if currencies.len() < 2 {
-            return Ok(Vec::new());
-        }
-        currencies.extend(["EUR".to_owned(), "USD".to_owned()]);
-        let pairs =
-            currencies.iter().flat_map(|base| currencies.iter().map(move |quote| format!("{base}{quote}")));
-        Ok(pairs.collect())
+        Ok(currencies)
     }
 
     fn read_bars(&mut self, part: &str, row: &Row) -> Result<(), FactsError> {
@@ -403,6 +410,17 @@ impl FeedYear {
     fn is_known_at(&self, sequence: i64) -> bool {
         self.from <= sequence && self.to.is_none_or(|to| to > sequence)
     }
+}
+
+/// Pairs of some currencies, of the euro and of the US dollar, which give all rates between these currencies. Empty for
+/// fewer than two currencies.
+fn pairs_of(currencies: &BTreeSet<String>) -> Vec<String> {
+    if currencies.len() < 2 {
+        return Vec::new();
+    }
+    let mut all: BTreeSet<&str> = currencies.iter().map(String::as_str).collect();
+    all.extend(["EUR", "USD"]);
+    all.iter().flat_map(|base| all.iter().map(move |quote| format!("{base}{quote}"))).collect()
 }
 
 fn damaged_bars(symbol: &str) -> impl Fn(PackedBarsError) -> FactsError {
