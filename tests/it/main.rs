@@ -27,6 +27,7 @@ mod documented_commands;
 mod durability;
 mod earlier_answers;
 mod exact_digits;
+mod exchange_rates;
 mod explanations;
 mod fact_cache;
 mod failover;

@@ -5,8 +5,8 @@ use codec::records::{self, RecordLayout};
 use harness::TestApp;
 use market::event::EventRecord;
 use market::event::{
-    Decision, Dividend, DividendEvidence, Etf, Fundamentals, HoldingSnapshot, Kind, MarketSession, Security,
-    Split,
+    Decision, Dividend, DividendEvidence, Etf, Fundamentals, FxRate, HoldingSnapshot, Kind, MarketSession,
+    Security, Split,
 };
 use market::history::Observation;
 use serde_json::Value;
@@ -28,6 +28,7 @@ pub(crate) fn observed(kind: Kind, source: &str, packed: &[u8]) -> Result<Vec<Ob
         Kind::Fundamentals => of::<Fundamentals>(source, packed),
         Kind::Etf => of::<Etf>(source, packed),
         Kind::Holding => of::<HoldingSnapshot>(source, packed),
+        Kind::Fx => of::<FxRate>(source, packed),
         Kind::Session => of::<MarketSession>(source, packed),
         Kind::Decision => of::<Decision>(source, packed),
         Kind::Evidence => of::<DividendEvidence>(source, packed),

@@ -5,6 +5,7 @@
 use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
+use market::metrics::currency::Currency;
 use rust_decimal::Decimal;
 use serde_json::json;
 
@@ -241,6 +242,29 @@ impl ParameterReader<'_> {
                 None
             }
         }
+    }
+
+    /// Reads a required currency, an ISO 4217 code. A minor unit such as GBX is no currency.
+    pub(crate) fn read_required_currency(&mut self, name: &'static str) -> String {
+        let currency = self.read_currency(name);
+        self.require_given(name);
+        currency.unwrap_or_default()
+    }
+
+    /// Reads a required currency that differs from `first`.
+    pub(crate) fn read_other_currency(&mut self, name: &'static str, first: &str) -> String {
+        let currency = self.read_required_currency(name);
+        self.require(currency.is_empty() || currency != first, name, "is the same currency");
+        currency
+    }
+
+    /// Reads a currency, an ISO 4217 code.
+    pub(crate) fn read_currency(&mut self, name: &'static str) -> Option<String> {
+        let text = self.read_value(name, || json!({ "type": "string", "pattern": "^[A-Za-z]{3}$" }))?;
+        let currency = Currency::parse(&text);
+        let is_major = currency.as_ref().is_some_and(|currency| currency.minor.is_none());
+        self.require(is_major, name, "is not an ISO 4217 currency code such as USD");
+        currency.map(|currency| currency.code)
     }
 
     /// Reads `currency`: a comma-separated list of ISO 4217 codes, returned in upper case.

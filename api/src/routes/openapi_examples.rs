@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::auth::tier::Tier;
 use crate::connection::request_id::{self, RequestId};
 use crate::error::{ApiError, SymbolKind};
-use crate::parameters::ParameterError;
+use crate::parameters::{ParameterError, RequestedSymbol};
 use crate::read::memory_tables::NearSymbol;
 
 /// Example value of the parameter `name`. It is the entry in `examples` for this name without its prefix `min_` or

@@ -3,6 +3,7 @@
 //! Prices are stored raw, in packed columns of scaled integers. [`market::price`] adjusts and writes these columns. Ten
 //! years of prices are the largest response.
 
+pub(crate) mod fx;
 pub(crate) mod history;
 pub(crate) mod market;
 

@@ -66,6 +66,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(etfs::holdings::holdings))
         .routes(routes!(prices::history::history))
         .routes(routes!(prices::latest))
+        .routes(routes!(prices::fx::rates))
         .routes(routes!(search::search))
         .routes(routes!(compare::compare))
         .routes(routes!(sectors::list))

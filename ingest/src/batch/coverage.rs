@@ -60,7 +60,12 @@ impl LoadCoverage {
     }
 
     pub(crate) fn add_record<T: EventRecord>(&mut self, record: &T) {
-        record.symbol().into_iter().for_each(|symbol| self.add_symbol(symbol));
+        // The symbol of an exchange rate is the key of its facts, not a ticker.
+        record
+            .symbol()
+            .filter(|_| T::KIND != Kind::Fx)
+            .into_iter()
+            .for_each(|symbol| self.add_symbol(symbol));
         record.date().into_iter().for_each(|date| self.add_date(T::KIND, date));
     }
 

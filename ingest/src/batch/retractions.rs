@@ -151,6 +151,7 @@ impl KnownKeys {
             Body::Fundamentals(rows) => self.add_rows(rows),
             Body::Etfs(rows) => self.add_rows(rows),
             Body::Holdings(rows) => self.add_rows(rows),
+            Body::FxRates(rows) => self.add_rows(rows),
             Body::Sessions(rows) => self.add_rows(rows),
             Body::Prices(_) | Body::Evidence(_) | Body::Decisions(_) | Body::Rejects(_) | Body::Run(_) => {}
         }

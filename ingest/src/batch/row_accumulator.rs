@@ -9,7 +9,8 @@ use event_log::record_batch::Body;
 use market::bars::{BarVersion, MISSING};
 use market::day::{date_of, day_number};
 use market::event::{
-    Action, Dividend, Etf, EventRow, Fundamentals, Holding, Kind, MarketSession, Reject, Security, Split,
+    Action, Dividend, Etf, EventRow, Fundamentals, FxRate, Holding, Kind, MarketSession, Reject, Security,
+    Split,
 };
 use market::metrics::currency::Currency;
 use market::metrics::merge::latest_session_date;
@@ -123,6 +124,7 @@ pending_kinds! {
     add_split, splits: Split, Split, Splits;
     add_fundamentals, fundamentals: Fundamentals, Fundamentals, Fundamentals;
     add_etf, etfs: Etf, Etf, Etfs;
+    add_checked_fx_rate, fx_rates: FxRate, Fx, FxRates;
     add_checked_session, sessions: MarketSession, Session, Sessions;
 }
 
@@ -220,6 +222,13 @@ impl RowAccumulator {
         }
         self.same_day.set_siblings(&mut row, type_text);
         self.add_paired_dividend(row, bytes);
+    }
+
+    /// Adds an exchange rate. Fails if its date is later than tomorrow.
+    pub(crate) fn add_fx_rate(&mut self, row: EventRow<FxRate>, bytes: usize) -> Result<(), RowError> {
+        self.check_not_future("date", row.record.date)?;
+        self.add_checked_fx_rate(row, bytes);
+        Ok(())
     }
 
     /// Adds a session of the exchange. Fails if its date is later than tomorrow.

@@ -8,7 +8,7 @@ use std::fmt::{Display, Formatter};
 use chrono::NaiveDate;
 use market::event::ShareBasis;
 use market::history::{History, SourcePolicy};
-use market::metrics::{DerivationContext, DerivedRows, Rules, derive};
+use market::metrics::{DerivationContext, DerivedRows, ExchangeRates, Rules, derive};
 use market::row::{AmountReading, Flag, Metrics};
 use market::symbol::Symbol;
 use serde::Serialize;
@@ -180,6 +180,9 @@ impl RowReview {
 }
 
 fn derive_rows(history: &History, as_of: NaiveDate) -> DerivedRows {
-    let (policy, rules) = (SourcePolicy::default(), &Rules::DEFAULT);
-    derive(history, &DerivationContext { as_of, newest: as_of, benchmark: None, policy: &policy, rules })
+    let (rates, policy, rules) = (&ExchangeRates::NONE, SourcePolicy::default(), &Rules::DEFAULT);
+    derive(
+        history,
+        &DerivationContext { as_of, newest: as_of, benchmark: None, rates, policy: &policy, rules },
+    )
 }

@@ -63,6 +63,11 @@ impl<'a> VendorRow<'a> {
         self.names.iter().any(|name| names.contains(&name.as_str()))
     }
 
+    /// Names and values of all fields.
+    pub(super) fn fields(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.names.iter().zip(&self.cells).map(|(name, cell)| (name.as_str(), cell.trim()))
+    }
+
     /// First value among the fields with these names; `None` if no such field has a value.
     pub(super) fn text(&self, names: &[&str]) -> Option<&str> {
         names.iter().find_map(|wanted| {

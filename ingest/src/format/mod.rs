@@ -41,7 +41,7 @@ pub(crate) use raw_json::find_repeated_member;
 
 /// Values of `--format`. The first vendor format in this order that recognizes a file is used. The canonical format is
 /// used if no vendor format recognizes the file.
-static CHOICES: [FormatChoice; 13] = [
+static CHOICES: [FormatChoice; 14] = [
     FormatChoice::Auto,
     FormatChoice::Canonical,
     FormatChoice::Vendor(&vendors::raw_prices::WIKI),
@@ -52,6 +52,7 @@ static CHOICES: [FormatChoice; 13] = [
     FormatChoice::Vendor(&vendors::massive::FORMAT),
     FormatChoice::Vendor(&vendors::ishares::FORMAT),
     FormatChoice::Vendor(&vendors::sp500::FORMAT),
+    FormatChoice::Vendor(&vendors::ecb::FORMAT),
     FormatChoice::Vendor(&vendors::listings::FORMAT),
     FormatChoice::Vendor(&vendors::sec::FORMAT),
     FormatChoice::Vendor(&vendors::yahoo::FORMAT),

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use chrono::NaiveDate;
 use market::history::{DividendFeeds, History, SourcePolicy};
 use market::identity::Identity;
-use market::metrics::{DerivationContext, DerivedRows, MonthlyReturns, Rules};
+use market::metrics::{DerivationContext, DerivedRows, ExchangeRates, MonthlyReturns, Rules};
 use market::symbol::Symbol;
 use store::facts::FactsError;
 use store::history::{FactsBySymbol, ServedYear, close_only_years, symbols_of_identities};
@@ -24,6 +24,7 @@ use crate::write::fingerprints::PublishedFingerprints;
 pub(crate) struct MarketContext {
     pub as_of: NaiveDate,
     pub benchmark: Option<MonthlyReturns>,
+    pub rates: Arc<ExchangeRates>,
     pub policy: SourcePolicy,
     pub dividend_feeds: DividendFeeds,
     pub rules: Rules,
@@ -106,6 +107,7 @@ impl MarketContext {
             as_of: self.as_of,
             newest: self.as_of,
             benchmark: self.benchmark.as_ref(),
+            rates: &self.rates,
             policy: &self.policy,
             rules: &self.rules,
         }
@@ -182,7 +184,14 @@ mod tests {
         let history = build_history(&identity, &facts, &DividendFeeds::default(), |_, _| false);
         let (history, policy) = (history.expect("facts"), SourcePolicy::default());
         let (as_of, rules) = (day(as_of), &Rules::DEFAULT);
-        let context = DerivationContext { as_of, newest: as_of, benchmark: None, policy: &policy, rules };
+        let context = DerivationContext {
+            as_of,
+            newest: as_of,
+            benchmark: None,
+            rates: &ExchangeRates::NONE,
+            policy: &policy,
+            rules,
+        };
         let derived = derive(&history, &context);
         let found = published_as_stored(&identity, &history, &derived, &facts);
         for (year, range) in derived.bars.years() {

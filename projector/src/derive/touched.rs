@@ -7,15 +7,17 @@ use std::sync::Arc;
 
 use chrono::NaiveDate;
 use event_log::sequence::Sequence;
-use market::event::Security;
+use market::event::{FxRate, Security};
 use market::history::{Observation, SourcePolicy};
 use market::identity::{Identity, SecurityDirectory};
 use market::metrics;
-use market::metrics::{MonthlyReturns, Rules};
+use market::metrics::{ExchangeRates, MonthlyReturns, Rules};
 use market::row::JsonColumn;
 use market::symbol::Symbol;
 use store::db;
-use store::facts::{load_dividend_feeds, load_known_symbols, load_present_symbols, load_securities};
+use store::facts::{
+    load_dividend_feeds, load_known_symbols, load_present_symbols, load_rates, load_securities,
+};
 use store::history::load_histories;
 use store::ids::GenerationId;
 use tokio_postgres::types::ToSql;
@@ -31,6 +33,7 @@ use crate::write::read_tables;
 use crate::write::table::PreparedStatements;
 
 const DIRTY: &str = include_str!("../../queries/dirty.sql");
+const CONVERTED: &str = include_str!("../../queries/converted.sql");
 const CLEAR_DIRTY: &str = include_str!("../../queries/dirty_clear.sql");
 const DERIVED_WITH: &str = include_str!("../../queries/version_derived.sql");
 /// Selects `true` if no security of the generation has rows. Every security with a row in any table has a row in
@@ -46,6 +49,7 @@ pub struct Deriver {
     known: BTreeSet<Symbol>,
     as_of: Option<NaiveDate>,
     benchmark: Option<MonthlyReturns>,
+    rates: Arc<ExchangeRates>,
     policy: SourcePolicy,
     rules: Rules,
     /// Id of the transaction in which this deriver last wrote the row of table `version`. If another transaction wrote
@@ -131,6 +135,7 @@ impl Deriver {
         self.records = load_securities(transaction).await?;
         self.known = load_known_symbols(transaction).await?;
         let directory = self.resolve_directory();
+        self.rates = Arc::new(load_rates(transaction, &self.policy).await?);
         self.benchmark = self.load_month_ends(transaction, &directory, &generation.benchmark).await?;
         let symbols = directory.identities.keys().cloned().collect();
         self.directory = Some(directory);
@@ -167,7 +172,8 @@ impl Deriver {
         if let Some(as_of) = self.as_of {
             let (benchmark, policy) = (self.benchmark.clone(), self.policy.clone());
             let dividend_feeds = load_dividend_feeds(transaction).await?;
-            let market = MarketContext { as_of, benchmark, policy, dividend_feeds, rules: self.rules };
+            let rates = Arc::clone(&self.rates);
+            let market = MarketContext { as_of, benchmark, rates, policy, dividend_feeds, rules: self.rules };
             let market = Arc::new(market);
             changes +=
                 derive_all(&statements, reader, journal, &identities, &market, &mut self.rows, cache).await?;
@@ -199,12 +205,14 @@ impl Deriver {
             self = Self::default();
         }
         let benchmark = &generation.benchmark;
-        let (mut symbols, mut reference) = (BTreeSet::new(), false);
+        let (mut symbols, mut reference, mut has_rates) = (BTreeSet::new(), false, false);
         for row in transaction.query(DIRTY, &[&generation.id]).await? {
             reference |= row.try_get::<_, bool>("reference")?;
+            let symbol: &str = row.try_get("symbol")?;
+            has_rates |= FxRate::is_key(symbol);
             // A dirty row with an empty symbol only wakes the projector, and names no security. The empty symbol does
-            // not parse and is left out here.
-            symbols.extend(row.try_get::<_, &str>("symbol")?.parse::<Symbol>());
+            // not parse and is left out here, and so are the keys of exchange rates.
+            symbols.extend(symbol.parse::<Symbol>());
         }
         let first = self.directory.is_none();
         if first {
@@ -229,10 +237,11 @@ impl Deriver {
         };
         let policy = generation.load_source_policy(transaction).await?;
         let as_of = generation.load_market_date(transaction).await?;
-        let everything = policy != self.policy || as_of != self.as_of;
+        let policy_changed = policy != self.policy;
+        let everything = policy_changed || as_of != self.as_of;
         let resolve = first
             || reference
-            || policy != self.policy
+            || policy_changed
             || symbols.iter().any(|symbol| before.owners(symbol).is_empty());
         (self.policy, self.as_of, self.rules) = (policy, as_of, generation.rules);
         let (directory, mut touched) = if resolve {
@@ -244,6 +253,13 @@ impl Deriver {
             (before, BTreeSet::new())
         };
         touched.extend(symbols.iter().flat_map(|symbol| directory.owners(symbol)).cloned());
+        if first || has_rates || policy_changed {
+            let rates = load_rates(transaction, &self.policy).await?;
+            if !first && rates != *self.rates {
+                touched.extend(load_converted(transaction).await?);
+            }
+            self.rates = Arc::new(rates);
+        }
         let moved = touched.contains(benchmark);
         if first || everything || moved {
             let month_ends = self.load_month_ends(transaction, &directory, benchmark).await?;
@@ -284,8 +300,16 @@ impl Deriver {
             return Ok(None);
         };
         let histories = load_histories(transaction, &[identity]).await?;
-        Ok(histories.first().map(|history| metrics::benchmark(history, as_of, &self.policy, &self.rules)))
+        Ok(histories
+            .first()
+            .map(|history| metrics::benchmark(history, as_of, &self.rates, &self.policy, &self.rules)))
     }
+}
+
+/// Canonical symbols of the securities with facts in more than one currency.
+async fn load_converted(transaction: &Transaction<'_>) -> Result<BTreeSet<Symbol>, DeriveError> {
+    let rows = transaction.query(CONVERTED, &[]).await?;
+    rows.iter().map(|row| Ok(Symbol::from_stored(row.try_get("symbol")?))).collect()
 }
 
 /// Canonical symbols of the securities that were added, removed or changed. A security is changed if its symbols or its

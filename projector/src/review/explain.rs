@@ -8,7 +8,9 @@ use chrono::{DateTime, NaiveDate, Utc};
 use market::event::Kind;
 use market::identity::SecurityAddress;
 use market::metrics;
-use market::metrics::{ExplainedDecision, ExplainedObservation, Explanation, METHOD_VERSION};
+use market::metrics::{
+    DerivationContext, ExplainedDecision, ExplainedObservation, Explanation, METHOD_VERSION,
+};
 use market::row::{QuarantineReason, Quarantined};
 use market::symbol::Symbol;
 use serde::Serialize;
@@ -158,8 +160,8 @@ pub(crate) async fn find_hidden_runs(
     let transaction = begin_snapshot(client).await?;
     let generation = Generation::load_served(&transaction).await?;
     let symbol: Symbol = explanation.symbol.parse().map_err(anyhow::Error::msg)?;
-    let [facts, batches] = FactHistory::statements(&generation.fact_set);
-    let statements = [facts.as_str(), &batches];
+    let statements = FactHistory::statements(&generation.fact_set);
+    let statements = statements.each_ref().map(String::as_str);
     let history = FactHistory::load(&transaction, statements, &[symbol.as_str()], &EmptyBatchIndex).await?;
     let mut runs = history.hidden_runs();
     runs.truncate(MAX_RUNS);
@@ -174,7 +176,10 @@ pub(crate) async fn find_hidden_runs(
         let view = View::newest().with_run(&change.run);
         let facts = history.at(&view, market.policy)?;
         let with_run = match facts.identity(symbol.as_str()) {
-            Some(identity) => metrics::explain(&facts.history(identity)?, &market).metrics,
+            Some(identity) => {
+                let market = DerivationContext { rates: facts.rates(), ..market };
+                metrics::explain(&facts.history(identity)?, &market).metrics
+            }
             None => Vec::new(),
         };
         let differing = with_run.into_iter().filter(|with_run| {

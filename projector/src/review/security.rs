@@ -5,11 +5,12 @@ use chrono::NaiveDate;
 use market::history::{History, SourcePolicy};
 use market::identity::{Identity, SecurityAddress};
 use market::metrics;
-use market::metrics::{DerivationContext, MonthlyReturns, Rules};
+use market::metrics::{DerivationContext, ExchangeRates, MonthlyReturns, Rules};
 use market::row::{JsonColumn, Listing};
 use market::symbol::Symbol;
 use rayon::prelude::*;
 use store::FromRow;
+use store::facts::load_rates;
 use store::history::load_histories;
 use store::past_facts::{EmptyBatchIndex, FactHistory};
 use store::rows::LISTINGS;
@@ -32,6 +33,7 @@ pub(crate) struct SecurityContext {
     pub(crate) history: History,
     as_of: NaiveDate,
     benchmark: Option<MonthlyReturns>,
+    rates: ExchangeRates,
     policy: SourcePolicy,
     rules: Rules,
 }
@@ -52,9 +54,10 @@ impl SecurityContext {
         let wanted: Vec<&Identity> = [Some(&own), benchmark.as_ref()].into_iter().flatten().collect();
         let mut histories = load_histories(transaction, &wanted).await?.into_iter();
         let history = histories.next().context("the security has no history")?;
-        let rules = generation.rules;
-        let benchmark = histories.next().map(|history| metrics::benchmark(&history, as_of, &policy, &rules));
-        Ok(Self { history, as_of, benchmark, policy, rules })
+        let (rules, rates) = (generation.rules, load_rates(transaction, &policy).await?);
+        let benchmark =
+            histories.next().map(|history| metrics::benchmark(&history, as_of, &rates, &policy, &rules));
+        Ok(Self { history, as_of, benchmark, rates, policy, rules })
     }
 
     /// Loads the security of an address. The search path is that of [`SecurityContext::load`].
@@ -78,8 +81,8 @@ impl SecurityContext {
         let as_of = version.as_of.context("nothing was derived at that time")?;
         transaction.execute("select set_config('search_path', $1, true)", &[&version.fact_set]).await?;
         let wanted = [symbol.as_str(), version.benchmark.as_str()];
-        let [facts, batches] = FactHistory::statements(&version.fact_set);
-        let statements = [facts.as_str(), &batches];
+        let statements = FactHistory::statements(&version.fact_set);
+        let statements = statements.each_ref().map(String::as_str);
         let facts = FactHistory::load(transaction, statements, &wanted, &EmptyBatchIndex).await?;
         let facts = facts.at(&View::at(version.facts_sequence), policy)?;
         let own = facts.identity(symbol.as_str());
@@ -87,14 +90,22 @@ impl SecurityContext {
         let benchmark = facts.identity(&version.benchmark);
         let benchmark = benchmark.filter(|identity| identity.symbol.as_str() == version.benchmark);
         let benchmark = benchmark.map(|identity| facts.history(identity)).transpose()?;
-        let benchmark = benchmark.map(|history| metrics::benchmark(&history, as_of, policy, rules));
-        Ok(Self { history: facts.history(own)?, as_of, benchmark, policy: policy.clone(), rules: *rules })
+        let rates = facts.rates().clone();
+        let benchmark = benchmark.map(|history| metrics::benchmark(&history, as_of, &rates, policy, rules));
+        Ok(Self {
+            history: facts.history(own)?,
+            as_of,
+            benchmark,
+            rates,
+            policy: policy.clone(),
+            rules: *rules,
+        })
     }
 
     pub(crate) fn market(&self) -> DerivationContext<'_> {
         let benchmark = self.benchmark.as_ref();
-        let (policy, rules) = (&self.policy, &self.rules);
-        DerivationContext { as_of: self.as_of, newest: self.as_of, benchmark, policy, rules }
+        let Self { rates, policy, rules, .. } = self;
+        DerivationContext { as_of: self.as_of, newest: self.as_of, benchmark, rates, policy, rules }
     }
 }
 
@@ -130,6 +141,7 @@ async fn load_identity(transaction: &Transaction<'_>, symbol: &Symbol) -> anyhow
 /// Inputs from which the served generation is derived.
 pub(crate) struct AuditContext {
     pub(crate) as_of: NaiveDate,
+    rates: ExchangeRates,
     pub(crate) policy: SourcePolicy,
     pub(crate) rules: Rules,
 }
@@ -144,12 +156,13 @@ impl AuditContext {
         let row = transaction.query_one(MARKET, &[]).await?;
         let as_of: Option<NaiveDate> = row.try_get("as_of")?;
         let JsonColumn(policy) = row.try_get("policy")?;
-        Ok((as_of.map(|as_of| Self { as_of, policy, rules: generation.rules }), row))
+        let rates = load_rates(transaction, &policy).await?;
+        Ok((as_of.map(|as_of| Self { as_of, rates, policy, rules: generation.rules }), row))
     }
 
     pub(crate) fn derivation(&self, as_of: NaiveDate) -> DerivationContext<'_> {
-        let (policy, rules) = (&self.policy, &self.rules);
-        DerivationContext { as_of, newest: self.as_of, benchmark: None, policy, rules }
+        let Self { rates, policy, rules, .. } = self;
+        DerivationContext { as_of, newest: self.as_of, benchmark: None, rates, policy, rules }
     }
 }
 

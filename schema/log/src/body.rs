@@ -10,8 +10,8 @@ use market::bars::{Bars, MISSING};
 use market::day::date_of;
 use market::decimal::ExactDecimal;
 use market::event::{
-    Action, Decision, Dividend, DividendEvidence, Etf, EventRecord, EventRow, Fundamentals, HoldingSnapshot,
-    Kind, MarketSession, Reject, RunEvent, Security, Split,
+    Action, Decision, Dividend, DividendEvidence, Etf, EventRecord, EventRow, Fundamentals, FxRate,
+    HoldingSnapshot, Kind, MarketSession, Reject, RunEvent, Security, Split,
 };
 use market::symbol::Symbol;
 use serde::{Deserialize, Serialize};
@@ -120,6 +120,7 @@ bodies! {
     Fundamentals => Fundamentals(EventRow<Fundamentals>),
     Etf => Etfs(EventRow<Etf>),
     Holding => Holdings(EventRow<HoldingSnapshot>),
+    Fx => FxRates(EventRow<FxRate>),
     Session => Sessions(EventRow<MarketSession>),
     Decision => Decisions(EventRow<Decision>),
     Evidence => Evidence(EventRow<DividendEvidence>),

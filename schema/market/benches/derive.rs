@@ -20,7 +20,7 @@ use market::day::day_number;
 use market::event::{Action, Dividend};
 use market::history::{History, Observation, SourceBars, SourcePolicy};
 use market::metrics::calendar::is_session;
-use market::metrics::{DerivationContext, Rules, benchmark, derive};
+use market::metrics::{DerivationContext, ExchangeRates, Rules, benchmark, derive};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
 use serde::de::DeserializeOwned;
@@ -203,11 +203,12 @@ fn main() -> anyhow::Result<()> {
     let histories: Vec<History> =
         (0..distinct).map(|number| history(number, &sessions, &arguments)).collect::<anyhow::Result<_>>()?;
     let policy = SourcePolicy::default();
-    let months = benchmark(&histories[0], as_of, &policy, &Rules::DEFAULT);
+    let months = benchmark(&histories[0], as_of, &ExchangeRates::NONE, &policy, &Rules::DEFAULT);
     let market = DerivationContext {
         as_of,
         newest: as_of,
         benchmark: Some(&months),
+        rates: &ExchangeRates::NONE,
         policy: &policy,
         rules: &Rules::DEFAULT,
     };

@@ -10,6 +10,7 @@ create table records (
 -- Thirty years of dividends have about 6 kB. Kept in the row, they need one read or write.
 alter table records set (toast_tuple_target = 8160);
 create index records_by_kind on records (kind) where kind in ('security', 'session');
+create index records_of_rates on records (left(symbol, 6)) where kind = 'fx';
 comment on column records.packed is 'the set of observations (codec::records); projector explain shows them';
 
 -- Symbols that each vendor record had. The observations of the record are stored under each of these symbols.
@@ -41,6 +42,7 @@ create table superseded_records (
   packed bytea not null
 );
 create index superseded_records_by_symbol on superseded_records (symbol);
+create index superseded_records_of_rates on superseded_records (left(symbol, 6)) where kind = 'fx';
 comment on table superseded_records is 'observations that were repeated later, or that belong only to held or excluded runs';
 comment on column superseded_records.packed is 'set of observations, as in records';
 

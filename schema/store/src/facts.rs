@@ -7,9 +7,9 @@ use std::collections::{BTreeSet, HashMap};
 use chrono::NaiveDate;
 use codec::bars::{PackedBars, PackedBarsError};
 use codec::records::{self, PackedRecordsError, RecordSet};
-use market::event::Security;
+use market::event::{FxRate, Security};
 use market::history::{DividendFeeds, Observation, PolicyRule, SourcePolicy, newest_session};
-use market::metrics::{ExplainedObservation, Explanation};
+use market::metrics::{ExchangeRates, ExplainedObservation, Explanation};
 use market::symbol::Symbol;
 use tokio_postgres::{GenericClient, Row};
 
@@ -29,6 +29,7 @@ pub enum FactsError {
 
 const SECURITIES: &str = include_str!("../queries/securities.sql");
 const SESSIONS: &str = include_str!("../queries/sessions.sql");
+const RATES: &str = include_str!("../queries/rates.sql");
 const KNOWN_SYMBOLS: &str = include_str!("../queries/known_symbols.sql");
 const PRESENT_SYMBOLS: &str = include_str!("../queries/present_symbols.sql");
 const DIVIDEND_FEEDS: &str = "select source, year from dividend_feeds where ended is null";
@@ -55,6 +56,21 @@ pub async fn load_newest_session(client: &impl GenericClient) -> Result<Option<N
         newest = newest.max(newest_session(&sessions));
     }
     Ok(newest)
+}
+
+/// Loads the exchange rates of all pairs. For each pair and day, the rate of the source that the policy prefers.
+pub async fn load_rates(
+    client: &impl GenericClient,
+    policy: &SourcePolicy,
+) -> Result<ExchangeRates, FactsError> {
+    let mut observations = Vec::new();
+    for row in client.query(RATES, &[]).await? {
+        let rates = records::read::<FxRate>(row.try_get("source")?, row.try_get("packed")?);
+        let symbol: &str = row.try_get("symbol")?;
+        observations
+            .extend(rates.map_err(|source| FactsError::Packed { symbol: symbol.to_owned(), source })?);
+    }
+    Ok(ExchangeRates::new(&observations, policy))
 }
 
 /// Unpacks the records of a row of the table `records`.

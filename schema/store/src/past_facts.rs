@@ -13,9 +13,10 @@ use chrono::NaiveDate;
 use codec::bars::{PackedBars, PackedBarsError, unpack_superseded};
 use codec::records::{self, RawObservation, RecordSet};
 use market::bars::{Bars, SupersededBars};
-use market::event::{Kind, Security};
+use market::event::{FxRate, Kind, Security};
 use market::history::{DividendFeeds, History, Observation, SourcePolicy};
 use market::identity::{Identity, SecurityDirectory};
+use market::metrics::ExchangeRates;
 use market::symbol::Symbol;
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{GenericClient, Row, ToStatement};
@@ -30,6 +31,7 @@ use stored_rows::{StoredRecords, StoredYear};
 
 const FACTS: &str = include_str!("../queries/past/facts.sql");
 const ROWS: &str = include_str!("../queries/past/rows.sql");
+const RATES: &str = include_str!("../queries/past/rates.sql");
 const BATCHES: &str = include_str!("../queries/past/batches.sql");
 
 /// Symbol, kind and source of a row of packed records.
@@ -52,6 +54,7 @@ pub struct PastFacts {
     facts: FactsBySymbol,
     feeds: DividendFeeds,
     directory: SecurityDirectory,
+    rates: ExchangeRates,
 }
 
 impl PastFacts {
@@ -59,6 +62,11 @@ impl PastFacts {
     pub fn identity(&self, symbol: &str) -> Option<&Identity> {
         let canonical = self.directory.symbols.get(&Symbol::from_stored(symbol))?;
         self.directory.identities.get(canonical)
+    }
+
+    /// Exchange rates between the currencies of these facts. Empty if all of them are in one currency.
+    pub fn rates(&self) -> &ExchangeRates {
+        &self.rates
     }
 
     /// History of a security, built from these facts.
@@ -98,23 +106,44 @@ pub struct FactHistory {
 }
 
 impl FactHistory {
-    /// SQL texts of the two statements that [`FactHistory::load`] needs, for a fact set.
-    pub fn statements(fact_set: &str) -> [String; 2] {
-        [FACTS, BATCHES].map(|text| text.replace("{facts}", fact_set))
+    /// SQL texts of the three statements that [`FactHistory::load`] needs, for a fact set.
+    pub fn statements(fact_set: &str) -> [String; 3] {
+        [FACTS, RATES, BATCHES].map(|text| text.replace("{facts}", fact_set))
     }
 
-    /// Loads the current and superseded facts of some symbols and of all symbols linked to them. `facts` and `batches`
-    /// are the [`FactHistory::statements`], as texts or prepared.
+    /// Loads the current and superseded facts of some symbols and of all symbols linked to them, and the exchange rates
+    /// between the currencies of these facts. `facts`, `rates` and `batches` are the [`FactHistory::statements`], as
+    /// texts or prepared.
     ///
     /// # Errors
     /// Postgres rejects a query or is unreachable, or the stored facts are damaged.
     pub async fn load<S: ToStatement + ?Sized + Sync + Send>(
         client: &impl GenericClient,
-        [facts, batches]: [&S; 2],
+        [facts, rates, batches]: [&S; 3],
         symbols: &[&str],
         index: &(impl BatchIndex + Sync),
     ) -> Result<Self, FactsError> {
-        let history = Self::read(&client.query(facts, &[&symbols]).await?)?;
+        let mut history = Self::read(&client.query(facts, &[&symbols]).await?)?;
+        let pairs = pairs_of(&history.currencies()?);
+        if !pairs.is_empty() {
+            for row in client.query(rates, &[&pairs]).await? {
+                history.read_records(&row)?;
+            }
+        }
+        history.with_owners(client, batches, index).await
+    }
+
+    /// Loads all exchange rates between some currencies. `rates` and `batches` are of [`FactHistory::statements`].
+    ///
+    /// # Errors
+    /// Postgres rejects a query or is unreachable, or the stored facts are damaged.
+    pub async fn load_rates<S: ToStatement + ?Sized + Sync + Send>(
+        client: &impl GenericClient,
+        [rates, batches]: [&S; 2],
+        currencies: &BTreeSet<String>,
+        index: &(impl BatchIndex + Sync),
+    ) -> Result<Self, FactsError> {
+        let history = Self::read(&client.query(rates, &[&pairs_of(currencies)]).await?)?;
         history.with_owners(client, batches, index).await
     }
 
@@ -175,13 +204,17 @@ impl FactHistory {
     pub fn at(&self, view: &View, policy: &SourcePolicy) -> Result<PastFacts, FactsError> {
         let (mut facts, mut securities): (BTreeMap<String, SymbolFacts>, Vec<Observation<Security>>) =
             Default::default();
+        let mut rates: Vec<Observation<FxRate>> = Vec::new();
         let rows = self.rows_at(view)?;
         for ((symbol, kind, source), packed) in rows.records {
             let Some(packed) = packed else { continue };
+            let failed = |source| FactsError::Packed { symbol: symbol.clone(), source };
+            if kind == Kind::Fx {
+                rates.extend(records::read::<FxRate>(&source, &packed).map_err(failed)?);
+                continue;
+            }
             if kind == Kind::Security {
-                let read = records::read::<Security>(&source, &packed);
-                let failed = |source| FactsError::Packed { symbol: symbol.clone(), source };
-                securities.extend(read.map_err(failed)?);
+                securities.extend(records::read::<Security>(&source, &packed).map_err(failed)?);
             }
             let of_symbol = facts.entry(symbol).or_default();
             if SymbolFacts::has_kind(kind) {
@@ -201,7 +234,7 @@ impl FactHistory {
         let facts = facts.into_iter().map(|(symbol, facts)| (symbol, Arc::new(facts))).collect();
         let feeds = self.feeds.iter().filter(|feed| feed.is_known_at(view.up_to));
         let feeds = feeds.map(|feed| (feed.source.clone(), feed.year)).collect();
-        Ok(PastFacts { facts, feeds, directory })
+        Ok(PastFacts { facts, feeds, directory, rates: ExchangeRates::new(&rates, policy) })
     }
 
     /// Content of the loaded rows in a view.
@@ -258,7 +291,7 @@ impl FactHistory {
     }
 
     /// Log sequences at which the loaded records may have changed: those of their record batches, and of changes of
-    /// the state of their runs. Record batches of prices are left out.
+    /// the state of their runs. Record batches of prices and of exchange rates are left out.
     pub fn record_sequences(&self) -> Vec<i64> {
         let mut sequences = BTreeSet::new();
         for (batch, place) in self.owners.places().filter(|(_, place)| !place.has_prices) {
@@ -272,14 +305,7 @@ impl FactHistory {
         let mut stored = Self::default();
         for row in rows {
             match row.try_get("part")? {
-                part @ ("records" | "superseded_records") => {
-                    let key = (row.try_get("symbol")?, row.try_get("kind")?, row.try_get("source")?);
-                    let records = stored.records.entry(key).or_default();
-                    match part {
-                        "records" => records.current = Some(row.try_get("packed")?),
-                        _ => records.superseded.push(row.try_get("packed")?),
-                    }
-                }
+                "records" | "superseded_records" => stored.read_records(row)?,
                 "dividend_feeds" => {
                     stored.feeds.push(FeedYear {
                         source: row.try_get("source")?,
@@ -300,6 +326,36 @@ impl FactHistory {
             }
         }
         Ok(stored)
+    }
+
+    fn read_records(&mut self, row: &Row) -> Result<(), FactsError> {
+        let key = (row.try_get("symbol")?, row.try_get("kind")?, row.try_get("source")?);
+        let records = self.records.entry(key).or_default();
+        match row.try_get("part")? {
+            "records" => records.current = Some(row.try_get("packed")?),
+            _ => records.superseded.push(row.try_get("packed")?),
+        }
+        Ok(())
+    }
+
+    /// Currencies of the loaded facts.
+    fn currencies(&self) -> Result<BTreeSet<String>, FactsError> {
+        let (mut currencies, mut symbols, mut described) =
+            (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
+        for ((symbol, kind, source), stored) in &self.records {
+            symbols.insert(symbol);
+            described.extend((*kind == Kind::Security).then_some(symbol));
+            for packed in stored.parts() {
+                let found = records::currencies(*kind, source, packed);
+                currencies
+                    .extend(found.map_err(|source| FactsError::Packed { symbol: symbol.clone(), source })?);
+            }
+        }
+        // The prices of a security without reference record are in dollars.
+        if symbols != described {
+            currencies.insert("USD".to_owned());
+        }
+        Ok(currencies)
     }
 
     fn read_bars(&mut self, part: &str, row: &Row) -> Result<(), FactsError> {
@@ -354,6 +410,17 @@ impl FeedYear {
     fn is_known_at(&self, sequence: i64) -> bool {
         self.from <= sequence && self.to.is_none_or(|to| to > sequence)
     }
+}
+
+/// Pairs of some currencies, of the euro and of the US dollar, which give all rates between these currencies. Empty for
+/// fewer than two currencies.
+fn pairs_of(currencies: &BTreeSet<String>) -> Vec<String> {
+    if currencies.len() < 2 {
+        return Vec::new();
+    }
+    let mut all: BTreeSet<&str> = currencies.iter().map(String::as_str).collect();
+    all.extend(["EUR", "USD"]);
+    all.iter().flat_map(|base| all.iter().map(move |quote| format!("{base}{quote}"))).collect()
 }
 
 fn damaged_bars(symbol: &str) -> impl Fn(PackedBarsError) -> FactsError {

@@ -71,7 +71,7 @@ const ENTRY: usize = 320;
 impl SymbolFacts {
     /// True if [`SymbolFacts`] can contain records of this kind.
     pub fn has_kind(kind: Kind) -> bool {
-        !matches!(kind, Kind::Security | Kind::Session)
+        !matches!(kind, Kind::Security | Kind::Session | Kind::Fx)
     }
 
     /// Replaces the records of a kind and source.

@@ -5,6 +5,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
+use market::event::Kind;
 use market::event::RunVisibility;
 use tokio_postgres::{GenericClient, Row};
 
@@ -106,7 +107,7 @@ impl RunStates {
 pub struct LoggedBatch {
     /// Sequence of the log message that contains the batch.
     pub sequence: i64,
-    /// True for a batch of prices.
+    /// True for a batch of prices or exchange rates.
     pub has_prices: bool,
     /// Run that published the batch.
     pub run: Arc<str>,
@@ -115,7 +116,7 @@ pub struct LoggedBatch {
 impl LoggedBatch {
     /// Reads a row with the columns `kind`, `sequence` and `run` of table `frames`.
     pub(crate) fn from_row(row: &Row) -> Result<Self, tokio_postgres::Error> {
-        let has_prices = row.try_get::<_, market::event::Kind>("kind")? == market::event::Kind::Price;
+        let has_prices = matches!(row.try_get("kind")?, Kind::Price | Kind::Fx);
         Ok(Self {
             sequence: row.try_get("sequence")?,
             has_prices,

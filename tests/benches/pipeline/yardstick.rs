@@ -10,7 +10,7 @@ use futures::{SinkExt, TryStreamExt, pin_mut};
 use harness::TestApp;
 use market::history::{History, SourcePolicy};
 use market::identity::Identity;
-use market::metrics::{DerivationContext, Rules, derive};
+use market::metrics::{DerivationContext, ExchangeRates, Rules, derive};
 use market::row::JsonColumn;
 use store::history::load_histories;
 use tokio_postgres::Client;
@@ -62,8 +62,14 @@ async fn time_deriving(client: &Client, as_of: NaiveDate) -> Result<Duration> {
 fn derive_on_all_cores(histories: &[History], as_of: NaiveDate) {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let policy = SourcePolicy::default();
-    let market =
-        DerivationContext { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
+    let market = DerivationContext {
+        as_of,
+        newest: as_of,
+        benchmark: None,
+        rates: &ExchangeRates::NONE,
+        policy: &policy,
+        rules: &Rules::DEFAULT,
+    };
     let market = &market;
     std::thread::scope(|scope| {
         for share in histories.chunks(histories.len().div_ceil(cores).max(1)) {

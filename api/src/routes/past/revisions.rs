@@ -127,7 +127,8 @@ fn derive_at(
     let mut symbols = std::iter::once(identity.symbol.as_str()).chain(symbols);
     let Some(found) = symbols.find_map(|symbol| known.identity(symbol)) else { return Ok(None) };
     let history = known.history(found).map_err(internal)?;
-    let market = DerivationContext { as_of, newest: as_of, benchmark: None, policy, rules };
+    let rates = known.rates();
+    let market = DerivationContext { as_of, newest: as_of, benchmark: None, rates, policy, rules };
     Ok(Some(metrics::derive(&history, &market)))
 }
 

@@ -2,6 +2,7 @@
 //!
 //! The projector uses the same derivation. The same facts, policy and rules give the same rows, digit by digit.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use chrono::NaiveDate;
@@ -122,7 +123,7 @@ async fn derive<T: Send + 'static>(
     let wanted = symbols.iter().flatten().cloned().chain(benchmark).collect();
     let facts = load_fact_history(generation, &past.fact_set, wanted).await?;
     let derived = run_low_priority(move || {
-        let facts = facts.at(&View::at(past.facts_sequence), &past.inputs()?.0).map_err(internal)?;
+        let facts = facts.at(&View::at(past.facts_sequence), &past.inputs()?.0).map_err(facts_error)?;
         let benchmark = match cached {
             Some(benchmark) => benchmark,
             None => Arc::new(benchmark_returns(&past, &facts, as_of)?),
@@ -137,7 +138,8 @@ async fn derive<T: Send + 'static>(
     Ok(derived)
 }
 
-fn internal(error: FactsError) -> ApiError {
+/// Damaged facts.
+pub(crate) fn facts_error(error: FactsError) -> ApiError {
     ApiError::Internal(error.into())
 }
 
@@ -151,18 +153,42 @@ pub(super) async fn load_fact_history(
     symbols: Vec<String>,
 ) -> Result<FactHistory, ApiError> {
     let client = generation.client().await?;
-    let [facts, batches] = FactHistory::statements(fact_set);
+    let [facts, rates, batches] = FactHistory::statements(fact_set);
     let known = generation.record_batches.of_fact_set(fact_set);
-    let loading = AbortOnDropHandle::new(tokio::spawn(async move {
+    load_in_task(async move {
         let facts = client.prepare_cached(&facts).await?;
+        let rates = client.prepare_cached(&rates).await?;
         let batches = client.prepare_cached(&batches).await?;
         let symbols: Vec<&str> = symbols.iter().map(String::as_str).collect();
-        FactHistory::load(&**client, [&facts, &batches], &symbols, &known).await
-    }));
-    let loaded = loading.await.map_err(|_| QueryError::TaskEnded)?;
+        FactHistory::load(&**client, [&facts, &rates, &batches], &symbols, &known).await
+    })
+    .await
+}
+
+/// Loads the exchange rates between some currencies, including superseded rates.
+pub(crate) async fn load_rate_history(
+    generation: &ServedGeneration,
+    fact_set: &str,
+    currencies: BTreeSet<String>,
+) -> Result<FactHistory, ApiError> {
+    let client = generation.client().await?;
+    let [_, rates, batches] = FactHistory::statements(fact_set);
+    let known = generation.record_batches.of_fact_set(fact_set);
+    load_in_task(async move {
+        let rates = client.prepare_cached(&rates).await?;
+        let batches = client.prepare_cached(&batches).await?;
+        FactHistory::load_rates(&**client, [&rates, &batches], &currencies, &known).await
+    })
+    .await
+}
+
+async fn load_in_task(
+    loading: impl Future<Output = Result<FactHistory, FactsError>> + Send + 'static,
+) -> Result<FactHistory, ApiError> {
+    let loaded = AbortOnDropHandle::new(tokio::spawn(loading)).await.map_err(|_| QueryError::TaskEnded)?;
     loaded.map_err(|error| match error {
         FactsError::Statement(error) => QueryError::from(error).into(),
-        error => ApiError::Internal(error.into()),
+        error => facts_error(error),
     })
 }
 
@@ -174,8 +200,8 @@ fn benchmark_returns(
     let identity = facts.identity(&past.benchmark).filter(|found| found.symbol.as_str() == past.benchmark);
     let Some(identity) = identity else { return Ok(None) };
     let (policy, rules) = past.inputs()?;
-    let history = facts.history(identity).map_err(internal)?;
-    Ok(Some(metrics::benchmark(&history, as_of, policy, rules)))
+    let history = facts.history(identity).map_err(facts_error)?;
+    Ok(Some(metrics::benchmark(&history, as_of, facts.rates(), policy, rules)))
 }
 
 /// Inputs that the derivations of all securities of a query share.
@@ -207,7 +233,7 @@ impl PastDerivation<'_> {
             };
             let derived = match derived {
                 Some(derived) => Some(derived),
-                None => self.derive(self.facts.history(identity).map_err(internal)?, false)?,
+                None => self.derive(self.facts.history(identity).map_err(facts_error)?, false)?,
             };
             let Some((history, rows)) = derived else { continue };
             if self.is_listed(&history, &rows)? {
@@ -220,7 +246,7 @@ impl PastDerivation<'_> {
     /// Derives the rows from a history that loads faster, because most years have only closes. Returns `None` if the
     /// rows need the missing price columns.
     fn derive_from_closes(&self, identity: &Identity) -> Result<Option<(History, DerivedRows)>, ApiError> {
-        match self.facts.history_of_closes(identity, self.as_of).map_err(internal)? {
+        match self.facts.history_of_closes(identity, self.as_of).map_err(facts_error)? {
             Some(history) => self.derive(history, true),
             None => Ok(None),
         }
@@ -251,7 +277,7 @@ impl PastDerivation<'_> {
 
     fn context(&self, as_of: NaiveDate) -> Result<DerivationContext<'_>, QueryError> {
         let (policy, rules) = self.past.inputs()?;
-        let benchmark = self.benchmark.as_ref();
-        Ok(DerivationContext { as_of, newest: self.newest, benchmark, policy, rules })
+        let (benchmark, rates) = (self.benchmark.as_ref(), self.facts.rates());
+        Ok(DerivationContext { as_of, newest: self.newest, benchmark, rates, policy, rules })
     }
 }

@@ -57,6 +57,7 @@ layouts! {
         "related_symbol" "turnover"];
     Holding: ["etf_symbol" "as_of"] ["name" "weight"] ["symbol" "asset_type" "shares" "market_value" "currency" "isin"
         "cusip" "figi" "sector" "country"];
+    Fx: ["date" "base" "quote"] ["rate"] [];
     Session: ["date"] [] ["note"];
 }
 
@@ -74,9 +75,11 @@ pub(crate) fn canonical_column_type(column: &str) -> CanonicalColumnType {
         "kind" | "id" | "action" | "observed_at" | "security_ref" | "symbol" | "name" | "type"
         | "type_text" | "exchange" | "currency" | "sector" | "industry" | "country" | "description"
         | "website" | "ceo" | "cik" | "figi" | "isin" | "cusip" | "status" | "basis" | "amount_basis"
-        | "frequency" | "reported_currency" | "issuer" | "asset_class" | "category" | "strategy"
-        | "index_name" | "domicile" | "related_symbol" | "successor" | "etf_symbol" | "asset_type"
-        | "note" | "is_leveraged" | "is_inverse" | "former_symbols" | "indexes" => CanonicalColumnType::Text,
+        | "frequency" | "reported_currency" | "base" | "quote" | "issuer" | "asset_class" | "category"
+        | "strategy" | "index_name" | "domicile" | "related_symbol" | "successor" | "etf_symbol"
+        | "asset_type" | "note" | "is_leveraged" | "is_inverse" | "former_symbols" | "indexes" => {
+            CanonicalColumnType::Text
+        }
         "date" | "as_of" | "delisted_on" | "dividend_suspended_on" | "fiscal_period_end" => {
             CanonicalColumnType::Date
         }

@@ -9,9 +9,10 @@ use chrono::NaiveDate;
 use market::bars::BarVersion;
 use market::day::day_number;
 use market::event::{
-    Action, Dividend, DividendType, Etf, FormerSymbol, Frequency, Fundamentals, Holding, Kind, ListingStatus,
-    MarketSession, Security, SecurityType, ShareBasis, Split,
+    Action, Dividend, DividendType, Etf, FormerSymbol, Frequency, Fundamentals, FxRate, Holding, Kind,
+    ListingStatus, MarketSession, Security, SecurityType, ShareBasis, Split,
 };
+use market::metrics::currency::Currency;
 use market::metrics::merge::{dividend_fault, dividend_key_fault, split_fault};
 use market::symbol::Symbol;
 use rust_decimal::Decimal;
@@ -69,6 +70,7 @@ pub(super) fn convert_record(
         Kind::Fundamentals => rows.add_fundamentals(provenance.into_row(fundamentals(cells)?), bytes),
         Kind::Etf => rows.add_etf(provenance.into_row(etf(cells)?), bytes),
         Kind::Holding => accept_holding(cells, provenance, rows)?,
+        Kind::Fx => rows.add_fx_rate(provenance.into_row(fx_rate(cells, retracted)?), bytes)?,
         Kind::Session => {
             let date = parse_session_date("date", cells.required_text("date")?.as_bytes(), rows.zone())?;
             rows.add_session(
@@ -218,6 +220,32 @@ fn split(cells: &RecordCells<'_>, retracted: bool) -> Result<Split, RowError> {
     };
     let fault = if retracted { None } else { split_fault(&split) };
     fault.map_or(Ok(split), |fault| Err(RowError::from_rule(fault)))
+}
+
+fn fx_rate(cells: &RecordCells<'_>, retracted: bool) -> Result<FxRate, RowError> {
+    let date = cells.required_date("date")?;
+    let currency = |column: &str| match cells.currency(column)? {
+        None => Err(RowError::missing_value(column)),
+        Some(Currency { code, minor: Some(minor) }) => {
+            let message = format_args!("{column} {minor} is a hundredth of {code}: give the rate of {code}");
+            Err(RowError::new("minor_unit", message))
+        }
+        Some(Currency { code, minor: None }) => Ok(code),
+    };
+    let rate = match cells.amount("rate")? {
+        Some(rate) => rate,
+        None if retracted => Decimal::ONE,
+        None => return Err(RowError::missing_value("rate")),
+    };
+    let (base, quote) = (currency("base")?, currency("quote")?);
+    if rate <= Decimal::ZERO {
+        let message = format_args!("the rate is {rate}, but it must be positive");
+        return Err(RowError::new("non_positive_rate", message));
+    }
+    if base == quote {
+        return Err(RowError::new("equal_currencies", format_args!("base and quote are both {base}")));
+    }
+    Ok(FxRate::new(&base, &quote, date, rate))
 }
 
 fn fundamentals(cells: &RecordCells<'_>) -> Result<Fundamentals, RowError> {

@@ -96,6 +96,10 @@ pub(crate) fn read_with(name: &str, text: &str, options: &ReaderOptions) -> Vec<
             Body::Sessions(rows) => {
                 lines.extend(rows.iter().map(|row| serde_json::to_string(&row.record).unwrap()))
             }
+            Body::FxRates(rows) => lines.extend(rows.iter().map(|row| {
+                let r = &row.record;
+                format!("fx {} {}{} {}", r.date, r.base, r.quote, r.rate)
+            })),
             Body::Decisions(_) | Body::Evidence(_) | Body::Run(_) => {}
         }
     }

@@ -16,6 +16,7 @@ use crate::source::csv_reader::{CsvReader, CsvRecord};
 use crate::source::feed_files::Encoding;
 
 pub(crate) mod alphavantage;
+pub(crate) mod ecb;
 pub(crate) mod eodhd;
 pub(crate) mod ishares;
 pub(crate) mod listings;

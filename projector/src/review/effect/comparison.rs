@@ -53,7 +53,7 @@ impl<'a> MarketComparison<'a> {
     /// True if an input differs that all derivations share.
     pub(crate) fn have_different_shared_inputs(&self) -> bool {
         let [before, after] = &self.markets;
-        before.as_of != after.as_of || before.benchmark != after.benchmark
+        before.as_of != after.as_of || before.benchmark != after.benchmark || before.rates != after.rates
     }
 
     /// Canonical symbols of all securities.

@@ -10,7 +10,7 @@ use market::event::{Action, Dividend, EventRecord, Kind};
 use market::history::{DividendFeeds, SourcePolicy, newest_session};
 use market::identity::SecurityDirectory;
 use market::metrics;
-use market::metrics::{DerivationContext, MonthlyReturns, Rules};
+use market::metrics::{DerivationContext, ExchangeRates, MonthlyReturns, Rules};
 use market::symbol::Symbol;
 use store::facts::{load_dividend_feeds, load_known_symbols};
 use store::history::{build_history, fetch_facts, symbols_of_identities};
@@ -30,6 +30,7 @@ pub(super) struct MarketInputs {
     pub(super) directory: SecurityDirectory,
     pub(super) dividend_feeds: DividendFeeds,
     pub(super) benchmark: Option<MonthlyReturns>,
+    pub(super) rates: ExchangeRates,
 }
 
 impl MarketInputs {
@@ -46,7 +47,7 @@ impl MarketInputs {
         let dates = load_market_dates(generation, views).await?;
         let mut inputs = load_feeds(views).await?.map(|dividend_feeds| {
             let directory = SecurityDirectory::default();
-            Self { as_of: None, directory, dividend_feeds, benchmark: None }
+            Self { as_of: None, directory, dividend_feeds, benchmark: None, rates: ExchangeRates::NONE }
         });
         for (side, (inputs, securities)) in inputs.iter_mut().zip(securities).enumerate() {
             let mut read = Vec::new();
@@ -56,6 +57,13 @@ impl MarketInputs {
             inputs.directory = SecurityDirectory::resolve(&read, &known, policies[side]);
             inputs.as_of = dates[side];
         }
+        for (number, rates) in load_records(Kind::Fx, views).await?.into_iter().enumerate() {
+            let mut read = Vec::new();
+            for ((_, _, source), packed) in &rates {
+                read.extend(records::read(source, packed)?);
+            }
+            inputs[number].rates = ExchangeRates::new(&read, policies[number]);
+        }
         for (number, side) in inputs.iter_mut().enumerate() {
             let Some(identity) = side.directory.identities.get(&generation.benchmark) else { continue };
             let Some(as_of) = side.as_of else { continue };
@@ -63,7 +71,8 @@ impl MarketInputs {
             let rows = &views.of_symbols(&symbols).await?[number];
             let facts = overlay(rows, &fetch_facts(transaction, &symbols).await?);
             let history = build_history(identity, &facts, &side.dividend_feeds, |_, _| false)?;
-            side.benchmark = Some(metrics::benchmark(&history, as_of, policies[number], &generation.rules));
+            side.benchmark =
+                Some(metrics::benchmark(&history, as_of, &side.rates, policies[number], &generation.rules));
         }
         Ok(inputs)
     }
@@ -74,7 +83,8 @@ impl MarketInputs {
         rules: &'a Rules,
     ) -> Option<DerivationContext<'a>> {
         let as_of = self.as_of?;
-        Some(DerivationContext { as_of, newest: as_of, benchmark: self.benchmark.as_ref(), policy, rules })
+        let (benchmark, rates) = (self.benchmark.as_ref(), &self.rates);
+        Some(DerivationContext { as_of, newest: as_of, benchmark, rates, policy, rules })
     }
 }
 

@@ -6,7 +6,7 @@ use super::encoded::{EncodedField, FieldReader, FieldWriter, RecordLayout, split
 use super::field::Field;
 use crate::error::PackedRecordsError;
 use market::event::{
-    DecidedRow, Decision, Dividend, DividendEvidence, Etf, FormerSymbol, Fundamentals, Holding,
+    DecidedRow, Decision, Dividend, DividendEvidence, Etf, FormerSymbol, Fundamentals, FxRate, Holding,
     HoldingSnapshot, MarketSession, Security, Split,
 };
 
@@ -53,6 +53,7 @@ layouts! {
     Holding {
         name, weight, symbol, asset_type, shares, market_value, currency, isin, cusip, figi, sector, country,
     }
+    FxRate { symbol, base, quote, date, rate }
     FormerSymbol { symbol, from, to }
     MarketSession { date, note }
     Decision { symbol, verdict, row, reason, note }

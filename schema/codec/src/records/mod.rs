@@ -12,5 +12,5 @@ mod tests;
 pub use crate::error::PackedRecordsError;
 pub use encoded::{EncodedField, EncodedRecord, FieldReader, FieldWriter, RecordLayout};
 pub use field::Field;
-pub use packed::{add_to_history, batches, read};
+pub use packed::{add_to_history, batches, currencies, read};
 pub use set::{RawObservation, RecordSet};

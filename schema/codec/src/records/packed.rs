@@ -1,16 +1,17 @@
 //! Packed set of observations: one version byte, then postcard's encoding. Rows refer to batch ids, times and field
 //! values by index in lists of distinct values. The records of a security are decoded into its history.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::hash::Hash;
 
 use chrono::{DateTime, NaiveDate};
 use compact_str::CompactString;
 use market::event::{
     Action, Decision, Dividend, DividendEvidence, Etf, EventRecord, Fundamentals, HoldingSnapshot, Kind,
-    Split,
+    Security, Split,
 };
 use market::history::{History, Observation};
+use market::metrics::currency::Currency;
 use serde::{Deserialize, Serialize};
 
 use super::encoded::{EncodedRecord, FieldReader, RecordLayout, RowFields, value_at};
@@ -139,6 +140,32 @@ pub fn read<T: RecordLayout>(source: &str, bytes: &[u8]) -> Result<Vec<Observati
         })
     };
     packed.rows.iter().map(observation).collect()
+}
+
+/// ISO 4217 codes of the currencies in a packed set: of the prices of a security, of dividends and of reports.
+///
+/// # Errors
+/// The bytes are damaged, or were written by a newer version.
+pub fn currencies(kind: Kind, source: &str, bytes: &[u8]) -> Result<BTreeSet<String>, PackedRecordsError> {
+    let mut found: BTreeSet<String> = match kind {
+        Kind::Security => {
+            read::<Security>(source, bytes)?.into_iter().map(|row| row.record.currency).collect()
+        }
+        Kind::Dividend => {
+            read::<Dividend>(source, bytes)?.into_iter().map(|row| row.record.currency.into()).collect()
+        }
+        Kind::Evidence => read::<DividendEvidence>(source, bytes)?
+            .into_iter()
+            .filter_map(|row| Some(Currency::parse(row.record.price_unit.as_deref()?)?.code))
+            .collect(),
+        Kind::Fundamentals => read::<Fundamentals>(source, bytes)?
+            .into_iter()
+            .filter_map(|row| row.record.reported_currency)
+            .collect(),
+        _ => BTreeSet::new(),
+    };
+    found.remove("");
+    Ok(found)
 }
 
 /// Ids of the record batches that contained the observations of a packed set. Every id occurs once.

@@ -14,7 +14,7 @@ text_enum! {
     /// schema begins with the kind, for example `price.v1`.
     pub enum Kind {
         Security = "security", Price = "price", Dividend = "dividend", Split = "split", Fundamentals = "fundamentals",
-        Etf = "etf", Holding = "holding", Session = "session", Decision = "decision", Evidence = "evidence", Reject = "reject",
+        Etf = "etf", Holding = "holding", Fx = "fx", Session = "session", Decision = "decision", Evidence = "evidence", Reject = "reject",
         Run = "run",
     }
 }

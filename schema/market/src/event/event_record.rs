@@ -9,8 +9,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use super::enums::Action;
 use crate::event::{
-    Decision, Dividend, DividendEvidence, Etf, Fundamentals, HoldingSnapshot, Kind, MarketSession, Security,
-    Split,
+    Decision, Dividend, DividendEvidence, Etf, Fundamentals, FxRate, HoldingSnapshot, Kind, MarketSession,
+    Security, Split,
 };
 use crate::symbol::Symbol;
 
@@ -59,6 +59,7 @@ of_symbol! {
     Fundamentals: Fundamentals, |fundamentals| Some(fundamentals.as_of);
     Etf: Etf, |etf| Some(etf.as_of);
     HoldingSnapshot: Holding, |snapshot| Some(snapshot.as_of);
+    FxRate: Fx, |rate| Some(rate.date);
     // A decision needs no date: it applies to every security that had the symbol, but its key matches only one row.
     Decision: Decision, |_| None;
 }

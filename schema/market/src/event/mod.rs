@@ -13,8 +13,8 @@ pub use event_record::EventRecord;
 pub(crate) use event_record::line_column;
 pub use event_record::{EventRow, Reject};
 pub use records::{
-    Dividend, DividendEvidence, Etf, FormerSymbol, Fundamentals, Holding, HoldingSnapshot, MINOR_UNIT_PLACES,
-    MarketSession, Security, Split,
+    Dividend, DividendEvidence, Etf, FormerSymbol, Fundamentals, FxRate, Holding, HoldingSnapshot,
+    MINOR_UNIT_PLACES, MarketSession, Security, Split,
 };
 pub use run_id::{RunIdError, find_run_id};
 pub use run_manifest::{Bookmark, InputBatchCount, Pull, RunManifest, RunState};

@@ -2,6 +2,7 @@
 
 use chrono::NaiveDate;
 
+use super::exchange_rates::ExchangeRates;
 use super::prices::risk::MonthlyReturns;
 use super::rules::Rules;
 use crate::history::SourcePolicy;
@@ -15,6 +16,8 @@ pub struct DerivationContext<'a> {
     pub newest: NaiveDate,
     /// Monthly returns of the benchmark, for beta; `None` without a benchmark.
     pub benchmark: Option<&'a MonthlyReturns>,
+    /// Exchange rates.
+    pub rates: &'a ExchangeRates,
     /// Source policy (R32).
     pub policy: &'a SourcePolicy,
     /// Rule parameters.

@@ -25,6 +25,7 @@ mod context;
 pub mod currency;
 mod derivation;
 pub mod dividends;
+pub mod exchange_rates;
 pub mod explain;
 pub mod fund;
 pub mod merge;
@@ -46,6 +47,7 @@ pub use context::DerivationContext;
 pub use derivation::Derivation;
 use dividends::completeness::DividendCompleteness;
 pub use dividends::completeness::FactorAgreement;
+pub use exchange_rates::ExchangeRates;
 pub use explain::{
     ExplainedDecision, ExplainedMetric, ExplainedObservation, Explanation, explain, explain_session,
 };
@@ -97,6 +99,7 @@ pub fn newest_decisions(history: &History) -> BTreeMap<&DecidedRow, &Observation
 pub fn benchmark(
     history: &History,
     as_of: NaiveDate,
+    rates: &ExchangeRates,
     policy: &SourcePolicy,
     rules: &Rules,
 ) -> MonthlyReturns {
@@ -104,6 +107,6 @@ pub fn benchmark(
     // monthly return up to `as_of` depends on facts after `as_of`.
     computed::benchmark_returns(
         history,
-        &DerivationContext { as_of, newest: as_of, benchmark: None, policy, rules },
+        &DerivationContext { as_of, newest: as_of, benchmark: None, rates, policy, rules },
     )
 }

@@ -30,7 +30,12 @@ text_enum! {
         /// Rows of the same payment or split have different amounts or ratios. The amount or ratio of the newest row is
         /// used. Or a price file has two closes of one day; the first close is used (R29).
         ConflictingDuplicate = "conflicting_duplicate",
-        /// Dividends and prices are in different currencies, so that yields are null (R4).
+        /// A yield used an exchange rate, because dividends and prices are in different currencies (R42).
+        Converted = "converted",
+        /// The company changed the currency of its dividends. Growth across the change is null, and the increase streak
+        /// begins there (R43).
+        CurrencyChanged = "currency_changed",
+        /// The same as `fx_missing`, its former name (R4).
         CurrencyMismatch = "currency_mismatch",
         /// A dividend was declared after its ex-date. Figures include the dividend from the ex-date on, not only from
         /// the declaration date on (R39).
@@ -50,6 +55,8 @@ text_enum! {
         /// The vendor states a payment frequency that does not fit the ex-dates. The frequency inferred from the
         /// ex-dates is used instead (R5).
         FrequencyConflict = "frequency_conflict",
+        /// A figure is null, because dividends and prices are in different currencies and no exchange rate is known (R44).
+        FxMissing = "fx_missing",
         /// A dividend declared as regular is treated as special, wholly or in part (R34).
         InferredSpecial = "inferred_special",
         /// The latest regular amount is at least 3 times the median of the amounts before it. The forward dividend uses

@@ -6,6 +6,7 @@
 mod dividend;
 mod etf;
 mod flag;
+mod fx;
 mod metrics;
 mod quote;
 mod security_event;
@@ -18,6 +19,7 @@ pub use dividend::{SplitRow, SplitStatus, SplitType};
 pub use etf::{CountryWeight, EtfRow, HoldingRow, SectorWeight};
 pub use flag::Quarantined;
 pub use flag::{Flag, Flags, QuarantineReason};
+pub use fx::FxRow;
 pub use metrics::{
     AnnualTotal, DividendState, ForwardBasis, ListTier, Metrics, NextDividend, NextStatus, Safety, YieldBasis,
 };

@@ -4,6 +4,7 @@ use chrono::NaiveDate;
 use market::day::date_of;
 use market::decimal::with_decimals_as_text;
 use market::history::SourcePolicy;
+use market::metrics::ExchangeRates;
 use market::metrics::calendar::sessions_between;
 use market::metrics::{
     CloseSeries, DerivationContext, DerivedRows, Explanation, Rules, benchmark, derive, explain, total_return,
@@ -60,11 +61,13 @@ impl<'a> Outputs<'a> {
         let policy = SourcePolicy::default();
         let rules = &Rules::DEFAULT;
         let months = inputs.as_of.zip(inputs.benchmark.as_ref());
-        let months = months.map(|(as_of, history)| benchmark(history, as_of, &policy, rules));
+        let months =
+            months.map(|(as_of, history)| benchmark(history, as_of, &ExchangeRates::NONE, &policy, rules));
         let market = inputs.as_of.map(|as_of| DerivationContext {
             as_of,
             newest: as_of,
             benchmark: months.as_ref(),
+            rates: const { &ExchangeRates::NONE },
             policy: &policy,
             rules,
         });

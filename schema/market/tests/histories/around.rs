@@ -87,7 +87,9 @@ fn monthly(until: u32, close: impl Fn(u32) -> &'static str) -> History {
 fn a_beta_is_of_the_sixty_months_up_to_the_date() {
     let swings = |ago: u32| if ago.is_multiple_of(2) { "100" } else { "110" };
     let policy = SourcePolicy::default();
-    let months = |history: &History, day: NaiveDate| benchmark(history, day, &policy, &Rules::DEFAULT);
+    let months = |history: &History, day: NaiveDate| {
+        benchmark(history, day, &market::metrics::ExchangeRates::NONE, &policy, &Rules::DEFAULT)
+    };
     let whole = monthly(0, swings);
     let swinging = months(&whole, date("2024-06-28"));
     let beta = |close: &dyn Fn(u32) -> &'static str| {

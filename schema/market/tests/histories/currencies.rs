@@ -13,7 +13,7 @@ use crate::lives::{self, Life};
 /// History of a security with one close. The close is in `quote_unit` (a minor unit such as GBX), or in `currency` if
 /// `quote_unit` is `None`. Each dividend is written `ex-date amount currency [payment-date [declaration-date]]`. `-` is
 /// an absent value.
-fn security(currency: &str, quote_unit: Option<&str>, close: &str, dividends: &[&str]) -> History {
+pub(crate) fn security(currency: &str, quote_unit: Option<&str>, close: &str, dividends: &[&str]) -> History {
     let mut history = Life::new("currencies", "2024-06-28").close("2024-06-27", close).history();
     history.security = Some(observed(json!({
         "symbol": "LIFE", "name": "Life", "type": "stock", "currency": currency, "quote_unit": quote_unit,
@@ -24,7 +24,7 @@ fn security(currency: &str, quote_unit: Option<&str>, close: &str, dividends: &[
     history
 }
 
-fn dividend(line: u64, row: &str) -> Observation<Dividend> {
+pub(crate) fn dividend(line: u64, row: &str) -> Observation<Dividend> {
     let words: Vec<&str> = row.split(' ').collect();
     let given = |index: usize| words.get(index).copied().filter(|word| *word != "-");
     let record: Value = json!({

@@ -18,6 +18,7 @@ pub(crate) fn in_market<T>(tell: impl FnOnce(&DerivationContext<'_>) -> T) -> T 
         as_of: TODAY,
         newest: TODAY,
         benchmark: None,
+        rates: &market::metrics::ExchangeRates::NONE,
         policy: &policy,
         rules: &Rules::DEFAULT,
     })

@@ -9,6 +9,7 @@ mod basis;
 mod currencies;
 mod decided;
 mod depth;
+mod exchange_rates;
 mod explained;
 mod figures;
 mod held;

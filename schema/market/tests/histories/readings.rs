@@ -27,7 +27,14 @@ fn derived(life: &Life, as_of: &str) -> DerivedRows {
     let as_of = date(as_of);
     derive(
         &history,
-        &DerivationContext { as_of, newest: life.until, benchmark: None, policy: &policy, rules: &rules },
+        &DerivationContext {
+            as_of,
+            newest: life.until,
+            benchmark: None,
+            rates: &market::metrics::ExchangeRates::NONE,
+            policy: &policy,
+            rules: &rules,
+        },
     )
 }
 

@@ -149,7 +149,8 @@ fn a_beta_is_told_against_the_market() {
     let (policy, rules) = (SourcePolicy::default(), Rules::DEFAULT);
     let swinging = monthly(|month| if month % 2 == 0 { "100" } else { "110" });
     let against = |history: &History, as_of: &str| {
-        let market = benchmark(&swinging, date(as_of), &policy, &rules);
+        let market =
+            benchmark(&swinging, date(as_of), &market::metrics::ExchangeRates::NONE, &policy, &rules);
         text(beside(history, Some(&market)).metrics.beta_5y)
     };
     assert_eq!(against(&swinging, TODAY), "1");

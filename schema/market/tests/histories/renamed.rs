@@ -102,6 +102,7 @@ fn asked(history: &History, as_of: NaiveDate) -> DerivedRows {
             as_of,
             newest: date(UNTIL),
             benchmark: None,
+            rates: &market::metrics::ExchangeRates::NONE,
             policy: &policy,
             rules: &Rules::DEFAULT,
         },

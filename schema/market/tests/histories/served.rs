@@ -13,8 +13,14 @@ use crate::lives::{Life, date, observed};
 
 fn told(history: &History, as_of: &str) -> (DerivedRows, Explanation) {
     let (policy, as_of) = (SourcePolicy::default(), date(as_of));
-    let market =
-        DerivationContext { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
+    let market = DerivationContext {
+        as_of,
+        newest: as_of,
+        benchmark: None,
+        rates: &market::metrics::ExchangeRates::NONE,
+        policy: &policy,
+        rules: &Rules::DEFAULT,
+    };
     (derive(history, &market), explain(history, &market))
 }
 

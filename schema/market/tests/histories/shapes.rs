@@ -23,6 +23,7 @@ fn asked(life: &Life, as_of: NaiveDate) -> DerivedRows {
             as_of,
             newest: life.until,
             benchmark: None,
+            rates: &market::metrics::ExchangeRates::NONE,
             policy: &policy,
             rules: &Rules::DEFAULT,
         },

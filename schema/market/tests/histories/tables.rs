@@ -78,7 +78,17 @@ pub(crate) fn derived_on(as_of: &str, history: &History) -> DerivedRows {
 pub(crate) fn looking_back(as_of: &str, newest: &str, history: &History) -> DerivedRows {
     let (as_of, newest, policy) = (date(as_of), date(newest), SourcePolicy::default());
     let rules = &Rules::DEFAULT;
-    derive(history, &DerivationContext { as_of, newest, benchmark: None, policy: &policy, rules })
+    derive(
+        history,
+        &DerivationContext {
+            as_of,
+            newest,
+            benchmark: None,
+            rates: &market::metrics::ExchangeRates::NONE,
+            policy: &policy,
+            rules,
+        },
+    )
 }
 
 fn rows(text: &str, columns: &[&str], base: &Value) -> impl Iterator<Item = (u64, Value)> {

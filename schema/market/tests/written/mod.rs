@@ -61,7 +61,14 @@ pub(crate) fn history(kind: &str, dividends: &[&str], splits: &[(&str, &str)]) -
 pub(crate) fn in_market<T>(as_of: &str, compute: impl Fn(&DerivationContext<'_>) -> T) -> T {
     let (as_of, policy) = (day(as_of), SourcePolicy::default());
     let rules = &Rules::DEFAULT;
-    compute(&DerivationContext { as_of, newest: as_of, benchmark: None, policy: &policy, rules })
+    compute(&DerivationContext {
+        as_of,
+        newest: as_of,
+        benchmark: None,
+        rates: &market::metrics::ExchangeRates::NONE,
+        policy: &policy,
+        rules,
+    })
 }
 
 pub(crate) fn on(as_of: &str, history: &History) -> DerivedRows {

@@ -28,7 +28,7 @@ pub(crate) struct ExDateEvents {
     /// Price factor of the distributions: 1 - `value` / `close_before`. `None` if `close_before` is `None`, if `value`
     /// is at least `close_before`, or if `foreign` is true.
     pub dividend_factor: Option<Decimal>,
-    /// True if a distribution of the ex-date is in another currency than the prices.
+    /// True if a distribution of the ex-date is in another currency than the prices, and no rate is known.
     pub foreign: bool,
 }
 
@@ -76,13 +76,14 @@ pub(crate) fn ex_days(
             days.push(ExDateEvents { ex_date: payment.ex_date, ..ExDateEvents::default() });
         }
         let Some(day) = days.last_mut() else { continue };
-        if payment.observation.record.currency == currency {
-            day.value += payment.amount;
-            if payment.class.in_ttm_total() {
-                day.cash += payment.amount;
+        match payment.to_price_currency(payment.amount, currency) {
+            Some(amount) => {
+                day.value += amount;
+                if payment.class.in_ttm_total() {
+                    day.cash += amount;
+                }
             }
-        } else {
-            day.foreign = true;
+            None => day.foreign = true,
         }
     }
     for day in &mut days {

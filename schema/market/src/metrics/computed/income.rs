@@ -1,9 +1,9 @@
 //! Income metrics: dividend status, trailing and forward dividends, yields. Amounts of two currencies are
 //! never added (R4).
 //!
-//! Yields of dividends in another currency than the prices need a rate. The only known rates are those of payments with
-//! rows in both currencies (R39). The trailing yield needs them for each payment of the 12 months. The forward yield
-//! needs the rate of the payment from which the forward dividend is computed. Without a rate, a yield is null.
+//! Yields of dividends in another currency than the prices need a rate: an exchange rate (R42), or that of a payment with
+//! rows in both currencies (R39). The trailing yield converts each payment at its own rate, the forward yield at the rate
+//! on the day of the latest close. Without a rate, a yield is null.
 //!
 //! A payer may be active only because of rows with a quarantined amount (R6, R30): all its newest amounts are
 //! quarantined. Its trailing and forward dividends and its yields are then unknown, not 0.
@@ -17,7 +17,8 @@ use crate::metrics::calendar::months_before;
 use crate::metrics::dividends::safety::is_suspect;
 use crate::metrics::dividends::status::{StatusInput, dividend_status};
 use crate::metrics::dividends::yields::{
-    ForwardDividend, HeadlineInput, forward_dividend, headline_yield, is_unusual_count, sum, trailing_rates,
+    ForwardDividend, HeadlineInput, RANGE_MONTHS, RegularDividend, forward_dividend, headline_yield,
+    is_unusual_count, sum, trailing_rates,
 };
 use crate::metrics::dividends::yields::{YieldRange, yield_range};
 use crate::metrics::merge::Payment;
@@ -56,8 +57,11 @@ pub(crate) fn income(inputs: &MetricInputs<'_>, flags: &mut Flags) -> IncomeMetr
     let is_held = status == DividendState::Active && is_active_by_held_rows(inputs);
     let known = status != DividendState::Unknown && !is_held;
     let dps_ttm = (known && !mixed).then(|| sum(trailing_rates));
-    let dps_ttm_total =
-        if known { total_paid(inputs.payments(), as_of, &inputs.dividend_currency) } else { None };
+    let dps_ttm_total = if known {
+        total_paid(inputs.payments(), as_of, |payment| payment.amount_in(&inputs.dividend_currency))
+    } else {
+        None
+    };
     let forward = if inputs.is_fund() || !inputs.is_listed || is_held {
         ForwardDividend::NONE
     } else {
@@ -65,25 +69,30 @@ pub(crate) fn income(inputs: &MetricInputs<'_>, flags: &mut Flags) -> IncomeMetr
     };
     let is_foreign = !inputs.rates.is_empty() && inputs.dividend_currency != inputs.currency;
     let forward_rate = if is_foreign { forward_rate(inputs, &forward) } else { Some(Decimal::ONE) };
-    let yield_of = |dividend: Option<Decimal>, rate: Option<Decimal>| {
-        percent_of(dividend.filter(|_| !mixed)?.checked_mul(rate?)?, inputs.close()?)
+    let needs_rates = is_foreign || mixed;
+    let priced_ttm =
+        if needs_rates && known { inputs.trailing_dividends_in(&inputs.currency) } else { dps_ttm };
+    let priced_total = if known {
+        total_paid(inputs.payments(), as_of, |payment| {
+            payment.to_price_currency(payment.adjusted, &inputs.currency)
+        })
+    } else {
+        None
     };
-    let own = (!is_foreign).then_some(Decimal::ONE);
-    let yield_ttm = match dps_ttm {
-        Some(_) if is_foreign => yield_of(priced_ttm(inputs), Some(Decimal::ONE)),
-        _ => yield_of(dps_ttm, own),
-    };
-    let yield_forward = yield_of(forward.amount, forward_rate);
-    let has_forward = forward.amount.is_some();
-    let is_known = if has_forward { forward_rate.is_some() } else { !is_foreign || yield_ttm.is_some() };
-    let mismatch = !inputs.rates.is_empty() && (mixed || !is_known);
+    let yield_of = |dividend: Option<Decimal>| percent_of(dividend?, inputs.close()?);
+    let yield_ttm = yield_of(priced_ttm);
+    // In a year with payments in several currencies, the forward dividend may be in a currency of the past.
+    let priced_forward = forward.amount.filter(|_| !mixed).zip(forward_rate);
+    let yield_forward = yield_of(priced_forward.and_then(|(amount, rate)| amount.checked_mul(rate)));
+    let has_forward = forward.amount.is_some() && !mixed;
+    let is_known = if has_forward { forward_rate.is_some() } else { priced_ttm.is_some() || !needs_rates };
+    let mismatch = !inputs.rates.is_empty() && !is_known;
     let (dividend_yield, yield_basis) =
         headline_yield(&HeadlineInput { status, yield_forward, yield_ttm, has_forward, mismatch });
-    let series = inputs.series();
-    let yield_range = if mismatch || is_foreign || !known {
-        None
-    } else {
-        yield_range(&inputs.rates, &series, last_month(as_of), as_of)
+    let (series, month) = (inputs.series(), last_month(as_of));
+    let yield_range = match priced_rates(inputs, is_foreign).filter(|_| !mismatch && known) {
+        Some(rates) => yield_range(&rates, &series, month, as_of),
+        None => None,
     };
     let income = IncomeMetrics {
         status,
@@ -95,7 +104,7 @@ pub(crate) fn income(inputs: &MetricInputs<'_>, flags: &mut Flags) -> IncomeMetr
         ttm_payment_count: length_to_i32(trailing_rates.len()),
         forward,
         yield_ttm,
-        yield_ttm_total: yield_of(dps_ttm_total, own),
+        yield_ttm_total: yield_of(priced_total),
         yield_forward,
         dividend_yield,
         yield_basis,
@@ -140,14 +149,17 @@ fn mixes_currencies(inputs: &MetricInputs<'_>) -> bool {
     })
 }
 
-/// Regular and special cash per share of the last 12 months. `None` if a payment is not known in the currency
-/// `currency`.
-fn total_paid(payments: &[Payment<'_>], as_of: NaiveDate, currency: &str) -> Option<Decimal> {
+/// Regular and special cash per share of the last 12 months. `None` if the function `amount` has none of a payment.
+fn total_paid(
+    payments: &[Payment<'_>],
+    as_of: NaiveDate,
+    amount: impl Fn(&Payment<'_>) -> Option<Decimal>,
+) -> Option<Decimal> {
     let start = months_before(as_of, 12);
     let recent = payments.iter().rev().take_while(|payment| payment.ex_date > start);
     let mut total = Decimal::ZERO;
     for payment in recent.filter(|payment| payment.class.in_ttm_total() && payment.ex_date <= as_of) {
-        total = total.checked_add(payment.amount_in(currency)?)?;
+        total = total.checked_add(amount(payment)?)?;
     }
     Some(remove_division_error(total))
 }
@@ -159,25 +171,44 @@ fn translated<'i>(inputs: &'i MetricInputs<'_>, ex_date: NaiveDate) -> Option<&'
     day.find(|payment| payment.class.is_regular() && payment.declared.is_some())
 }
 
-/// Rate of the payment from which the forward dividend is computed: its amount in the currency of the prices, divided by
-/// its amount in the dividend currency. `None` if the payment has only one row.
+/// Rate of the forward dividend: that of the day of the latest close (R42). Without one, that of the payment from which the
+/// forward dividend is computed: its amount in the currency of the prices, divided by its amount in the dividend
+/// currency. `None` if the payment has only one row.
 fn forward_rate(inputs: &MetricInputs<'_>, forward: &ForwardDividend) -> Option<Decimal> {
+    if let Some(rate) = inputs.rate_of_price(&inputs.dividend_currency, &inputs.currency) {
+        return Some(rate.value);
+    }
     let rate = inputs.rates.iter().rev().nth(usize::from(forward.latest_unusual))?;
     let payment = translated(inputs, rate.ex_date)?;
     quotient(payment.adjusted, payment.declared?)
 }
 
-/// Regular dividends of the last 12 months in the currency of the prices. `None` if a payment has no row in it.
-fn priced_ttm(inputs: &MetricInputs<'_>) -> Option<Decimal> {
-    let paid = trailing_rates(&inputs.rates, inputs.as_of).iter();
-    let total = paid.map(|rate| Some(inputs.own_regular_part(translated(inputs, rate.ex_date)?)));
-    total.sum::<Option<Decimal>>().map(remove_division_error)
+/// Regular dividends in the currency of the prices, for the range of yields. `None` if a payment of its years has no rate.
+fn priced_rates(inputs: &MetricInputs<'_>, is_foreign: bool) -> Option<Vec<RegularDividend>> {
+    if !is_foreign {
+        return Some(inputs.rates.clone());
+    }
+    let first = months_before(inputs.as_of, RANGE_MONTHS + 12);
+    let mut priced: Vec<RegularDividend> = Vec::new();
+    for payment in
+        inputs.payments().iter().filter(|payment| payment.class.is_regular() && payment.ex_date >= first)
+    {
+        let amount = inputs.priced_part(payment)?;
+        match priced.last_mut().filter(|before| before.ex_date == payment.ex_date) {
+            Some(before) => before.amount = before.amount.checked_add(amount)?,
+            None => priced.push(RegularDividend { ex_date: payment.ex_date, amount }),
+        }
+    }
+    Some(priced)
 }
 
 fn flag_income(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Flags) {
     let is_unknown = income.status == DividendState::Unknown;
     flags.set_if(Flag::NoDividendFeed, is_unknown && !inputs.completeness.carries_dividends);
-    flags.set_if(Flag::CurrencyMismatch, income.mismatch || lacks_rate(inputs, income));
+    let lacks_rate = income.mismatch || lacks_rate(inputs, income);
+    flags.set_if(Flag::CurrencyMismatch, lacks_rate);
+    flags.set_if(Flag::FxMissing, lacks_rate);
+    flags.set_if(Flag::Converted, uses_rate(inputs, income));
     flags.set_if(Flag::YieldSuspect, is_suspect(income.dividend_yield, &inputs.rules.safety));
     flags.set_if(Flag::LatestAmountUnusual, income.forward.latest_unusual);
     let partial = is_partial_year(inputs);
@@ -189,10 +220,22 @@ fn flag_income(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &mut Fl
     flags.set_if(Flag::TtmPaymentCountUnusual, unusual && income.status == DividendState::Active);
 }
 
-/// True if the trailing yield is unknown, because a payment of the last 12 months has no row in the currency of the prices.
+/// True if the headline yield used an exchange rate.
+fn uses_rate(inputs: &MetricInputs<'_>, income: &IncomeMetrics) -> bool {
+    let is_forward = income.yield_basis == Some(YieldBasis::Forward);
+    let has_rate = match is_forward {
+        true => inputs.rate_of_price(&inputs.dividend_currency, &inputs.currency).is_some(),
+        false => inputs.trailing_payments().any(|payment| payment.rate.is_some()),
+    };
+    income.dividend_yield.is_some_and(|headline| !headline.is_zero()) && has_rate
+}
+
+/// True if the trailing yield is unknown, because a payment of the last 12 months has no rate.
 fn lacks_rate(inputs: &MetricInputs<'_>, income: &IncomeMetrics) -> bool {
-    let is_foreign = !inputs.rates.is_empty() && inputs.dividend_currency != inputs.currency;
-    is_foreign && income.dps_ttm.is_some() && income.yield_ttm.is_none()
+    let is_foreign =
+        !inputs.rates.is_empty() && (income.mixed || inputs.dividend_currency != inputs.currency);
+    let has_paid = income.dps_ttm.is_some() || income.mixed;
+    is_foreign && has_paid && inputs.trailing_dividends_in(&inputs.currency).is_none()
 }
 
 /// True if dividends of the last 12 months may be missing, because the security or its data are newer. If the IPO date

@@ -5,7 +5,8 @@ use rust_decimal::Decimal;
 
 use crate::event::{DividendType, ListingStatus, Security, SecurityType};
 use crate::history::{History, SourcePolicy};
-use crate::metrics::arithmetic::quotient;
+use crate::metrics::arithmetic::{quotient, remove_division_error};
+use crate::metrics::calendar::months_before;
 use crate::metrics::computed::ex_dates::{ExDateEvents, ex_days};
 use crate::metrics::computed::price_jumps::flag_jumps;
 use crate::metrics::context::DerivationContext;
@@ -16,6 +17,7 @@ use crate::metrics::dividends::frequency::{FrequencyEstimate, TaggedDate, estima
 use crate::metrics::dividends::schedule::{Reading, Schedule, ScheduleRow};
 use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::dividends::yields::RegularDividend;
+use crate::metrics::exchange_rates::{ExchangeRates, Rate};
 use crate::metrics::merge::{AsOfView, Merged, Payment, merge};
 use crate::metrics::prices::series::PriceSeries;
 use crate::metrics::rules::{Rules, ScheduleRules};
@@ -38,6 +40,10 @@ pub(crate) struct MetricInputs<'a> {
     pub policy: &'a SourcePolicy,
     pub rules: &'a Rules,
     pub known: AsOfView,
+    pub exchange_rates: &'a ExchangeRates,
+    /// First regular payment in the dividend currency after payments in another one; `None` if the currency never changed
+    /// (R43). Growth and streak begin there.
+    pub currency_since: Option<NaiveDate>,
     /// Market of the security, for its business days.
     pub market: Settlement,
     pub merged: Merged<'a>,
@@ -70,10 +76,13 @@ impl<'a> MetricInputs<'a> {
         let security = history.security.as_ref().map(|security| &security.record);
         let currency = price_currency(history).to_owned();
         let dividend_currency = merged.dividends.currency.to_owned();
+        let currency_since = currency_since(&merged.dividends.payments, &dividend_currency);
+        flags.set_if(Flag::CurrencyChanged, currency_since.is_some());
+        let series = PriceSeries::new(&merged.prices.bars, &merged.split_table);
+        set_rates(&mut merged.dividends.payments, &series, context, &currency);
         let schedule = schedule(&merged, &dividend_currency, &context.rules.schedule);
         apply_readings(&mut merged.dividends.payments, &schedule, &dividend_currency, flags);
         let payments = &merged.dividends.payments;
-        let series = PriceSeries::new(&merged.prices.bars, &merged.split_table);
         let ex_days = ex_days(payments, &series, as_of, &currency, flags);
         flag_jumps(&series, &ex_days, &merged.prices.large_moves, flags);
         let tagged_dates = tagged_dates(payments, &merged.dividends.unproven);
@@ -96,6 +105,8 @@ impl<'a> MetricInputs<'a> {
             policy: context.policy,
             rules: context.rules,
             known: AsOfView::new(context),
+            exchange_rates: context.rates,
+            currency_since,
             market: Settlement::of_history(history),
             security_type: security.map_or(SecurityType::Stock, |security| security.r#type),
             is_listed: security.is_none_or(|security| is_listed(security, as_of)),
@@ -146,6 +157,37 @@ impl<'a> MetricInputs<'a> {
         }
     }
 
+    /// Regular part of a payment in the currency of the prices. `None` if no rate is known.
+    pub(crate) fn priced_part(&self, payment: &Payment<'_>) -> Option<Decimal> {
+        payment.to_price_currency(self.own_regular_part(payment), &self.currency)
+    }
+
+    /// Rate from one currency to another on the day of the latest close (R43); `None` without a close or rate.
+    pub(crate) fn rate_of_price(&self, from: &str, to: &str) -> Option<Rate<'a>> {
+        self.exchange_rates.rate(from, to, self.price?.date, self.as_of)
+    }
+
+    /// Regular dividends of the last 12 months in `currency`, each payment at its own rate (R43). `None` if a payment has
+    /// no rate.
+    pub(crate) fn trailing_dividends_in(&self, currency: &str) -> Option<Decimal> {
+        let paid = self.trailing_payments().map(|payment| {
+            let (own, part) = (payment.observation.record.currency.as_str(), self.own_regular_part(payment));
+            if own == currency {
+                return Some(part);
+            }
+            let day = rate_day(payment, &self.series());
+            self.exchange_rates.rate(own, currency, day, self.as_of)?.convert(part)
+        });
+        paid.sum::<Option<Decimal>>().map(remove_division_error)
+    }
+
+    /// Regular payments with an ex-date in the 12 months up to the as-of date.
+    pub(crate) fn trailing_payments(&self) -> impl Iterator<Item = &Payment<'a>> {
+        let window = months_before(self.as_of, 12);
+        let recent = self.payments().iter().rev().take_while(move |payment| payment.ex_date > window);
+        recent.filter(|payment| payment.ex_date <= self.as_of && payment.class.is_regular())
+    }
+
     /// Reference data; `None` for a provisional security.
     pub(crate) fn security(&self) -> Option<&'a Security> {
         self.history.security.as_ref().map(|security| &security.record)
@@ -182,6 +224,39 @@ impl<'a> MetricInputs<'a> {
 /// True if the security trades on `as_of`. `delisted_on` is its last trading day.
 fn is_listed(security: &Security, as_of: NaiveDate) -> bool {
     security.status == ListingStatus::Active || security.delisted_on.is_some_and(|last| as_of <= last)
+}
+
+/// Day of the rate of a payment: the session before its ex-date, whose close is in the price factor (R42).
+fn rate_day(payment: &Payment<'_>, series: &PriceSeries<'_>) -> NaiveDate {
+    let session = series.before(payment.ex_date).map(|index| series.date(index));
+    session.unwrap_or_else(|| payment.ex_date.pred_opt().unwrap_or(payment.ex_date))
+}
+
+/// Sets the rates of the payments in another currency than the prices.
+pub(crate) fn set_rates<'a>(
+    payments: &mut [Payment<'a>],
+    series: &PriceSeries<'_>,
+    context: &DerivationContext<'a>,
+    price_currency: &str,
+) {
+    for payment in payments.iter_mut().filter(|payment| payment.observation.record.currency != price_currency)
+    {
+        let currency = payment.observation.record.currency.as_str();
+        payment.rate = context.rates.rate(currency, price_currency, rate_day(payment, series), context.as_of);
+    }
+}
+
+/// Ex-date of the first regular payment in the dividend currency after at least two consecutive regular payments in one
+/// other currency. A single row in another currency is no change.
+fn currency_since(payments: &[Payment<'_>], dividend_currency: &str) -> Option<NaiveDate> {
+    let regular: Vec<&Payment<'_>> = payments.iter().filter(|payment| payment.class.is_regular()).collect();
+    let is_other = |payment: &Payment<'_>| payment.amount_in(dividend_currency).is_none();
+    let is_change = |pair: &[&Payment<'_>]| {
+        let currency = |payment: &Payment<'_>| payment.observation.record.currency.clone();
+        is_other(pair[0]) && is_other(pair[1]) && currency(pair[0]) == currency(pair[1])
+    };
+    let last = regular.windows(2).rposition(is_change)? + 1;
+    regular[last..].iter().find(|payment| !is_other(payment)).map(|payment| payment.ex_date)
 }
 
 /// Regular payments whose amount in the currency `currency` is known.

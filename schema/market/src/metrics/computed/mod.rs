@@ -18,7 +18,7 @@ use classification::{Classification, classify};
 use company::{CompanyFigures, PayoutMetrics, figures, payouts};
 use growth::{GrowthMetrics, growth};
 use income::{IncomeMetrics, income};
-use inputs::MetricInputs;
+use inputs::{MetricInputs, set_rates};
 use returns::{ReturnMetrics, returns};
 use share_basis::limit_growth;
 use upcoming::{UpcomingPayments, upcoming};
@@ -88,8 +88,9 @@ pub(crate) fn compute<'a>(history: &'a History, context: &DerivationContext<'a>)
 
 /// Monthly returns of a benchmark, each from one month end to the next, up to the as-of date.
 pub(crate) fn benchmark_returns(history: &History, context: &DerivationContext<'_>) -> MonthlyReturns {
-    let merged = merge(history, context);
+    let mut merged = merge(history, context);
     let series = PriceSeries::new(&merged.prices.bars, &merged.split_table);
+    set_rates(&mut merged.dividends.payments, &series, context, price_currency(history));
     let days = ex_days(
         &merged.dividends.payments,
         &series,

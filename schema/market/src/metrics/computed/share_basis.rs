@@ -8,6 +8,8 @@
 //! A split with this sign sets the flag `amount_basis_suspect`. Growth and rate changes across the split are null. The
 //! increase streak cannot start before the second year after the split. The amounts themselves are not changed.
 //!
+//! Growth, rate changes and streak are also limited to the time since the last change of the dividend currency (R43).
+//!
 //! Splits below 2 for 1 are ignored: companies often keep the amount per share at a 5 for 4 split.
 
 use chrono::{Datelike, NaiveDate};
@@ -34,8 +36,29 @@ struct SuspectSplit {
     next_payment: NaiveDate,
 }
 
+/// Removes growth, rate changes and streak years that span a change of the dividend currency (R43).
+fn limit_to_currency(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics) {
+    let Some(since) = inputs.currency_since.filter(|since| *since <= inputs.as_of) else { return };
+    let (last, first) = (inputs.as_of.year() - 1, since.year() + 1);
+    for (span, value) in [1, 3, 5, 10].into_iter().zip(&mut growth.growth) {
+        *value = value.filter(|_| last - span >= since.year());
+    }
+    growth.changes.latest_increase = growth.changes.latest_increase.filter(|(date, _)| *date != since);
+    growth.changes.last_cut = growth.changes.last_cut.filter(|date| *date != since);
+    let streak = &mut growth.streak;
+    if streak.seeded {
+        return;
+    }
+    if let Some(started) = streak.started.filter(|started| *started < first) {
+        streak.years = (streak.years - (first - started)).max(0);
+        streak.started = (streak.years > 0).then_some(first);
+    }
+    streak.lower_bound |= streak.started.is_some_and(|started| started <= first + 1);
+}
+
 /// Sets the flag for suspect splits. Removes growth, rate changes and streak years that span such a split.
 pub(crate) fn limit_growth(inputs: &MetricInputs<'_>, growth: &mut GrowthMetrics, flags: &mut Flags) {
+    limit_to_currency(inputs, growth);
     let splits = inputs.merged.split_table.events().iter();
     let passed = splits.filter(|event| !event.is_price_only && event.ex_date <= inputs.as_of);
     let suspects: Vec<SuspectSplit> = passed.filter_map(|event| suspect(inputs, event)).collect();

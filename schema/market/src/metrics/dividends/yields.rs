@@ -198,7 +198,7 @@ pub struct YieldRange {
 }
 
 /// Maximum number of month ends in a yield range: five years.
-const RANGE_MONTHS: i32 = 60;
+pub(crate) const RANGE_MONTHS: u32 = 60;
 const RANGE_MINIMUM: usize = 12;
 
 /// Range of trailing yields at the last 60 month ends. A month end is used only if the first dividend is at least 12
@@ -216,7 +216,7 @@ pub(crate) fn yield_range(
         sums.push(sums[sums.len() - 1].checked_add(rate.amount)?);
     }
     let mut yields = Vec::with_capacity(60);
-    for (_, index) in series.month_ends(last_month, RANGE_MONTHS) {
+    for (_, index) in series.month_ends(last_month, RANGE_MONTHS.cast_signed()) {
         let day = series.date(index);
         let start = months_before(day, 12);
         if month_number(first) > month_number(start) {

@@ -13,6 +13,7 @@ use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::frequency::NEWEST_EX_DATES;
 use crate::metrics::dividends::status::DividendClass;
 use crate::metrics::dividends::yields::UNEQUAL_HALVES;
+use crate::metrics::exchange_rates::Rate;
 use crate::metrics::merge::Payment;
 use crate::row::{DividendState, Flag, ForwardBasis, YieldBasis};
 
@@ -243,7 +244,8 @@ fn over_price(
 ) -> DatedText {
     let (paid, priced) = (&computed.inputs.dividend_currency, &computed.inputs.currency);
     let is_foreign = paid != priced && !computed.inputs.rates.is_empty();
-    if computed.income.mixed || (is_foreign && served.is_none()) {
+    let is_foreign = is_foreign || computed.income.mixed;
+    if is_foreign && served.is_none() {
         return dated_text!("null: dividends in {}, prices in {}", undated(paid), undated(priced));
     }
     if is_foreign {
@@ -260,8 +262,8 @@ fn over_price(
     }
 }
 
-/// Formula of the yield of dividends in another currency than the prices. Payments with rows in both currencies give the
-/// rate (R39).
+/// Formula of the yield of dividends in another currency than the prices: the forward dividend at the rate of the close,
+/// or each payment at its own rate (R42). Payments with rows in both currencies need no rate (R39).
 fn converted(computed: &ComputedMetrics<'_>, dividend: &'static str, amount: Option<Decimal>) -> DatedText {
     let (paid, priced) = (&computed.inputs.dividend_currency, &computed.inputs.currency);
     let close = match computed.inputs.price {
@@ -271,20 +273,51 @@ fn converted(computed: &ComputedMetrics<'_>, dividend: &'static str, amount: Opt
         }
         None => "close".into(),
     };
-    let rate = match computed.income.forward_rate {
-        Some(rate) if dividend == FORWARD => {
+    let rate = computed.inputs.rate_of_price(paid, priced);
+    let has_rates = match dividend {
+        FORWARD => rate.is_some(),
+        _ => computed.inputs.payments().iter().any(|payment| payment.rate.is_some()),
+    };
+    if dividend != FORWARD && has_rates {
+        let counts = if dividend == TTM { DividendClass::is_regular } else { DividendClass::in_ttm_total };
+        return dated_text!("{}: {} / {} x 100", dividend, priced_terms(computed, counts), close);
+    }
+    let (units, twice) = (dated_text!("{} per {}", undated(priced), undated(paid)), !has_rates);
+    let rate = match (rate, computed.income.forward_rate) {
+        (Some(rate), _) => {
+            dated_text!(" x {} {}", Terms::of_day(rate.date, rate_text(&rate)), units)
+        }
+        (None, Some(rate)) if dividend == FORWARD => {
             let rate = rate.round_sf(10).unwrap_or(rate).normalize();
-            dated_text!(" x {} {} per {}", undated(rate), undated(priced), undated(paid))
+            dated_text!(" x {} {}", undated(rate), units)
         }
         _ => dated_text!(" {}, paid in {} too", undated(paid), undated(priced)),
     };
-    dated_text!(
-        "{} {}{} / {} x 100; R39: the payments have rows in both currencies",
-        dividend,
-        number(amount),
-        rate,
-        close
-    )
+    let twice = if twice { "; R39: the payments have rows in both currencies" } else { "" };
+    dated_text!("{} {}{} / {} x 100{}", dividend, number(amount), rate, close, twice)
+}
+
+/// Payments of the last 12 months, each with its rate to the currency of the prices.
+fn priced_terms(computed: &ComputedMetrics<'_>, counts: fn(DividendClass) -> bool) -> Terms {
+    let (after, through) = window(computed);
+    let payments = computed.inputs.payments().iter();
+    let counted = payments.filter(|p| after < p.ex_date && p.ex_date <= through && counts(p.class));
+    let terms = counted.map(|payment| {
+        let part = match counts(DividendClass::Special) {
+            true => payment.adjusted,
+            false => computed.inputs.own_regular_part(payment),
+        };
+        let amount = format!("{} {}", number(Some(part)), payment.observation.record.currency);
+        let rate = payment.rate.map(|rate| format!(" x {}", rate_text(&rate))).unwrap_or_default();
+        (payment.ex_date, format!("{amount}{rate}"))
+    });
+    Terms::days(" + ", terms)
+}
+
+/// Rate with its day and sources, for example `0.8 (ecb 2024-06-26)`.
+fn rate_text(rate: &Rate<'_>) -> String {
+    let through = rate.through.map(|hub| format!(", through {hub}")).unwrap_or_default();
+    format!("{} ({} {}{through})", rate.value, rate.source(), rate.date)
 }
 
 /// Formula of the headline yield, as text.
@@ -292,10 +325,10 @@ fn headline(computed: &ComputedMetrics<'_>) -> DatedText {
     let income = &computed.income;
     match (income.status, income.forward.amount) {
         (DividendState::Unknown, _) => "null: the dividends are unknown".into(),
-        (DividendState::Active, Some(_)) => {
+        (DividendState::Active, Some(_)) if !income.mixed => {
             over_price(computed, FORWARD, income.forward.amount, income.yield_forward)
         }
-        (DividendState::Active, None) => over_price(computed, TTM, income.dps_ttm, income.yield_ttm),
+        (DividendState::Active, _) => over_price(computed, TTM, income.dps_ttm, income.yield_ttm),
         (status, _) => match income.dividend_yield {
             Some(_) => dated_text!("the payer is {}, so the yield", status.as_str()),
             None => over_price(computed, TTM, income.dps_ttm, income.yield_ttm),

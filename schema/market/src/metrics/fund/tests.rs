@@ -94,7 +94,14 @@ fn found_with(
         }],
     };
     let as_of = "2024-06-28".parse().unwrap();
-    let market = DerivationContext { as_of, newest: as_of, benchmark: None, policy, rules: &Rules::DEFAULT };
+    let market = DerivationContext {
+        as_of,
+        newest: as_of,
+        benchmark: None,
+        rates: &crate::metrics::ExchangeRates::NONE,
+        policy,
+        rules: &Rules::DEFAULT,
+    };
     let DerivedRows { stock, metrics, .. } = derive(&history, &market);
     fund(&history, &market, &stock, &metrics)
 }

@@ -59,6 +59,7 @@ mod tests {
                 as_of,
                 newest,
                 benchmark: None,
+                rates: &crate::metrics::ExchangeRates::NONE,
                 policy: &policy,
                 rules: &Rules::DEFAULT,
             });

@@ -220,6 +220,7 @@ fn payment<'a>(
         amount,
         adjusted,
         declared: None,
+        rate: None,
         special_part: Decimal::ZERO,
         class: record.r#type.class(record.frequency),
         reading: None,

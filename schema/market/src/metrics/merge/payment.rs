@@ -12,6 +12,7 @@ use crate::metrics::arithmetic::{exact, quotient, remove_division_error};
 use crate::metrics::calendar::add_sessions;
 use crate::metrics::dividends::ex_date::Settlement;
 use crate::metrics::dividends::status::DividendClass;
+use crate::metrics::exchange_rates::Rate;
 use crate::metrics::prices::adjustment::Splits;
 use crate::metrics::prices::series::PriceSeries;
 use crate::metrics::rules::Rules;
@@ -46,6 +47,9 @@ pub(crate) struct Payment<'a> {
     /// The same payment in the dividend currency: amount per share, adjusted for splits up to the as-of date. `None` if
     /// the payment is in the dividend currency itself, or is not known in it (R39).
     pub declared: Option<Decimal>,
+    /// Rate from the payment's currency to the currency of the prices (R42); `None` for a payment in the currency of the
+    /// prices, and if no rate is known.
+    pub rate: Option<Rate<'a>>,
     /// Part of `adjusted` that is special, because another row of the ex-date says so (R45). 0 for most payments.
     pub special_part: Decimal,
     pub class: DividendClass,
@@ -68,6 +72,14 @@ impl Payment<'_> {
         } else {
             self.declared
         }
+    }
+
+    /// Converts an amount of the payment to the currency of the prices. `None` without a rate.
+    pub(crate) fn to_price_currency(&self, amount: Decimal, price_currency: &str) -> Option<Decimal> {
+        if self.observation.record.currency == price_currency {
+            return Some(amount);
+        }
+        self.rate?.convert(amount)
     }
 
     /// Amount per share on the ex-date, in the dividend currency if the payment is known in it.

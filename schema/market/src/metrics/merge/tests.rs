@@ -88,8 +88,14 @@ pub(crate) fn history(rows: &[&str], closes: &[(&str, i64)]) -> History {
 
 pub(crate) fn at(day: &str, history: &History, policy: &SourcePolicy) -> DerivedRows {
     let day = date(day);
-    let context =
-        DerivationContext { as_of: day, newest: day, benchmark: None, policy, rules: &Rules::DEFAULT };
+    let context = DerivationContext {
+        as_of: day,
+        newest: day,
+        benchmark: None,
+        rates: &crate::metrics::ExchangeRates::NONE,
+        policy,
+        rules: &Rules::DEFAULT,
+    };
     derive(history, &context)
 }
 

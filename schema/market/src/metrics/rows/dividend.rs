@@ -58,9 +58,11 @@ struct DividendRecord<'m> {
     status: DividendStatus,
     split: Ratio,
     price_factor: Option<Decimal>,
-    /// Number of payments a year, for the yield at the ex-date. `None` if the payment is not regular, or in another
-    /// currency than the prices.
+    /// Number of payments a year, for the yield at the ex-date. `None` if the payment is not regular, or if its rate to the
+    /// currency of the prices is unknown.
     per_year: Option<i32>,
+    /// Rate to the currency of the prices, for the yield at the ex-date.
+    rate: Decimal,
     /// Close before the ex-date, for the yield at the ex-date. `None` if `per_year` is `None` or no close is known.
     close_before: Option<Decimal>,
     /// Regular part of the amount, on the as-of date's share basis.
@@ -77,7 +79,7 @@ impl DividendRecord<'_> {
     /// Dividend row with rounded and formatted values.
     fn row(&self, symbol: &str) -> DividendRow {
         let regular = self.amount - self.special.unwrap_or_default();
-        let yearly = || regular.checked_mul(Decimal::from(self.per_year?));
+        let yearly = || regular.checked_mul(self.rate)?.checked_mul(Decimal::from(self.per_year?));
         let yield_at_ex = || exact_percent(yearly()?, self.close_before?);
         let change = |previous| exact_percent(self.regular_adjusted.checked_sub(previous)?, previous);
         DividendRow {
@@ -131,6 +133,7 @@ impl DividendRecord<'_> {
             split: Ratio { from, to },
             price_factor,
             per_year,
+            rate,
             close_before,
             regular_adjusted: _,
             previous,
@@ -144,7 +147,7 @@ impl DividendRecord<'_> {
             payment.declared.iter().for_each(|declared| hash_digits(declared, state));
         }
         (ex_date, payment_date, record_date, declaration_date).hash(state);
-        [amount, adjusted, from, to].iter().for_each(|decimal| hash_digits(decimal, state));
+        [amount, adjusted, from, to, rate].iter().for_each(|decimal| hash_digits(decimal, state));
         for decimal in [price_factor, close_before, previous, special] {
             decimal.is_some().hash(state);
             decimal.iter().for_each(|decimal| hash_digits(decimal, state));
@@ -198,9 +201,9 @@ fn live<'m>(
 ) -> DividendRecord<'m> {
     let record = record(computed, payment, status(payment, computed.inputs.as_of));
     let ex_day = ex_day(computed, payment);
-    let comparable =
-        payment.class.is_regular() && payment.observation.record.currency == computed.inputs.currency;
-    let per_year = record.payments_per_year.filter(|_| comparable);
+    let rate = payment.to_price_currency(Decimal::ONE, &computed.inputs.currency);
+    let rate = rate.filter(|_| payment.class.is_regular());
+    let per_year = record.payments_per_year.filter(|_| rate.is_some());
     let close_before = || match ex_day {
         Some(day) => day.close_before,
         None => computed.inputs.series().close_before(payment.ex_date),
@@ -219,6 +222,7 @@ fn live<'m>(
             .and_then(|day| day.dividend_factor),
         close_before: per_year.and_then(|_| close_before()),
         per_year,
+        rate: rate.unwrap_or(Decimal::ONE),
         previous: before.map(|before| before.adjusted),
         ..record
     }
@@ -254,6 +258,7 @@ fn record<'m>(
         split: computed.inputs.merged.split_table.ratio_to_basis(payment.ex_date, computed.inputs.as_of),
         price_factor: None,
         per_year: None,
+        rate: Decimal::ONE,
         close_before: None,
         regular_adjusted: Decimal::ZERO,
         previous: None,
@@ -310,6 +315,7 @@ fn projection<'m>(computed: &'m ComputedMetrics<'_>, expected: &ProjectedPayment
         split: split_table.ratio_to_basis(expected.ex_date, computed.inputs.as_of),
         price_factor: None,
         per_year: None,
+        rate: Decimal::ONE,
         close_before: None,
         regular_adjusted: Decimal::ZERO,
         previous: None,

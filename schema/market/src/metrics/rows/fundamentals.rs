@@ -7,6 +7,7 @@ use super::rounded::{amount, percent};
 use crate::event::Fundamentals;
 use crate::metrics::arithmetic::{percent_of, quotient, round_to_integer};
 use crate::metrics::computed::ComputedMetrics;
+use crate::metrics::computed::company::in_reports;
 use crate::metrics::valuation::price_to;
 use crate::row::FundamentalsRow;
 
@@ -26,7 +27,7 @@ pub(crate) fn fundamentals(computed: &ComputedMetrics<'_>) -> Option<Fundamental
         |a: Option<Decimal>, b: Option<Decimal>| a.zip(positive(b)).and_then(|(a, b)| percent_of(a, b));
     let (revenue, income) = (figure(|f| f.revenue_ttm), figure(|f| f.net_income_ttm));
     let equity = figure(|f| f.total_equity);
-    let same_currency = |value: Option<Decimal>| value.filter(|_| !company.foreign);
+    let in_reports = |value: Option<Decimal>| in_reports(value, company.report_rate);
     Some(FundamentalsRow {
         symbol: computed.inputs.history.symbol.to_string(),
         name: computed.inputs.name(),
@@ -43,9 +44,9 @@ pub(crate) fn fundamentals(computed: &ComputedMetrics<'_>) -> Option<Fundamental
         pe_ratio: percent(company.pe_ratio),
         forward_pe: percent(figure(|f| f.forward_pe)),
         peg_ratio: percent(figure(|f| f.peg_ratio)),
-        pb_ratio: percent(same_currency(price_to(price, company.book_value_per_share))),
+        pb_ratio: percent(price_to(in_reports(price), company.book_value_per_share)),
         ps_ratio: percent(
-            figure(|f| f.ps_ratio).or_else(|| same_currency(ratio(company.market_cap, positive(revenue)))),
+            figure(|f| f.ps_ratio).or_else(|| ratio(in_reports(company.market_cap), positive(revenue))),
         ),
         ev_to_ebitda: percent(figure(|f| f.ev_to_ebitda)),
         eps_ttm: amount(company.eps_ttm),

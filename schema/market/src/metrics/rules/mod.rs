@@ -15,7 +15,7 @@ pub use parameter::{ParameterDeviation, RuleError, RuleParameter};
 pub use table::*;
 
 /// Version of the rules. It increases when a change of the rules changes a figure for the same facts.
-pub const METHOD_VERSION: &str = "2026.9";
+pub const METHOD_VERSION: &str = "2026.10";
 
 impl Rules {
     /// Parses parameters of the form `NAME=VALUE`. Parameters that are not given have their defaults.

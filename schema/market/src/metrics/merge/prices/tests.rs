@@ -48,7 +48,14 @@ fn derived(history: &History, rules: &[PolicyRule]) -> DerivedRows {
     let as_of = date("2024-06-28");
     derive(
         history,
-        &DerivationContext { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT },
+        &DerivationContext {
+            as_of,
+            newest: as_of,
+            benchmark: None,
+            rates: &crate::metrics::ExchangeRates::NONE,
+            policy: &policy,
+            rules: &Rules::DEFAULT,
+        },
     )
 }
 

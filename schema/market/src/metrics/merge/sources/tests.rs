@@ -42,7 +42,14 @@ fn dividends(rows: &[String]) -> History {
 /// Rows that are not used, as `source date outcome`, sorted. The source that covers a row follows after `by`.
 fn unused(history: &History, policy: &SourcePolicy) -> Vec<String> {
     let as_of = date(AS_OF);
-    let context = DerivationContext { as_of, newest: as_of, benchmark: None, policy, rules: &Rules::DEFAULT };
+    let context = DerivationContext {
+        as_of,
+        newest: as_of,
+        benchmark: None,
+        rates: &crate::metrics::ExchangeRates::NONE,
+        policy,
+        rules: &Rules::DEFAULT,
+    };
     let covered = covered_rows(history, &context).rows;
     let is_row = |row: &CoveredRow, seen: &crate::metrics::ExplainedObservation| {
         row.kind.as_str() == seen.kind

@@ -81,7 +81,14 @@ fn unused(history: &History, rules: &[PolicyRule]) -> Vec<String> {
     let as_of = "2024-06-28".parse().unwrap();
     let explained = explain(
         history,
-        &DerivationContext { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT },
+        &DerivationContext {
+            as_of,
+            newest: as_of,
+            benchmark: None,
+            rates: &crate::metrics::ExchangeRates::NONE,
+            policy: &policy,
+            rules: &Rules::DEFAULT,
+        },
     );
     let mut rows: Vec<String> =
         explained.unused.iter().map(|row| format!("{} {}", row.line, row.outcome)).collect();
@@ -280,6 +287,7 @@ fn duplicates_of_a_payment_are_named() {
                 as_of,
                 newest: as_of,
                 benchmark: None,
+                rates: &crate::metrics::ExchangeRates::NONE,
                 policy: &policy,
                 rules: &Rules::DEFAULT,
             },

@@ -142,8 +142,14 @@ fn suffice(change: &dyn Fn(&mut History)) -> bool {
     history.prices[0].closes_only = vec![2022];
     change(&mut history);
     let (as_of, policy) = (date("2024-06-28"), SourcePolicy::default());
-    let context =
-        DerivationContext { as_of, newest: as_of, benchmark: None, policy: &policy, rules: &Rules::DEFAULT };
+    let context = DerivationContext {
+        as_of,
+        newest: as_of,
+        benchmark: None,
+        rates: &crate::metrics::ExchangeRates::NONE,
+        policy: &policy,
+        rules: &Rules::DEFAULT,
+    };
     Derivation::new(&history, &context).closes_suffice()
 }
 

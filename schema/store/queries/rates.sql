@@ -1,0 +1,1 @@
+select symbol, source, packed from records where kind = 'fx'
