@@ -255,7 +255,7 @@ impl Deriver {
         touched.extend(symbols.iter().flat_map(|symbol| directory.owners(symbol)).cloned());
         if first || has_rates || policy_changed {
             let rates = load_rates(transaction, &self.policy).await?;
-            if !first && rates != *self.rates {
+            if has_rates && (first || rates != *self.rates) {
                 touched.extend(load_converted(transaction).await?);
             }
             self.rates = Arc::new(rates);
