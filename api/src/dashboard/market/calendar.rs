@@ -152,7 +152,7 @@ fn render_event(event: &Value) -> Markup {
     html! {
         li.estimate[is_estimate] {
             a href={ "/s/" (encode(str_of(&event["symbol"]))) } title=(str_of(&event["name"])) { (str_of(&event["symbol"])) } " "
-            (render_value(&event["amount"], Unit::Money(str_of(&event["currency"]))))
+            (render_value(&event["amount"], Unit::PerShare(str_of(&event["currency"]))))
             @if is_estimate { " " span.muted { "estimated" } }
         }
     }

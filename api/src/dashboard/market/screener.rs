@@ -95,8 +95,8 @@ const COLUMNS: [(&str, &str, Unit<'static>); 6] = [
     ("payout_ratio", "Payout", Unit::Percent),
     ("growth_5y", "Growth, 5 y", Unit::Percent),
     ("increase_streak_years", "Streak, years", Unit::Plain),
-    ("pe_ratio", "P/E", Unit::Plain),
-    ("market_cap", "Market value", Unit::Plain),
+    ("pe_ratio", "P/E", Unit::Ratio),
+    ("market_cap", "Market value", Unit::Large),
 ];
 
 /// Renders the rows. `heading` renders the header cell of a column. Its arguments are the JSON field and the title.

@@ -22,7 +22,7 @@ const FIGURES: [(&str, &str, Unit<'static>); 8] = [
     ("weighted_yield", "Weighted yield", Unit::Percent),
     ("median_payout_ratio", "Median payout", Unit::Percent),
     ("median_growth_5y", "Growth, 5 y", Unit::Percent),
-    ("median_pe", "Median P/E", Unit::Plain),
+    ("median_pe", "Median P/E", Unit::Ratio),
     ("ex_dates_next_30d", "Next ex-dates", Unit::Plain),
 ];
 
