@@ -45,6 +45,40 @@ async fn a_month_and_a_week_show_declared_and_estimated_dividends() -> Result<()
     Ok(())
 }
 
+#[tokio::test]
+async fn today_is_marked_and_larger_companies_come_first() -> Result<()> {
+    let world = World::start_with(&PUBLIC).await?;
+    let mut records = vec![
+        json!({ "kind": "security", "symbol": "ZETA", "name": "Zeta Company", "type": "stock" }),
+        json!({ "kind": "fundamentals", "symbol": "ZETA", "as_of": "2024-03-31", "shares_outstanding": "90000000000" }),
+        json!({ "kind": "price", "symbol": "ZETA", "date": "2024-06-14", "close": "60" }),
+    ];
+    for day in ["2023-09-13", "2023-12-13", "2024-03-13", "2024-06-13"] {
+        records.push(json!({ "kind": "dividend", "symbol": "ZETA", "id": day, "ex_date": day, "amount": "0.485", "frequency": "quarterly" }));
+    }
+    let feed = world.app.folder().join("zeta.ndjson");
+    std::fs::write(&feed, records.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+    world.app.ingest(&["load", &feed.to_string_lossy(), "--source", "test"]).await?.success()?;
+    world.app.catch_up().await?;
+    harness::eventually(std::time::Duration::from_secs(120), async || {
+        anyhow::ensure!(page(&world, "/calendar").await?.has("ZETA"), "the feed is loaded");
+        Ok(())
+    })
+    .await?;
+    let month = page(&world, "/calendar").await?;
+    let past = month.between("datetime=\"2024-06-13\"", "datetime=\"2024-06-14\"")?;
+    assert!(past.find("/s/ZETA") < past.find("/s/COLA"), "{past}");
+    for said in ["Zeta Company", ">0.485<", "value=\"3.2"] {
+        assert!(past.contains(said), "{said}: {past}");
+    }
+    let before = |day: &str| month.text.split_once(day).and_then(|(before, _)| before.rsplit_once("<li "));
+    assert!(before("datetime=\"2024-06-13\"").is_some_and(|(_, day)| day.contains("class=\"past\"")));
+    assert!(before("datetime=\"2024-06-17\"").is_some_and(|(_, day)| day.contains("id=\"today\"")));
+    // The week of the month with today is the week of today.
+    assert!(month.has("span=week&amp;from=2024-06-17"), "{}", month.text);
+    Ok(())
+}
+
 /// Returns the lines of an iCalendar file. Folded lines are joined.
 pub(super) fn lines(text: &str) -> Vec<String> {
     text.replace("\r\n ", "").split("\r\n").map(str::to_owned).collect()

@@ -5,11 +5,13 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use bytes::Bytes;
 use maud::{Markup, html};
+use serde_json::Value;
 
 use crate::connection::request_id::current_request_id;
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode, with_parameter};
 use crate::dashboard::market::block::render_results;
 use crate::dashboard::market::reader::MarketReader;
+use crate::dashboard::market::values::rows_of;
 use crate::dashboard::view::layout::{Preview, Section, to_sentence};
 use crate::parameters::ResponseFormat;
 use crate::render::cache::{CacheKey, CachedResponse};
@@ -154,13 +156,13 @@ impl MarketReader {
         let text = message.rsplit(' ').next().unwrap_or_default();
         let found = self.calls().json(&format!("/v1/search?limit=5&q={}", encode(text))).await;
         let found = found.map(|mut found| found["data"].take()).unwrap_or_default();
-        let rows = found.as_array().map(Vec::as_slice).unwrap_or_default();
+        let rows: Vec<&Value> = rows_of(&found).iter().collect();
         let body = html! {
             h1 { "Nothing is here" }
             p { (to_sentence(message)) }
             @if !rows.is_empty() {
                 h2 { "Similar securities" }
-                (render_results(rows))
+                (render_results(&rows))
             }
         };
         (StatusCode::NOT_FOUND, Html(self.lay_out("Nothing is here", Section::Security, None, &body)))

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use chrono::NaiveDate;
+use market::reference::{Country, Exchange};
 use market::row::Flag;
 use maud::{Markup, html};
 use rust_decimal::Decimal;
@@ -123,6 +124,16 @@ pub(crate) fn render_date(date: &str) -> Markup {
 /// Replaces the underscores of an enumeration value by spaces.
 pub(crate) fn humanize(word: &str) -> String {
     word.replace('_', " ")
+}
+
+/// Name of the exchange with a market identifier code; the code if the exchange is unknown.
+pub(crate) fn exchange_name(code: &str) -> &str {
+    Exchange::find(code).map_or(code, |exchange| exchange.name)
+}
+
+/// Name of the country with an ISO 3166 code; the code if the country is unknown.
+pub(crate) fn country_name(code: &str) -> &str {
+    Country::find(code).map_or(code, |country| country.name)
 }
 
 /// Sentence for each flag. The sentences are parsed from the description of `Flag` in the OpenAPI document.

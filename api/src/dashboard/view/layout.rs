@@ -268,6 +268,13 @@ pub(crate) fn stacked_table(name: &str, headings: &[Heading<'_>], rows: Markup) 
     scrolling_region(name, html! { table.stack { (table_head(headings)) tbody { (rows) } } })
 }
 
+/// Renders a list with one line a row, or two on narrow screens. `head` has the header cells. A row begins with a cell of
+/// class `name`, which takes the space that the other cells leave. On narrow screens, a cell of class `key` is on the
+/// first line, and cells of class `minor` are hidden.
+pub(crate) fn list_table(name: &str, head: &Markup, rows: Markup) -> Markup {
+    scrolling_region(name, html! { table.stack.wide { thead { tr { (head) } } tbody { (rows) } } })
+}
+
 fn scrolling_region(name: &str, table: Markup) -> Markup {
     html! { div.scroll tabindex="0" role="region" aria-label=(name) { (table) } }
 }
