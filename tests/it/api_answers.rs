@@ -214,6 +214,29 @@ async fn lists_across_securities() -> Result<()> {
         json!({ "symbol": "COLA", "event_date": "2024-06-28", "event_type": "payment", "days_until": 11 }),
     );
 
+    let year = "start_date=2024-01-01&end_date=2024-06-30";
+    let splits = world.json(&format!("/v1/splits/calendar?{year}")).await?;
+    assert_eq!(splits["meta"]["count"], 1, "{splits}");
+    check(
+        &splits["data"][0],
+        json!({ "symbol": "COLA", "ex_date": "2024-03-01", "event_date": "2024-03-01", "days_until": -108, "text": "2:1",
+                "type": "forward", "status": "effective", "name": "Cola Company", "price_currency": "USD" }),
+    );
+    for (filter, count) in [
+        ("symbols=COLA,NEWCO", 1),
+        ("symbols=NEWCO", 0),
+        ("type=reverse", 0),
+        ("type=forward,reverse&sort=event_date.desc", 1),
+        ("min_yield=0.1", 1),
+        ("min_yield=90", 0),
+        ("declared_from=2024-01-01", 0),
+    ] {
+        let filtered = world.json(&format!("/v1/splits/calendar?{year}&{filter}")).await?;
+        assert_eq!(filtered["meta"]["count"], count, "{filter}: {filtered}");
+    }
+    let coming = world.json("/v1/splits/calendar").await?;
+    assert_eq!((&coming["meta"]["count"], &coming["meta"]["today"]), (&json!(0), &json!("2024-06-17")));
+
     let found = world.json("/v1/search?q=brk-b").await?;
     check(&found["data"][0], json!({ "symbol": "BRK.B", "match": "symbol", "score": 1 }));
     check(

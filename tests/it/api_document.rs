@@ -26,6 +26,7 @@ const TIERS: &[(&str, &str)] = &[
     ("/v1/dividends/history", "free"),
     ("/v1/dividends/ex-dates", "free"),
     ("/v1/dividends/payment-dates", "free"),
+    ("/v1/splits/calendar", "free"),
     ("/v1/screener", "free"),
     ("/v1/screener/high-yield", "free"),
     ("/v1/screener/dividend-growth", "free"),
@@ -88,6 +89,7 @@ fn example_request(path: &str) -> String {
         "/v1/dividends/calendar" | "/v1/dividends/payment-dates" | "/v1/dividends/ex-dates" => {
             "end_date=2024-07-31&limit=2"
         }
+        "/v1/splits/calendar" => "start_date=2021-06-01&end_date=2022-05-31&limit=2",
         "/v1/stocks/{symbol}" | "/v1/etfs/{symbol}" => "",
         path if ["quote", "metrics", "fundamentals", "latest"].iter().any(|one| path.ends_with(one)) => "",
         _ => "limit=2",

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::api_world::{World, check};
 
 /// Endpoints that are tested with the free tier. `{}` is replaced by a day.
-const FREE: [&str; 7] = [
+const FREE: [&str; 8] = [
     "/v1/prices/COLA?start_date={}",
     "/v1/stocks/COLA/splits?start_date={}",
     "/v1/stocks/COLA/metrics?as_of={}",
@@ -15,6 +15,7 @@ const FREE: [&str; 7] = [
     "/v1/dividends/calendar?start_date={}&end_date={}",
     "/v1/dividends/ex-dates?start_date={}&end_date={}",
     "/v1/dividends/payment-dates?start_date={}&end_date={}",
+    "/v1/splits/calendar?start_date={}&end_date={}",
 ];
 
 /// Checks that the key may request the day `floor`, but not the day `before`.

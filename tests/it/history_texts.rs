@@ -25,7 +25,7 @@ const PAGES: [(&str, &str); 4] = [
     ("PAGES_BURST", "100000"),
 ];
 /// Answers of all endpoints with market data.
-const ANSWERS: [&str; 34] = [
+const ANSWERS: [&str; 35] = [
     "/v1/stocks?is_active=false",
     "/v1/stocks",
     "/v1/stocks/COLA",
@@ -47,6 +47,7 @@ const ANSWERS: [&str; 34] = [
     "/v1/dividends/history?symbols=COLA",
     "/v1/dividends/ex-dates?include_projected=true",
     "/v1/dividends/payment-dates",
+    "/v1/splits/calendar",
     "/v1/screener",
     "/v1/screener/high-yield",
     "/v1/etfs",
@@ -179,6 +180,7 @@ async fn no_tool_has_an_older_day_or_year() -> Result<()> {
         ("compare", json!({ "symbols": ["COLA", "GONE"] })),
         ("dividend_history", json!({ "symbols": "COLA" })),
         ("dividend_calendar", json!({ "include_projected": true })),
+        ("split_calendar", json!({})),
         ("portfolio_income", json!({ "holdings": ["COLA:120"] })),
         ("screener", json!({})),
         ("prices", json!({ "symbol": "COLA", "interval": "monthly" })),

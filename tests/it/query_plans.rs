@@ -27,7 +27,7 @@ insert into metrics (symbol, currency, price_currency, as_of, dividend_status, f
   select symbol, 'USD', 'USD', date '2024-06-14', 'active', 'none', 4, true, 'quarterly', 0, false, false, 0, 0, 0, false, false, 'null', '[]', '[]', '[]', '1' from stocks;
 insert into dividends select symbol || '-' || n, symbol, date '2024-09-30' - n * 91 + substr(symbol, 2)::integer % 60, date '2024-10-20' - n * 91 + substr(symbol, 2)::integer % 60, null, null, 1, 'declared', 1, 'USD', 'regular',
   'regular', null, 'quarterly', 4, 'paid', 1, 1, 1, 1, 'source', 0, now() from stocks, generate_series(1, 100) n;
-insert into splits select 's', symbol, date '2020-01-01', null, null, 1, 2, 2, '2:1', 'forward', 1, 1, 'effective', 0, now() from stocks;
+insert into splits select 's', symbol, date '2020-01-01' - substr(symbol, 2)::integer, null, null, 1, 2, 2, '2:1', 'forward', 1, 1, 'effective', 0, now() from stocks;
 insert into changes (kind, symbol, id, date, position, at)
   select 'dividends', symbol, id, ex_date, row_number() over (order by ex_date), now() - interval '1 year' + n * interval '1 second'
   from (select symbol, id, ex_date, row_number() over (order by ex_date) as n from dividends) d;
@@ -99,7 +99,7 @@ const fn hot(
     HotQuery { name, values, indexes, rows }
 }
 
-const HOT: [HotQuery; 37] = [
+const HOT: [HotQuery; 38] = [
     hot("stocks/quote", TWO_POSITIONS, &[], 0),
     hot("stocks/metrics", TWO_POSITIONS, &[], 0),
     hot("stocks/snapshot", TWO_POSITIONS, &[], 0),
@@ -123,6 +123,12 @@ const HOT: [HotQuery; 37] = [
     hot("dividends/ex_dates_descending", CALENDAR, &["dividends_by_ex_date"], 3000),
     hot("dividends/payment_dates", CALENDAR, &["dividends_by_payment_date"], 3000),
     hot("dividends/payment_dates_descending", CALENDAR, &["dividends_by_payment_date"], 3000),
+    hot(
+        "splits/calendar",
+        "date '2019-12-01', date '2020-01-31', null, null, null, null, null, null",
+        &["splits_by_ex_date"],
+        40,
+    ),
     hot("dividends/history", HISTORY, OF_HISTORY, 500),
     hot("dividends/history_ascending", HISTORY, OF_HISTORY, 500),
     hot(
@@ -137,7 +143,7 @@ const HOT: [HotQuery; 37] = [
     hot("changes/factors", CHANGED_VALUES, CHANGED, 400),
     hot("changes/statuses", CHANGED_VALUES, CHANGED, 400),
     hot("changes/lists", CHANGED_VALUES, CHANGED, 400),
-    hot("changes/since", "now()", &["changes_by_time"], 1),
+    hot("changes/since", "now()", &["versions_by_time"], 2),
     hot("changes/securities", "array[0, 1], array['S7', 'S8']", CHANGED, 10),
     hot("changes/other_symbols", TWO_SYMBOLS, &[], 0),
     // past/revisions is left out, because it compares every version with the one before.
@@ -178,7 +184,7 @@ const OF_HISTORY: &[&str] = &["dividends_by_symbol", "quarantine_by_symbol", "ve
 const CHANGED_VALUES: &str = "null, 0, true, '', 101";
 const CHANGED: &[&str] = &["changes_by_position", "changes_pkey"];
 const CHANGED_DIVIDENDS: &[&str] = &["changes_by_position", "changes_pkey", "dividends_by_symbol"];
-const CHANGED_SPLITS: &[&str] = &["changes_by_position", "changes_pkey", "splits_pkey"];
+const CHANGED_SPLITS: &[&str] = &["changes_by_position", "changes_pkey", "splits_pkey", "splits_by_ex_date"];
 
 #[derive(Debug, Default)]
 struct Reads {

@@ -180,12 +180,19 @@ impl ParameterReader<'_> {
         self.read_last_day("end_date", "start_date", start_date)
     }
 
-    /// Reads the ranges of the declaration date and the record date.
-    pub(crate) fn read_other_date_ranges(&mut self) -> OtherDateRanges {
-        let [declared_from, declared_to, record_from, record_to] = OTHER_DATE_PARAMETERS;
+    /// Reads the range of the declaration date.
+    pub(crate) fn read_declared_range(&mut self) -> DateRange {
+        let [declared_from, declared_to, ..] = OTHER_DATE_PARAMETERS;
         let declared = self.read_days(declared_from, declared_to);
         self.describe(declared_from, "First declaration date.");
         self.describe(declared_to, "Last declaration date.");
+        declared
+    }
+
+    /// Reads the ranges of the declaration date and the record date.
+    pub(crate) fn read_other_date_ranges(&mut self) -> OtherDateRanges {
+        let [.., record_from, record_to] = OTHER_DATE_PARAMETERS;
+        let declared = self.read_declared_range();
         let record = self.read_days(record_from, record_to);
         self.describe(record_from, "First record date.");
         self.describe(record_to, "Last record date.");

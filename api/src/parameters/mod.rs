@@ -15,7 +15,7 @@ pub(crate) mod served_rules;
 mod symbols;
 mod sync_point;
 
-pub(crate) use filters::{Bounds, OTHER_DATE_PARAMETERS, OtherDateRanges, is_among};
+pub(crate) use filters::{Bounds, DateRange, OTHER_DATE_PARAMETERS, OtherDateRanges, is_among};
 pub(crate) use holdings::{Holding, HoldingList, parse_holdings};
 pub(crate) use output::Output;
 pub(crate) use page::{Direction, Page, PageOptions, SortValue, Sortable};

@@ -32,7 +32,8 @@ const PAYMENT_DATES: &str = include_str!("../../queries/dividends/payment_dates.
 const PAYMENT_DATES_DESCENDING: &str = include_str!("../../queries/dividends/payment_dates_descending.sql");
 /// Maximum range in days.
 const LONGEST: i64 = 366;
-const PAGING: PageOptions = PageOptions {
+/// Pagination of every calendar.
+pub(super) const PAGING: PageOptions = PageOptions {
     default_limit: 100,
     most: 500,
     keys: &["event_date"],
@@ -46,7 +47,7 @@ text_enum! {
 
 table_row! {
     /// The security of a calendar row.
-    pub struct Payer {
+    pub struct CalendarSecurity {
         /// Name of the company or fund.
         "name" name: String,
         /// Market identifier code of the primary listing.
@@ -70,7 +71,7 @@ pub(crate) struct CalendarRow {
     #[serde(flatten)]
     dividend: DividendRow,
     #[serde(flatten)]
-    payer: Payer,
+    security: CalendarSecurity,
     /// Ex-date or payment date of the row, according to `event_type`.
     event_date: NaiveDate,
     /// Kind of the event on `event_date`.
@@ -80,14 +81,14 @@ pub(crate) struct CalendarRow {
 }
 
 static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
-    let around = Payer::COLUMNS.iter().copied().chain(["event_date", "event_type", "days_until"]);
+    let around = CalendarSecurity::COLUMNS.iter().copied().chain(["event_date", "event_type", "days_until"]);
     DividendRow::COLUMNS.iter().copied().chain(around).collect()
 });
 
 parameters! {
     /// Parameters of a calendar.
     pub(crate) struct CalendarParameters<const DAYS: u64> by reader {
-        days: RangeInclusive<NaiveDate> = read_days(reader, Days::new(DAYS)),
+        days: RangeInclusive<NaiveDate> = read_days(reader, DAYS),
         /// Comma-separated symbols (at most 50).
         symbols: Option<SymbolList> = reader.read_symbols(50),
         /// Sectors by name or slug, comma-separated.
@@ -109,9 +110,9 @@ parameters! {
     }
 }
 
-/// Reads `start_date` and `end_date`. The default first day is today. The default last day is `length` after the first
-/// day.
-fn read_days(reader: &mut ParameterReader<'_>, length: Days) -> RangeInclusive<NaiveDate> {
+/// Reads `start_date` and `end_date` of a calendar. The default first day is today. The default last day is `length`
+/// days after the first day.
+pub(super) fn read_days(reader: &mut ParameterReader<'_>, length: u64) -> RangeInclusive<NaiveDate> {
     let start = reader.read_date("start_date");
     reader.describe(
         "start_date",
@@ -122,10 +123,11 @@ fn read_days(reader: &mut ParameterReader<'_>, length: Days) -> RangeInclusive<N
     let end = reader.read_end_date(start);
     reader.describe(
         "end_date",
-        "Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30 days for\n\
-         payments.",
+        format_args!(
+            "Last day, at most {LONGEST} days after `start_date`. Default: {length} days after `start_date`."
+        ),
     );
-    let last = end.or(first.checked_add_days(length)).unwrap_or(first);
+    let last = end.or(first.checked_add_days(Days::new(length))).unwrap_or(first);
     let ordered = start.is_some() || first <= last;
     reader.require(ordered, "end_date", "is before start_date (default: today)");
     let days = last.signed_duration_since(first).num_days();
@@ -145,7 +147,7 @@ impl CalendarRow {
             EventType::Payment => dividend.payment_date.unwrap_or(dividend.ex_date),
         };
         let days_until = event_date.signed_duration_since(today).num_days();
-        Ok(Self { dividend, payer: Payer::from_row(row)?, event_date, event_type, days_until })
+        Ok(Self { dividend, security: CalendarSecurity::from_row(row)?, event_date, event_type, days_until })
     }
 
     fn key(&self) -> Vec<Option<String>> {

@@ -40,6 +40,7 @@ const ALWAYS: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Rem
         (name = "System", description = "Health of the service"),
         (name = "Stocks", description = "Stocks and ETFs: lists and single securities"),
         (name = "Dividends", description = "Calendars and history across securities"),
+        (name = "Splits", description = "Calendar of splits across securities"),
         (name = "Screeners", description = "Active securities by their figures"),
         (name = "ETFs", description = "Funds and their holdings"),
         (name = "Prices", description = "Daily bars on the requested adjustment"),

@@ -19,7 +19,7 @@ use crate::error::ApiError;
 use crate::parameters::{MIN_VERSION_HEADER, UnroutedParameters};
 use crate::routes::{
     bulk, changes, compare, dividend_calendar, dividend_history, etfs, health, openapi_document,
-    openapi_endpoint, portfolio, prices, screeners, search, sectors, stocks,
+    openapi_endpoint, portfolio, prices, screeners, search, sectors, split_calendar, stocks,
 };
 use crate::{dashboard, mcp};
 
@@ -55,6 +55,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(dividend_history::history))
         .routes(routes!(dividend_calendar::ex_dates))
         .routes(routes!(dividend_calendar::payment_dates))
+        .routes(routes!(split_calendar::calendar))
         .routes(routes!(screeners::screener))
         .routes(routes!(screeners::high_yield))
         .routes(routes!(screeners::dividend_growth))

@@ -61,6 +61,10 @@ const CALENDAR: &[Filter] = filters![
     "sector" "sector" Is, "min_yield" "dividend_yield" AtLeast, "min_amount" "amount" CashAtLeast,
     "type" "type" Is, "frequency" "frequency" Is, "include_projected" "status" WithProjected,
 ];
+const SPLIT_CALENDAR: &[Filter] = filters![
+    "start_date" "event_date" AtLeast, "end_date" "event_date" AtMost, "symbols" "symbol" Among,
+    "sector" "sector" Is, "min_yield" "dividend_yield" AtLeast, "type" "type" Is,
+];
 const HISTORY: &[Filter] = filters![
     "symbols" "symbol" Among, "start_date" "ex_date" AtLeast, "end_date" "ex_date" AtMost, "type" "type" Is,
     "status" "status" Among,
@@ -120,6 +124,22 @@ fn calendar(path: &str, day: &str, event: &str, last: &str) -> List {
     }
 }
 
+fn split_calendar() -> List {
+    let sql = format!(
+        "select t.*, s.name, s.exchange, s.sector, s.price, s.currency as price_currency, s.dividend_yield,
+           t.ex_date as event_date, t.ex_date - date '{TODAY}' as days_until
+         from read_g1.splits t join read_g1.stocks s on s.symbol = t.symbol
+         where s.is_active and t.status <> 'cancelled'"
+    );
+    let defaults = [("start_date", TODAY), ("end_date", "2024-07-17")];
+    List {
+        sql,
+        filters: SPLIT_CALENDAR,
+        defaults: defaults.map(|(name, value)| (name, value.to_owned())).to_vec(),
+        ..calendar("/v1/splits/calendar", "ex_date", "", "")
+    }
+}
+
 /// Returns the models of all list endpoints. Paths with a symbol, for example `/v1/stocks/{symbol}/splits`, are
 /// included for the first few of `symbols` or `funds`.
 pub(super) fn lists(symbols: &[String], funds: &[String]) -> Vec<List> {
@@ -148,6 +168,7 @@ pub(super) fn lists(symbols: &[String], funds: &[String]) -> Vec<List> {
         calendar("/v1/dividends/calendar", "payment_date", "payment", "2024-07-17"),
         calendar("/v1/dividends/payment-dates", "payment_date", "payment", "2024-07-17"),
         calendar("/v1/dividends/ex-dates", "ex_date", "ex_dividend", "2024-06-24"),
+        split_calendar(),
         List {
             always: vec![("symbols", symbols.join(","))],
             defaults: live(),

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from openbb_core.provider.abstract.fetcher import Fetcher
 from openbb_core.provider.standard_models.calendar_dividend import CalendarDividendData, CalendarDividendQueryParams
+from openbb_core.provider.standard_models.calendar_splits import CalendarSplitsData, CalendarSplitsQueryParams
 from openbb_core.provider.standard_models.equity_historical import EquityHistoricalData, EquityHistoricalQueryParams
 from openbb_core.provider.standard_models.equity_screener import EquityScreenerData, EquityScreenerQueryParams
 from openbb_core.provider.standard_models.equity_search import EquitySearchData, EquitySearchQueryParams
@@ -77,6 +78,11 @@ class DividendsFetcher(Fetcher[HistoricalDividendsQueryParams, list[HistoricalDi
         return [HistoricalDividendsData(**row, ex_dividend_date=row["ex_date"]) for row in data]
 
 
+def split_names(row: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a split by OpenBB's names."""
+    return {"date": row["ex_date"], "numerator": row["to_shares"], "denominator": row["from_shares"]}
+
+
 class SplitsFetcher(Fetcher[HistoricalSplitsQueryParams, list[HistoricalSplitsData]]):
     """Splits of a symbol."""
 
@@ -90,11 +96,24 @@ class SplitsFetcher(Fetcher[HistoricalSplitsQueryParams, list[HistoricalSplitsDa
 
     @staticmethod
     def transform_data(query: HistoricalSplitsQueryParams, data: Rows, **_: Any) -> list[HistoricalSplitsData]:
-        named = [
-            {"date": row["ex_date"], "numerator": row["to_shares"], "denominator": row["from_shares"], "split_ratio": row["text"]}
-            for row in data
-        ]
-        return [HistoricalSplitsData(**row, **names) for row, names in zip(data, named, strict=True)]
+        return [HistoricalSplitsData(**row, **split_names(row), split_ratio=row["text"]) for row in data]
+
+
+class SplitCalendarFetcher(Fetcher[CalendarSplitsQueryParams, list[CalendarSplitsData]]):
+    """Splits of the market."""
+
+    @staticmethod
+    def transform_query(params: dict[str, Any]) -> CalendarSplitsQueryParams:
+        return CalendarSplitsQueryParams(**params)
+
+    @staticmethod
+    async def aextract_data(query: CalendarSplitsQueryParams, credentials: Credentials, **_: Any) -> Rows:
+        asked = {"start_date": query.start_date, "end_date": query.end_date, "limit": 500}
+        return await rows("/v1/splits/calendar", asked, credentials)
+
+    @staticmethod
+    def transform_data(query: CalendarSplitsQueryParams, data: Rows, **_: Any) -> list[CalendarSplitsData]:
+        return [CalendarSplitsData(**row, **split_names(row)) for row in data]
 
 
 class PricesFetcher(Fetcher[PricesQuery, list[EquityHistoricalData]]):
@@ -229,6 +248,7 @@ FETCHERS: dict[str, type[Fetcher]] = {
     "EquityHistorical": PricesFetcher,
     "EtfHistorical": PricesFetcher,
     "CalendarDividend": CalendarFetcher,
+    "CalendarSplits": SplitCalendarFetcher,
     "EquityScreener": ScreenerFetcher,
     "EquitySearch": SearchFetcher,
     "EtfHoldings": HoldingsFetcher,
