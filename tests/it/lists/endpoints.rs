@@ -127,7 +127,7 @@ fn calendar(path: &str, day: &str, event: &str, last: &str) -> List {
 fn split_calendar() -> List {
     let sql = format!(
         "select t.*, s.name, s.exchange, s.sector, s.price, s.currency as price_currency, s.dividend_yield,
-           t.ex_date as event_date, t.ex_date - date '{TODAY}' as days_until
+           s.market_cap, t.ex_date as event_date, t.ex_date - date '{TODAY}' as days_until
          from read_g1.splits t join read_g1.stocks s on s.symbol = t.symbol
          where s.is_active and t.status <> 'cancelled'"
     );

@@ -86,15 +86,15 @@ async fn a_suspect_yield_is_marked_and_does_not_open_the_list() -> Result<()> {
 #[tokio::test]
 async fn filters_are_lists_with_counts_and_can_be_removed_one_by_one() -> Result<()> {
     let world = World::start_with(&PUBLIC).await?;
-    let shown = page(&world, "/screener?sector=Financials&min_yield=0&max_beta=3").await?;
+    let shown = page(&world, "/screener?sector=Financials&min_streak=0").await?;
     for said in [
         "<option value=\"\">All</option>",
         "<option value=\"XNYS\">New York Stock Exchange (",
         "<option value=\"US\">United States",
         "selected>Financials",
-        "href=\"/screener?preset=all&amp;min_yield=0&amp;max_beta=3\"",
-        "href=\"/screener?preset=all&amp;sector=Financials&amp;max_beta=3\"",
-        "Yield ≥ 0",
+        "href=\"/screener?preset=all&amp;min_streak=0\"",
+        "href=\"/screener?preset=all&amp;sector=Financials\"",
+        "Streak ≥ 0",
     ] {
         assert!(shown.has(said), "{said}: {}", shown.text);
     }

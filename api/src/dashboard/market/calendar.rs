@@ -1,4 +1,4 @@
-//! `/calendar`: ex-dates and payments by month or week, with filters, CSV file and iCalendar subscription.
+//! `/calendar`: ex-dates, payments and splits by month or week, with filters, CSV file and iCalendar subscription.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::dashboard::market::block::{Block, Choice, ListOption, render_choices,
 use crate::dashboard::market::calendar_events::Calendar;
 use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::values::{Unit, digits, render_value, rows_of, str_of};
+use crate::dashboard::market::values::{Unit, digits, humanize, render_value, rows_of, str_of};
 use crate::dashboard::view::layout::Section;
 
 pub(crate) async fn show_calendar(reader: MarketReader) -> Response {
@@ -96,7 +96,7 @@ fn largest_first(mut events: Vec<Value>) -> Vec<Value> {
 
 fn days(choice: &CalendarChoice, rows: &[Value], has_more: bool) -> Markup {
     html! {
-        @if rows.is_empty() { p { "No dividend is declared or expected in these days." } }
+        @if rows.is_empty() { p { (if choice.kind == "splits" { "No split is announced in these days." } else { "No dividend is declared or expected in these days." }) } }
         (render_days(choice, rows))
         @if has_more { p.hint { "These are the first " (rows.len()) ". Choose a week, or set a filter, to see the others." } }
     }
@@ -106,7 +106,7 @@ fn choices(choice: &CalendarChoice) -> Markup {
     let pick = |title, is_current, choice: CalendarChoice| {
         Choice::of_every_plan(title, choice.address(), is_current)
     };
-    let kinds = KINDS.map(|(kind, title, _)| pick(title, kind == choice.kind, choice.of_kind(kind)));
+    let kinds = KINDS.map(|(kind, title, ..)| pick(title, kind == choice.kind, choice.of_kind(kind)));
     let spans = [("Month", false), ("Week", true)];
     let spans = spans.map(|(title, is_week)| pick(title, is_week == choice.is_week, choice.in_span(is_week)));
     let [earlier, later] = [("← Earlier", false), ("Later →", true)].map(|(title, is_later)| Choice {
@@ -197,7 +197,11 @@ fn render_event(event: &Value) -> Markup {
     html! {
         li.estimate[is_estimate] {
             a href={ "/s/" (encode(str_of(&event["symbol"]))) } { (str_of(&event["symbol"])) } " "
-            span.amount { @if is_estimate { abbr title="estimated from earlier payments" { "est." } " " } (render_value(&event["amount"], Unit::PerShare(str_of(&event["currency"])))) } " "
+            span.amount {
+                @if is_estimate { abbr title="estimated from earlier payments" { "est." } " " }
+                @if event["amount"].is_null() { (humanize(str_of(&event["type"]))) " " (str_of(&event["text"])) }
+                @else { (render_value(&event["amount"], Unit::PerShare(str_of(&event["currency"])))) }
+            } " "
             span.name title=(str_of(&event["name"])) { (str_of(&event["name"])) } " "
             span.yield { (render_value(&event["dividend_yield"], Unit::Percent)) }
         }
@@ -218,9 +222,13 @@ pub(crate) async fn show_file(reader: MarketReader) -> Response {
     }
 }
 
-/// Kinds of days, each with the value of the parameter `days`, a title, and the API endpoint.
-pub(crate) const KINDS: [(&str, &str, &str); 2] =
-    [("ex", "Ex-dates", "ex-dates"), ("pay", "Payments", "payment-dates")];
+/// Kinds of days, each with the value of the parameter `days`, a title, and the path and further parameters of the API
+/// call.
+pub(crate) const KINDS: [(&str, &str, &str, &str); 3] = [
+    ("ex", "Ex-dates", "/v1/dividends/ex-dates", "&include_projected=true"),
+    ("pay", "Payments", "/v1/dividends/payment-dates", "&include_projected=true"),
+    ("splits", "Splits", "/v1/splits/calendar", ""),
+];
 /// Names of the filter parameters, the same on the page and in the API.
 const FILTERS: [&str; 3] = ["symbols", "sector", "min_yield"];
 /// Maximum length of a filter's value, in characters.
@@ -275,7 +283,7 @@ impl CalendarChoice {
         Some(Self { first, ..self.clone() })
     }
 
-    /// Copy of the choices for another kind of date: `ex` (ex-dates) or `pay` (payments).
+    /// Copy of the choices for another kind of date, the first member of an item of [`KINDS`].
     pub(crate) fn of_kind(&self, kind: &'static str) -> Self {
         Self { kind, ..self.clone() }
     }
@@ -305,14 +313,9 @@ impl CalendarChoice {
 
     /// Path and query of the API call that returns the rows of the page.
     pub(crate) fn call(&self) -> String {
-        let endpoint =
-            KINDS.iter().find(|(name, ..)| *name == self.kind).map_or("", |(.., endpoint)| *endpoint);
-        format!(
-            "/v1/dividends/{endpoint}?start_date={}&end_date={}{}&include_projected=true&limit=500",
-            self.first,
-            self.last(),
-            self.filters_query()
-        )
+        let (.., path, more) = KINDS.into_iter().find(|(name, ..)| *name == self.kind).unwrap_or(KINDS[0]);
+        let (first, last, filters) = (self.first, self.last(), self.filters_query());
+        format!("{path}?start_date={first}&end_date={last}{filters}{more}&limit=500")
     }
 
     fn filters_query(&self) -> String {
