@@ -18,7 +18,7 @@ use crate::read::memory_tables::{SecurityRow, StockTable};
 use crate::render::envelope::ListMeta;
 use crate::render::rows;
 use crate::routes::endpoint;
-use facets::{FacetCounts, count_facets};
+use facets::FacetCounts;
 use filters::{Criterion, Preset, ScreenFilters, ScreenerRow};
 
 /// A page of a screener.
@@ -120,7 +120,7 @@ fn screened<P: Preset>(
     let (securities, next_cursor) = screen.page.select_rows(kept, &signer);
     let rows: Vec<ScreenerRow> = securities.into_iter().map(ScreenerRow::from).collect();
     let list = ListMeta::new(&stock_table.version, rows.len(), screen.page.limit, next_cursor.clone());
-    let facets = screen.facets.as_ref().map(|facets| count_facets(screen, &stock_table.rows, facets));
+    let facets = screen.count_facets(&stock_table.rows);
     let meta = ScreenerMeta { list, screener: P::NAME, criteria: screen.criteria(), total, facets };
     Ok(RenderedBody {
         body: rows::render_list(&screen.output, &rows, &meta)?,

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use market::text_enum;
 
-use super::filters::{Preset, ScreenFilters};
 use crate::read::memory_tables::SecurityRow;
 
 text_enum! {
@@ -19,7 +18,7 @@ pub(super) type FacetCounts = BTreeMap<&'static str, BTreeMap<String, u32>>;
 
 impl Facet {
     /// Values of a security.
-    fn values(self, member: &SecurityRow) -> Vec<&str> {
+    pub(super) fn values(self, member: &SecurityRow) -> Vec<&str> {
         let stock = &member.stock;
         match self {
             Self::Sector => stock.sector.as_deref().into_iter().collect(),
@@ -29,22 +28,4 @@ impl Facet {
             Self::Exchange => stock.exchange.as_deref().into_iter().collect(),
         }
     }
-}
-
-/// Counts the securities by value of each facet. A security counts if it matches all filters except the facet's own.
-pub(super) fn count_facets<P: Preset>(
-    screen: &ScreenFilters<P>,
-    rows: &[SecurityRow],
-    facets: &[Facet],
-) -> FacetCounts {
-    let mut counts = FacetCounts::new();
-    for facet in facets {
-        let by_value = counts.entry(facet.as_str()).or_default();
-        for member in rows.iter().filter(|member| screen.matches_except(member, Some(*facet))) {
-            for value in facet.values(member) {
-                *by_value.entry(value.to_owned()).or_default() += 1;
-            }
-        }
-    }
-    counts
 }

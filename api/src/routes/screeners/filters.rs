@@ -20,7 +20,7 @@ use crate::parameters::{
     parameters,
 };
 use crate::read::memory_tables::SecurityRow;
-use crate::routes::screeners::facets::Facet;
+use crate::routes::screeners::facets::{Facet, FacetCounts};
 use crate::routes::stocks::list::is_within_bounds;
 
 /// Kind of screener: the generic screener, or a preset such as high yield.
@@ -78,7 +78,7 @@ pub(crate) struct ScreenFilters<P> {
     pub(super) page: Page,
     pub(super) output: Output,
     /// Facets to count in `meta.facets`.
-    pub(super) facets: Option<Vec<Facet>>,
+    facets: Option<Vec<Facet>>,
     preset: std::marker::PhantomData<P>,
 }
 
@@ -145,6 +145,21 @@ impl<P: Preset> ScreenFilters<P> {
                     .as_ref()
                     .is_none_or(|wanted| indexes.iter().any(|index| wanted.contains(index))))
             && P::admits(member, self)
+    }
+
+    /// Counts the securities by value of each requested facet; `None` if none is requested. A security counts if it
+    /// matches all filters except the facet's own.
+    pub(super) fn count_facets(&self, rows: &[SecurityRow]) -> Option<FacetCounts> {
+        let mut counts = FacetCounts::new();
+        for facet in self.facets.as_ref()? {
+            let by_value = counts.entry(facet.as_str()).or_default();
+            for member in rows.iter().filter(|member| self.matches_except(member, Some(*facet))) {
+                for value in facet.values(member) {
+                    *by_value.entry(value.to_owned()).or_default() += 1;
+                }
+            }
+        }
+        Some(counts)
     }
 
     /// True if the security passes the high-yield screen (R18) with the minimum yield and the types of this request.

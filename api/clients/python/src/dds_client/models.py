@@ -169,6 +169,8 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     """ISO 4217 currency of the price."""
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent."""
+    market_cap: int | None = None
+    """Market capitalisation, whole units of `price_currency` (R24)."""
     event_date: dt.date
     """Ex-date or payment date of the row, according to `event_type`."""
     event_type: str
@@ -178,6 +180,25 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     """
     days_until: int
     """Number of days from today to the event; negative for past events."""
+
+
+class CalendarSecurity(Struct, frozen=True, kw_only=True):
+    """The security of a calendar row."""
+
+    dividend_yield: Decimal | None = None
+    """Headline dividend yield, percent."""
+    exchange: str | None = None
+    """Market identifier code of the primary listing."""
+    market_cap: int | None = None
+    """Market capitalisation, whole units of `price_currency` (R24)."""
+    name: str
+    """Name of the company or fund."""
+    price: Decimal | None = None
+    """Latest price, in `price_currency`."""
+    price_currency: str
+    """ISO 4217 currency of the price."""
+    sector: str | None = None
+    """Sector name."""
 
 
 class ChangeEvent(Struct, frozen=True, kw_only=True):
@@ -1330,6 +1351,15 @@ class ListSecurityEvent(Struct, frozen=True, kw_only=True):
     """Size, next cursor, data version and warnings of the page."""
 
 
+class ListSplitCalendarRow(Struct, frozen=True, kw_only=True):
+    """Response with a page of a list."""
+
+    data: list[SplitCalendarRow]
+    """The rows of the page, in order."""
+    meta: ListMeta
+    """Size, next cursor, data version and warnings of the page."""
+
+
 class ListSplitRow(Struct, frozen=True, kw_only=True):
     """Response with a page of a list."""
 
@@ -1847,23 +1877,6 @@ class NotFoundBody(Struct, frozen=True, kw_only=True):
     """Error message for people."""
 
 
-class Payer(Struct, frozen=True, kw_only=True):
-    """The security of a calendar row."""
-
-    dividend_yield: Decimal | None = None
-    """Headline dividend yield, percent."""
-    exchange: str | None = None
-    """Market identifier code of the primary listing."""
-    name: str
-    """Name of the company or fund."""
-    price: Decimal | None = None
-    """Latest price, in `price_currency`."""
-    price_currency: str
-    """ISO 4217 currency of the price."""
-    sector: str | None = None
-    """Sector name."""
-
-
 class PortfolioIncome(Struct, frozen=True, kw_only=True):
     """Income of holdings over twelve calendar months, beginning with the current month. All shares are
     assumed to be owned for the whole time."""
@@ -2311,8 +2324,13 @@ class ScreenerMeta(Struct, frozen=True, kw_only=True):
     """Warnings about the response."""
     criteria: dict[str, Any]
     """Applied filters by parameter, including defaults."""
+    facets: dict[str, dict[str, int]] | None = None
+    """Number of securities by value of a filter, for each filter in the parameter `facets`. A security
+    counts if it matches all other filters."""
     screener: str
     """Name of the screener."""
+    total: int
+    """Number of securities that match the filters, on all pages."""
 
 
 class ScreenerRow(Struct, frozen=True, kw_only=True):
@@ -2405,6 +2423,9 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     """True for a Dividend Aristocrat (R15)."""
     is_dividend_king: bool
     """True for a Dividend King (R15)."""
+    yield_suspect: bool
+    """True if the headline yield is above 25 percent, which is usually an error or a price collapse
+    (R18)."""
 
 
 class SearchResult(Struct, frozen=True, kw_only=True):
@@ -2778,6 +2799,68 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """Dividend figures."""
     coverage: Coverage | None = None
     """First and last days of the security's prices and dividends."""
+
+
+class SplitCalendarRow(Struct, frozen=True, kw_only=True):
+    """Split record with its security and its calendar event."""
+
+    id: str
+    """Id of the record. It is unique in the whole service and stays the same when the data are
+    rebuilt."""
+    symbol: str
+    """Canonical ticker."""
+    ex_date: dt.date
+    """Ex-date as declared: first day of trading after the split."""
+    declaration_date: dt.date | None = None
+    """Declaration date."""
+    payable_date: dt.date | None = None
+    """Delivery date of the new shares."""
+    from_shares: Decimal
+    """Number of old shares. For a price-only action, the denominator of its ratio."""
+    to_shares: Decimal
+    """Number of new shares. For a price-only action, the numerator of its ratio."""
+    ratio: Decimal
+    """to_shares / from_shares: 4 for a 4:1 split."""
+    text: str
+    """to_shares:from_shares as text, for example 4:1."""
+    type: str
+    """Type of the split. For price-only types, earlier prices are adjusted, but share counts, volumes
+    and amounts are not.
+
+    One of: forward, reverse, stock_dividend, spin_off, rights, class_distribution.
+    """
+    price_factor: Decimal
+    """from_shares / to_shares: the multiplier of earlier prices."""
+    cumulative_price_factor: Decimal
+    """Product of the price factors of this split and of all later splits. Only effective splits are
+    included."""
+    status: str
+    """Status of the split.
+
+    One of: announced, effective, cancelled.
+    """
+    revision: int
+    """Vendor's revision of the record."""
+    updated_at: dt.datetime
+    """Time at which the feed reported the record."""
+    name: str
+    """Name of the company or fund."""
+    exchange: str | None = None
+    """Market identifier code of the primary listing."""
+    sector: str | None = None
+    """Sector name."""
+    price: Decimal | None = None
+    """Latest price, in `price_currency`."""
+    price_currency: str
+    """ISO 4217 currency of the price."""
+    dividend_yield: Decimal | None = None
+    """Headline dividend yield, percent."""
+    market_cap: int | None = None
+    """Market capitalisation, whole units of `price_currency` (R24)."""
+    event_date: dt.date
+    """Ex-date of the row, under the name that all calendars use."""
+    days_until: int
+    """Number of days from today to the event; negative for past events."""
 
 
 class SplitRow(Struct, frozen=True, kw_only=True):

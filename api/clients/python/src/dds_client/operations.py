@@ -118,8 +118,48 @@ class DividendsCalendarQuery(TypedDict, total=False):
     declared_to: date | str
     """Last declaration date."""
     end_date: date | str
-    """Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30
-    days for payments."""
+    """Last day, at most 366 days after `start_date`. Default: 30 days after `start_date`."""
+    frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
+    """Payment frequencies, comma-separated."""
+    include_projected: bool
+    """Includes dividends that are expected because of earlier payments but not declared. Their amounts
+    and payment dates are estimates."""
+    limit: int
+    """Maximum number of rows on a page."""
+    min_amount: Decimal | int | str
+    """Minimum cash amount per share, as declared."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
+    min_yield: Decimal | int | str
+    """Minimum headline dividend yield, percent."""
+    record_from: date | str
+    """First record date."""
+    record_to: date | str
+    """Last record date."""
+    sector: str
+    """Sectors by name or slug, comma-separated."""
+    sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]]
+    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
+    last."""
+    start_date: date | str
+    """First day. Default: today. For a day before the tier's history the response is a 403."""
+    symbols: str | Sequence[str]
+    """Comma-separated symbols (at most 50)."""
+    type: str | Sequence[Literal["regular", "special", "supplemental", "irregular", "return_of_capital", "capital_gain", "capital_gain_long", "capital_gain_short", "stock", "spin_off", "liquidation", "unknown"]]
+    """Dividend types as declared, comma-separated."""
+
+
+class DividendsExDatesQuery(TypedDict, total=False):
+    cursor: str
+    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
+    declared_from: date | str
+    """First declaration date."""
+    declared_to: date | str
+    """Last declaration date."""
+    end_date: date | str
+    """Last day, at most 366 days after `start_date`. Default: 7 days after `start_date`."""
     frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
     """Payment frequencies, comma-separated."""
     include_projected: bool
@@ -354,6 +394,9 @@ class ScreenerQuery(TypedDict, total=False):
     """Exchanges by market identifier code or name, comma-separated."""
     exclude_types: str | Sequence[Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]]
     """Security types to leave out, comma-separated."""
+    facets: str | Sequence[Literal["sector", "country", "type", "index", "exchange"]]
+    """Filters whose values `meta.facets` counts, comma-separated. A security counts if it matches all
+    other filters."""
     frequency: str | Sequence[Literal["weekly", "biweekly", "semi_monthly", "four_weekly", "monthly", "bimonthly", "quarterly", "triannual", "semi_annual", "annual", "irregular", "none", "unknown"]]
     """Payment frequencies, comma-separated."""
     index: str
@@ -421,7 +464,7 @@ class ScreenerQuery(TypedDict, total=False):
     """Minimum trailing yield, percent."""
     sector: str
     """Sectors by name or slug, comma-separated."""
-    sort: str | Sequence[Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "dividend_yield.asc", "dividend_yield.desc", "yield_ttm.asc", "yield_ttm.desc", "yield_forward.asc", "yield_forward.desc", "payout_ratio.asc", "payout_ratio.desc", "growth_1y.asc", "growth_1y.desc", "growth_3y.asc", "growth_3y.desc", "growth_5y.asc", "growth_5y.desc", "growth_10y.asc", "growth_10y.desc", "increase_streak_years.asc", "increase_streak_years.desc", "payment_streak_years.asc", "payment_streak_years.desc", "market_cap.asc", "market_cap.desc", "price.asc", "price.desc", "volume.asc", "volume.desc", "pe_ratio.asc", "pe_ratio.desc", "beta.asc", "beta.desc", "next_ex_date.asc", "next_ex_date.desc"]]
+    sort: str | Sequence[Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "dividend_yield.asc", "dividend_yield.desc", "yield_ttm.asc", "yield_ttm.desc", "yield_forward.asc", "yield_forward.desc", "payout_ratio.asc", "payout_ratio.desc", "growth_1y.asc", "growth_1y.desc", "growth_3y.asc", "growth_3y.desc", "growth_5y.asc", "growth_5y.desc", "growth_10y.asc", "growth_10y.desc", "increase_streak_years.asc", "increase_streak_years.desc", "payment_streak_years.asc", "payment_streak_years.desc", "market_cap.asc", "market_cap.desc", "price.asc", "price.desc", "volume.asc", "volume.desc", "pe_ratio.asc", "pe_ratio.desc", "beta.asc", "beta.desc", "next_ex_date.asc", "next_ex_date.desc", "yield_suspect.asc", "yield_suspect.desc"]]
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
     type: str | Sequence[Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]]
@@ -459,7 +502,7 @@ class SectorsQuery(TypedDict, total=False):
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
     Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
     `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
-    sort: str | Sequence[Literal["sector.asc", "sector.desc", "stock_count.asc", "stock_count.desc", "payer_count.asc", "payer_count.desc", "market_cap.asc", "market_cap.desc", "avg_yield.asc", "avg_yield.desc", "median_yield.asc", "median_yield.desc", "weighted_yield.asc", "weighted_yield.desc", "max_yield.asc", "max_yield.desc"]]
+    sort: str | Sequence[Literal["sector.asc", "sector.desc", "stock_count.asc", "stock_count.desc", "payer_count.asc", "payer_count.desc", "market_cap.asc", "market_cap.desc", "avg_yield.asc", "avg_yield.desc", "median_yield.asc", "median_yield.desc", "weighted_yield.asc", "weighted_yield.desc", "max_yield.asc", "max_yield.desc", "median_payout_ratio.asc", "median_payout_ratio.desc", "median_growth_5y.asc", "median_growth_5y.desc", "median_pe.asc", "median_pe.desc", "ex_dates_next_30d.asc", "ex_dates_next_30d.desc"]]
     """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
     last."""
 
@@ -471,6 +514,36 @@ class SectorsBySectorQuery(TypedDict, total=False):
     """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
     Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
     `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
+
+
+class SplitsCalendarQuery(TypedDict, total=False):
+    cursor: str
+    """`next_cursor` of the previous page. Filters and order must be the same as in that request."""
+    declared_from: date | str
+    """First declaration date."""
+    declared_to: date | str
+    """Last declaration date."""
+    end_date: date | str
+    """Last day, at most 366 days after `start_date`. Default: 30 days after `start_date`."""
+    limit: int
+    """Maximum number of rows on a page."""
+    min_version: str
+    """Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-
+    Version` has the same effect. Status 412 if no such data exists. The version in a cursor,
+    `updated_since` or `If-None-Match` is preferred too, but older data gives no error."""
+    min_yield: Decimal | int | str
+    """Minimum headline dividend yield of the security, percent."""
+    sector: str
+    """Sectors by name or slug, comma-separated."""
+    sort: str | Sequence[Literal["event_date.asc", "event_date.desc"]]
+    """Sort keys with direction, comma-separated, most significant first, each key once. Nulls come
+    last."""
+    start_date: date | str
+    """First day. Default: today. For a day before the tier's history the response is a 403."""
+    symbols: str | Sequence[str]
+    """Comma-separated symbols (at most 50)."""
+    type: str | Sequence[Literal["forward", "reverse", "stock_dividend", "spin_off", "rights", "class_distribution"]]
+    """Types of splits, comma-separated."""
 
 
 class StocksQuery(TypedDict, total=False):
@@ -718,11 +791,11 @@ class Operations(Asker):
         """Dividend calendar, page by page."""
         return Pages(self, path("/v1/dividends/calendar"), query, m.ListCalendarRow)
 
-    def dividends_ex_dates(self, **query: Unpack[DividendsCalendarQuery]) -> m.ListCalendarRow:
+    def dividends_ex_dates(self, **query: Unpack[DividendsExDatesQuery]) -> m.ListCalendarRow:
         """Ex-dividend dates."""
         return self._ask(path("/v1/dividends/ex-dates"), query, m.ListCalendarRow)
 
-    def dividends_ex_dates_pages(self, **query: Unpack[DividendsCalendarQuery]) -> Pages[m.ListCalendarRow, m.CalendarRow]:
+    def dividends_ex_dates_pages(self, **query: Unpack[DividendsExDatesQuery]) -> Pages[m.ListCalendarRow, m.CalendarRow]:
         """Ex-dividend dates, page by page."""
         return Pages(self, path("/v1/dividends/ex-dates"), query, m.ListCalendarRow)
 
@@ -842,6 +915,14 @@ class Operations(Asker):
         """Sector details and top payers."""
         return self._ask(path("/v1/sectors/{sector}", sector=sector), query, m.SingleSectorDetail)
 
+    def splits_calendar(self, **query: Unpack[SplitsCalendarQuery]) -> m.ListSplitCalendarRow:
+        """Split calendar."""
+        return self._ask(path("/v1/splits/calendar"), query, m.ListSplitCalendarRow)
+
+    def splits_calendar_pages(self, **query: Unpack[SplitsCalendarQuery]) -> Pages[m.ListSplitCalendarRow, m.SplitCalendarRow]:
+        """Split calendar, page by page."""
+        return Pages(self, path("/v1/splits/calendar"), query, m.ListSplitCalendarRow)
+
     def stocks(self, **query: Unpack[StocksQuery]) -> m.ListStockRow:
         """List and filter stocks and ETFs."""
         return self._ask(path("/v1/stocks"), query, m.ListStockRow)
@@ -942,11 +1023,11 @@ class AsyncOperations(AsyncAsker):
         """Dividend calendar, page by page."""
         return AsyncPages(self, path("/v1/dividends/calendar"), query, m.ListCalendarRow)
 
-    async def dividends_ex_dates(self, **query: Unpack[DividendsCalendarQuery]) -> m.ListCalendarRow:
+    async def dividends_ex_dates(self, **query: Unpack[DividendsExDatesQuery]) -> m.ListCalendarRow:
         """Ex-dividend dates."""
         return await self._ask(path("/v1/dividends/ex-dates"), query, m.ListCalendarRow)
 
-    def dividends_ex_dates_pages(self, **query: Unpack[DividendsCalendarQuery]) -> AsyncPages[m.ListCalendarRow, m.CalendarRow]:
+    def dividends_ex_dates_pages(self, **query: Unpack[DividendsExDatesQuery]) -> AsyncPages[m.ListCalendarRow, m.CalendarRow]:
         """Ex-dividend dates, page by page."""
         return AsyncPages(self, path("/v1/dividends/ex-dates"), query, m.ListCalendarRow)
 
@@ -1065,6 +1146,14 @@ class AsyncOperations(AsyncAsker):
     async def sectors_by_sector(self, sector: str, **query: Unpack[SectorsBySectorQuery]) -> m.SingleSectorDetail:
         """Sector details and top payers."""
         return await self._ask(path("/v1/sectors/{sector}", sector=sector), query, m.SingleSectorDetail)
+
+    async def splits_calendar(self, **query: Unpack[SplitsCalendarQuery]) -> m.ListSplitCalendarRow:
+        """Split calendar."""
+        return await self._ask(path("/v1/splits/calendar"), query, m.ListSplitCalendarRow)
+
+    def splits_calendar_pages(self, **query: Unpack[SplitsCalendarQuery]) -> AsyncPages[m.ListSplitCalendarRow, m.SplitCalendarRow]:
+        """Split calendar, page by page."""
+        return AsyncPages(self, path("/v1/splits/calendar"), query, m.ListSplitCalendarRow)
 
     async def stocks(self, **query: Unpack[StocksQuery]) -> m.ListStockRow:
         """List and filter stocks and ETFs."""
