@@ -34,3 +34,10 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   field.focus();
 });
+
+// Leaves empty fields out of the address of a list.
+for (const form of document.querySelectorAll("main form[method=get]")) {
+  form.addEventListener("formdata", (event) => {
+    for (const [name, value] of [...event.formData]) if (value === "") event.formData.delete(name);
+  });
+}

@@ -195,6 +195,13 @@ async fn lists_across_securities() -> Result<()> {
     let screened = world.json("/v1/screener?min_yield=0.1&min_streak=20").await?;
     assert_eq!(column(&screened, "symbol"), [json!("COLA")]);
     check(&screened["meta"]["criteria"], json!({ "min_yield": 0.1, "min_streak": 20 }));
+    check(&screened["meta"], json!({ "total": 1 }));
+    // A facet counts the securities that match all filters except its own.
+    let counted =
+        world.json("/v1/screener?sector=Financials&type=stock&facets=sector,type,index&limit=1").await?;
+    let sectors = json!({ "Consumer Staples": 1, "Financials": 1 });
+    let facets = json!({ "sector": sectors, "type": { "stock": 1 }, "index": { "sp500": 1 } });
+    check(&counted["meta"], json!({ "total": 1, "facets": facets }));
 
     let calendar = world.json("/v1/dividends/ex-dates?end_date=2024-09-30").await?;
     check(

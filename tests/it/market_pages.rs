@@ -28,8 +28,7 @@ async fn page(world: &World, path: &str) -> Result<Page> {
 fn values_after<'a>(page: &'a Page, before: &str) -> Vec<&'a str> {
     let rest = page.text.split_once(before).map_or("", |(_, rest)| rest);
     let values = rest.split(['<', '>']).filter_map(|tag| {
-        let value = tag.strip_prefix("data value=\"").or(tag.strip_prefix("time datetime=\""))?;
-        value.strip_suffix('"')
+        tag.strip_prefix("data value=\"").or(tag.strip_prefix("time datetime=\""))?.split('"').next()
     });
     values.collect()
 }

@@ -278,8 +278,17 @@ impl<'a> ParameterReader<'a> {
     /// Text of the route and of all parameters that select or sort rows. A cursor is valid only for requests with the
     /// same text.
     pub(super) fn filters(&self) -> String {
-        let free =
-            ["cursor", "limit", "format", "decimals", "fields", "min_version", "data_version", "known_at"];
+        let free = [
+            "cursor",
+            "limit",
+            "format",
+            "decimals",
+            "fields",
+            "facets",
+            "min_version",
+            "data_version",
+            "known_at",
+        ];
         let mut pairs: Vec<_> =
             self.query.iter().filter(|(name, _)| !free.contains(&name.as_str())).collect();
         pairs.sort();

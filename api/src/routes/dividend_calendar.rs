@@ -60,6 +60,8 @@ table_row! {
         "price_currency" price_currency: String,
         /// Headline dividend yield, percent.
         "dividend_yield" dividend_yield: Option<ExactDecimal>,
+        /// Market capitalisation, whole units of `price_currency` (R24).
+        "market_cap" market_cap: Option<i64>,
     }
 }
 

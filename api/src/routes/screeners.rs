@@ -1,5 +1,6 @@
 //! `GET /v1/screener` and its presets: high yield, dividend growth, aristocrats and kings (R15, R18).
 
+mod facets;
 pub(crate) mod filters;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use crate::read::memory_tables::{SecurityRow, StockTable};
 use crate::render::envelope::ListMeta;
 use crate::render::rows;
 use crate::routes::endpoint;
+use facets::FacetCounts;
 use filters::{Criterion, Preset, ScreenFilters, ScreenerRow};
 
 /// A page of a screener.
@@ -37,6 +39,13 @@ pub(crate) struct ScreenerMeta {
     screener: &'static str,
     /// Applied filters by parameter, including defaults.
     criteria: BTreeMap<&'static str, Criterion>,
+    /// Number of securities that match the filters, on all pages.
+    total: usize,
+    /// Number of securities by value of a filter, for each filter in the parameter `facets`. A security counts if it
+    /// matches all other filters.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<BTreeMap<String, BTreeMap<String, u32>>>)]
+    facets: Option<FacetCounts>,
 }
 
 /// Screener without default thresholds.
@@ -105,12 +114,14 @@ fn screened<P: Preset>(
     stock_table: &StockTable,
     signer: &CursorSigner,
 ) -> Result<RenderedBody, ApiError> {
-    let kept = stock_table.rows.iter().filter(|member| screen.matches(member));
+    let kept: Vec<&SecurityRow> = stock_table.rows.iter().filter(|member| screen.matches(member)).collect();
+    let total = kept.len();
     let signer = signer.of_response(stock_table.version.to_exact_text());
     let (securities, next_cursor) = screen.page.select_rows(kept, &signer);
     let rows: Vec<ScreenerRow> = securities.into_iter().map(ScreenerRow::from).collect();
     let list = ListMeta::new(&stock_table.version, rows.len(), screen.page.limit, next_cursor.clone());
-    let meta = ScreenerMeta { list, screener: P::NAME, criteria: screen.criteria() };
+    let facets = screen.count_facets(&stock_table.rows);
+    let meta = ScreenerMeta { list, screener: P::NAME, criteria: screen.criteria(), total, facets };
     Ok(RenderedBody {
         body: rows::render_list(&screen.output, &rows, &meta)?,
         version: stock_table.version,

@@ -32,6 +32,10 @@ const PAGING: PageOptions = PageOptions {
         "median_yield",
         "weighted_yield",
         "max_yield",
+        "median_payout_ratio",
+        "median_growth_5y",
+        "median_pe",
+        "ex_dates_next_30d",
     ],
     order: &[("sector", Direction::Ascending)],
 };
@@ -85,6 +89,10 @@ impl Sortable for SectorRow {
             "avg_yield" => number(self.avg_yield),
             "median_yield" => number(self.median_yield),
             "weighted_yield" => number(self.weighted_yield),
+            "median_payout_ratio" => number(self.median_payout_ratio),
+            "median_growth_5y" => number(self.median_growth_5y),
+            "median_pe" => number(self.median_pe),
+            "ex_dates_next_30d" => Some(SortValue::Number(self.ex_dates_next_30d.into())),
             _ => number(self.max_yield),
         }
     }

@@ -17,9 +17,13 @@ async fn look_around(stage: &Stage) -> Result<()> {
     browser.click(".search button").await?;
     assert_eq!(stage.path().await?, "/s/COLA");
     let page = browser.text("main").await?;
-    for said in ["Cola Company", "At a glance", "Dividends by year", "GET /v1/stocks/COLA/metrics", "2:1"] {
+    for said in ["Cola Company", "At a glance", "Dividends by year", "2:1"] {
         ensure!(page.contains(said), "{said}: {page}");
     }
+    let block = "section[aria-labelledby=figures] .source";
+    ensure!(!browser.text(block).await?.contains("GET"), "the call is folded");
+    browser.click(&format!("{block} summary")).await?;
+    ensure!(browser.text(block).await?.contains("GET /v1/stocks/COLA/metrics"), "the call of the block");
     browser.click(".picks a[href*='range=10y']").await?;
     ensure!(stage.path().await?.contains("range=10y"), "{}", stage.path().await?);
     let drawn = "const line = document.querySelector('.price path.line').getBoundingClientRect(); return line.width > 200 && line.height > 20";

@@ -8,7 +8,7 @@ use harness::{BrowserOptions, Screen, accessibility_rules};
 use super::{PASSWORD, Stage};
 
 const WHO: &str = "person@example.com";
-const PUBLIC: [(&str, &str); 21] = [
+const PUBLIC: [(&str, &str); 23] = [
     ("landing", "/"),
     ("plans", "/plans"),
     ("sign-up", "/sign-up"),
@@ -24,8 +24,10 @@ const PUBLIC: [(&str, &str); 21] = [
     ("search", "/search?q=company"),
     ("calendar", "/calendar?from=2024-09-20&symbols=COLA"),
     ("calendar-week", "/calendar?days=pay&span=week&from=2024-12-30"),
+    ("calendar-month", "/calendar"),
     ("screener", "/screener?preset=all&min_yield=x"),
     ("screener-rows", "/screener?preset=all"),
+    ("sectors", "/sectors"),
     ("sector", "/sectors/consumer-staples"),
     ("quality", "/quality"),
     ("income", "/income"),

@@ -17,7 +17,7 @@ async fn is_in_view(stage: &Stage, selector: &str) -> Result<bool> {
 }
 
 #[tokio::test]
-async fn the_selected_tab_is_in_view_and_tables_are_cards() -> Result<()> {
+async fn the_selected_tab_is_in_view_and_tables_are_lines() -> Result<()> {
     let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
     stage.browser.show_on(PHONE).await?;
     stage.sign_up(WHO).await?;
@@ -32,6 +32,22 @@ async fn the_selected_tab_is_in_view_and_tables_are_cards() -> Result<()> {
         );
         let wide = "return [...document.querySelectorAll('.scroll:has(> .stack)')].filter(box => box.scrollWidth > box.clientWidth).length";
         assert_eq!(stage.browser.run(wide).await?, 0, "{path}: a table scrolls sideways");
+    }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_list_has_a_line_a_row_and_two_on_a_phone() -> Result<()> {
+    let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
+    let tallest =
+        "return Math.max(...[...document.querySelectorAll('.wide tbody tr')].map(row => row.offsetHeight))";
+    for (screen, most) in [(Screen { width: 1440, height: 900, dark: false }, 40), (PHONE, 60)] {
+        stage.browser.show_on(screen).await?;
+        for path in ["/screener?preset=all", "/sectors/consumer-staples", "/search?q=company"] {
+            stage.open(path).await?;
+            let height = stage.browser.run(tallest).await?.as_i64().unwrap_or_default();
+            ensure!((1..=most).contains(&height), "{path}, {} px wide: {height} px", screen.width);
+        }
     }
     Ok(())
 }

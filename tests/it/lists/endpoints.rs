@@ -54,6 +54,7 @@ const SCREENER_KEYS: &[&str] = &[
     "pe_ratio",
     "beta",
     "next_ex_date",
+    "yield_suspect",
 ];
 const CALENDAR: &[Filter] = filters![
     "start_date" "event_date" AtLeast, "end_date" "event_date" AtMost, "symbols" "symbol" Among,
@@ -107,7 +108,7 @@ fn screener(path: &str, condition: &str, defaults: &[(&'static str, &str)], most
 
 fn calendar(path: &str, day: &str, event: &str, last: &str) -> List {
     let sql = format!(
-        "select d.*, s.name, s.exchange, s.sector, s.price, s.currency as price_currency, s.dividend_yield, d.{day} as event_date,
+        "select d.*, s.name, s.exchange, s.sector, s.price, s.currency as price_currency, s.dividend_yield, s.market_cap, d.{day} as event_date,
            '{event}' as event_type, d.{day} - date '{TODAY}' as days_until
          from read_g1.dividends d join read_g1.stocks s on s.symbol = d.symbol
          where s.is_active and d.{day} is not null and d.status <> 'cancelled'"
@@ -126,7 +127,7 @@ fn calendar(path: &str, day: &str, event: &str, last: &str) -> List {
 fn split_calendar() -> List {
     let sql = format!(
         "select t.*, s.name, s.exchange, s.sector, s.price, s.currency as price_currency, s.dividend_yield,
-           t.ex_date as event_date, t.ex_date - date '{TODAY}' as days_until
+           s.market_cap, t.ex_date as event_date, t.ex_date - date '{TODAY}' as days_until
          from read_g1.splits t join read_g1.stocks s on s.symbol = t.symbol
          where s.is_active and t.status <> 'cancelled'"
     );
@@ -194,6 +195,10 @@ pub(super) fn lists(symbols: &[String], funds: &[String]) -> Vec<List> {
                 "median_yield",
                 "weighted_yield",
                 "max_yield",
+                "median_payout_ratio",
+                "median_growth_5y",
+                "median_pe",
+                "ex_dates_next_30d",
             ],
             order: &[("sector", false)],
             ties: &["slug"],

@@ -33,6 +33,11 @@ async fn a_month_and_a_week_show_declared_and_estimated_dividends() -> Result<()
             .await?
             .has("No dividend is declared or expected")
     );
+    let splits = page(&world, "/calendar?days=splits&from=2024-03-20").await?;
+    for said in ["GET /v1/splits/calendar?start_date=2024-03-01", "datetime=\"2024-03-01\"", "forward 2:1"] {
+        assert!(splits.has(said), "{said}: {}", splits.text);
+    }
+    assert!(page(&world, "/calendar?days=splits&from=2024-09-20").await?.has("No split is announced"));
     // For a month before the plan's history, the calendar begins with the first day of the history.
     let free = world.app.api_serve_with(&[("PAGES", "public")]).await?;
     assert!(Person::at(&free)?.get("/calendar?from=1990-01-01").await?.has("start_date=2023-06-17"));
@@ -42,6 +47,40 @@ async fn a_month_and_a_week_show_declared_and_estimated_dividends() -> Result<()
     for path in ["/calendar?sector=nope", "/calendar?min_yield=x", "/calendar?symbols=%2C"] {
         assert_eq!(Person::at(&world.api)?.get(path).await?.status, 422, "{path}");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn today_is_marked_and_larger_companies_come_first() -> Result<()> {
+    let world = World::start_with(&PUBLIC).await?;
+    let mut records = vec![
+        json!({ "kind": "security", "symbol": "ZETA", "name": "Zeta Company", "type": "stock" }),
+        json!({ "kind": "fundamentals", "symbol": "ZETA", "as_of": "2024-03-31", "shares_outstanding": "90000000000" }),
+        json!({ "kind": "price", "symbol": "ZETA", "date": "2024-06-14", "close": "60" }),
+    ];
+    for day in ["2023-09-13", "2023-12-13", "2024-03-13", "2024-06-13"] {
+        records.push(json!({ "kind": "dividend", "symbol": "ZETA", "id": day, "ex_date": day, "amount": "0.485", "frequency": "quarterly" }));
+    }
+    let feed = world.app.folder().join("zeta.ndjson");
+    std::fs::write(&feed, records.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))?;
+    world.app.ingest(&["load", &feed.to_string_lossy(), "--source", "test"]).await?.success()?;
+    world.app.catch_up().await?;
+    harness::eventually(std::time::Duration::from_secs(120), async || {
+        anyhow::ensure!(page(&world, "/calendar").await?.has("ZETA"), "the feed is loaded");
+        Ok(())
+    })
+    .await?;
+    let month = page(&world, "/calendar").await?;
+    let past = month.between("datetime=\"2024-06-13\"", "datetime=\"2024-06-14\"")?;
+    assert!(past.find("/s/ZETA") < past.find("/s/COLA"), "{past}");
+    for said in ["Zeta Company", ">0.485<", "value=\"3.2"] {
+        assert!(past.contains(said), "{said}: {past}");
+    }
+    let before = |day: &str| month.text.split_once(day).and_then(|(before, _)| before.rsplit_once("<li "));
+    assert!(before("datetime=\"2024-06-13\"").is_some_and(|(_, day)| day.contains("past")));
+    assert!(before("datetime=\"2024-06-17\"").is_some_and(|(_, day)| day.contains("id=\"today\"")));
+    // The week of the month with today is the week of today.
+    assert!(month.has("span=week&amp;from=2024-06-17"), "{}", month.text);
     Ok(())
 }
 

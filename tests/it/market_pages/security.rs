@@ -103,6 +103,9 @@ async fn former_and_other_spellings_lead_to_the_page() -> Result<()> {
     let found = reader.get("/search?q=company").await?;
     assert!(found.has("href=\"/s/COLA\"") && found.has("href=\"/s/NEWCO\""), "{}", found.text);
     assert!(reader.get("/search?q=zzzzzz").await?.has("Nothing is found"));
+    // `brok` is a typing error of Brook, and `brown` only begins like it.
+    assert!(reader.get("/search?q=brok").await?.has("href=\"/s/BRK.B\""));
+    assert!(reader.get("/search?q=brown").await?.has("Nothing is found"));
     let unknown = reader.get("/s/COLAS").await?;
     assert!(unknown.status == 404 && unknown.has("No stock with symbol COLAS"), "{}", unknown.text);
     assert!(unknown.has("href=\"/s/COLA\""), "a similar symbol is offered: {}", unknown.text);

@@ -1,11 +1,12 @@
-//! Elements of market pages: blocks, choices that are shown as links, and the list of securities that a search finds.
+//! Elements of market pages: blocks, choices that are shown as links, lists of choices, headings that sort, and the list
+//! of securities that a search finds.
 
 use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::dashboard::market::api_calls::encode;
-use crate::dashboard::market::values::{Unit, render_value, str_of};
-use crate::dashboard::view::layout::{Number, Text, stacked_table};
+use crate::dashboard::market::values::{Unit, exchange_name, render_value, str_of};
+use crate::dashboard::view::layout::list_table;
 
 /// Block of a market page.
 #[derive(Debug)]
@@ -26,9 +27,9 @@ impl Block<'_> {
             section.panel.block aria-labelledby=(self.id) {
                 h2 id=(self.id) { (self.title) }
                 (self.body)
-                p.source {
-                    code { "GET " (self.call) }
+                div.source {
                     @if !self.csv.is_empty() { a href=(self.csv) { "CSV" span.unseen { " of " (self.title) } } }
+                    details { summary { "API" span.unseen { " call of " (self.title) } } code { "GET " (self.call) } }
                 }
             }
         }
@@ -84,19 +85,78 @@ pub(crate) fn render_listings(listings: &[Value]) -> Markup {
     }
 }
 
-/// Renders the rows of `/v1/search`.
-pub(crate) fn render_results(rows: &[Value]) -> Markup {
+/// Option of a list: its value, and the text that the reader sees.
+pub(crate) type ListOption = (String, String);
+
+/// Renders a list of which one option can be chosen. An empty value is no choice. A chosen value that is not an option
+/// is added.
+pub(crate) fn render_select(name: &str, title: &str, chosen: &str, options: &[ListOption]) -> Markup {
+    let is_known = chosen.is_empty() || options.iter().any(|(value, _)| value == chosen);
     html! {
-        (stacked_table("Table: securities", &[Text("Symbol"), Text("Name"), Text("Exchange"), Text("Sector"), Number("Yield")], html! {
-            @for row in rows {
-                tr {
-                    th scope="row" { a href={ "/s/" (encode(str_of(&row["symbol"]))) } { (str_of(&row["symbol"])) } }
-                    td data-label="Name" { (str_of(&row["name"])) @if row["is_active"] == false { " " span.tag.off { "delisted" } } }
-                    td data-label="Exchange" { (str_of(&row["exchange"])) }
-                    td data-label="Sector" { (str_of(&row["sector"])) }
-                    td.number data-label="Yield" { (render_value(&row["dividend_yield"], Unit::Percent)) }
-                }
+        div.field {
+            label for=(name) { (title) }
+            select id=(name) name=(name) {
+                option value="" { "All" }
+                @if !is_known { option value=(chosen) selected { (chosen) } }
+                @for (value, text) in options { option value=(value) selected[value == chosen] { (text) } }
             }
-        }))
+        }
     }
+}
+
+/// Heading of a column by which a list can be sorted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SortHeading<'a> {
+    /// Field of the API, which is also a key of its parameter `sort`.
+    pub(crate) field: &'a str,
+    pub(crate) title: &'a str,
+    pub(crate) is_number: bool,
+}
+
+impl SortHeading<'_> {
+    /// Direction of the field in `sort`, a value of the API's parameter.
+    fn direction<'s>(&self, sort: &'s str) -> Option<&'s str> {
+        sort.split(',').find_map(|key| key.strip_prefix(self.field)?.strip_prefix('.'))
+    }
+
+    /// Renders the heading as a link that sorts by the column, or reverses the order of the column by which the list is
+    /// sorted. Numbers begin with the largest. `address` is the path of the page in another order.
+    pub(crate) fn render(&self, sort: &str, address: impl Fn(String) -> String) -> Markup {
+        let direction = self.direction(sort);
+        let (state, arrow) = match direction {
+            Some("desc") => (Some("descending"), " ↓"),
+            Some(_) => (Some("ascending"), " ↑"),
+            None => (None, ""),
+        };
+        let is_descending = direction.map_or(self.is_number, |direction| direction == "asc");
+        let next = format!("{}.{}", self.field, if is_descending { "desc" } else { "asc" });
+        html! {
+            th.number[self.is_number] scope="col" aria-sort=[state] {
+                a href=(address(next)) rel="nofollow" { (self.title) span aria-hidden="true" { (arrow) } }
+            }
+        }
+    }
+}
+
+/// Renders the rows of `/v1/search`.
+pub(crate) fn render_results(rows: &[&Value]) -> Markup {
+    let head = html! {
+        @for title in ["Security", "Exchange", "Sector"] { th scope="col" { (title) } }
+        th.number scope="col" { "Yield" }
+    };
+    let rows = html! {
+        @for row in rows {
+            tr {
+                th.name scope="row" title=(str_of(&row["name"])) {
+                    a href={ "/s/" (encode(str_of(&row["symbol"]))) } { (str_of(&row["symbol"])) } " "
+                    @if row["is_active"] == false { span.tag.off { "delisted" } " " }
+                    span.muted { (str_of(&row["name"])) }
+                }
+                td { (exchange_name(str_of(&row["exchange"]))) }
+                td { (str_of(&row["sector"])) }
+                td.number.key { (render_value(&row["dividend_yield"], Unit::Percent)) }
+            }
+        }
+    };
+    list_table("Table: securities", &head, rows)
 }

@@ -1,47 +1,54 @@
-//! `/calendar`: ex-dates and payments by month or week, with filters, CSV file and iCalendar subscription.
+//! `/calendar`: ex-dates, payments and splits by month or week, with filters, CSV file and iCalendar subscription.
+
+use std::collections::BTreeMap;
 
 use axum::response::Response;
 use chrono::{Datelike, Days, Months, NaiveDate, Weekday};
 use maud::{Markup, html};
+use rust_decimal::Decimal;
 use serde_json::Value;
 
 use crate::auth::tier::years_before;
 use crate::dashboard::form::Form;
-use crate::dashboard::market::api_calls::{ApiCalls, MarketResult, encode};
-use crate::dashboard::market::block::{Block, Choice, render_choices};
+use crate::dashboard::market::api_calls::{ApiCalls, MarketResult, encode, with_parameter};
+use crate::dashboard::market::block::{Block, Choice, ListOption, render_choices, render_select};
 use crate::dashboard::market::calendar_events::Calendar;
 use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::values::{Unit, render_value, rows_of, str_of};
+use crate::dashboard::market::values::{Unit, digits, humanize, render_value, rows_of, str_of};
 use crate::dashboard::view::layout::Section;
 
 pub(crate) async fn show_calendar(reader: MarketReader) -> Response {
-    let (choice, today) = choice_of(&reader);
-    reader.respond(choice.address(), |calls| build(calls, choice.clone(), today)).await
+    let choice = choice_of(&reader);
+    reader.respond(choice.address(), |calls| build(calls, choice.clone())).await
 }
 
 /// Responds with the rows of the calendar as CSV.
 pub(crate) async fn show_csv(reader: MarketReader) -> Response {
-    let (choice, _) = choice_of(&reader);
+    let choice = choice_of(&reader);
     reader.respond_csv(&choice.call(), "calendar.csv", "the filters cannot be read").await
 }
 
-fn choice_of(reader: &MarketReader) -> (CalendarChoice, NaiveDate) {
+fn choice_of(reader: &MarketReader) -> CalendarChoice {
     let today = reader.app.today();
-    let floor = years_before(today, reader.depth_years());
-    (CalendarChoice::read(&reader.parameters(), today, floor), today)
+    CalendarChoice::read(&reader.parameters(), today, years_before(today, reader.depth_years()))
 }
 
-async fn build(calls: ApiCalls, choice: CalendarChoice, today: NaiveDate) -> MarketResult<PageContent> {
+async fn build(calls: ApiCalls, choice: CalendarChoice) -> MarketResult<PageContent> {
     let call = choice.call();
-    let answer = calls.json(&call).await?;
-    let rows = rows_of(&answer["data"]);
+    let (rows, has_more) = read_events(&calls, &call).await?;
+    let sectors = calls.json("/v1/sectors?fields=sector").await?;
+    let sectors: Vec<ListOption> = rows_of(&sectors["data"])
+        .iter()
+        .map(|row| str_of(&row["sector"]).to_owned())
+        .map(|name| (name.clone(), name))
+        .collect();
     let csv = choice.address().replacen("/calendar?", "/calendar.csv?", 1);
     let body = html! {
         h1 { "Dividend calendar" }
         (choices(&choice))
-        (filters(&choice))
-        (Block { id: "days", title: &title(&choice), call: &call, csv: &csv, body: days(&choice, rows, &answer, today) }.render())
+        (filters(&choice, &sectors))
+        (Block { id: "days", title: &title(&choice), call: &call, csv: &csv, body: days(&choice, &rows, has_more) }.render())
         (subscribe(&choice))
     };
     Ok(PageContent {
@@ -60,11 +67,38 @@ fn title(choice: &CalendarChoice) -> String {
     }
 }
 
-fn days(choice: &CalendarChoice, rows: &[Value], answer: &Value, today: NaiveDate) -> Markup {
+/// Maximum number of API calls for the events of a page. A call returns up to 500 events.
+const CALLS: usize = 5;
+
+/// Reads the events of the span, those of the largest companies first on each day. The returned `bool` is true if
+/// further events follow.
+async fn read_events(calls: &ApiCalls, call: &str) -> MarketResult<(Vec<Value>, bool)> {
+    let (mut events, mut target) = (Vec::new(), call.to_owned());
+    for _ in 0..CALLS {
+        let mut answer = calls.json(&target).await?;
+        if let Value::Array(page) = answer["data"].take() {
+            events.extend(page);
+        }
+        let cursor = str_of(&answer["meta"]["next_cursor"]);
+        if cursor.is_empty() {
+            return Ok((largest_first(events), false));
+        }
+        target = with_parameter(call, &format!("cursor={}", encode(cursor)));
+    }
+    Ok((largest_first(events), true))
+}
+
+fn largest_first(mut events: Vec<Value>) -> Vec<Value> {
+    let market_cap = |event: &Value| digits(&event["market_cap"])?.parse::<Decimal>().ok();
+    events.sort_by_cached_key(|event| std::cmp::Reverse(market_cap(event)));
+    events
+}
+
+fn days(choice: &CalendarChoice, rows: &[Value], has_more: bool) -> Markup {
     html! {
-        @if rows.is_empty() { p { "No dividend is declared or expected in these days." } }
-        (render_days(choice, rows, today))
-        @if answer["meta"]["has_more"] == true { p.hint { "These are the first 500. Choose a week, or set a filter, to see the others." } }
+        @if rows.is_empty() { p { (if choice.kind == "splits" { "No split is announced in these days." } else { "No dividend is declared or expected in these days." }) } }
+        (render_days(choice, rows))
+        @if has_more { p.hint { "These are the first " (rows.len()) ". Choose a week, or set a filter, to see the others." } }
     }
 }
 
@@ -72,20 +106,25 @@ fn choices(choice: &CalendarChoice) -> Markup {
     let pick = |title, is_current, choice: CalendarChoice| {
         Choice::of_every_plan(title, choice.address(), is_current)
     };
-    let kinds = KINDS.map(|(kind, title, _)| pick(title, kind == choice.kind, choice.of_kind(kind)));
+    let kinds = KINDS.map(|(kind, title, ..)| pick(title, kind == choice.kind, choice.of_kind(kind)));
     let spans = [("Month", false), ("Week", true)];
     let spans = spans.map(|(title, is_week)| pick(title, is_week == choice.is_week, choice.in_span(is_week)));
-    let moves = [("← Earlier", false), ("Later →", true)];
-    let moves = moves.map(|(title, is_later)| Choice {
+    let [earlier, later] = [("← Earlier", false), ("Later →", true)].map(|(title, is_later)| Choice {
         title,
         address: choice.moved(is_later).map(|choice| choice.address()),
         is_current: false,
         hint: "A plan with a longer history includes this",
     });
+    let today = Choice::of_every_plan(
+        "Today",
+        format!("{}#today", choice.on(choice.today).address()),
+        choice.has_today(),
+    );
+    let moves = [earlier, today, later];
     html! { div.heading { (render_choices("Days", &kinds)) (render_choices("Span", &spans)) (render_choices("Move", &moves)) } }
 }
 
-fn filters(choice: &CalendarChoice) -> Markup {
+fn filters(choice: &CalendarChoice, sectors: &[ListOption]) -> Markup {
     html! {
         details open[!choice.filters.is_empty()] { summary { "Filter" }
             form.fields action="/calendar" method="get" {
@@ -93,7 +132,7 @@ fn filters(choice: &CalendarChoice) -> Markup {
                 input type="hidden" name="span" value=(if choice.is_week { "week" } else { "month" });
                 input type="hidden" name="from" value=(choice.first);
                 div.field { label for="symbols" { "Symbols" } input id="symbols" name="symbols" value=(choice.filter("symbols")) placeholder="KO,PEP"; }
-                div.field { label for="sector" { "Sector" } input id="sector" name="sector" value=(choice.filter("sector")); }
+                (render_select("sector", "Sector", choice.filter("sector"), sectors))
                 div.field { label for="min_yield" { "Minimum yield, %" } input id="min_yield" name="min_yield" inputmode="decimal" value=(choice.filter("min_yield")); }
                 p.actions { button.small type="submit" { "Show" } a.button.small.second href="/calendar" { "Clear" } }
             }
@@ -117,19 +156,25 @@ fn subscribe(choice: &CalendarChoice) -> Markup {
 /// Maximum number of dividends per day in the month view. The week view shows all.
 const SHOWN: usize = 5;
 
-/// Renders the days of the chosen span. Weekend days without dividends are omitted.
-fn render_days(choice: &CalendarChoice, rows: &[Value], today: NaiveDate) -> Markup {
-    let days: Vec<NaiveDate> = choice.first.iter_days().take_while(|day| *day <= choice.last()).collect();
+/// Renders the days of the chosen span, a week in each row. Weekends are omitted if they have neither dividends nor
+/// today.
+fn render_days(choice: &CalendarChoice, rows: &[Value]) -> Markup {
     let is_weekend = |day: &NaiveDate| matches!(day.weekday(), Weekday::Sat | Weekday::Sun);
+    let mut by_day: BTreeMap<NaiveDate, Vec<&Value>> =
+        choice.first.iter_days().take_while(|day| *day <= choice.last()).map(|day| (day, vec![])).collect();
+    for row in rows {
+        if let Some(events) = str_of(&row["event_date"]).parse().ok().and_then(|day| by_day.get_mut(&day)) {
+            events.push(row);
+        }
+    }
+    let is_shown = |day: &NaiveDate, events: &[&Value]| *day == choice.today || !events.is_empty();
+    let has_weekends = by_day.iter().any(|(day, events)| is_weekend(day) && is_shown(day, events));
     html! {
-        ol.days {
-            @for day in days {
-                @let events: Vec<&Value> = rows.iter().filter(|row| str_of(&row["event_date"]) == day.to_string()).collect();
-                @if !events.is_empty() || !is_weekend(&day) {
-                    li.today[day == today].empty[events.is_empty()] {
-                        h3 { time datetime=(day) { (day.format("%a %-d %b")) } @if day == today { " " span.tag { "today" } } }
-                        (render_events(&events, choice, day))
-                    }
+        ol.days.seven[has_weekends] {
+            @for (day, events) in by_day.iter().filter(|(day, _)| has_weekends || !is_weekend(day)) {
+                li.today[*day == choice.today] id=[(*day == choice.today).then_some("today")].past[*day < choice.today].empty[events.is_empty()] data-weekday=(day.weekday().number_from_monday()) {
+                    h3 { time datetime=(day) { (day.format("%a %-d %b")) } @if *day == choice.today { " " span.tag { "today" } } }
+                    (render_events(events, choice, *day))
                 }
             }
         }
@@ -138,7 +183,7 @@ fn render_days(choice: &CalendarChoice, rows: &[Value], today: NaiveDate) -> Mar
 
 fn render_events(events: &[&Value], choice: &CalendarChoice, day: NaiveDate) -> Markup {
     let shown = if choice.is_week { events.len() } else { events.len().min(SHOWN) };
-    let week = choice.week_of(day);
+    let week = CalendarChoice { is_week: true, ..choice.clone() }.on(day);
     html! {
         @if !events.is_empty() {
             ul { @for event in &events[..shown] { (render_event(event)) } }
@@ -151,9 +196,14 @@ fn render_event(event: &Value) -> Markup {
     let is_estimate = str_of(&event["amount_status"]) == "estimated";
     html! {
         li.estimate[is_estimate] {
-            a href={ "/s/" (encode(str_of(&event["symbol"]))) } title=(str_of(&event["name"])) { (str_of(&event["symbol"])) } " "
-            (render_value(&event["amount"], Unit::Money(str_of(&event["currency"]))))
-            @if is_estimate { " " span.muted { "estimated" } }
+            a href={ "/s/" (encode(str_of(&event["symbol"]))) } { (str_of(&event["symbol"])) } " "
+            span.amount {
+                @if is_estimate { abbr title="estimated from earlier payments" { "est." } " " }
+                @if event["amount"].is_null() { (humanize(str_of(&event["type"]))) " " (str_of(&event["text"])) }
+                @else { (render_value(&event["amount"], Unit::PerShare(str_of(&event["currency"])))) }
+            } " "
+            span.name title=(str_of(&event["name"])) { (str_of(&event["name"])) } " "
+            span.yield { (render_value(&event["dividend_yield"], Unit::Percent)) }
         }
     }
 }
@@ -172,9 +222,13 @@ pub(crate) async fn show_file(reader: MarketReader) -> Response {
     }
 }
 
-/// Kinds of days, each with the value of the parameter `days`, a title, and the API endpoint.
-pub(crate) const KINDS: [(&str, &str, &str); 2] =
-    [("ex", "Ex-dates", "ex-dates"), ("pay", "Payments", "payment-dates")];
+/// Kinds of days, each with the value of the parameter `days`, a title, and the path and further parameters of the API
+/// call.
+pub(crate) const KINDS: [(&str, &str, &str, &str); 3] = [
+    ("ex", "Ex-dates", "/v1/dividends/ex-dates", "&include_projected=true"),
+    ("pay", "Payments", "/v1/dividends/payment-dates", "&include_projected=true"),
+    ("splits", "Splits", "/v1/splits/calendar", ""),
+];
 /// Names of the filter parameters, the same on the page and in the API.
 const FILTERS: [&str; 3] = ["symbols", "sector", "min_yield"];
 /// Maximum length of a filter's value, in characters.
@@ -190,6 +244,7 @@ pub(crate) struct CalendarChoice {
     pub(crate) first: NaiveDate,
     /// First day of the history that the reader may see. No span begins earlier.
     floor: NaiveDate,
+    today: NaiveDate,
     /// Filters that are set, as pairs of parameter name and value.
     pub(crate) filters: Vec<(&'static str, String)>,
 }
@@ -205,7 +260,7 @@ impl CalendarChoice {
             let value: String = parameters.text(name).chars().take(LONGEST).collect();
             (!value.is_empty()).then_some((name, value))
         });
-        Self { kind: kind.0, is_week, first: first.max(floor), floor, filters: filters.collect() }
+        Self { kind: kind.0, is_week, first: first.max(floor), floor, today, filters: filters.collect() }
     }
 
     /// Last day of the span.
@@ -228,19 +283,25 @@ impl CalendarChoice {
         Some(Self { first, ..self.clone() })
     }
 
-    /// Copy of the choices for another kind of date: `ex` (ex-dates) or `pay` (payments).
+    /// Copy of the choices for another kind of date, the first member of an item of [`KINDS`].
     pub(crate) fn of_kind(&self, kind: &'static str) -> Self {
         Self { kind, ..self.clone() }
     }
 
-    /// The same choices for the week or month that contains the first day of this span.
-    pub(crate) fn in_span(&self, is_week: bool) -> Self {
-        Self { is_week, first: begin(self.first, is_week).max(self.floor), ..self.clone() }
+    /// True if today is in the span.
+    fn has_today(&self) -> bool {
+        (self.first..=self.last()).contains(&self.today)
     }
 
-    /// The same choices for the week that contains a day.
-    pub(crate) fn week_of(&self, day: NaiveDate) -> Self {
-        Self { first: day, ..self.clone() }.in_span(true)
+    /// The same choices for the week or month that contains today, or else the first day of this span.
+    pub(crate) fn in_span(&self, is_week: bool) -> Self {
+        let day = if self.has_today() { self.today } else { self.first };
+        Self { is_week, ..self.clone() }.on(day)
+    }
+
+    /// The same choices for the span that contains a day.
+    fn on(&self, day: NaiveDate) -> Self {
+        Self { first: begin(day, self.is_week).max(self.floor), ..self.clone() }
     }
 
     /// Path and query of the page.
@@ -252,14 +313,9 @@ impl CalendarChoice {
 
     /// Path and query of the API call that returns the rows of the page.
     pub(crate) fn call(&self) -> String {
-        let endpoint =
-            KINDS.iter().find(|(name, ..)| *name == self.kind).map_or("", |(.., endpoint)| *endpoint);
-        format!(
-            "/v1/dividends/{endpoint}?start_date={}&end_date={}{}&include_projected=true&limit=500",
-            self.first,
-            self.last(),
-            self.filters_query()
-        )
+        let (.., path, more) = KINDS.into_iter().find(|(name, ..)| *name == self.kind).unwrap_or(KINDS[0]);
+        let (first, last, filters) = (self.first, self.last(), self.filters_query());
+        format!("{path}?start_date={first}&end_date={last}{filters}{more}&limit=500")
     }
 
     fn filters_query(&self) -> String {
@@ -317,6 +373,8 @@ mod tests {
         assert_eq!(moved(&choice("from=2023-07-05"), false), Some(day("2023-06-17")));
         assert_eq!(moved(&choice("from=1990-01-01"), false), None);
         assert_eq!(choice("from=1990-01-01").in_span(true).first, day("2023-06-17"));
+        assert_eq!(choice("from=2024-07-20").in_span(true).first, day("2024-07-01"));
+        assert_eq!(choice("from=2024-06-03").in_span(true).first, day("2024-06-17"), "the week of today");
         assert_eq!(choice("from=nonsense").first, day("2024-06-01"));
     }
 

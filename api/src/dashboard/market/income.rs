@@ -262,7 +262,7 @@ fn months(data: &Value) -> Markup {
                 @for month in rows {
                     tr {
                         th scope="row" { (month_name(&month["month"], "%b %Y")) }
-                        td.number { (render_value(&month["confirmed"], Unit::Plain)) } td.number { (render_value(&month["estimated"], Unit::Plain)) } td.number { (render_value(&month["income"], Unit::Plain)) }
+                        td.number { (render_value(&month["confirmed"], Unit::Money(""))) } td.number { (render_value(&month["estimated"], Unit::Money(""))) } td.number { (render_value(&month["income"], Unit::Money(""))) }
                     }
                 }
             }))
@@ -305,13 +305,13 @@ fn payments(data: &Value) -> Markup {
         details { summary { (payments.len()) " payments" }
             (stacked_table("Table: payments", &[Text("Payment"), Text("Holding"), Text("Ex-date"), Number("A share"), Number("Income"), Text("Status")], html! {
                 @for row in payments {
-                    @let money = Unit::Money(str_of(&row["currency"]));
+                    @let currency = str_of(&row["currency"]);
                     tr {
                         th scope="row" { (render_value(&row["payment_date"], Unit::Date)) }
                         td data-label="Holding" { (str_of(&row["symbol"])) }
                         td data-label="Ex-date" { (render_value(&row["ex_date"], Unit::Date)) }
-                        td.number data-label="A share" { (render_value(&row["amount"], money)) }
-                        td.number data-label="Income" { (render_value(&row["income"], money)) }
+                        td.number data-label="A share" { (render_value(&row["amount"], Unit::PerShare(currency))) }
+                        td.number data-label="Income" { (render_value(&row["income"], Unit::Money(currency))) }
                         td data-label="Status" { (str_of(&row["amount_status"])) }
                     }
                 }

@@ -1,7 +1,7 @@
 //! Market pages: securities, search and income for readers without a key.
 //!
-//! Invariants: except on `/quality`, pages show values of API responses unchanged. Page views are not charged to
-//! an account.
+//! Invariants: except on `/quality`, pages show values of API responses, rounded for readers and with the exact value in
+//! the element. Page views are not charged to an account.
 
 mod api_calls;
 mod block;

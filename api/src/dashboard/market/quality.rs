@@ -9,9 +9,8 @@ use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::values::{describe_flag, humanize, render_date};
-use crate::dashboard::view::layout::{
-    Number, Section, Text, data_table, format_count, format_grouped, stacked_table,
-};
+use crate::dashboard::view::layout::{Number, Section, Text, data_table, stacked_table};
+use crate::dashboard::view::numbers::{format_count, format_grouped};
 use crate::read::memory_tables::{FeedCount, FlagCount, HeldRowCount, QualityTables};
 
 pub(crate) async fn show_quality(reader: MarketReader) -> Response {

@@ -6,6 +6,8 @@ use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use market::identity::SecurityAddress;
 use maud::html;
+use rust_decimal::Decimal;
+use serde_json::Value;
 
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
 use crate::dashboard::market::block::{Block, render_results};
@@ -30,16 +32,17 @@ async fn search(calls: ApiCalls, q: &str) -> MarketResult<PageContent> {
         return Err(MarketError::Redirect(format!("/s/{}", encode(q.trim()))));
     }
     let call = format!("/v1/search?q={}&include_inactive=true", encode(q));
-    let found = if q.is_empty() { serde_json::Value::Null } else { calls.json(&call).await? };
+    let found = if q.is_empty() { Value::Null } else { calls.json(&call).await? };
     let rows = rows_of(&found["data"]);
     if let Some(first) = rows.first().filter(|first| EXACT.contains(&str_of(&first["match"]))) {
         return Err(MarketError::Redirect(format!("/s/{}", encode(str_of(&first["symbol"])))));
     }
+    let fair = fair_matches(rows);
     let body = html! {
         h1 { "Search" }
         @if q.is_empty() { p.lead { "Enter a symbol, a former symbol, an ISIN or a part of a name in the field above." } }
-        @else if rows.is_empty() { p.lead { "Nothing is found for “" (q) "”." } }
-        @else { (Block { id: "found", title: &format!("Securities for “{q}”"), call: &call, csv: "", body: render_results(rows) }.render()) }
+        @else if fair.is_empty() { p.lead { "Nothing is found for “" (q) "”." } }
+        @else { (Block { id: "found", title: &format!("Securities for “{q}”"), call: &call, csv: "", body: render_results(&fair) }.render()) }
     };
     Ok(PageContent {
         title: "Search".to_owned(),
@@ -48,6 +51,19 @@ async fn search(calls: ApiCalls, q: &str) -> MarketResult<PageContent> {
         section: Section::Search,
         body,
     })
+}
+
+/// Minimum score of a similar name that is a fair match.
+const FAIR_SCORE: Decimal = Decimal::from_parts(4, 0, 0, false, 1);
+
+/// Results that a reader expects: names that are only similar to the search text count if nothing contains the text, and
+/// if they are similar enough.
+fn fair_matches(rows: &[Value]) -> Vec<&Value> {
+    let is_similar = |row: &&Value| str_of(&row["match"]) == "name_fuzzy";
+    let is_fair =
+        |row: &&Value| str_of(&row["score"]).parse::<Decimal>().is_ok_and(|score| score >= FAIR_SCORE);
+    let exact: Vec<&Value> = rows.iter().filter(|row| !is_similar(row)).collect();
+    if exact.is_empty() { rows.iter().filter(is_fair).collect() } else { exact }
 }
 
 /// Maximum number of URLs in the file, a limit of the protocol (sitemaps.org).

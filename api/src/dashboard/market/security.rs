@@ -21,7 +21,7 @@ use crate::dashboard::market::block::{Block, Choice, render_choices, render_list
 use crate::dashboard::market::chart::{Close, PriceChart};
 use crate::dashboard::market::page::{PageContent, as_file};
 use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::values::{Unit, digits, humanize, render_value, rows_of, str_of};
+use crate::dashboard::market::values::{Unit, format_value, humanize, render_value, rows_of, str_of};
 use crate::dashboard::view::layout::Section;
 use crate::routes::stocks::metrics::EXPLAIN_TIER;
 use blocks::{holders_table, holdings_table, render_quality, render_rows, render_years, splits_table};
@@ -146,10 +146,10 @@ fn summary(answers: &Answers) -> Markup {
         dl.facts {
             div { dt { "Price" } dd id="price" { (render_value(&profile["price"], Unit::Money(str_of(&profile["currency"])))) } dd.hint { (render_value(&profile["price_date"], Unit::Date)) } }
             div { dt { "Dividend yield" } dd id="yield" { (render_value(&profile["dividend_yield"], Unit::Percent)) } dd.hint { (yield_basis(profile)) } }
-            div { dt { "Dividend a year" } dd id="annual" { (render_value(&profile["annual_dividend"], Unit::Money(paid_in))) } dd.hint { (render_value(&profile["frequency"], Unit::Plain)) } }
+            div { dt { "Dividend a year" } dd id="annual" { (render_value(&profile["annual_dividend"], Unit::PerShare(paid_in))) } dd.hint { (render_value(&profile["frequency"], Unit::Plain)) } }
             div { dt { "Next ex-date" } dd id="next-ex-date" { (render_value(&next["ex_date"], Unit::Date)) } dd.hint { (origin(next)) } }
-            div { dt { "Next payment" } dd id="next-amount" { (render_value(&next["amount"], Unit::Money(paid_in))) } dd.hint { (render_value(&next["payment_date"], Unit::Date)) } }
-            div { dt { "Last dividend" } dd id="last-amount" { (render_value(&last["amount"], Unit::Money(paid_in))) } dd.hint { "ex " (render_value(&last["ex_date"], Unit::Date)) } }
+            div { dt { "Next payment" } dd id="next-amount" { (render_value(&next["amount"], Unit::PerShare(paid_in))) } dd.hint { (render_value(&next["payment_date"], Unit::Date)) } }
+            div { dt { "Last dividend" } dd id="last-amount" { (render_value(&last["amount"], Unit::PerShare(paid_in))) } dd.hint { "ex " (render_value(&last["ex_date"], Unit::Date)) } }
             div { dt { "Raised every year for" } dd id="streak" { (render_value(&metrics["increase_streak_years"], Unit::Years)) @if metrics["streak_lower_bound"] == true { " or more" } } dd.hint { (humanize(str_of(&metrics["tier"]))) } }
             div { dt { "Safety" } dd id="safety" { (render_value(&metrics["safety"], Unit::Plain)) } dd.hint { "payout " (render_value(&metrics["payout_ratio"], Unit::Percent)) } }
         }
@@ -211,11 +211,12 @@ fn prices(answers: &Answers, symbol: &str, choice: &PriceChoice, depth: i32) -> 
 fn description(answers: &Answers, symbol: &str, name: &str) -> String {
     let (profile, metrics) = (&answers.profile, &answers.metrics);
     let mut parts = vec![format!("{name} ({symbol})")];
-    if let Some(percent) = digits(&profile["dividend_yield"]) {
-        parts.push(format!("dividend yield {percent} %"));
+    if let Some(percent) = format_value(&profile["dividend_yield"], Unit::Percent) {
+        parts.push(format!("dividend yield {percent}"));
     }
-    if let Some(amount) = digits(&profile["annual_dividend"]) {
-        parts.push(format!("{amount} {} a year", str_of(&profile["dividend_currency"])));
+    let paid_in = Unit::PerShare(str_of(&profile["dividend_currency"]));
+    if let Some(amount) = format_value(&profile["annual_dividend"], paid_in) {
+        parts.push(format!("{amount} a year"));
     }
     if let Some(years) = metrics["increase_streak_years"].as_i64().filter(|years| *years > 0) {
         parts.push(format!("{years} years of increases"));

@@ -1,26 +1,64 @@
-//! Rendering of values from API responses. Digits are copied unchanged, and the unit is added. Flags, which mark something
-//! unusual in the data, become sentences.
+//! Rendering of values from API responses. Numbers are rounded for readers, and the exact value is in the element. Flags,
+//! which mark something unusual in the data, become sentences.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use chrono::NaiveDate;
+use market::reference::{Country, Exchange};
 use market::row::Flag;
 use maud::{Markup, html};
+use rust_decimal::Decimal;
 use serde_json::Value;
 use utoipa::PartialSchema;
+
+use crate::dashboard::view::numbers::{format_amount, format_decimal, format_large};
 
 /// Unit of a value.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Unit<'a> {
-    /// Percent.
+    /// Percent, with two decimal places.
     Percent,
-    /// Amount in a currency.
+    /// Amount in a currency, or in the currency of its column if the text is empty. It has two decimal places.
     Money(&'a str),
+    /// Amount a share in a currency, with up to [`SHARE_PLACES`] decimal places.
+    PerShare(&'a str),
+    /// Large number, for example a market value: two decimal places and T, B or M.
+    Large,
+    /// Ratio, with two decimal places.
+    Ratio,
     Years,
     /// Number without a unit, or a word.
     Plain,
     Date,
+}
+
+/// Maximum number of decimal places of an amount a share, and of a number without a unit.
+const SHARE_PLACES: u32 = 4;
+
+impl Unit<'_> {
+    /// Rounds a number for readers.
+    fn format(self, number: Decimal) -> String {
+        match self {
+            Unit::Percent | Unit::Ratio => format_decimal(number, 2, 2),
+            Unit::Money(_) => format_amount(number, 2),
+            Unit::PerShare(_) => format_amount(number, SHARE_PLACES),
+            Unit::Large => format_large(number),
+            Unit::Years | Unit::Plain | Unit::Date => format_decimal(number, 0, SHARE_PLACES),
+        }
+    }
+
+    /// Text that follows the number `digits`.
+    fn suffix(self, digits: &str) -> String {
+        match self {
+            Unit::Percent => "%".to_owned(),
+            Unit::Money("") | Unit::PerShare("") => String::new(),
+            Unit::Money(currency) | Unit::PerShare(currency) => format!(" {currency}"),
+            Unit::Years if digits == "1" => " year".to_owned(),
+            Unit::Years => " years".to_owned(),
+            Unit::Large | Unit::Ratio | Unit::Plain | Unit::Date => String::new(),
+        }
+    }
 }
 
 /// Text of a JSON string; empty for any other value.
@@ -43,7 +81,13 @@ pub(crate) fn digits(value: &Value) -> Option<String> {
     }
 }
 
-/// Renders a value with its unit. Null becomes a dash.
+/// Number as text, rounded and with its unit; `None` for null.
+pub(crate) fn format_value(value: &Value, unit: Unit<'_>) -> Option<String> {
+    let digits = digits(value)?;
+    Some(format!("{}{}", unit.format(digits.parse().ok()?), unit.suffix(&digits)))
+}
+
+/// Renders a value with its unit. Null becomes a dash. A rounded number has the exact digits as its tooltip.
 pub(crate) fn render_value(value: &Value, unit: Unit<'_>) -> Markup {
     let word = match value {
         Value::Bool(true) => Some("yes".to_owned()),
@@ -51,15 +95,22 @@ pub(crate) fn render_value(value: &Value, unit: Unit<'_>) -> Markup {
         value => digits(value),
     };
     let Some(word) = word else { return html! { span.muted { "–" } } };
-    html! {
-        @match unit {
-            Unit::Percent => { data value=(word) { (word) } " %" },
-            Unit::Money(currency) => { data value=(word) { (word) } " " (currency) },
-            Unit::Years => { data value=(word) { (word) } @if word == "1" { " year" } @else { " years" } },
-            Unit::Plain => data value=(word) { (humanize(&word)) },
-            Unit::Date => (render_date(&word)),
-        }
+    if matches!(unit, Unit::Date) {
+        return render_date(&word);
     }
+    let number: Option<Decimal> = word.parse().ok();
+    let shown = number.map_or_else(|| humanize(&word), |number| unit.format(number));
+    let is_rounded = number.is_some() && shown != word;
+    html! {
+        data value=(word) title=[is_rounded.then_some(&word)] { (shown) (padding(unit, &shown)) } (unit.suffix(&word))
+    }
+}
+
+/// Zeros that align the decimal points of a column of amounts a share. They are invisible.
+fn padding(unit: Unit<'_>, shown: &str) -> Markup {
+    let places = shown.split_once('.').map_or(0, |(_, places)| places.len());
+    let missing = usize::try_from(SHARE_PLACES).unwrap_or(0).saturating_sub(places);
+    html! { @if matches!(unit, Unit::PerShare(_)) && missing > 0 { span.pad aria-hidden="true" { ("0".repeat(missing)) } } }
 }
 
 /// Renders a date. `date` is the text in the API response, in the form `YYYY-MM-DD`. Any other text becomes a dash.
@@ -73,6 +124,16 @@ pub(crate) fn render_date(date: &str) -> Markup {
 /// Replaces the underscores of an enumeration value by spaces.
 pub(crate) fn humanize(word: &str) -> String {
     word.replace('_', " ")
+}
+
+/// Name of the exchange with a market identifier code; the code if the exchange is unknown.
+pub(crate) fn exchange_name(code: &str) -> &str {
+    Exchange::find(code).map_or(code, |exchange| exchange.name)
+}
+
+/// Name of the country with an ISO 3166 code; the code if the country is unknown.
+pub(crate) fn country_name(code: &str) -> &str {
+    Country::find(code).map_or(code, |country| country.name)
 }
 
 /// Sentence for each flag. The sentences are parsed from the description of `Flag` in the OpenAPI document.
@@ -97,6 +158,22 @@ pub(crate) fn describe_flag(flag: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_rounded_number_keeps_its_exact_digits() {
+        let shown = |digits: &str, unit| render_value(&Value::from(digits), unit).into_string();
+        assert_eq!(shown("3.2149", Unit::Percent), "<data value=\"3.2149\" title=\"3.2149\">3.21</data>%");
+        assert_eq!(shown("60.50", Unit::Money("USD")), "<data value=\"60.50\">60.50</data> USD");
+        assert_eq!(
+            shown("0.485", Unit::PerShare("USD")),
+            "<data value=\"0.485\">0.485<span class=\"pad\" aria-hidden=\"true\">0</span></data> USD"
+        );
+        assert_eq!(shown("semi_annual", Unit::Plain), "<data value=\"semi_annual\">semi annual</data>");
+        assert_eq!(
+            render_value(&Value::from(1), Unit::Years).into_string(),
+            "<data value=\"1\">1</data> year"
+        );
+    }
 
     #[test]
     fn every_flag_has_a_sentence() {

@@ -9,9 +9,8 @@ use crate::dashboard::error::PageResult;
 use crate::dashboard::pages::keys::{self, KeyFormValues};
 use crate::dashboard::pages::plans::plan_title;
 use crate::dashboard::view::chart;
-use crate::dashboard::view::layout::{
-    Number, Section, Text, format_count, format_grouped, format_time, stacked_table,
-};
+use crate::dashboard::view::layout::{Number, Section, Text, format_time, stacked_table};
+use crate::dashboard::view::numbers::{format_count, format_grouped};
 use crate::dashboard::visitor::AccountHolder;
 
 /// Number of days in the chart of calls per day.

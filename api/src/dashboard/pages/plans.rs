@@ -14,8 +14,9 @@ use crate::auth::tier::{Tier, TierLimits, TierTable};
 use crate::dashboard::error::{PageError, PageResult, VISITOR_LOOKUP_LIMIT, run_within};
 use crate::dashboard::form::{AuthenticatedForm, PageNotice};
 use crate::dashboard::view::layout::{
-    self, Number, Section, Text, Viewer, format_day, format_grouped, stacked_table, success_message,
+    self, Number, Section, Text, Viewer, format_day, stacked_table, success_message,
 };
+use crate::dashboard::view::numbers::{format_count, format_grouped};
 use crate::dashboard::visitor::{AccountHolder, Visitor};
 
 /// Features that the Free plan lacks: lowest plan with the feature, name, and API call.
@@ -132,7 +133,7 @@ fn and_higher(tier: Tier) -> Markup {
 }
 
 fn years(plan: &TierLimits) -> String {
-    layout::format_count(plan.depth_years.into(), "year", "years")
+    format_count(plan.depth_years.into(), "year", "years")
 }
 
 /// Display name of a tier.

@@ -11,7 +11,8 @@ use crate::dashboard::error::{PageError, PageResult, to_form_message};
 use crate::dashboard::form::{AuthenticatedForm, Form, PageNotice};
 use crate::dashboard::market::{encode, read_holdings};
 use crate::dashboard::pages::keys::show_new_secret;
-use crate::dashboard::view::layout::{Section, error_message, format_count, format_time, success_message};
+use crate::dashboard::view::layout::{Section, error_message, format_time, success_message};
+use crate::dashboard::view::numbers::format_count;
 use crate::dashboard::visitor::AccountHolder;
 
 const PATH: &str = "/dashboard/portfolios";

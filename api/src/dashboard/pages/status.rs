@@ -6,7 +6,8 @@ use axum::response::{IntoResponse, Response};
 use maud::{Markup, html};
 
 use crate::app::state::App;
-use crate::dashboard::view::layout::{self, Section, Viewer, format_grouped};
+use crate::dashboard::view::layout::{self, Section, Viewer};
+use crate::dashboard::view::numbers::format_grouped;
 use crate::dashboard::visitor::Visitor;
 use crate::routes::health::{ComponentStatus, Health, Status};
 

@@ -6,7 +6,8 @@ use chrono::{NaiveDate, TimeDelta};
 use maud::{Markup, html};
 
 use crate::account::statistics::{CallOutcome, DailyCalls};
-use crate::dashboard::view::layout::{Heading, data_table, format_count, format_grouped};
+use crate::dashboard::view::layout::{Heading, data_table};
+use crate::dashboard::view::numbers::{format_count, format_grouped};
 
 const HEIGHT: i64 = 160;
 /// Width of one day in the chart, in pixels: a bar and the space around it.

@@ -241,19 +241,6 @@ pub(crate) fn format_day(at: DateTime<Utc>) -> Markup {
     html! { time datetime=(at.to_rfc3339()) { (at.format("%-d %B %Y")) } }
 }
 
-/// Formats a whole number with thousands separators.
-pub(crate) fn format_grouped(number: i64) -> String {
-    let digits = number.to_string();
-    let groups: Vec<&str> =
-        digits.as_bytes().rchunks(3).rev().filter_map(|group| std::str::from_utf8(group).ok()).collect();
-    groups.join(",")
-}
-
-/// Formats a number with its noun, in the singular or plural.
-pub(crate) fn format_count(number: i64, one: &str, many: &str) -> String {
-    format!("{} {}", format_grouped(number), if number == 1 { one } else { many })
-}
-
 /// Converts an error message to a sentence: upper case at the start, and a final period.
 pub(crate) fn to_sentence(message: &str) -> String {
     let mut letters = message.chars();
@@ -279,6 +266,13 @@ pub(crate) fn data_table(name: &str, headings: &[Heading<'_>], rows: Markup) -> 
 /// Renders a table whose cells are stacked on narrow screens. Each cell needs its heading as `data-label`.
 pub(crate) fn stacked_table(name: &str, headings: &[Heading<'_>], rows: Markup) -> Markup {
     scrolling_region(name, html! { table.stack { (table_head(headings)) tbody { (rows) } } })
+}
+
+/// Renders a list with one line a row, or two on narrow screens. `head` has the header cells. A row begins with a cell of
+/// class `name`, which takes the space that the other cells leave. On narrow screens, a cell of class `key` is on the
+/// first line, and cells of class `minor` are hidden.
+pub(crate) fn list_table(name: &str, head: &Markup, rows: Markup) -> Markup {
+    scrolling_region(name, html! { table.stack.wide { thead { tr { (head) } } tbody { (rows) } } })
 }
 
 fn scrolling_region(name: &str, table: Markup) -> Markup {
@@ -308,17 +302,5 @@ mod tests {
     fn messages_become_sentences() {
         assert_eq!(to_sentence("account a@b.c does not exist"), "Account a@b.c does not exist.");
         assert_eq!(to_sentence("Why?"), "Why?");
-    }
-
-    #[test]
-    fn numbers_are_grouped() {
-        assert_eq!(
-            (format_grouped(999), format_grouped(1_000_000)),
-            ("999".to_owned(), "1,000,000".to_owned())
-        );
-        assert_eq!(
-            (format_count(1, "call", "calls"), format_count(0, "call", "calls")),
-            ("1 call".to_owned(), "0 calls".to_owned())
-        );
     }
 }

@@ -20,6 +20,7 @@ use crate::parameters::{
     parameters,
 };
 use crate::read::memory_tables::SecurityRow;
+use crate::routes::screeners::facets::{Facet, FacetCounts};
 use crate::routes::stocks::list::is_within_bounds;
 
 /// Kind of screener: the generic screener, or a preset such as high yield.
@@ -76,6 +77,8 @@ pub(crate) struct ScreenFilters<P> {
     words: WordFilters,
     pub(super) page: Page,
     pub(super) output: Output,
+    /// Facets to count in `meta.facets`.
+    facets: Option<Vec<Facet>>,
     preset: std::marker::PhantomData<P>,
 }
 
@@ -94,6 +97,7 @@ impl<P: Preset> Parameters for ScreenFilters<P> {
             words,
             page: reader.read_page(&PageOptions { default_limit, most, keys: SORT_KEYS, order }),
             output: reader.read_output(&COLUMNS),
+            facets: read_facets(reader),
             preset: std::marker::PhantomData,
         };
         screen.apply_defaults(floor);
@@ -114,23 +118,48 @@ impl<P: Preset> ScreenFilters<P> {
 
     /// True if the security matches all filters.
     pub(super) fn matches(&self, member: &SecurityRow) -> bool {
+        self.matches_except(member, None)
+    }
+
+    /// True if the security matches all filters. The filter with the name of the facet is ignored.
+    pub(super) fn matches_except(&self, member: &SecurityRow, ignored: Option<Facet>) -> bool {
         let (words, stock) = (&self.words, &member.stock);
         let (day, indexes) = (stock.next_ex_date, &member.figures.indexes.0);
         stock.is_active
             && FIGURES.iter().zip(&self.ranges).all(|(figure, (least, most))| {
                 (least.is_none() && most.is_none()) || is_within_bounds((figure.of)(member), *least, *most)
             })
-            && is_among(words.sector.as_ref(), stock.sector.as_ref())
+            && (ignored == Some(Facet::Sector) || is_among(words.sector.as_ref(), stock.sector.as_ref()))
             && is_among(words.industry.as_ref(), stock.industry.as_ref())
-            && is_among(words.exchange.as_ref(), stock.exchange.as_ref())
-            && is_among(words.country.as_ref(), stock.country.as_ref())
-            && is_among(words.r#type.as_ref(), Some(&stock.r#type))
+            && (ignored == Some(Facet::Exchange)
+                || is_among(words.exchange.as_ref(), stock.exchange.as_ref()))
+            && (ignored == Some(Facet::Country) || is_among(words.country.as_ref(), stock.country.as_ref()))
+            && (ignored == Some(Facet::Type) || is_among(words.r#type.as_ref(), Some(&stock.r#type)))
             && words.exclude_types.as_ref().is_none_or(|excluded| !excluded.contains(&stock.r#type))
             && is_among(words.frequency.as_ref(), stock.frequency.as_ref())
             && words.ex_date_from.is_none_or(|from| day.is_some_and(|day| day >= from))
             && words.ex_date_to.is_none_or(|to| day.is_some_and(|day| day <= to))
-            && words.index.as_ref().is_none_or(|wanted| indexes.iter().any(|index| wanted.contains(index)))
+            && (ignored == Some(Facet::Index)
+                || words
+                    .index
+                    .as_ref()
+                    .is_none_or(|wanted| indexes.iter().any(|index| wanted.contains(index))))
             && P::admits(member, self)
+    }
+
+    /// Counts the securities by value of each requested facet; `None` if none is requested. A security counts if it
+    /// matches all filters except the facet's own.
+    pub(super) fn count_facets(&self, rows: &[SecurityRow]) -> Option<FacetCounts> {
+        let mut counts = FacetCounts::new();
+        for facet in self.facets.as_ref()? {
+            let by_value = counts.entry(facet.as_str()).or_default();
+            for member in rows.iter().filter(|member| self.matches_except(member, Some(*facet))) {
+                for value in facet.values(member) {
+                    *by_value.entry(value.to_owned()).or_default() += 1;
+                }
+            }
+        }
+        Some(counts)
     }
 
     /// True if the security passes the high-yield screen (R18) with the minimum yield and the types of this request.
@@ -176,6 +205,16 @@ fn read_bounds(
     };
     let least = reader.read_decimal(figure.min, bounds);
     (least, reader.read_maximum(figure.max, bounds, figure.min, least))
+}
+
+/// Reads `facets`.
+fn read_facets(reader: &mut ParameterReader<'_>) -> Option<Vec<Facet>> {
+    let facets = reader.read_words("facets", Facet::ALL);
+    reader.describe(
+        "facets",
+        "Filters whose values `meta.facets` counts, comma-separated. A security counts if it matches all other filters.",
+    );
+    facets
 }
 
 /// Sets the descriptions of the parameters `min_…` and `max_…` in the OpenAPI document.
@@ -273,6 +312,7 @@ const SORT_KEYS: &[&str] = &[
     "pe_ratio",
     "beta",
     "next_ex_date",
+    "yield_suspect",
 ];
 
 /// A stock row and the figures of the screeners.
@@ -282,15 +322,18 @@ pub(crate) struct ScreenerRow {
     stock: StockRow,
     #[serde(flatten)]
     figures: ScreenerFigures,
+    /// True if the headline yield is above 25 percent, which is usually an error or a price collapse (R18).
+    yield_suspect: bool,
 }
 
-/// Columns of the stock row, followed by the columns of the figures.
+/// Columns of the stock row, followed by the columns of the figures and `yield_suspect`.
 pub(crate) static COLUMNS: LazyLock<Vec<&'static str>> =
-    LazyLock::new(|| StockRow::COLUMNS.iter().chain(ScreenerFigures::COLUMNS).copied().collect());
+    LazyLock::new(|| [StockRow::COLUMNS, ScreenerFigures::COLUMNS, &["yield_suspect"]].concat());
 
 impl From<&SecurityRow> for ScreenerRow {
     fn from(member: &SecurityRow) -> Self {
-        Self { stock: member.stock.clone(), figures: member.figures.screened.clone() }
+        let SecurityRow { stock, figures } = member;
+        Self { stock: stock.clone(), figures: figures.screened.clone(), yield_suspect: figures.yield_suspect }
     }
 }
 
@@ -301,6 +344,7 @@ impl Sortable for SecurityRow {
             "symbol" | "name" => self.stock.sort_value(key),
             "next_ex_date" => self.stock.next_ex_date.map(SortValue::Day),
             "payment_streak_years" => number(self.figures.screened.payment_streak_years.map(Decimal::from)),
+            "yield_suspect" => number(Some(Decimal::from(u8::from(self.figures.yield_suspect)))),
             "yield_forward" => number(self.figures.screened.yield_forward.map(|value| value.0)),
             _ => number(
                 FIGURES.iter().find(|figure| figure.column == key).and_then(|figure| (figure.of)(self)),

@@ -40,7 +40,7 @@ pub(crate) fn render_years(metrics: &Value) -> Markup {
         details { summary { "The same as a table" }
             (data_table("Table: dividends by year", &[Text("Year"), Number("Dividends a share")], html! {
                 @for year in years {
-                    tr { th scope="row" { (year["year"]) @if year["complete"] == false { " " span.tag.off { (incompleteness(year, running)) } } } td.number { (render_value(&year["amount"], Unit::Money(currency))) } }
+                    tr { th scope="row" { (year["year"]) @if year["complete"] == false { " " span.tag.off { (incompleteness(year, running)) } } } td.number { (render_value(&year["amount"], Unit::PerShare(currency))) } }
                 }
             }))
         }
@@ -88,7 +88,7 @@ fn render_row(row: &Value) -> Markup {
         tr {
             th scope="row" { (render_value(&row["ex_date"], Unit::Date)) }
             td data-label="Payment" { (render_value(&row["payment_date"], Unit::Date)) }
-            td.number data-label="Amount" { (render_value(&row["amount"], Unit::Money(str_of(&row["currency"])))) }
+            td.number data-label="Amount" { (render_value(&row["amount"], Unit::PerShare(str_of(&row["currency"])))) }
             td.number data-label="Change" { (change(&row["change_percent"])) }
             td.number data-label="Yield at ex" { (render_value(&row["yield_at_ex"], Unit::Percent)) }
             td data-label="Status" { span.tag.off[status == "estimated"] { (status) } @if kind != "regular" { " " span.tag.off { (humanize(kind)) } } }

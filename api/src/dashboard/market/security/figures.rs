@@ -26,7 +26,7 @@ pub(crate) struct Figure {
     /// Field of the API response.
     pub(crate) name: &'static str,
     pub(crate) title: &'static str,
-    /// Kind of value: `percent`, `amount`, `years`, `date` or `plain`. An amount is in the currency of the dividends.
+    /// Kind of value: `percent`, `ratio`, `amount`, `years`, `date` or `plain`. An amount is in the currency of the dividends.
     kind: &'static str,
 }
 
@@ -46,7 +46,8 @@ impl Figure {
     pub(crate) fn render(&self, metrics: &Value) -> Markup {
         let unit = match self.kind {
             "percent" => Unit::Percent,
-            "amount" => Unit::Money(str_of(&metrics["currency"])),
+            "ratio" => Unit::Ratio,
+            "amount" => Unit::PerShare(str_of(&metrics["currency"])),
             "years" => Unit::Years,
             "date" => Unit::Date,
             _ => Unit::Plain,
@@ -154,7 +155,7 @@ fn rows(observations: &[Value]) -> Markup {
                 tr {
                     th scope="row" { (humanize(str_of(&row["kind"]))) }
                     td data-label="Date" { (render_value(&row["date"], Unit::Date)) }
-                    td.number data-label="Value" { (render_value(&row["amount"], Unit::Money(str_of(&row["currency"])))) }
+                    td.number data-label="Value" { (render_value(&row["amount"], Unit::PerShare(str_of(&row["currency"])))) }
                     td.words data-label="Use" { (humanize(str_of(&row["outcome"]))) @if !str_of(&row["reason"]).is_empty() { ": " (str_of(&row["reason"])) } }
                     td data-label="Feed and line" { code { (str_of(&row["source"])) } @if !str_of(&row["file"]).is_empty() { ", " (str_of(&row["file"])) } @if row["line"].as_i64().is_some_and(|line| line > 0) { ", line " (row["line"]) } }
                 }
