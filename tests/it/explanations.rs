@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
 use chrono::{Datelike, NaiveDate, Weekday};
-use harness::{Api, TestApp, eventually};
+use harness::{Api, Program, TestApp, eventually};
 use serde_json::{Value, json};
 
 const TODAY: &str = "2024-12-31";
@@ -129,6 +129,27 @@ fn market() -> Vec<Value> {
     records.extend(prices("TOLD"));
     records.extend(prices("SPY"));
     records
+}
+
+#[tokio::test]
+async fn the_command_explains_a_streak_on_one_screen() -> Result<()> {
+    let app = TestApp::builder().env("SERVICE_DATE", TODAY).env("COLUMNS", "80").start().await?;
+    load(&app, "first", &market()).await?;
+    let explain = ["explain", "TOLD", "increase_streak_years"];
+    let screen = app.run(Program::Projector, &explain, &[]).await?.success()?.stdout;
+    assert!(screen.lines().count() <= 24, "{screen}");
+    for said in [
+        "    2024* 1.04      +4 %   2021* 0.92   +4.55 %   2018   0.8",
+        "    * counted; not counted: 2018 first",
+        " more rows of vendor (used)",
+    ] {
+        assert!(screen.contains(said), "{said}\n{screen}");
+    }
+    let all =
+        app.run(Program::Projector, &[explain.as_slice(), &["--all"]].concat(), &[]).await?.success()?;
+    let rows = all.stdout.lines().filter(|line| line.starts_with("    dividend ")).count();
+    assert_eq!(rows, 28, "{}", all.stdout);
+    Ok(())
 }
 
 #[tokio::test]

@@ -25,7 +25,7 @@ pub(crate) type PageResult<T = Response> = Result<T, PageError>;
 /// Errors of a page.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PageError {
-    /// Sign-in is required. The value is the requested path.
+    /// Sign-in is required. The value is the requested path and query.
     #[error("the request has no session")]
     SignIn(String),
     #[error("page not found")]

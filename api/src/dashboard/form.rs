@@ -91,14 +91,15 @@ text_enum! {
         SessionEnded = "session-ended",
         PasswordChanged = "password-changed",
         AddressChanged = "address-changed",
+        SignedUp = "signed-up",
+        AccountDeleted = "account-deleted",
     }
 }
 
 impl PageNotice {
     /// Message that the parameter `done` in a query string selects; `None` if `done` is absent or unknown.
     pub(crate) fn message_for_query(query: &str) -> Option<&'static str> {
-        let notice: Self = Form::from_query(query).text("done").parse().ok()?;
-        Some(match notice {
+        Some(match Self::find(query)? {
             Self::KeyDeleted => "The key is deleted. Calls with it are refused from now on.",
             Self::PortfolioSaved => "The portfolio is saved.",
             Self::PortfolioDeleted => "The portfolio is deleted, and its addresses have ended.",
@@ -109,7 +110,14 @@ impl PageNotice {
             Self::SessionEnded => "The session is ended.",
             Self::PasswordChanged => "The password is changed, and every other session is ended.",
             Self::AddressChanged => "The address is changed. Sign in with it from now on.",
+            Self::SignedUp => "The account is ready, and you are signed in.",
+            Self::AccountDeleted => "The account is deleted. Calls with its keys are refused from now on.",
         })
+    }
+
+    /// Notice that the parameter `done` in a query string selects; `None` if `done` is absent or unknown.
+    pub(crate) fn find(query: &str) -> Option<Self> {
+        Form::from_query(query).text("done").parse().ok()
     }
 
     /// Adds the query parameter `done` with this notice to the path of a page.

@@ -129,12 +129,17 @@ pub(crate) fn has_market_pages(app: &App, viewer: Viewer<'_>) -> bool {
     }
 }
 
+/// Path and query of a request.
+pub(crate) fn target_of(parts: &Parts) -> String {
+    parts.uri.path_and_query().map_or("/", |target| target.as_str()).to_owned()
+}
+
 impl FromRequestParts<App> for AccountHolder {
     type Rejection = PageError;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> PageResult<Self> {
         let visitor = Visitor::with_session(parts, app).await?;
-        let signed = visitor.signed.clone().ok_or_else(|| PageError::SignIn(parts.uri.path().to_owned()))?;
+        let signed = visitor.signed.clone().ok_or_else(|| PageError::SignIn(target_of(parts)))?;
         Ok(Self { visitor, signed })
     }
 }

@@ -33,12 +33,17 @@ const ALIKE: u32 = 350;
 const ONE_ERROR: u32 = 520;
 /// Score in thousandths if a word of a name differs from the search text by two typing errors.
 const TWO_ERRORS: u32 = 460;
+/// Score in thousandths if the symbol differs from the search text by one typing error.
+const SIMILAR_SYMBOL: u32 = 300;
+/// Minimum length of a search text that is compared with similar symbols. Too many symbols resemble a shorter text.
+const SIMILAR_LENGTH: usize = 3;
 
 text_enum! {
-    /// Kind of match. `name_fuzzy`: the name is only similar to the search text.
+    /// Kind of match. `name_fuzzy`: the name is only similar to the search text. `symbol_fuzzy`: the symbol differs
+    /// from the search text by one typing error.
     pub enum Match {
         Symbol = "symbol", FormerSymbol = "former_symbol", SymbolPrefix = "symbol_prefix", Isin = "isin",
-        Name = "name", NameFuzzy = "name_fuzzy",
+        Name = "name", NameFuzzy = "name_fuzzy", SymbolFuzzy = "symbol_fuzzy",
     }
 }
 
@@ -63,7 +68,8 @@ table_row! {
         "is_active" is_active: bool,
         /// Score of the match, from 0 to 1.
         "score" score: ExactDecimal,
-        /// Kind of match. `name_fuzzy`: the name is only similar to the search text.
+        /// Kind of match. `name_fuzzy`: the name is only similar to the search text. `symbol_fuzzy`: the symbol differs
+        /// from the search text by one typing error.
         "match" r#match: Match,
         /// Headline dividend yield, percent.
         "dividend_yield" dividend_yield: Option<ExactDecimal>,
@@ -131,7 +137,9 @@ impl SearchText {
             let beyond = u32::try_from(symbol.len() - first.len()).unwrap_or(0);
             return Some((900 - 10 * beyond.min(20), Match::SymbolPrefix));
         }
-        self.score_name(known)
+        let is_similar = || first.len() >= SIMILAR_LENGTH && strsim::levenshtein(symbol, first) == 1;
+        let mistyped = || is_similar().then_some((SIMILAR_SYMBOL, Match::SymbolFuzzy));
+        self.score_name(known).or_else(mistyped)
     }
 
     fn score_name(&self, known: &SearchNames) -> Option<(u32, Match)> {
@@ -171,7 +179,7 @@ endpoint! {
     /// Search by symbol or company
     ///
     /// Best matches first. Exact symbols, ISINs and former symbols come first, then beginnings of symbols, then names
-    /// that contain the search text, then similar names.
+    /// that contain the search text, then similar names and symbols.
     get "/v1/search", tag "Search", returns "Securities, best match first",
     search(Access<Free, SearchParameters>) -> List<SearchResult> { respond(page) }
 }
@@ -287,6 +295,8 @@ mod tests {
         check("berkshir hathawy", "BRK.B", "Berkshire Hathaway Inc", Some(Match::NameFuzzy));
         check("zzz", "KO", "Coca-Cola Co", None);
         check("coka", "KO", "Coca-Cola Co", Some(Match::NameFuzzy));
+        check("koo", "KO", "Coca-Cola Co", Some(Match::SymbolFuzzy));
+        check("kk", "KO", "Coca-Cola Co", None);
         check("Ä;", "KO", "Coca-Cola Co", None);
     }
 }

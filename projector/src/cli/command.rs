@@ -145,6 +145,9 @@ pub(crate) enum Command {
         /// Session whose price is explained, with the prices of all sources; only for the metric `price`
         #[arg(long, requires = "metric")]
         date: Option<NaiveDate>,
+        /// List every row. By default, only the first and the last of many similar rows are listed
+        #[arg(long)]
+        all: bool,
         #[command(flatten)]
         output: JsonArgs,
     },

@@ -143,7 +143,7 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
             let listed = promote::list_generations(&connect(&database).await?).await?;
             report::print_generations(&listed, &output)?
         }
-        Command::Explain { symbol, metric, generation, known_at, date, output } => {
+        Command::Explain { symbol, metric, generation, known_at, date, all, output } => {
             let mut client = connect(&database).await?;
             let metric = metric.as_deref();
             anyhow::ensure!(
@@ -155,7 +155,7 @@ async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
             let current = request.generation.is_none() && request.known_at.is_none();
             let hidden_runs = if current { find_hidden_runs(&mut client, &found).await? } else { Vec::new() };
             let found = SecurityExplanation { explanation: found, hidden_runs };
-            report::print_result(output.json, &found, SecurityExplanation::report)?;
+            report::print_result(output.json, &found, |found| found.report(all))?;
         }
         Command::Promote { args, output } => {
             let switched = promote::promote_generation(&mut connect(&database).await?, &args).await?;

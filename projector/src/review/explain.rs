@@ -5,11 +5,13 @@
 
 use anyhow::{Context, bail};
 use chrono::{DateTime, NaiveDate, Utc};
+use market::decimal::{ExactDecimal, round};
 use market::event::Kind;
 use market::identity::SecurityAddress;
 use market::metrics;
 use market::metrics::{
-    DerivationContext, ExplainedDecision, ExplainedObservation, Explanation, METHOD_VERSION,
+    DerivationContext, ExplainedDecision, ExplainedMetric, ExplainedObservation, ExplainedYear, Explanation,
+    METHOD_VERSION,
 };
 use market::row::{QuarantineReason, Quarantined};
 use market::symbol::Symbol;
@@ -20,6 +22,7 @@ use store::past_facts::{EmptyBatchIndex, FactHistory};
 use store::view::View;
 use store::{FromRow, sql_row};
 use telemetry::report::{Report, ReportTable};
+use telemetry::table::output_width;
 use tokio_postgres::{Client, Transaction};
 
 use crate::generation::{Generation, begin_snapshot, load_generation_row};
@@ -192,30 +195,31 @@ pub(crate) async fn find_hidden_runs(
     Ok(found)
 }
 
-/// Unused observations with the same kind, source and outcome form a group. A group of at most this size is listed
-/// completely. Of a larger group, only the first and the last observation are listed.
+/// Observations with the same kind, source and outcome form a group. A group of at most this size is listed completely.
+/// Of a larger group, only the first and the last observation are listed.
 const MAX_SIMILAR_ROWS: usize = 3;
+/// Minimum number of blanks between two columns of years.
+const YEAR_GAP: usize = 3;
 
 impl SecurityExplanation {
-    pub(crate) fn report(&self) -> Report {
+    /// Report as text. Without `has_all_rows`, only the first and the last of many similar observations are listed.
+    pub(crate) fn report(&self, has_all_rows: bool) -> Report {
         let Self { explanation, hidden_runs } = self;
         let (symbol, as_of, rules) = (&explanation.symbol, explanation.as_of, &explanation.method_version);
+        let most = if has_all_rows { usize::MAX } else { MAX_SIMILAR_ROWS };
         let mut report = Report::new(format!("{symbol} as of {as_of}, rules {rules}"));
         for metric in &explanation.metrics {
             let value = metric.value.as_deref().unwrap_or("null");
             let rounding = (metric.rounding != "none").then(|| format!("  rounded to {}", metric.rounding));
             let lines = [format!("  {}: {}", metric.rule, metric.formula)].into_iter().chain(rounding);
-            let observations = metric.observations.iter().map(describe_observation);
+            let lines = lines.chain(describe_years(metric, output_width()));
+            let observations = describe_groups(metric.observations.iter().collect(), most);
             report.add_table(list(format!("{} = {value}", metric.metric), lines.chain(observations)));
         }
         // Quarantined rows have a separate list.
         let is_held = |row: &&ExplainedObservation| row.outcome.parse::<QuarantineReason>().is_ok();
-        let mut unused: Vec<_> = explanation.unused.iter().filter(|row| !is_held(row)).collect();
-        let group_of =
-            |row: &ExplainedObservation| (row.kind.clone(), row.source.clone(), row.outcome.clone());
-        unused.sort_by_key(|row| group_of(row));
-        let groups = unused.chunk_by(|one, next| group_of(one) == group_of(next));
-        report.add_filled_table(list("not used:", groups.flat_map(describe_unused)));
+        let unused: Vec<_> = explanation.unused.iter().filter(|row| !is_held(row)).collect();
+        report.add_filled_table(list("not used:", describe_groups(unused, most)));
         if explanation.older_unused > 0 {
             let older = explanation.older_unused;
             report.add_fact(format!("    {older} more rows are older or of another kind"));
@@ -263,13 +267,57 @@ fn describe_decision(decision: &ExplainedDecision) -> String {
     format!("    {verdict} {kind} {date} {value} from {source}{id}, quarantined as {reason}{revoked}: {note}")
 }
 
-fn describe_unused(group: &[&ExplainedObservation]) -> Vec<String> {
-    let (first, last) = (group[0], group[group.len() - 1]);
-    if group.len() <= MAX_SIMILAR_ROWS {
-        return group.iter().map(|row| describe_observation(row)).collect();
+/// Lists observations by group. Of a group with more than `most` observations, only the first and the last are listed.
+/// Observations with a note form groups of their own.
+fn describe_groups(mut rows: Vec<&ExplainedObservation>, most: usize) -> Vec<String> {
+    let group_of = |row: &ExplainedObservation| {
+        (row.kind.clone(), row.source.clone(), row.outcome.clone(), row.reason.is_empty())
+    };
+    if rows.len() > most {
+        rows.sort_by_cached_key(|row| group_of(row));
     }
-    let between = format!("    … {} more rows of {} ({})", group.len() - 2, first.source, first.outcome);
-    vec![describe_observation(first), between, describe_observation(last)]
+    let mut lines = Vec::new();
+    for group in rows.chunk_by(|one, next| group_of(one) == group_of(next)) {
+        match group {
+            [first, between @ .., last] if group.len() > most => {
+                let hidden =
+                    format!("    … {} more rows of {} ({})", between.len(), first.source, first.outcome);
+                lines.extend([describe_observation(first), hidden, describe_observation(last)]);
+            }
+            _ => lines.extend(group.iter().map(|row| describe_observation(row))),
+        }
+    }
+    lines
+}
+
+/// Lists years with their totals and changes, newest first, in as many columns as fit into `width`. An asterisk marks
+/// counted years. The status of the other years follows.
+fn describe_years(metric: &ExplainedMetric, width: usize) -> Vec<String> {
+    let text = |value: Option<ExactDecimal>| value.map_or_else(|| "-".to_owned(), |value| value.to_string());
+    let years: Vec<_> = metric.years.iter().rev().collect();
+    let longest = years.iter().map(|year| text(year.total).len()).max().unwrap_or_default();
+    let describe = |year: &&ExplainedYear| {
+        let (total, mark) = (text(year.total), if year.counted { '*' } else { ' ' });
+        let change =
+            year.change_percent.map_or(String::new(), |change| format!("{:+} %", round(change.0, 2)));
+        format!("{}{mark} {total:>longest$} {change:>9}", year.year)
+    };
+    let cells: Vec<String> = years.iter().map(describe).collect();
+    let Some(cell) = cells.first().map(String::len) else { return Vec::new() };
+    let columns = ((width + YEAR_GAP).saturating_sub(4) / (cell + YEAR_GAP)).max(1);
+    let height = cells.len().div_ceil(columns);
+    let line = |row: usize| {
+        let cells: Vec<&str> = cells.iter().skip(row).step_by(height).map(String::as_str).collect();
+        format!("    {}", cells.join(&" ".repeat(YEAR_GAP))).trim_end().to_owned()
+    };
+    let mut lines: Vec<String> = (0..height).map(line).collect();
+    let uncounted = years.iter().filter(|year| !year.counted);
+    let uncounted: Vec<String> = uncounted.map(|year| format!("{} {}", year.year, year.status)).collect();
+    let mut notes = vec!["* counted".to_owned()];
+    notes.extend((metric.older_years > 0).then(|| format!("{} earlier years", metric.older_years)));
+    notes.extend((!uncounted.is_empty()).then(|| format!("not counted: {}", uncounted.join(", "))));
+    lines.push(format!("    {}", notes.join("; ")));
+    lines
 }
 
 fn describe_observation(observation: &ExplainedObservation) -> String {

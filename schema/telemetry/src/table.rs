@@ -260,7 +260,7 @@ impl<'a> Layout<'a> {
 /// Width of the output, in terminal columns: width of the terminal, else `COLUMNS`. Other output, such as a pipe, has no
 /// limit.
 #[expect(clippy::disallowed_methods, reason = "a variable of every terminal, not a setting of the service")]
-pub(crate) fn output_width() -> usize {
+pub fn output_width() -> usize {
     let stdout = std::io::stdout();
     let of_terminal = match stdout.is_terminal() {
         true => terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0)),

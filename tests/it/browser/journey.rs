@@ -42,7 +42,8 @@ async fn a_person_sees_what_the_service_is_and_lands_on_the_next_step() -> Resul
     browser.click(".actions a").await?;
     assert_eq!(stage.path().await?, "/sign-up");
     stage.sign_up(WHO).await?;
-    assert_eq!(stage.path().await?, "/dashboard");
+    assert_eq!(stage.path().await?, "/dashboard?done=signed-up");
+    assert_eq!(browser.text("[role=status]").await?, "The account is ready, and you are signed in.");
     assert_eq!(browser.text("#first").await?, "Create your first key");
     Ok(())
 }
@@ -196,7 +197,9 @@ async fn a_person_ends_another_session_reads_the_log_and_leaves() -> Result<()> 
     stage.open("/dashboard/account").await?;
     browser.fill("#present-3", PASSWORD).await?;
     browser.click("form[action='/dashboard/delete'] button").await?;
-    assert_eq!(stage.path().await?, "/");
+    assert_eq!(stage.path().await?, "/?done=account-deleted");
+    let said = browser.text("main > :first-child").await?;
+    assert_eq!(said, "The account is deleted. Calls with its keys are refused from now on.");
     assert_eq!(stage.status(&key).await?, 401);
     stage.open("/dashboard").await?;
     assert!(stage.path().await?.starts_with("/sign-in"));

@@ -42,6 +42,32 @@ async fn look_around(stage: &Stage) -> Result<()> {
     Ok(())
 }
 
+/// The pointer and the arrow keys choose a value of a chart, and its text is shown above the chart.
+#[tokio::test]
+async fn a_chart_shows_the_value_at_the_pointer_and_at_the_arrow_keys() -> Result<()> {
+    let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };
+    let browser = &stage.browser;
+    stage.open("/s/COLA?range=1y").await?;
+    let newest = browser.text(".price .reading").await?;
+    ensure!(newest.starts_with("14 Jun 2024: ") && newest.contains(" USD"), "{newest}");
+    browser.run("document.querySelector('.price .values').focus()").await?;
+    let (left, home) = ('\u{e012}', '\u{e011}');
+    browser.press(&left.to_string()).await?;
+    let before = browser.text(".price .reading").await?;
+    ensure!(before.starts_with("13 Jun 2024: ") && before.contains("ex-date 13 Jun 2024"), "{before}");
+    browser.press(&home.to_string()).await?;
+    let first = browser.text(".price .reading").await?;
+    ensure!(first.contains(" 2023: "), "{first}");
+    let spoken = "return document.querySelector('.price .values').getAttribute('aria-valuetext')";
+    assert_eq!(browser.run(spoken).await?, first.as_str());
+    let move_pointer = "const chart = document.querySelector('.price .values'); chart.scrollIntoView();
+         const box = chart.getBoundingClientRect();
+         chart.dispatchEvent(new PointerEvent('pointermove', { clientX: box.right - 1, clientY: box.top + 9 }))";
+    browser.run(move_pointer).await?;
+    assert_eq!(browser.text(".price .reading").await?, newest);
+    Ok(())
+}
+
 #[tokio::test]
 async fn a_person_looks_around() -> Result<()> {
     let Some(stage) = Stage::set(BrowserOptions::default()).await? else { return Ok(()) };

@@ -1,4 +1,5 @@
-//! Tests of the pages on a phone screen. Tabs and error messages are in view, and no table scrolls sideways.
+//! Tests of the pages on a phone screen. Tabs and error messages are in view, the header is low, and no table scrolls
+//! sideways.
 
 use anyhow::{Result, ensure};
 use harness::{BrowserOptions, Screen};
@@ -24,10 +25,15 @@ async fn the_selected_tab_is_in_view_and_tables_are_lines() -> Result<()> {
     stage.create_key("A nightly report with a rather long name for a key").await?;
     let tabs = ["", "/keys", "/portfolios", "/usage", "/plan", "/account", "/log"]
         .map(|page| format!("/dashboard{page}"));
-    for path in tabs.iter().map(String::as_str).chain(["/plans"]) {
+    let public = ["/plans", "/", "/s/COLA", "/s/COLA/why/increase_streak_years"];
+    for path in tabs.iter().map(String::as_str).chain(public) {
         stage.open(path).await?;
+        let header = stage.browser.run("return document.querySelector('header').offsetHeight").await?;
+        ensure!(header.as_i64().is_some_and(|height| (60..=120).contains(&height)), "{path}: {header} px");
+        let width = stage.browser.run("return document.documentElement.scrollWidth").await?;
+        ensure!(width == 360, "{path}: the page is {width} px wide");
         ensure!(
-            path == "/plans" || is_in_view(&stage, ".menu a[aria-current]").await?,
+            public.contains(&path) || is_in_view(&stage, ".menu a[aria-current]").await?,
             "{path}: the selected tab"
         );
         let wide = "return [...document.querySelectorAll('.scroll:has(> .stack)')].filter(box => box.scrollWidth > box.clientWidth).length";

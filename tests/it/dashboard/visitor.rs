@@ -59,7 +59,12 @@ impl Person {
     pub(crate) async fn signed_up(api: &Api, email: &str) -> Result<Self> {
         let mut person = Self::at(api)?;
         let page = person.post("/sign-up", &[("email", email), ("password", PASSWORD)]).await?;
-        ensure!((page.status, page.location()) == (303, "/dashboard"), "{} {}", page.status, page.text);
+        ensure!(
+            (page.status, page.location()) == (303, "/dashboard?done=signed-up"),
+            "{} {}",
+            page.status,
+            page.text
+        );
         Ok(person)
     }
 

@@ -30,6 +30,16 @@ async fn a_page_shows_price_payments_and_their_calls() -> Result<()> {
     let quote = world.json("/v1/stocks/COLA?decimals=string").await?;
     let price = quote["data"]["price"].as_str().context("a price")?;
     assert_eq!(values_after(&shown, "id=\"price\"").first(), Some(&price));
+    let quote = world.json("/v1/stocks/COLA/quote?decimals=string").await?["data"].clone();
+    let line = shown.between("<p class=\"quote\">", "</dl>")?;
+    for name in ["price", "change_percent", "day_low", "day_high", "year_low", "year_high", "pe_ratio"] {
+        let digits = quote[name].as_str().with_context(|| name.to_owned())?;
+        assert!(line.contains(&format!("<data value=\"{digits}\"")), "{name} {digits}: {line}");
+    }
+    for name in ["market_cap", "volume"] {
+        assert!(line.contains(&format!("<data value=\"{}\"", quote[name])), "{name}: {line}");
+    }
+    assert!(line.contains("<abbr title=\"XNYS\">New York Stock Exchange</abbr>"), "{line}");
     let fund = page(&world, "/s/FUND").await?;
     assert!(fund.has("Largest holdings") && fund.has("href=\"/s/BRK.B\""), "{}", fund.text);
     let held = page(&world, "/s/BRK.B").await?;
@@ -86,6 +96,52 @@ async fn every_figure_says_why() -> Result<()> {
 }
 
 #[tokio::test]
+async fn a_streak_is_explained_by_its_years() -> Result<()> {
+    let world = World::start_with(&PUBLIC).await?;
+    let why = page(&world, "/s/COLA/why/increase_streak_years").await?;
+    let call = "/v1/stocks/COLA/metrics?explain=true&fields=increase_streak_years&decimals=string";
+    let entry = world.json(call).await?["data"]["explanation"]["metrics"][0].clone();
+    let years = entry["years"].as_array().context("years")?;
+    let counted = years.iter().filter(|year| year["counted"] == true).count();
+    assert_eq!(entry["value"], counted.to_string(), "{entry}");
+    let before_rule = why.text.split_once("<dt>Rule</dt>").context("a rule")?.0;
+    for year in years {
+        let total = year["total"].as_str().context("a total")?;
+        let row =
+            format!("<th scope=\"row\">{}</th><td class=\"number\"><data value=\"{total}\"", year["year"]);
+        assert!(before_rule.contains(&row), "{row}: {}", why.text);
+        assert!(before_rule.contains(&format!("<title>{}: {total} USD</title>", year["year"])), "{year}");
+    }
+    assert!(before_rule.contains("no: the year is not over"), "{}", why.text);
+    Ok(())
+}
+
+#[tokio::test]
+async fn prices_and_figures_of_several_securities_are_compared() -> Result<()> {
+    let world = World::start_with(&PUBLIC).await?;
+    let shown = page(&world, "/s/COLA?range=1y&with=brk.b,+nope").await?;
+    let chart = shown.between("<figure class=\"chart price\">", "</figure>")?;
+    for said in ["path class=\"line line-1\"", "COLA +", "BRK.B ", "<title>14 Jun 2024: COLA "] {
+        assert!(chart.contains(said), "{said}: {chart}");
+    }
+    let table = shown.between("aria-label=\"Table: comparison\"", "</table>")?;
+    let compared = world.json("/v1/compare?symbols=COLA,BRK.B&decimals=string").await?;
+    for row in compared["data"].as_array().context("rows")? {
+        let (symbol, digits) = (row["symbol"].as_str(), row["metrics"]["dividend_yield"].as_str());
+        let (symbol, digits) = symbol.zip(digits).context("a yield")?;
+        assert!(
+            table.contains(&format!(">{symbol}</th>")) && table.contains(&format!("value=\"{digits}\"")),
+            "{table}"
+        );
+    }
+    assert!(shown.has("NOPE is not a known symbol.") && shown.has("value=\"BRK.B, NOPE\""), "{}", shown.text);
+    let text = "with=A1,A2,A3,A4,A5,%00,%3Cb%3E,".to_owned() + &"x,".repeat(100);
+    let many = page(&world, &format!("/s/COLA?{text}")).await?;
+    assert!(many.has("value=\"A1, A2, A3, A4\"") && !many.has("A5"), "{}", many.text);
+    Ok(())
+}
+
+#[tokio::test]
 async fn former_and_other_spellings_lead_to_the_page() -> Result<()> {
     let world = World::start_with(&PUBLIC).await?;
     let mut reader = Person::at(&world.api)?;
@@ -107,8 +163,16 @@ async fn former_and_other_spellings_lead_to_the_page() -> Result<()> {
     assert!(reader.get("/search?q=brok").await?.has("href=\"/s/BRK.B\""));
     assert!(reader.get("/search?q=brown").await?.has("Nothing is found"));
     let unknown = reader.get("/s/COLAS").await?;
-    assert!(unknown.status == 404 && unknown.has("No stock with symbol COLAS"), "{}", unknown.text);
-    assert!(unknown.has("href=\"/s/COLA\""), "a similar symbol is offered: {}", unknown.text);
+    assert!(
+        unknown.status == 404 && unknown.has("<h1>No security has the symbol COLAS</h1>"),
+        "{}",
+        unknown.text
+    );
+    let main = unknown.between("<main", "</main>")?;
+    assert!(main.contains("name=\"q\"") && main.contains("value=\"COLAS\""), "a search form: {main}");
+    assert!(main.contains("href=\"/s/COLA\""), "a similar symbol is offered: {main}");
+    let elsewhere = reader.get("/s/COLA/why/nothing").await?;
+    assert!(elsewhere.status == 404 && !elsewhere.has("Similar securities"), "{}", elsewhere.text);
     Ok(())
 }
 

@@ -40,9 +40,9 @@ pub(crate) type MarketResult<T> = Result<T, MarketError>;
 pub(crate) enum MarketError {
     #[error("{0}")]
     NotFound(String),
-    /// Message of the API about an unknown symbol, and the similar securities that the API names.
-    #[error("{message}")]
-    UnknownSymbol { message: String, nearest: Vec<Value> },
+    /// No security has the symbol. The API names similar securities. `symbol` is empty until [`MarketError::for_symbol`].
+    #[error("no security has the symbol {symbol}")]
+    UnknownSymbol { symbol: String, nearest: Vec<Value> },
     /// The page has another path. The value is the other path, to which the response redirects.
     #[error("the page is at {0}")]
     Redirect(String),
@@ -56,6 +56,17 @@ pub(crate) enum MarketError {
     NotInPlan(String),
     #[error("cannot build the page: {0}")]
     Unavailable(String),
+}
+
+impl MarketError {
+    /// Error of a call for a security. If nothing was found, no security has the symbol.
+    pub(crate) fn for_symbol(self, symbol: &str) -> Self {
+        match self {
+            Self::NotFound(_) => Self::UnknownSymbol { symbol: symbol.to_owned(), nearest: vec![] },
+            Self::UnknownSymbol { nearest, .. } => Self::UnknownSymbol { symbol: symbol.to_owned(), nearest },
+            error => error,
+        }
+    }
 }
 
 impl From<LowPriorityError> for MarketError {
@@ -152,7 +163,7 @@ impl ApiCalls {
         let message = body["error"].as_str().unwrap_or_default().to_owned();
         Err(match status {
             StatusCode::NOT_FOUND => match body["nearest"].take() {
-                Value::Array(nearest) => MarketError::UnknownSymbol { message, nearest },
+                Value::Array(nearest) => MarketError::UnknownSymbol { symbol: String::new(), nearest },
                 _ => MarketError::NotFound(message),
             },
             StatusCode::FORBIDDEN => MarketError::NotInPlan(message),

@@ -16,11 +16,11 @@ use crate::dashboard::form::Form;
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
 use crate::dashboard::market::block::Block;
 use crate::dashboard::market::calendar_events::{Calendar, income_call};
-use crate::dashboard::market::chart::{Bar, BarChart};
 use crate::dashboard::market::page::{PageContent, as_file};
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::values::{Unit, digits, render_value, rows_of, str_of};
 use crate::dashboard::view::layout::{Number, Section, Text, data_table, error_message, stacked_table};
+use crate::dashboard::view::plot::{Bar, BarChart};
 use portfolio_text::PortfolioText;
 pub(crate) use portfolio_text::read_holdings;
 
@@ -257,7 +257,7 @@ fn months(data: &Value) -> Markup {
         @for currency in currencies {
             @let rows: Vec<&Value> = months.iter().filter(|month| str_of(&month["currency"]) == currency).collect();
             @let bars: Vec<Bar> = rows.iter().map(|month| bar(month)).collect();
-            (BarChart { solid: "Confirmed", light: "Estimated", unit: currency, label: &format!("Income of twelve months in {currency}, confirmed and estimated"), bars: &bars }.render())
+            (BarChart { solid: "Confirmed", light: "Estimated", unit: currency, note: "", label: &format!("Income of twelve months in {currency}, confirmed and estimated"), bars: &bars }.render())
             (data_table(&format!("Table: income by month, {currency}"), &[Text("Month"), Number("Confirmed"), Number("Estimated"), Number(&format!("Income, {currency}"))], html! {
                 @for month in rows {
                     tr {

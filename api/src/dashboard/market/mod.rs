@@ -35,6 +35,7 @@ pub(crate) use api_calls::encode;
 pub(crate) use income::read_holdings;
 use pacing::{PageTurns, pace_response};
 use reader::PageRenderer;
+pub(crate) use security::render_extract;
 
 /// Maximum size of an uploaded portfolio, in bytes.
 const UPLOAD: usize = 256 * 1024;

@@ -12,7 +12,7 @@ use crate::dashboard::market::api_calls::{ApiCalls, MarketError, encode, with_pa
 use crate::dashboard::market::block::render_listings;
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::values::{rows_of, str_of};
-use crate::dashboard::view::layout::{Preview, Section, to_sentence};
+use crate::dashboard::view::layout::{Preview, Section, search_form, to_sentence};
 use crate::parameters::ResponseFormat;
 use crate::render::cache::{CacheKey, CachedResponse};
 
@@ -123,9 +123,11 @@ impl MarketReader {
     pub(crate) async fn respond_error(&self, error: MarketError) -> Response {
         let (status, title, text) = match error {
             MarketError::Redirect(address) => return Redirect::temporary(&address).into_response(),
-            MarketError::NotFound(message) => return self.respond_unknown(&message, &[]),
-            MarketError::UnknownSymbol { message, nearest } => {
-                return self.respond_unknown(&message, &nearest);
+            MarketError::UnknownSymbol { symbol, nearest } => {
+                return self.respond_unknown(&symbol, &nearest);
+            }
+            MarketError::NotFound(message) => {
+                (StatusCode::NOT_FOUND, "Nothing is here", to_sentence(&message))
             }
             MarketError::Ambiguous(message, listings) => return self.respond_ambiguous(&message, &listings),
             MarketError::Refused(message) => {
@@ -166,11 +168,13 @@ impl MarketReader {
             .into_response()
     }
 
-    /// Responds with status 404 and a list of similar securities.
-    fn respond_unknown(&self, message: &str, nearest: &[Value]) -> Response {
+    /// Responds with status 404, a search form, and securities that are similar to the unknown symbol.
+    fn respond_unknown(&self, symbol: &str, nearest: &[Value]) -> Response {
+        let title = format!("No security has the symbol {symbol}");
         let body = html! {
-            h1 { "Nothing is here" }
-            p { (to_sentence(message)) }
+            h1 { (title) }
+            p { "Search by symbol, former symbol, ISIN or name:" }
+            (search_form("Search again", symbol))
             @if !nearest.is_empty() {
                 h2 { "Similar securities" }
                 ul {
@@ -180,8 +184,7 @@ impl MarketReader {
                 }
             }
         };
-        (StatusCode::NOT_FOUND, Html(self.lay_out("Nothing is here", Section::Security, None, &body)))
-            .into_response()
+        (StatusCode::NOT_FOUND, Html(self.lay_out(&title, Section::Security, None, &body))).into_response()
     }
 }
 

@@ -22,7 +22,7 @@ use crate::dashboard::form::Form;
 use crate::dashboard::view::layout::{
     PageLayout, Preview, Section, Viewer, csrf_field, render_layout, render_page,
 };
-use crate::dashboard::visitor::{Visitor, has_market_pages};
+use crate::dashboard::visitor::{Visitor, has_market_pages, target_of};
 
 /// Router for the pages' API calls, and permits that limit the number of pages built at once.
 #[derive(Debug, Clone)]
@@ -74,10 +74,9 @@ impl FromRequestParts<App> for MarketReader {
 async fn find_visitor(parts: &mut Parts, app: &App) -> Result<Option<Visitor>, PageError> {
     if app.settings.dashboard.pages == MarketPages::SignedIn {
         let visitor = Visitor::with_session(parts, app).await?;
-        let target = parts.uri.path_and_query().map_or("/", |target| target.as_str());
         return match visitor.signed {
             Some(_) => Ok(Some(visitor)),
-            None => Err(PageError::SignIn(target.to_owned())),
+            None => Err(PageError::SignIn(target_of(parts))),
         };
     }
     if app.dashboard.is_none() {

@@ -1,35 +1,41 @@
 //! `/s/{symbol}`: page of one security, and its blocks as CSV files.
 
 mod blocks;
+mod comparison;
 pub(crate) mod figures;
+mod prices;
 
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
 use axum::http::StatusCode;
 use axum::response::Response;
-use chrono::NaiveDate;
 use futures::try_join;
+use market::reference::Exchange;
 use market::text_enum;
 use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::auth::tier::Tier;
 use crate::concurrency::tasks::run_low_priority;
-use crate::dashboard::form::Form;
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode, with_parameter};
-use crate::dashboard::market::block::{Block, Choice, render_choices, render_listings};
-use crate::dashboard::market::chart::{Close, PriceChart};
+use crate::dashboard::market::block::{Block, render_listings};
+use crate::dashboard::market::chart::Close;
 use crate::dashboard::market::page::{PageContent, as_file};
 use crate::dashboard::market::reader::MarketReader;
 use crate::dashboard::market::values::{Unit, format_value, humanize, render_value, rows_of, str_of};
 use crate::dashboard::view::layout::Section;
 use crate::routes::stocks::metrics::EXPLAIN_TIER;
-use blocks::{holders_table, holdings_table, render_quality, render_rows, render_years, splits_table};
+use blocks::{
+    change, holders_table, holdings_table, render_quality, render_rows, render_years, splits_table,
+};
+use comparison::{Comparison, compare_call};
 use figures::render_figures;
+use prices::{PriceBlock, PriceChoice};
 
 /// API responses from which the page is rendered.
 struct Answers {
     profile: Value,
+    quote: Value,
     metrics: Value,
     dividends: Value,
     splits: Value,
@@ -38,6 +44,8 @@ struct Answers {
     /// Holdings of a fund; `None` if the security is not a fund.
     holdings: Option<Value>,
     closes: Vec<Close>,
+    /// Compared securities; `None` if the reader compares nothing.
+    compared: Option<Comparison>,
 }
 
 pub(crate) async fn show_security(
@@ -53,9 +61,10 @@ pub(crate) async fn show_security(
     let reader = &reader;
     reader
         .respond(target, |calls| {
-            let symbol = symbol.clone();
+            let (symbol, choice) = (symbol.clone(), choice.clone());
             async move {
-                let answers = read(&calls, &symbol, &choice).await?;
+                let answers = read(&calls, &symbol, &choice).await;
+                let answers = answers.map_err(|error| error.for_symbol(&symbol))?;
                 let canonical = str_of(&answers.profile["symbol"]);
                 if canonical != symbol {
                     return Err(MarketError::Redirect(
@@ -72,29 +81,44 @@ pub(crate) async fn show_security(
 
 async fn read(calls: &ApiCalls, symbol: &str, choice: &PriceChoice) -> MarketResult<Answers> {
     let data = |block: SecurityBlock| calls.data::<Value>(block.call(symbol, choice));
-    let (profile, metrics, dividends, splits, holders, closes) = try_join!(
+    let (profile, quote, metrics, dividends, splits, holders, closes, compared) = try_join!(
         data(SecurityBlock::Profile),
+        data(SecurityBlock::Quote),
         data(SecurityBlock::Metrics),
         data(SecurityBlock::Dividends),
         data(SecurityBlock::Splits),
         data(SecurityBlock::EtfHolders),
         calls.data(SecurityBlock::Prices.call(symbol, choice)),
+        Comparison::read(calls, symbol, choice),
     )?;
     let holdings = match str_of(&profile["type"]) {
         "etf" => Some(data(SecurityBlock::Holdings).await?),
         _ => None,
     };
-    Ok(Answers { profile, metrics, dividends, splits, holders, holdings, closes })
+    Ok(Answers { profile, quote, metrics, dividends, splits, holders, holdings, closes, compared })
 }
 
 fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, (depth, tier): (i32, Tier)) -> PageContent {
     let name = str_of(&answers.profile["name"]);
     let call = |block: SecurityBlock| block.call(symbol, choice);
     let file = |block: SecurityBlock| format!("/s/{}/{block}.csv", encode(symbol));
+    let price_block = PriceBlock {
+        symbol,
+        currency: str_of(&answers.profile["currency"]),
+        choice,
+        depth_years: depth,
+        closes: &answers.closes,
+        compared: answers.compared.as_ref().map_or(&[], |compared| &compared.lines),
+        dividends: rows_of(&answers.dividends),
+        splits: rows_of(&answers.splits),
+    };
     let body = html! {
         (heading(answers, symbol, name))
         (Block { id: "summary", title: "At a glance", call: &call(SecurityBlock::Profile), csv: &file(SecurityBlock::Profile), body: summary(answers) }.render())
-        (Block { id: "prices", title: "Price", call: &call(SecurityBlock::Prices), csv: &format!("{}{}", file(SecurityBlock::Prices), choice.query()), body: prices(answers, symbol, choice, depth) }.render())
+        (Block { id: "prices", title: "Price", call: &call(SecurityBlock::Prices), csv: &format!("{}{}", file(SecurityBlock::Prices), choice.query()), body: price_block.render() }.render())
+        @if let Some(compared) = &answers.compared {
+            (Block { id: "comparison", title: "Comparison", call: &compare_call(symbol, choice), csv: "", body: compared.render() }.render())
+        }
         (Block { id: "years", title: "Dividends by year", call: &call(SecurityBlock::Years), csv: &file(SecurityBlock::Years), body: render_years(&answers.metrics) }.render())
         (Block { id: "dividends", title: "Dividends", call: &call(SecurityBlock::Dividends), csv: &file(SecurityBlock::Dividends), body: render_rows(rows_of(&answers.dividends)) }.render())
         (Block { id: "figures", title: "Figures", call: &call(SecurityBlock::Metrics), csv: &file(SecurityBlock::Metrics), body: render_figures(symbol, &answers.metrics, tier >= EXPLAIN_TIER) }.render())
@@ -107,7 +131,7 @@ fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, (depth, tier):
         @if !rows_of(&answers.splits).is_empty() {
             (Block { id: "splits", title: "Splits", call: &call(SecurityBlock::Splits), csv: &file(SecurityBlock::Splits), body: splits_table(rows_of(&answers.splits)) }.render())
         }
-        (Block { id: "quality", title: "Quality of the data", call: &format!("{}?fields=flags,quarantined", call(SecurityBlock::Metrics)), csv: "", body: render_quality(&answers.metrics) }.render())
+        (Block { id: "quality", title: "Quality of the data", call: &format!("{}?fields=flags,quarantined", call(SecurityBlock::Metrics)), csv: "", body: render_quality(&answers.profile, &answers.metrics) }.render())
     };
     PageContent {
         title: format!("{name} ({symbol}): dividends, yield, history"),
@@ -120,12 +144,13 @@ fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, (depth, tier):
 
 fn heading(answers: &Answers, symbol: &str, name: &str) -> Markup {
     let profile = &answers.profile;
-    let words = ["exchange", "sector", "industry", "country"].map(|field| str_of(&profile[field]));
+    let words = ["sector", "industry", "country"].map(|field| str_of(&profile[field]));
     let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
     let listings = rows_of(&profile["listings"]);
     html! {
         h1 { (name) " " span.tag { (symbol) } }
-        p.lead { (humanize(str_of(&profile["type"]))) @for word in words { " · " (word) } }
+        (quote_line(&answers.quote))
+        p.muted { (humanize(str_of(&profile["type"]))) @for word in words { " · " (word) } }
         @if listings.len() > 1 {
             details { summary { (listings.len()) " listings" } (render_listings(listings)) }
         }
@@ -135,7 +160,34 @@ fn heading(answers: &Answers, symbol: &str, name: &str) -> Markup {
     }
 }
 
-/// Renders the key facts, for example price, yield and next payment. Below each fact is a note, for example its date.
+/// Extract of the page, for other pages: quote, and dividends by year.
+pub(crate) fn render_extract(quote: &Value, metrics: &Value) -> Markup {
+    html! { (quote_line(quote)) (render_years(metrics)) }
+}
+
+/// Price with its change, and the other figures of the quote.
+fn quote_line(quote: &Value) -> Markup {
+    let currency = str_of(&quote["currency"]);
+    let value = |name: &str, unit| render_value(&quote[name], unit);
+    let money = |name: &str| value(name, Unit::Money(""));
+    let mic = str_of(&quote["exchange"]);
+    html! {
+        p.quote {
+            strong id="price" { (value("price", Unit::Money(currency))) } " "
+            (change(&quote["change_percent"])) " " span.muted { "(" (money("change")) ") on " (value("price_date", Unit::Date)) }
+        }
+        dl.line {
+            div { dt { "Day" } dd { (money("day_low")) " – " (money("day_high")) } }
+            div { dt { "52 weeks" } dd { (money("year_low")) " – " (money("year_high")) } }
+            div { dt { "Market value" } dd { (value("market_cap", Unit::Large)) " " (currency) } }
+            div { dt { "P/E" } dd { (value("pe_ratio", Unit::Ratio)) } }
+            div { dt { "Volume" } dd { (value("volume", Unit::Plain)) } }
+            div { dt { "Exchange" } dd { @if mic.is_empty() { "–" } @else { abbr title=(mic) { (Exchange::find(mic).map_or(mic, |exchange| exchange.name)) } } } }
+        }
+    }
+}
+
+/// Renders the key facts, for example yield and next payment. Below each fact is a note, for example its date.
 fn summary(answers: &Answers) -> Markup {
     let (profile, metrics) = (&answers.profile, &answers.metrics);
     let dividends = &profile["dividends"];
@@ -144,7 +196,6 @@ fn summary(answers: &Answers) -> Markup {
     let last = &dividends["last"];
     html! {
         dl.facts {
-            div { dt { "Price" } dd id="price" { (render_value(&profile["price"], Unit::Money(str_of(&profile["currency"])))) } dd.hint { (render_value(&profile["price_date"], Unit::Date)) } }
             div { dt { "Dividend yield" } dd id="yield" { (render_value(&profile["dividend_yield"], Unit::Percent)) } dd.hint { (yield_basis(profile)) } }
             div { dt { "Dividend a year" } dd id="annual" { (render_value(&profile["annual_dividend"], Unit::PerShare(paid_in))) } dd.hint { (render_value(&profile["frequency"], Unit::Plain)) } }
             div { dt { "Next ex-date" } dd id="next-ex-date" { (render_value(&next["ex_date"], Unit::Date)) } dd.hint { (origin(next)) } }
@@ -170,40 +221,6 @@ fn origin(next: &Value) -> &'static str {
         "declared" => "declared",
         "projected" => "estimated",
         _ => "",
-    }
-}
-
-fn prices(answers: &Answers, symbol: &str, choice: &PriceChoice, depth: i32) -> Markup {
-    let address = |range, adjustment| {
-        let choice = PriceChoice { range, adjustment, ..*choice };
-        format!("/s/{}{}#prices", encode(symbol), choice.query())
-    };
-    let ranges = RANGES.map(|(range, title, years)| Choice {
-        title,
-        address: (years <= depth).then(|| address(range, choice.adjustment)),
-        is_current: range == choice.range,
-        hint: "A plan with a longer history includes this",
-    });
-    let adjustments = ADJUSTMENTS.map(|(adjustment, title)| {
-        let address = address(choice.range, adjustment);
-        Choice::of_every_plan(title, address, adjustment == choice.adjustment)
-    });
-    let day = |value: &Value| str_of(value).parse::<NaiveDate>().ok();
-    let paid = rows_of(&answers.dividends).iter().filter(|row| str_of(&row["status"]) != "projected");
-    let ex_dates: Vec<NaiveDate> = paid.filter_map(|row| day(&row["ex_date"])).collect();
-    let splits = rows_of(&answers.splits).iter();
-    let splits = splits.filter_map(|row| Some((day(&row["ex_date"])?, str_of(&row["text"]))));
-    let splits: Vec<(NaiveDate, &str)> = splits.collect();
-    let chart = PriceChart {
-        title: choice.title,
-        currency: str_of(&answers.profile["currency"]),
-        closes: &answers.closes,
-        ex_dates: &ex_dates,
-        splits: &splits,
-    };
-    html! {
-        div.heading { (render_choices("Range", &ranges)) (render_choices("Adjustment", &adjustments)) }
-        @match chart.render() { Some(chart) => (chart), None => p { "No prices are known for this range." } }
     }
 }
 
@@ -245,7 +262,8 @@ async fn read_csv(
     let block: SecurityBlock = name.parse().map_err(|_| nothing())?;
     let calls = reader.calls();
     // Check that the symbol exists: some calls respond with an empty list for an unknown symbol.
-    calls.json(&SecurityBlock::Profile.call(&symbol, &choice)).await?;
+    let profile = calls.json(&SecurityBlock::Profile.call(&symbol, &choice)).await;
+    profile.map_err(|error| error.for_symbol(&symbol))?;
     let response = calls.respond(&with_parameter(&block.call(&symbol, &choice), "format=csv")).await?;
     match response.status() {
         StatusCode::OK => Ok(as_file(response, &file_name(&symbol, name))),
@@ -260,47 +278,10 @@ fn file_name(symbol: &str, block: &str) -> String {
     format!("{symbol}-{block}.csv")
 }
 
-/// Ranges of the price chart: value of `range`, title, and required years of history (0 for none).
-const RANGES: [(&str, &str, i32); 4] =
-    [("1y", "1 year", 1), ("5y", "5 years", 5), ("10y", "10 years", 10), ("max", "All", 0)];
-/// Adjustments of the price chart, each with the value of the parameter `prices` and a title.
-const ADJUSTMENTS: [(&str, &str); 3] =
-    [("split", "Split-adjusted close"), ("raw", "Raw close"), ("all", "Total return")];
-/// Default range, if the reader may see 5 years of history. Otherwise the default is `1y`, or `max` if the reader may
-/// see less than one year.
-const FIRST_RANGE: &str = "5y";
-
-/// Chosen range and adjustment of the price chart.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct PriceChoice {
-    pub(crate) range: &'static str,
-    pub(crate) adjustment: &'static str,
-    /// Title of the adjustment.
-    pub(crate) title: &'static str,
-}
-
-impl PriceChoice {
-    /// Reads the choice from the query. An unknown range, or one beyond the reader's history, becomes the default.
-    pub(crate) fn read(parameters: &Form, depth_years: i32) -> Self {
-        let included = RANGES.iter().filter(|(.., years)| *years <= depth_years).map(|(range, ..)| *range);
-        let included: Vec<&str> = included.collect();
-        let named = |wanted: &str| included.iter().copied().find(|range| *range == wanted);
-        let range = named(parameters.text("range")).or(named(FIRST_RANGE)).or(named("1y")).unwrap_or("max");
-        let adjustment = ADJUSTMENTS.iter().find(|(name, _)| *name == parameters.text("prices"));
-        let (adjustment, title) = *adjustment.unwrap_or(&ADJUSTMENTS[0]);
-        Self { range, adjustment, title }
-    }
-
-    /// Query of the page for this choice.
-    pub(crate) fn query(&self) -> String {
-        format!("?range={}&prices={}", self.range, self.adjustment)
-    }
-}
-
 text_enum! {
     /// Block of the page of a security. The text of a variant is the name of the block's CSV file, without extension.
     pub enum SecurityBlock {
-        Profile = "profile", Metrics = "metrics", Years = "years", Dividends = "dividends", Splits = "splits",
+        Profile = "profile", Quote = "quote", Metrics = "metrics", Years = "years", Dividends = "dividends", Splits = "splits",
         Holdings = "holdings", EtfHolders = "etf-holders", Prices = "prices",
     }
 }
@@ -308,33 +289,19 @@ text_enum! {
 impl SecurityBlock {
     /// Path and query of the API call that returns the rows of the block.
     pub(crate) fn call(self, symbol: &str, choice: &PriceChoice) -> String {
-        let symbol = encode(symbol);
+        let id = encode(symbol);
         match self {
-            Self::Profile => format!("/v1/stocks/{symbol}"),
-            Self::Metrics => format!("/v1/stocks/{symbol}/metrics"),
-            Self::Years => format!("/v1/stocks/{symbol}/metrics?fields=annual_totals"),
+            Self::Profile => format!("/v1/stocks/{id}"),
+            Self::Quote => format!("/v1/stocks/{id}/quote"),
+            Self::Metrics => format!("/v1/stocks/{id}/metrics"),
+            Self::Years => format!("/v1/stocks/{id}/metrics?fields=annual_totals"),
             Self::Dividends => {
-                format!("/v1/dividends/history?symbols={symbol}&include_projected=true&limit=1000")
+                format!("/v1/dividends/history?symbols={id}&include_projected=true&limit=1000")
             }
-            Self::Splits => format!("/v1/stocks/{symbol}/splits?limit=200"),
-            Self::Holdings => format!("/v1/etfs/{symbol}/holdings?limit=25"),
-            Self::EtfHolders => format!("/v1/stocks/{symbol}/etf-holders?limit=25"),
-            Self::Prices => prices_call(&symbol, choice),
+            Self::Splits => format!("/v1/stocks/{id}/splits?limit=200"),
+            Self::Holdings => format!("/v1/etfs/{id}/holdings?limit=25"),
+            Self::EtfHolders => format!("/v1/stocks/{id}/etf-holders?limit=25"),
+            Self::Prices => choice.prices_call(symbol),
         }
     }
-}
-
-/// API call for the closing prices of the chart. For the range `max`, it requests weekly prices, so that they fit into
-/// one response.
-fn prices_call(symbol: &str, choice: &PriceChoice) -> String {
-    let (interval, limit) = match choice.range {
-        "1y" => ("daily", 400),
-        "5y" => ("daily", 1_500),
-        "10y" => ("daily", 3_000),
-        _ => ("weekly", 5_000),
-    };
-    format!(
-        "/v1/prices/{symbol}?range={}&interval={interval}&adjustment={}&fields=date,close&sort=date.asc&limit={limit}",
-        choice.range, choice.adjustment
-    )
 }

@@ -241,5 +241,5 @@ pub(crate) async fn delete_account(AuthenticatedForm { holder, form }: Authentic
         verified => verified?,
     };
     accounts::delete_account(&mut *holder.database_client().await?, holder.actor()).await?;
-    Ok(redirect_signed_out(&holder.visitor))
+    Ok(redirect_signed_out(&holder.visitor, &PageNotice::AccountDeleted.add_to_path("/")))
 }

@@ -4,8 +4,10 @@ use axum::response::Response;
 use maud::{Markup, html};
 
 use crate::app::dashboard_settings::SignUp;
+use crate::dashboard::form::PageNotice;
+use crate::dashboard::market::{encode, render_extract};
 use crate::dashboard::pages::plans;
-use crate::dashboard::view::layout::Section;
+use crate::dashboard::view::layout::{Section, success_message};
 use crate::dashboard::view::live_example::ApiExample;
 use crate::dashboard::visitor::{Visitor, has_market_pages};
 
@@ -21,7 +23,9 @@ const SERVED: [(&str, &str); 6] = [
 
 pub(crate) async fn show_landing(visitor: Visitor) -> Response {
     let shown = visitor.example.latest_example().await;
+    let has_market = has_market_pages(&visitor.app, visitor.viewer());
     let body = html! {
+        (success_message(PageNotice::message_for_query(&visitor.query)))
         div.hero {
             div {
                 p.eyebrow { "Dividend data over HTTP" }
@@ -31,12 +35,13 @@ pub(crate) async fn show_landing(visitor: Visitor) -> Response {
                      explanation, and an earlier answer can be requested again."
                 }
                 p.actions { (entry(&visitor)) a.button.second href="/docs" { "Read the reference" } }
-                @if has_market_pages(&visitor.app, visitor.viewer()) {
+                @if has_market {
                     p { "Or look at the data first: " @if let Some(shown) = &shown { a href={ "/s/" (shown.symbol) } { (shown.symbol) } ", " } a href="/search" { "any security" } " or " a href="/income" { "your income" } "." }
                 }
             }
             (example(&visitor, shown.as_deref()))
         }
+        @if let Some(shown) = shown.as_ref().filter(|_| has_market) { (picture(shown)) }
         section aria-labelledby="served" {
             h2 id="served" { "What it serves" }
             ul.cards {
@@ -50,6 +55,17 @@ pub(crate) async fn show_landing(visitor: Visitor) -> Response {
         }
     };
     visitor.render_page("Dividends, exact to the last digit", Section::Other, &body)
+}
+
+/// Extract of the page of the example security, with live data.
+fn picture(shown: &ApiExample) -> Markup {
+    let name = shown.quote["name"].as_str().unwrap_or(&shown.symbol);
+    html! {
+        section.panel.picture aria-labelledby="picture" {
+            div.heading { h2 id="picture" { (name) " " span.tag { (shown.symbol) } } a href={ "/s/" (encode(&shown.symbol)) } { "The whole page" } }
+            (render_extract(&shown.quote, &shown.metrics))
+        }
+    }
 }
 
 fn entry(visitor: &Visitor) -> Markup {

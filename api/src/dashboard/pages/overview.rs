@@ -6,10 +6,11 @@ use maud::{Markup, html};
 use crate::account::keys::{ApiKey, list_keys};
 use crate::account::statistics::{self, AccountUsage, CallOutcome, EndpointCalls, RefusedCalls, find_usage};
 use crate::dashboard::error::PageResult;
+use crate::dashboard::form::PageNotice;
 use crate::dashboard::pages::keys::{self, KeyFormValues};
 use crate::dashboard::pages::plans::plan_title;
 use crate::dashboard::view::chart;
-use crate::dashboard::view::layout::{Number, Section, Text, format_time, stacked_table};
+use crate::dashboard::view::layout::{Number, Section, Text, format_time, stacked_table, success_message};
 use crate::dashboard::view::numbers::{format_count, format_grouped};
 use crate::dashboard::visitor::AccountHolder;
 
@@ -25,6 +26,7 @@ pub(crate) async fn show_overview(holder: AccountHolder) -> PageResult {
     let calls = statistics::count_by_day(&client, holder.account_id(), since).await?;
     let body = html! {
         h1 { "Overview" }
+        (success_message(PageNotice::message_for_query(&holder.visitor.query)))
         @if active.is_empty() { (first_step(&holder, keys.is_empty())) }
         div.columns {
             (plan(&used))

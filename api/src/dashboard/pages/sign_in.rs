@@ -19,7 +19,7 @@ use crate::app::login_throttle::{AttemptCharge, DeviceTrust};
 use crate::auth::client_address::ClientNetwork;
 use crate::auth::tier::Tier;
 use crate::dashboard::error::{PAGE_DEADLINE, PageError, PageResult, run_within};
-use crate::dashboard::form::{AuthenticatedForm, Form, PublicForm};
+use crate::dashboard::form::{AuthenticatedForm, Form, PageNotice, PublicForm};
 use crate::dashboard::pages::reference;
 use crate::dashboard::session_cookie;
 use crate::dashboard::view::layout::{Section, error_message, to_sentence};
@@ -37,6 +37,8 @@ const ONWARD: [&str; 8] = [
     "/docs",
 ];
 const WRONG: &str = "The address or the password is wrong.";
+const NOT_SIGNED_IN: &str =
+    "You are not signed in yet. If the address had an account before, sign in with that account's password.";
 
 pub(crate) async fn show_sign_up(visitor: Visitor) -> Response {
     if visitor.signed.is_some() {
@@ -61,7 +63,9 @@ pub(crate) async fn sign_up(PublicForm { visitor, form }: PublicForm) -> PageRes
     }
     let given = form.text("email");
     match create(&visitor, given, form.secret("password")).await {
-        Ok(cookies) => Ok(redirect_signed_in(&visitor, &cookies, "/dashboard")),
+        Ok(cookies) => {
+            Ok(redirect_signed_in(&visitor, &cookies, &PageNotice::SignedUp.add_to_path("/dashboard")))
+        }
         Err(PageError::Refused(message)) => Ok(sign_up_page(&visitor, given, Some(&to_sentence(&message)))),
         Err(error) => Err(error),
     }
@@ -228,21 +232,27 @@ pub(crate) async fn sign_out(AuthenticatedForm { holder, .. }: AuthenticatedForm
     let mut client = holder.database_client().await?;
     reference::delete_reference_key(&mut client, &holder).await?;
     sessions::end_session_of_cookie(&mut client, &holder.signed.secret).await?;
-    Ok(redirect_signed_out(&holder.visitor))
+    Ok(redirect_signed_out(&holder.visitor, "/"))
 }
 
-/// Redirect to the landing page. The response deletes the session cookie.
-pub(crate) fn redirect_signed_out(visitor: &Visitor) -> Response {
-    let mut response = Redirect::to("/").into_response();
+/// Redirect to a public page. The response deletes the session cookie.
+pub(crate) fn redirect_signed_out(visitor: &Visitor, page: &str) -> Response {
+    let mut response = Redirect::to(page).into_response();
     if let Some(cookie) = session_cookie::SESSION.header(None, visitor.site.is_local) {
         response.headers_mut().insert(header::SET_COOKIE, cookie);
     }
     response
 }
 
-/// Returns `next` if it is in [`ONWARD`], else the path of the dashboard.
+/// Path of `next` if it is in [`ONWARD`], else the path of the dashboard.
 fn allowed_target(next: &str) -> &'static str {
-    ONWARD.into_iter().find(|known| *known == next).unwrap_or("/dashboard")
+    let (path, _) = split_query(next);
+    ONWARD.into_iter().find(|known| *known == path).unwrap_or("/dashboard")
+}
+
+/// Path and query of a target.
+fn split_query(target: &str) -> (&str, &str) {
+    target.split_once('?').unwrap_or((target, ""))
 }
 
 fn sign_up_page(visitor: &Visitor, given: &str, message: Option<&str>) -> Response {
@@ -269,10 +279,13 @@ fn sign_up_page(visitor: &Visitor, given: &str, message: Option<&str>) -> Respon
 }
 
 fn sign_in_page(visitor: &Visitor, given: &str, next: &str, message: Option<&str>) -> Response {
+    // After a sign-up, only a visitor without a session gets here.
+    let has_signed_up = PageNotice::find(split_query(next).1) == Some(PageNotice::SignedUp);
     let body = html! {
         div.narrow {
             h1 { "Sign in" }
             (error_message(message))
+            @if has_signed_up { p.notice role="status" { (NOT_SIGNED_IN) } }
             (needs_https(visitor))
             form method="post" action="/sign-in" {
                 input type="hidden" name="next" value=(allowed_target(next));
@@ -284,9 +297,6 @@ fn sign_in_page(visitor: &Visitor, given: &str, next: &str, message: Option<&str
             p.below {
                 @if visitor.dashboard.settings.sign_up == SignUp::Open { "No account yet? " a href="/sign-up" { "Sign up" } ". " }
                 "Forgot the password? Ask the operator for a reset link."
-            }
-            @if visitor.dashboard.settings.sign_up == SignUp::Open {
-                p.hint { "Not signed in after signing up? The address had an account before: sign in with its password." }
             }
         }
     };

@@ -123,11 +123,11 @@ pub(crate) fn render_layout(layout: &PageLayout<'_>) -> Html<String> {
                 header {
                     div.bar {
                         a.brand href="/" { (mark()) span { "Dividend Data" } }
-                        @if has_market { (search_form()) }
+                        @if has_market { (search_form("Securities", "")) }
                         (links(viewer))
                     }
-                    @if matches!(section, Section::Security | Section::Search) || MARKET.iter().any(|(its, ..)| *its == section) { (menu("Market", &MARKET, section)) }
-                    @else if matches!(viewer, Viewer::Holder(_)) { (menu("Dashboard", &MENU, section)) }
+                    @if has_market { (menu("Market", &MARKET, section)) }
+                    @if matches!(viewer, Viewer::Holder(_)) && !is_of_market(section) { (menu("Dashboard", &MENU, section)) }
                 }
                 main id="main" { (body) }
                 footer {
@@ -148,6 +148,10 @@ pub(crate) fn render_layout(layout: &PageLayout<'_>) -> Html<String> {
     Html(page.into_string())
 }
 
+fn is_of_market(section: Section) -> bool {
+    matches!(section, Section::Security | Section::Search) || MARKET.iter().any(|(its, ..)| *its == section)
+}
+
 fn links(viewer: Viewer<'_>) -> Markup {
     html! {
         nav.links aria-label="Site" {
@@ -155,7 +159,7 @@ fn links(viewer: Viewer<'_>) -> Markup {
             a.more href="/docs" { "Reference" }
             @match viewer {
                 Viewer::Holder(name) => {
-                    a.who href="/dashboard" title=(name.email) { (name.email) }
+                    a.who href="/dashboard" title=(name.email) { span.on-wide { (name.email) } span.on-phone { "Dashboard" } }
                     form method="post" action="/sign-out" {
                         (csrf_field(name.secret))
                         button.quiet type="submit" { "Sign out" }
@@ -181,11 +185,12 @@ fn menu(label: &str, entries: &[(Section, &str, &str)], section: Section) -> Mar
     }
 }
 
-/// Search form in the page header. The slash key moves the focus to its field.
-fn search_form() -> Markup {
+/// Search form. The slash key moves the focus to the field of the first form of a page. `label` names the form, and
+/// `text` is the text in the field.
+pub(crate) fn search_form(label: &str, text: &str) -> Markup {
     html! {
-        form.search role="search" action="/search" method="get" {
-            input type="search" name="q" maxlength="64" required aria-label="Symbol or name" placeholder="Symbol or name" aria-keyshortcuts="/";
+        form.search role="search" aria-label=(label) action="/search" method="get" {
+            input type="search" name="q" maxlength="64" required aria-label="Symbol or name" placeholder="Symbol or name" aria-keyshortcuts="/" value=(text);
             button.small.second type="submit" { "Search" }
         }
     }

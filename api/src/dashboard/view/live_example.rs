@@ -53,6 +53,9 @@ pub(crate) struct ApiExample {
     pub(crate) answer: String,
     /// Symbol of the security in the call.
     pub(crate) symbol: String,
+    /// Quote and metrics of the security, in which decimals are strings.
+    pub(crate) quote: Value,
+    pub(crate) metrics: Value,
     /// Sample value for form fields that expect the symbol of a fund; empty if there is no fund.
     pub(crate) fund: String,
     /// Sample value for form fields that expect the name of a sector; empty if there is no sector.
@@ -71,14 +74,16 @@ struct LatestExample {
 #[derive(Debug, Clone)]
 pub(crate) struct ExampleCache {
     data: Router,
+    /// Tier that determines how many years of history the metrics of the example have.
+    tier: Tier,
     latest: Arc<Mutex<LatestExample>>,
     /// Lock of the refresh in progress. Pages wait until the lock is free.
     refreshing: Arc<tokio::sync::Mutex<()>>,
 }
 
 impl ExampleCache {
-    pub(crate) fn new(data: Router) -> Self {
-        Self { data, latest: Arc::default(), refreshing: Arc::default() }
+    pub(crate) fn new(data: Router, tier: Tier) -> Self {
+        Self { data, tier, latest: Arc::default(), refreshing: Arc::default() }
     }
 
     /// Latest example. An outdated example is refreshed first. If the refresh fails or takes too long, the outdated
@@ -116,12 +121,15 @@ impl ExampleCache {
         let symbol = self.presentable_symbol().await?;
         let call = format!("/v1/stocks/{}/quote", path_segment(&symbol));
         let answer = indented(&self.fetch(&call).await?);
+        let quote = self.fetch_json(&format!("{call}?decimals=string")).await?["data"].take();
+        let metrics = format!("/v1/stocks/{}/metrics?decimals=string", path_segment(&symbol));
+        let metrics = self.fetch_json(&metrics).await?["data"].take();
         let first = async |path: &str, name: &str| -> Option<String> {
             Some(self.fetch_json(path).await?["data"][0][name].as_str()?.to_owned())
         };
         let fund = first(FUND, "symbol").await.unwrap_or_default();
         let sector = first(SECTOR, "sector").await.unwrap_or_default();
-        Some(ApiExample { call, answer, symbol, fund, sector })
+        Some(ApiExample { call, answer, symbol, quote, metrics, fund, sector })
     }
 
     /// Finds the first candidate without findings and without quarantined rows.
@@ -144,7 +152,7 @@ impl ExampleCache {
 
     async fn fetch(&self, path: &str) -> Option<String> {
         let mut request = Request::get(path).body(Body::empty()).ok()?;
-        request.extensions_mut().insert(InternalRequest(Tier::Free));
+        request.extensions_mut().insert(InternalRequest(self.tier));
         let Ok(response) = self.data.clone().oneshot(request).await;
         let is_answered = response.status() == StatusCode::OK;
         let body = to_bytes(response.into_body(), BYTES).await.ok()?;

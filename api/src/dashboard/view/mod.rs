@@ -5,3 +5,4 @@ pub(crate) mod layout;
 pub(crate) mod live_example;
 pub(crate) mod markdown;
 pub(crate) mod numbers;
+pub(crate) mod plot;

@@ -49,7 +49,8 @@ use dividends::completeness::DividendCompleteness;
 pub use dividends::completeness::FactorAgreement;
 pub use exchange_rates::ExchangeRates;
 pub use explain::{
-    ExplainedDecision, ExplainedMetric, ExplainedObservation, Explanation, explain, explain_session,
+    ExplainedDecision, ExplainedMetric, ExplainedObservation, ExplainedYear, Explanation, YearStatus,
+    explain, explain_session,
 };
 pub use prices::adjustment::AdjustmentFactor;
 pub use prices::risk::MonthlyReturns;

@@ -84,12 +84,6 @@ fn earlier_terms_are_counted_and_their_figures_are_left_out() {
     let company = company();
     for (first, name, expected) in [
         (
-            "2023-01-01",
-            "increase_streak_years",
-            "consecutive years with a total more than 0.05 % above the year before: \
-             [3 earlier years outside the plan's history], 2023: 1.6, 2024: 1",
-        ),
-        (
             "2023-06-28",
             "growth_3y",
             "([1 earlier year outside the plan's history] / [1 earlier year outside the plan's history]) ^ (1/3) - 1, \
@@ -111,4 +105,24 @@ fn earlier_terms_are_counted_and_their_figures_are_left_out() {
     }
     let totals = formula(&company, "2024-01-01", "annual_totals").1;
     assert_eq!(totals.as_deref(), Some(r#"[{"amount":1,"complete":false,"year":2024}]"#));
+}
+
+#[test]
+fn earlier_years_are_counted_and_the_first_listed_year_has_no_change() {
+    let years = |first: &str| {
+        let explained = limited(&company(), date(first)).metrics;
+        let streak = explained.into_iter().find(|metric| metric.metric == "increase_streak_years");
+        let streak = streak.expect("a metric");
+        let listed = streak.years.iter().map(|year| (year.year, year.change_percent.is_some(), year.counted));
+        (listed.collect::<Vec<_>>(), streak.older_years)
+    };
+    let whole = [
+        (2020, false, false),
+        (2021, true, true),
+        (2022, true, true),
+        (2023, true, true),
+        (2024, false, false),
+    ];
+    assert_eq!(years("2020-01-01"), (whole.to_vec(), 0));
+    assert_eq!(years("2022-06-01"), (vec![(2023, false, true), (2024, false, false)], 2));
 }

@@ -69,8 +69,9 @@ pub(crate) fn company() -> History {
     history
 }
 
-/// Explanation as text, with three lines for each metric. The first line has rule, name and value. The second line has
-/// the formula. The third line has the rounding and the observations.
+/// Explanation as text, with at least three lines for each metric. The first line has rule, name and value. The second
+/// line has the formula. A metric that is computed from years has a line with the years; an asterisk marks counted
+/// years. The last line has the rounding and the observations.
 fn told(explained: &Explanation) -> String {
     let line = |metric: &market::metrics::explain::ExplainedMetric| {
         let seen: Vec<String> = metric
@@ -88,8 +89,15 @@ fn told(explained: &Explanation) -> String {
             [] => "no observation".to_owned(),
         };
         let value = metric.value.as_deref().unwrap_or("null");
+        let year = |year: &market::metrics::ExplainedYear| {
+            let total = year.total.map_or("unknown".to_owned(), |total| total.to_string());
+            let change = year.change_percent.map_or(String::new(), |change| format!(" {change} %"));
+            format!(" {}{} {total}{change} {}", if year.counted { "*" } else { "" }, year.year, year.status)
+        };
+        let years: Vec<String> = metric.years.iter().map(year).collect();
+        let years = if years.is_empty() { String::new() } else { format!("  years{}\n", years.join(",")) };
         format!(
-            "{} {} = {value}\n  {}\n  rounding {}; {seen}\n",
+            "{} {} = {value}\n  {}\n{years}  rounding {}; {seen}\n",
             metric.rule, metric.metric, metric.formula, metric.rounding
         )
     };

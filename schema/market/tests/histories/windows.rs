@@ -7,7 +7,7 @@ use market::bars::BarVersion;
 use market::event::Security;
 use market::history::History;
 use market::metrics::explain::ExplainedMetric;
-use market::metrics::explain_session;
+use market::metrics::{YearStatus, explain_session};
 use serde_json::json;
 
 use crate::explained::observed;
@@ -102,7 +102,18 @@ fn without_a_streak_the_two_years_that_end_it_are_compared() {
         .pay("2024-02-08", "0.7");
     let told = metric(&life.history(), "increase_streak_years");
     assert_eq!(told.value.as_deref(), Some("0"));
-    assert!(told.formula.to_string().ends_with(": 2022: 1.8, 2023: 1.6, 2024: 0.7"), "{}", told.formula);
+    let years: Vec<(i32, String, YearStatus, bool)> = told
+        .years
+        .iter()
+        .map(|year| (year.year, year.total.expect("a total").to_string(), year.status, year.counted))
+        .collect();
+    let year = |year: i32, total: &str, status| (year, total.to_owned(), status, false);
+    let expected = [
+        year(2022, "1.8", YearStatus::Lower),
+        year(2023, "1.6", YearStatus::Lower),
+        year(2024, "0.7", YearStatus::Running),
+    ];
+    assert_eq!(years, expected);
     assert_eq!(seen(&told).first().map(String::as_str), Some("dividend 2022-02-03 0.9 USD"));
 }
 

@@ -1,17 +1,18 @@
 //! Blocks of the page of a security: dividends, splits, holdings, funds that hold it, and quality of its data.
 
+use chrono::NaiveDate;
 use maud::{Markup, html};
 use rust_decimal::Decimal;
 use serde_json::Value;
 
 use crate::dashboard::market::api_calls::encode;
-use crate::dashboard::market::chart::{Bar, BarChart};
 use crate::dashboard::market::values::{
     Unit, describe_flag, digits, humanize, render_value, rows_of, str_of,
 };
 use crate::dashboard::view::layout::{Number, Text, data_table, stacked_table};
+use crate::dashboard::view::plot::{Bar, BarChart};
 
-/// Number of payments that are visible at first. Older payments are collapsed.
+/// Number of rows that are visible at first. The others are collapsed.
 const SHOWN: usize = 12;
 /// Maximum number of payments in the list. The CSV file has up to 1000 payments.
 const MOST: usize = 120;
@@ -27,11 +28,11 @@ pub(crate) fn render_years(metrics: &Value) -> Markup {
     let mut bars: Vec<Bar> = years.iter().map(bar).collect();
     bars.sort_by(|a, b| a.label.cmp(&b.label));
     let label = format!("Dividends a share of {} years, in {currency}", bars.len());
-    let unit = format!("{currency} a share, adjusted for splits");
     let chart = BarChart {
         solid: "Complete year",
         light: "Incomplete year",
-        unit: &unit,
+        unit: currency,
+        note: "a share, adjusted for splits",
         label: &label,
         bars: &bars,
     };
@@ -64,11 +65,15 @@ pub(crate) fn render_rows(rows: &[Value]) -> Markup {
     if rows.is_empty() {
         return html! { p { "No dividends are known for this history." } };
     }
+    render_folded(&rows[..rows.len().min(MOST)], "earlier payments", table)
+}
+
+/// Renders a table of the first rows, and a collapsed table of the others.
+pub(crate) fn render_folded(rows: &[Value], others: &str, table: impl Fn(&[Value]) -> Markup) -> Markup {
     let (shown, folded) = rows.split_at(rows.len().min(SHOWN));
-    let folded = &folded[..folded.len().min(MOST - SHOWN)];
     html! {
         (table(shown))
-        @if !folded.is_empty() { details { summary { (folded.len()) " earlier payments" } (table(folded)) } }
+        @if !folded.is_empty() { details { summary { (folded.len()) " " (others) } (table(folded)) } }
     }
 }
 
@@ -87,17 +92,17 @@ fn render_row(row: &Value) -> Markup {
     html! {
         tr {
             th scope="row" { (render_value(&row["ex_date"], Unit::Date)) }
-            td data-label="Payment" { (render_value(&row["payment_date"], Unit::Date)) }
-            td.number data-label="Amount" { (render_value(&row["amount"], Unit::PerShare(str_of(&row["currency"])))) }
-            td.number data-label="Change" { (change(&row["change_percent"])) }
-            td.number data-label="Yield at ex" { (render_value(&row["yield_at_ex"], Unit::Percent)) }
-            td data-label="Status" { span.tag.off[status == "estimated"] { (status) } @if kind != "regular" { " " span.tag.off { (humanize(kind)) } } }
+            td data-label="paid" { (render_value(&row["payment_date"], Unit::Date)) }
+            td.number { (render_value(&row["amount"], Unit::PerShare(str_of(&row["currency"])))) }
+            td.number { (change(&row["change_percent"])) }
+            td.number data-label="Yield" { (render_value(&row["yield_at_ex"], Unit::Percent)) }
+            td { span.tag.off[status == "estimated"] { (status) } @if kind != "regular" { " " span.tag.off { (humanize(kind)) } } }
         }
     }
 }
 
-/// Renders the change from the previous payment, marked as a raise or a cut.
-fn change(percent: &Value) -> Markup {
+/// Renders a change, marked as a rise or a fall.
+pub(crate) fn change(percent: &Value) -> Markup {
     let number: Option<Decimal> = digits(percent).and_then(|text| text.parse().ok());
     html! {
         @match number {
@@ -151,12 +156,36 @@ pub(crate) fn holders_table(rows: &[Value]) -> Markup {
     }
 }
 
-/// Renders the flags and the quarantined rows of the metrics.
-pub(crate) fn render_quality(metrics: &Value) -> Markup {
+/// Age in days of the latest price of an active security from which on `projector audit` reports it: five sessions.
+const OLD_PRICE_DAYS: i64 = 7;
+
+/// Findings of `projector audit` that have no flag.
+fn unflagged_findings(profile: &Value, metrics: &Value) -> Vec<&'static str> {
+    let number = |name: &str| digits(&metrics[name]).and_then(|digits| digits.parse::<Decimal>().ok());
+    let day = |name: &str| str_of(&metrics[name]).parse::<NaiveDate>().ok();
+    let age = day("as_of").zip(day("price_date")).map(|(now, priced)| (now - priced).num_days());
+    let is_old = profile["is_active"] == true && age.is_none_or(|days| days > OLD_PRICE_DAYS);
+    let is_doubled = number("dps_forward")
+        .zip(number("dps_ttm"))
+        .is_some_and(|(forward, trailing)| trailing > Decimal::ZERO && forward > Decimal::TWO * trailing);
+    let is_foreign =
+        metrics["dividend_status"] != "non_payer" && metrics["currency"] != metrics["price_currency"];
+    let findings = [
+        (is_old, "No price of the last five sessions is known."),
+        (is_doubled, "The indicated dividend is more than twice the dividend of the last 12 months."),
+        (is_foreign, "The dividends are in another currency than the price."),
+    ];
+    findings.into_iter().filter_map(|(is_found, text)| is_found.then_some(text)).collect()
+}
+
+/// Renders the findings, flags and quarantined rows of a security.
+pub(crate) fn render_quality(profile: &Value, metrics: &Value) -> Markup {
     let flags = rows_of(&metrics["flags"]);
     let rows = rows_of(&metrics["quarantined"]);
+    let findings = unflagged_findings(profile, metrics);
     html! {
-        @if flags.is_empty() && rows.is_empty() { p { "Nothing is unusual in the rows behind these figures." } }
+        @if flags.is_empty() && rows.is_empty() && findings.is_empty() { p { "Nothing is unusual in the rows behind these figures." } }
+        @for finding in findings { p { (finding) } }
         @if !flags.is_empty() {
             dl.words { @for flag in flags { div { dt { code { (str_of(flag)) } } dd { (describe_flag(str_of(flag))) } } } }
         }

@@ -5,15 +5,20 @@ use std::sync::LazyLock;
 use axum::extract::Path;
 use axum::extract::rejection::PathRejection;
 use axum::response::Response;
+use market::metrics::YearStatus;
 use maud::{Markup, html};
+use rust_decimal::Decimal;
 use serde_json::Value;
+
+use super::blocks::{change, render_folded};
 
 use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
 use crate::dashboard::market::block::Block;
 use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::values::{Unit, humanize, render_value, rows_of, str_of};
+use crate::dashboard::market::values::{Unit, digits, humanize, render_value, rows_of, str_of};
 use crate::dashboard::view::layout::{Number, Section, Text, stacked_table};
+use crate::dashboard::view::plot::{Bar, BarChart};
 
 /// Figures in display order. Each line has a group, a field of the API response, a title, and a kind of value.
 const TABLE: &str = include_str!("figures.csv");
@@ -96,7 +101,8 @@ pub(crate) async fn show_explanation(
 async fn explain(calls: ApiCalls, symbol: &str, figure: &'static Figure) -> MarketResult<PageContent> {
     let Figure { name, title, .. } = figure;
     let call = format!("/v1/stocks/{}/metrics?explain=true&fields={name}", encode(symbol));
-    let metrics = calls.json(&format!("/v1/stocks/{}/metrics", encode(symbol))).await?;
+    let metrics = calls.json(&format!("/v1/stocks/{}/metrics", encode(symbol))).await;
+    let metrics = metrics.map_err(|error| error.for_symbol(symbol))?;
     let explained = match calls.json(&call).await {
         Ok(mut answer) => Some(answer["data"]["explanation"].take()),
         Err(MarketError::NotInPlan(_)) => None,
@@ -106,8 +112,7 @@ async fn explain(calls: ApiCalls, symbol: &str, figure: &'static Figure) -> Mark
     if canonical != symbol {
         return Err(MarketError::Redirect(format!("/s/{}/why/{name}", encode(canonical))));
     }
-    let derivation =
-        explained.as_ref().map(|explanation| derivation(&explanation["metrics"][0], explanation));
+    let derivation = explained.as_ref().map(|explanation| derivation(&metrics["data"], explanation));
     let body = html! {
         p { a href={ "/s/" (encode(symbol)) } { "← " (symbol) } }
         h1 { (title) " of " (symbol) }
@@ -126,9 +131,13 @@ async fn explain(calls: ApiCalls, symbol: &str, figure: &'static Figure) -> Mark
     })
 }
 
-fn derivation(entry: &Value, explanation: &Value) -> Markup {
-    let observations = rows_of(&entry["observations"]);
+fn derivation(metrics: &Value, explanation: &Value) -> Markup {
+    let entry = &explanation["metrics"][0];
+    let (years, older) = (rows_of(&entry["years"]), entry["older_years"].as_i64().unwrap_or_default());
+    let newest_first = |rows: &Value| rows_of(rows).iter().rev().cloned().collect::<Vec<Value>>();
+    let (used, unused) = (newest_first(&entry["observations"]), newest_first(&explanation["unused"]));
     html! {
+        @if !years.is_empty() { (render_years(years, older, str_of(&metrics["currency"]))) }
         @if entry.is_null() { p { "This figure is read from a feed and needs no rule." } } @else {
             dl {
                 div { dt { "Rule" } dd { (str_of(&entry["rule"])) } }
@@ -137,11 +146,67 @@ fn derivation(entry: &Value, explanation: &Value) -> Markup {
                 div { dt { "As of" } dd { (render_value(&explanation["as_of"], Unit::Date)) } }
                 div { dt { "Method" } dd { (str_of(&explanation["method_version"])) } }
             }
-            @if !observations.is_empty() { (rows(observations)) }
+            @if !used.is_empty() { h3 { "Rows behind this figure" } (render_folded(&used, "earlier rows", rows)) }
             @if let Some(older) = entry["older_observations"].as_i64().filter(|older| *older > 0) {
                 p.hint { (older) " older rows are not listed; a plan with a longer history lists them." }
             }
+            @if !unused.is_empty() { h3 { "Rows that are not used" } (render_folded(&unused, "earlier rows", rows)) }
         }
+    }
+}
+
+/// Chart and table of the dividend years from which a figure was computed. `older` is the number of counted years that
+/// are not listed.
+fn render_years(years: &[Value], older: i64, currency: &str) -> Markup {
+    let bar = |year: &Value| {
+        let total = digits(&year["total"]).and_then(|text| text.parse().ok()).unwrap_or_default();
+        let (solid, light) =
+            if year["counted"] == true { (total, Decimal::ZERO) } else { (Decimal::ZERO, total) };
+        Bar { label: year["year"].to_string(), solid, light }
+    };
+    let bars: Vec<Bar> = years.iter().map(bar).collect();
+    let newest_first: Vec<Value> = years.iter().rev().cloned().collect();
+    let label = format!("Dividends a share of {} years, in {currency}", bars.len());
+    let chart = BarChart {
+        solid: "Counted",
+        light: "Not counted",
+        unit: currency,
+        note: "a share, adjusted for splits",
+        label: &label,
+        bars: &bars,
+    };
+    html! {
+        (chart.render())
+        (render_folded(&newest_first, "earlier years", |years| year_table(years, currency)))
+        @if older > 0 { p.hint { (older) " more years count. They are not listed, because an operator entered them or because they are before the history of the plan." } }
+    }
+}
+
+fn year_table(years: &[Value], currency: &str) -> Markup {
+    html! {
+        (stacked_table("Table: years behind the figure", &[Text("Year"), Number("Dividends a share"), Number("Change"), Text("Counted")], html! {
+            @for year in years {
+                tr {
+                    th scope="row" { (year["year"]) }
+                    td.number { (render_value(&year["total"], Unit::PerShare(currency))) }
+                    td.number { (change(&year["change_percent"])) }
+                    td data-label="Counted" { @if year["counted"] == true { "yes" } @else { "no" (reason_not_counted(&year["status"])) } }
+                }
+            }
+        }))
+    }
+}
+
+/// Reason why a year is not counted.
+fn reason_not_counted(status: &Value) -> &'static str {
+    match str_of(status).parse() {
+        Ok(YearStatus::Flat) => ": equal to the year before",
+        Ok(YearStatus::Lower) => ": not above the year before",
+        Ok(YearStatus::SpinOff) => ": a spin-off, and not above the year before",
+        Ok(YearStatus::Unknown) => ": an amount is unknown",
+        Ok(YearStatus::First) => ": no complete year is known before it",
+        Ok(YearStatus::Running) => ": the year is not over",
+        Ok(YearStatus::Increased) | Err(_) => "",
     }
 }
 
@@ -149,7 +214,6 @@ fn derivation(entry: &Value, explanation: &Value) -> Markup {
 /// with the feed, the file and the line from which it was read.
 fn rows(observations: &[Value]) -> Markup {
     html! {
-        h3 { "Rows behind this figure" }
         (stacked_table("Table: rows behind the figure", &[Text("Row"), Text("Date"), Number("Value"), Text("Use"), Text("Feed and line")], html! {
             @for row in observations {
                 tr {

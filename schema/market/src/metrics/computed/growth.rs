@@ -26,6 +26,8 @@ pub(crate) struct GrowthMetrics {
     pub streak: Streak,
     /// Years with a spin-off, each with the yearly rate after it, with which the next year is compared (R14).
     pub rates_after: Vec<(i32, Decimal)>,
+    /// Years with a spin-off.
+    pub spin_offs: Vec<i32>,
     pub at_risk: bool,
     pub payment_years: i32,
     pub changes: RateChanges,
@@ -57,6 +59,7 @@ pub(crate) fn growth(inputs: &MetricInputs<'_>, income: &IncomeMetrics, flags: &
         growth: [1, 3, 5, LONGEST_SPAN].map(|span| totals.growth(running - 1, span).ok()),
         streak,
         rates_after,
+        spin_offs,
         at_risk: is_at_risk(income.forward.amount, &totals, running - 1, &inputs.rules.streak),
         payment_years: payment_years(&totals, &unproven_years(inputs), running),
         changes: rate_changes(&sustained, per_year, inputs.as_of, &inputs.rules.streak),

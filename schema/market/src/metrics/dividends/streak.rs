@@ -85,31 +85,13 @@ pub struct StreakInput<'a> {
 
 /// Computes the increase streak.
 pub fn increase_streak(totals: &AnnualTotals, input: &StreakInput<'_>, rules: &StreakRules) -> Streak {
-    let StreakInput { running, seed, listed, spin_offs, rates_after } = *input;
-    let base = |year: i32| {
-        let rates = rates_after.iter().filter(|(of, _)| *of == year).map(|(_, rate)| *rate);
-        rates.chain([totals.amount(year)]).min().unwrap_or_default()
-    };
-    let compared = |year: i32, differs: fn(Decimal, Decimal, &StreakRules) -> bool| {
-        totals.is_base(year - 1) && differs(totals.amount(year), base(year - 1), rules)
-    };
-    let paid = |year: i32| totals.amount(year) > Decimal::ZERO;
+    let StreakInput { running, seed, listed, .. } = *input;
     let last_complete = running - 1;
     // The running year counts as soon as its declared total is an increase.
-    let counts_early = !totals.is_unknown(last_complete) && compared(running, is_increase);
+    let counts_early = !totals.is_unknown(last_complete) && is_increased_year(running, totals, input, rules);
     let last = if counts_early { running } else { last_complete };
     let walked = StreakWalk::back_from(last, rules.tolerated_flat_years, |year| {
-        if totals.is_unknown(year) || totals.is_unknown(year - 1) {
-            StreakYear::Unknown
-        } else if compared(year, is_increase) {
-            StreakYear::Increased
-        } else if spin_offs.contains(&year) && paid(year) {
-            StreakYear::Excused
-        } else if paid(year) && paid(year - 1) && compared(year, is_kept) {
-            StreakYear::Flat
-        } else {
-            StreakYear::Broken
-        }
+        classify_year(year, totals, input, rules)
     });
     let seeded = seed.and_then(|seed| walked.seeded(seed, last, last_complete));
     if let Some(streak) = seeded.filter(|streak| streak.years >= walked.counted) {
@@ -133,7 +115,8 @@ fn is_kept(new: Decimal, old: Decimal, rules: &StreakRules) -> bool {
 }
 
 /// Kind of a year in a streak.
-enum StreakYear {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum StreakYear {
     Increased,
     /// Year with a spin-off and no increase, which neither extends nor ends the streak.
     Excused,
@@ -141,6 +124,47 @@ enum StreakYear {
     /// Year that cannot be compared, because it or the year before has unknown amounts.
     Unknown,
     Broken,
+}
+
+/// Compares a year with the year before.
+pub(crate) fn classify_year(
+    year: i32,
+    totals: &AnnualTotals,
+    input: &StreakInput<'_>,
+    rules: &StreakRules,
+) -> StreakYear {
+    let paid = |year: i32| totals.amount(year) > Decimal::ZERO;
+    if totals.is_unknown(year) || totals.is_unknown(year - 1) {
+        StreakYear::Unknown
+    } else if is_increased_year(year, totals, input, rules) {
+        StreakYear::Increased
+    } else if input.spin_offs.contains(&year) && paid(year) {
+        StreakYear::Excused
+    } else if paid(year)
+        && paid(year - 1)
+        && differs(year, totals, input, |new, old| is_kept(new, old, rules))
+    {
+        StreakYear::Flat
+    } else {
+        StreakYear::Broken
+    }
+}
+
+fn is_increased_year(year: i32, totals: &AnnualTotals, input: &StreakInput<'_>, rules: &StreakRules) -> bool {
+    differs(year, totals, input, |new, old| is_increase(new, old, rules))
+}
+
+/// Compares the total of a year with the total of the year before, or with the yearly rate after a spin-off of that
+/// year. False if the year before cannot be a base.
+fn differs(
+    year: i32,
+    totals: &AnnualTotals,
+    input: &StreakInput<'_>,
+    compare: impl Fn(Decimal, Decimal) -> bool,
+) -> bool {
+    let rates = input.rates_after.iter().filter(|(of, _)| *of == year - 1).map(|(_, rate)| *rate);
+    let base = rates.chain([totals.amount(year - 1)]).min().unwrap_or_default();
+    totals.is_base(year - 1) && compare(totals.amount(year), base)
 }
 
 /// Result of counting a streak back from its last year.

@@ -6,6 +6,7 @@ use rust_decimal::Decimal;
 use super::entry::Unit::{Amounts, Percent, Unrounded};
 use super::entry::{ExplainedMetric, ExplainedObservation, entry, number};
 use super::observations::{of_dividends, of_fundamentals, of_payment, of_payments, of_security};
+use super::years::{streak_years, years};
 use crate::dated_text::{DatedText, Terms, Undated, dated_text, undated};
 use crate::metrics::computed::ComputedMetrics;
 use crate::metrics::dividends::grower_lists::{ARISTOCRAT_DAILY_VALUE, TIERS};
@@ -69,13 +70,17 @@ fn explain_growth(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
             }
         };
         let payments = [of_years(computed, base, base), of_years(computed, last, last)].concat();
-        entry(&format!("growth_{span}y"), "R13", Percent, formula, payments)
+        let is_end = |year, _| served(index).is_some() && (year == base || year == last);
+        let ends = years(computed, base..=last, is_end);
+        entry(&format!("growth_{span}y"), "R13", Percent, formula, payments).with_years((ends, 0))
     };
     let mut entries: Vec<ExplainedMetric> = [(0, 1), (1, 3), (2, 5), (3, 10)].map(span_of).into();
     let totals =
         dated_text!("regular amounts by dividend year, adjusted for splits{}", peculiar_years(computed));
     let first = computed.growth.totals.first_year().unwrap_or(last);
-    entries.push(entry("annual_totals", "R13", Amounts, totals, of_years(computed, first, last + 1)));
+    let all = years(computed, first..=last + 1, |_, _| true);
+    let payments = of_years(computed, first, last + 1);
+    entries.push(entry("annual_totals", "R13", Amounts, totals, payments).with_years((all, 0)));
     entries
 }
 
@@ -137,10 +142,6 @@ fn peculiar_years(computed: &ComputedMetrics<'_>) -> DatedText {
 fn explain_streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let (streak, running) = (&computed.growth.streak, computed.inputs.as_of.year());
     let (last, first) = (running - 1, streak.started.unwrap_or(running - 1) - 1);
-    // A seed states the years before the first known dividend, which have no totals.
-    let listed = if streak.seeded { computed.growth.totals.first_year().unwrap_or(first) } else { first };
-    let years =
-        (first.max(listed)..=running).map(|year| (year, format!("{year}: {}", total(computed, year))));
     let seed =
         if streak.seeded { "; earlier years come from a seed (years entered by an operator)" } else { "" };
     let rules = computed.inputs.rules;
@@ -149,10 +150,9 @@ fn explain_streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         years => format!(" (up to {years} flat years in a row are ignored)"),
     };
     let formula = dated_text!(
-        "consecutive years with a total more than {} % above the year before{}: {}{}{}",
+        "consecutive years with a total more than {} % above the year before{}{}{}",
         undated(rules.streak.tolerance),
         undated(flat),
-        Terms::years(", ", years),
         seed,
         rates_after_spin_offs(computed, first)
     );
@@ -184,8 +184,11 @@ fn explain_streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
     let known = if streak.seeded { "; years of a seed are not counted" } else { "" };
     let paid = dated_text!("consecutive years with a regular payment up to {}{}", bare_year(running), known);
     let started = dated_text!("first year of the streak of {}", undated(streak.years));
-    let years = || dated_text!("streak of {} years", undated(streak.years));
-    let paid_years = of_years(computed, running + 1 - computed.growth.payment_years.max(1), running);
+    let length = || dated_text!("streak of {} years", undated(streak.years));
+    let paying = running + 1 - computed.growth.payment_years.max(1)..=running;
+    let payments = of_years(computed, *paying.start(), running);
+    let paying_years =
+        years(computed, paying, |year, _| year < running || !computed.growth.totals.amount(year).is_zero());
     let lists = &rules.lists;
     let aristocrat = dated_text!(
         "requires S&P 500 membership, a streak of at least {} years, a float market cap of at least {}, a daily value \
@@ -193,25 +196,27 @@ fn explain_streaks(computed: &ComputedMetrics<'_>) -> Vec<ExplainedMetric> {
         undated(lists.aristocrat_years),
         scaled(lists.aristocrat_float_cap, 1_000_000_000, "bn"),
         scaled(ARISTOCRAT_DAILY_VALUE, 1_000_000, "m"),
-        years(),
+        length(),
         undated(computed.growth.at_risk)
     );
     let list_facts = [of_security(computed), of_fundamentals(computed)].concat();
-    let king = dated_text!("{}, at least {} needed", years(), undated(lists.king_years));
+    let king = dated_text!("{}, at least {} needed", length(), undated(lists.king_years));
     let [(_, champion), (_, contender), (_, challenger)] = TIERS;
     let tier = dated_text!(
         "{}: champion from {}, contender from {}, challenger from {}",
-        years(),
+        length(),
         undated(champion),
         undated(contender),
         undated(challenger)
     );
     vec![
-        entry("increase_streak_years", "R14", Unrounded, formula, observations.clone()),
+        entry("increase_streak_years", "R14", Unrounded, formula, observations.clone())
+            .with_years(streak_years(computed)),
         entry("streak_lower_bound", "R14", Unrounded, bound, of_security(computed)),
         entry("streak_at_risk", "R14", Unrounded, risk, of_years(computed, last, running)),
-        entry("streak_started", "R14", Unrounded, started, observations.clone()),
-        entry("payment_streak_years", "R14", Unrounded, paid, paid_years),
+        entry("streak_started", "R14", Unrounded, started, observations.clone())
+            .with_years(streak_years(computed)),
+        entry("payment_streak_years", "R14", Unrounded, paid, payments).with_years((paying_years, 0)),
         entry("is_dividend_aristocrat", "R15", Unrounded, aristocrat, list_facts),
         entry("is_dividend_king", "R15", Unrounded, king, observations.clone()),
         entry("tier", "R15", Unrounded, tier, observations),

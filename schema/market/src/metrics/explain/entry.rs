@@ -10,6 +10,7 @@ use crate::decimal::ExactDecimal;
 use crate::metrics::arithmetic;
 use crate::metrics::calendar::months_before;
 use crate::metrics::computed::ComputedMetrics;
+use crate::metrics::explain::years::{ExplainedYear, remove_years_before};
 
 /// Explanation of one metric: its value, its formula and the observations from which it is computed.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]
@@ -31,6 +32,11 @@ pub struct ExplainedMetric {
     #[serde(skip)]
     #[schema(ignore)]
     pub(crate) unit: Unit,
+    /// Dividend years from which the value is computed, ascending. Empty if the metric is not computed from years.
+    pub years: Vec<ExplainedYear>,
+    /// Number of counted years that are not listed: years that an operator entered, and years outside the history of
+    /// the caller's plan.
+    pub older_years: usize,
     /// Observations from which the value is computed.
     pub observations: Vec<ExplainedObservation>,
     /// Number of observations that are not listed, because they are older than the data that the caller's plan
@@ -116,6 +122,12 @@ impl Unit {
 }
 
 impl ExplainedMetric {
+    /// Adds the years from which the metric is computed, and the number of counted years that are not listed.
+    #[must_use]
+    pub(crate) fn with_years(self, (years, older_years): (Vec<ExplainedYear>, usize)) -> Self {
+        Self { years, older_years, ..self }
+    }
+
     /// Sets the value as it appears in responses. An amount, a price, a percentage or a ratio is also appended to the
     /// formula.
     pub(crate) fn set_value(&mut self, value: Option<String>, computed: &ComputedMetrics<'_>) {
@@ -143,6 +155,7 @@ impl LimitToHistory for ExplainedMetric {
         let (observations, older) = limit_observations(self.observations, first);
         self.observations = observations;
         self.older_observations += older;
+        self.older_years += remove_years_before(&mut self.years, first);
         self
     }
 }
@@ -184,6 +197,8 @@ pub(crate) fn entry(
         formula: formula.into(),
         rounding: unit.rounding().to_owned(),
         unit,
+        years: Vec::new(),
+        older_years: 0,
         observations: listed,
         older_observations: 0,
     }

@@ -9,6 +9,7 @@ mod entry;
 mod judged;
 mod observations;
 mod paid;
+mod years;
 
 use chrono::NaiveDate;
 use serde::Serialize;
@@ -27,6 +28,7 @@ use crate::row::{Metrics, Quarantined, TableRow};
 pub use decisions::ExplainedDecision;
 use entry::limit_observations;
 pub use entry::{ExplainedMetric, ExplainedObservation};
+pub use years::{ExplainedYear, YearStatus};
 
 /// Explanation of one security's metrics.
 #[derive(Debug, Clone, PartialEq, Serialize, ToSchema)]

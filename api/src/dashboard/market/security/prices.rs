@@ -1,0 +1,166 @@
+//! Price chart of the page of a security: chosen range, adjustment and compared securities.
+
+use chrono::NaiveDate;
+use market::symbol::Symbol;
+use maud::{Markup, html};
+use serde_json::Value;
+
+use crate::dashboard::form::Form;
+use crate::dashboard::market::api_calls::encode;
+use crate::dashboard::market::block::{Choice, render_choices};
+use crate::dashboard::market::chart::{Close, PriceChart, PriceLine};
+use crate::dashboard::market::values::{Unit, format_value, str_of};
+
+/// Ranges of the price chart: value of `range`, title, and required years of history (0 for none).
+const RANGES: [(&str, &str, i32); 4] =
+    [("1y", "1 year", 1), ("5y", "5 years", 5), ("10y", "10 years", 10), ("max", "All", 0)];
+/// Adjustments of the price chart, each with the value of the parameter `prices` and a title.
+const ADJUSTMENTS: [(&str, &str); 3] =
+    [("split", "Split-adjusted close"), ("raw", "Raw close"), ("all", "Total return")];
+/// Default range, if the reader may see 5 years of history. Otherwise the default is `1y`, or `max` if the reader may
+/// see less than one year.
+const FIRST_RANGE: &str = "5y";
+/// Maximum number of securities with which a security is compared.
+const MOST_COMPARED: usize = 4;
+/// Maximum length of the parameter `with`, in characters.
+const MOST_TEXT: usize = 120;
+
+/// Chosen range and adjustment of the price chart, and the compared securities.
+#[derive(Debug, Clone)]
+pub(crate) struct PriceChoice {
+    pub(crate) range: &'static str,
+    pub(crate) adjustment: &'static str,
+    /// Title of the adjustment.
+    pub(crate) title: &'static str,
+    /// Symbols of the compared securities, as the reader wrote them.
+    pub(crate) compared: Vec<String>,
+}
+
+impl PriceChoice {
+    /// Reads the choice from the query. An unknown range, or one beyond the reader's history, becomes the default.
+    pub(crate) fn read(parameters: &Form, depth_years: i32) -> Self {
+        let included = RANGES.iter().filter(|(.., years)| *years <= depth_years).map(|(range, ..)| *range);
+        let included: Vec<&str> = included.collect();
+        let named = |wanted: &str| included.iter().copied().find(|range| *range == wanted);
+        let range = named(parameters.text("range")).or(named(FIRST_RANGE)).or(named("1y")).unwrap_or("max");
+        let adjustment = ADJUSTMENTS.iter().find(|(name, _)| *name == parameters.text("prices"));
+        let (adjustment, title) = *adjustment.unwrap_or(&ADJUSTMENTS[0]);
+        let text: String = parameters.text("with").to_uppercase().chars().take(MOST_TEXT).collect();
+        let mut compared: Vec<String> = Vec::new();
+        for symbol in text.split(|c: char| c.is_whitespace() || c == ',' || c == ';') {
+            let is_new = Symbol::parse(symbol).is_ok() && !compared.iter().any(|known| known == symbol);
+            if is_new && compared.len() < MOST_COMPARED {
+                compared.push(symbol.to_owned());
+            }
+        }
+        Self { range, adjustment, title, compared }
+    }
+
+    /// Query of the page for this choice.
+    pub(crate) fn query(&self) -> String {
+        let Self { range, adjustment, compared, .. } = self;
+        let with = if compared.is_empty() {
+            String::new()
+        } else {
+            format!("&with={}", encode(&compared.join(",")))
+        };
+        format!("?range={range}&prices={adjustment}{with}")
+    }
+
+    /// API call for the closing prices of the chart. For the range `max`, it requests weekly prices, so that they fit
+    /// into one response.
+    pub(crate) fn prices_call(&self, symbol: &str) -> String {
+        let (interval, limit) = match self.range {
+            "1y" => ("daily", 400),
+            "5y" => ("daily", 1_500),
+            "10y" => ("daily", 3_000),
+            _ => ("weekly", 5_000),
+        };
+        format!(
+            "/v1/prices/{}?range={}&interval={interval}&adjustment={}&fields=date,close&sort=date.asc&limit={limit}",
+            encode(symbol),
+            self.range,
+            self.adjustment
+        )
+    }
+}
+
+/// Content of the price block.
+#[derive(Debug)]
+pub(crate) struct PriceBlock<'a> {
+    pub(crate) symbol: &'a str,
+    pub(crate) currency: &'a str,
+    pub(crate) choice: &'a PriceChoice,
+    /// Number of years of history that the reader may see.
+    pub(crate) depth_years: i32,
+    pub(crate) closes: &'a [Close],
+    pub(crate) compared: &'a [PriceLine],
+    pub(crate) dividends: &'a [Value],
+    pub(crate) splits: &'a [Value],
+}
+
+impl PriceBlock<'_> {
+    /// Renders the choices, the chart and the form for a comparison.
+    pub(crate) fn render(&self) -> Markup {
+        let Self { symbol, choice, .. } = *self;
+        let address = |range, adjustment| {
+            let choice = PriceChoice { range, adjustment, ..choice.clone() };
+            format!("/s/{}{}#prices", encode(symbol), choice.query())
+        };
+        let ranges = RANGES.map(|(range, title, years)| Choice {
+            title,
+            address: (years <= self.depth_years).then(|| address(range, choice.adjustment)),
+            is_current: range == choice.range,
+            hint: "A plan with a longer history includes this",
+        });
+        let adjustments = ADJUSTMENTS.map(|(adjustment, title)| {
+            let address = address(choice.range, adjustment);
+            Choice::of_every_plan(title, address, adjustment == choice.adjustment)
+        });
+        let name = if self.compared.is_empty() { choice.title } else { symbol };
+        let main = PriceLine { name: name.to_owned(), closes: self.closes.to_vec() };
+        let chart = PriceChart {
+            title: choice.title,
+            currency: self.currency,
+            lines: [main].into_iter().chain(self.compared.iter().cloned()).collect(),
+            ex_dates: ex_dates(self.dividends),
+            splits: splits(self.splits),
+        };
+        html! {
+            div.heading { (render_choices("Range", &ranges)) (render_choices("Adjustment", &adjustments)) }
+            @match chart.render() { Some(chart) => (chart), None => p { "No prices are known for this range." } }
+            (compare_form(symbol, choice))
+        }
+    }
+}
+
+fn compare_form(symbol: &str, choice: &PriceChoice) -> Markup {
+    html! {
+        form.compare action={ "/s/" (encode(symbol)) "#prices" } method="get" {
+            input type="hidden" name="range" value=(choice.range);
+            input type="hidden" name="prices" value=(choice.adjustment);
+            label for="with" { "Compare with up to " (MOST_COMPARED) " symbols" }
+            input id="with" name="with" maxlength=(MOST_TEXT) value=(choice.compared.join(", ")) placeholder="PEP, MCD" autocapitalize="characters" autocomplete="off" spellcheck="false";
+            button.second type="submit" { "Compare" }
+        }
+    }
+}
+
+/// Ex-dates of the dividends that are not estimated, each with its amount.
+fn ex_dates(dividends: &[Value]) -> Vec<(NaiveDate, String)> {
+    let paid = dividends.iter().filter(|row| str_of(&row["status"]) != "projected");
+    let described = paid.filter_map(|row| {
+        let day: NaiveDate = str_of(&row["ex_date"]).parse().ok()?;
+        let amount = format_value(&row["amount"], Unit::PerShare(str_of(&row["currency"])))?;
+        Some((day, format!("ex-date {}: {amount}", day.format("%-d %b %Y"))))
+    });
+    described.collect()
+}
+
+fn splits(splits: &[Value]) -> Vec<(NaiveDate, String)> {
+    let described = splits.iter().filter_map(|row| {
+        let day: NaiveDate = str_of(&row["ex_date"]).parse().ok()?;
+        Some((day, format!("split {} on {}", str_of(&row["text"]), day.format("%-d %b %Y"))))
+    });
+    described.collect()
+}
