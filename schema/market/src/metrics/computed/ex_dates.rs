@@ -76,7 +76,7 @@ pub(crate) fn ex_days(
             days.push(ExDateEvents { ex_date: payment.ex_date, ..ExDateEvents::default() });
         }
         let Some(day) = days.last_mut() else { continue };
-        match payment.to_price_currency(payment.amount, currency) {
+        match payment.in_price_currency(payment.amount, currency) {
             Some(amount) => {
                 day.value += amount;
                 if payment.class.in_ttm_total() {

@@ -74,7 +74,7 @@ pub(crate) fn income(inputs: &MetricInputs<'_>, flags: &mut Flags) -> IncomeMetr
         if needs_rates && known { inputs.trailing_dividends_in(&inputs.currency) } else { dps_ttm };
     let priced_total = if known {
         total_paid(inputs.payments(), as_of, |payment| {
-            payment.to_price_currency(payment.adjusted, &inputs.currency)
+            payment.in_price_currency(payment.adjusted, &inputs.currency)
         })
     } else {
         None

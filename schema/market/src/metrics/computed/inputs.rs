@@ -159,7 +159,7 @@ impl<'a> MetricInputs<'a> {
 
     /// Regular part of a payment in the currency of the prices. `None` if no rate is known.
     pub(crate) fn priced_part(&self, payment: &Payment<'_>) -> Option<Decimal> {
-        payment.to_price_currency(self.own_regular_part(payment), &self.currency)
+        payment.in_price_currency(self.own_regular_part(payment), &self.currency)
     }
 
     /// Rate from one currency to another on the day of the latest close (R43); `None` without a close or rate.

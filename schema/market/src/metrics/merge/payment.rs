@@ -75,7 +75,7 @@ impl Payment<'_> {
     }
 
     /// Converts an amount of the payment to the currency of the prices. `None` without a rate.
-    pub(crate) fn to_price_currency(&self, amount: Decimal, price_currency: &str) -> Option<Decimal> {
+    pub(crate) fn in_price_currency(&self, amount: Decimal, price_currency: &str) -> Option<Decimal> {
         if self.observation.record.currency == price_currency {
             return Some(amount);
         }

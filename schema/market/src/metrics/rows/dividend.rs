@@ -201,7 +201,7 @@ fn live<'m>(
 ) -> DividendRecord<'m> {
     let record = record(computed, payment, status(payment, computed.inputs.as_of));
     let ex_day = ex_day(computed, payment);
-    let rate = payment.to_price_currency(Decimal::ONE, &computed.inputs.currency);
+    let rate = payment.in_price_currency(Decimal::ONE, &computed.inputs.currency);
     let rate = rate.filter(|_| payment.class.is_regular());
     let per_year = record.payments_per_year.filter(|_| rate.is_some());
     let close_before = || match ex_day {
