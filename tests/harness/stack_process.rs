@@ -10,6 +10,7 @@ use anyhow::{Context, Result, ensure};
 use crate::binaries::{Binaries, Program};
 use crate::eventually::eventually;
 use crate::folder;
+use crate::port;
 use crate::process::{Daemon, Output, Signal, command_bound_to_parent, output};
 
 const READY_WITHIN: Duration = Duration::from_secs(240);
@@ -34,7 +35,7 @@ impl StackProcess {
         let program = stack_program().await?;
         let folder = folder::ephemeral("stack")?;
         let mut command = in_private_environment(&program, &folder);
-        command.args(arguments);
+        command.args(["--port", &port::find_free()?.to_string()]).args(arguments);
         Self::wait_until_ready(program, folder, command).await
     }
 
@@ -48,8 +49,9 @@ impl StackProcess {
     pub async fn start_in_its_shell(&self, arguments: &[&str]) -> Result<StackProcess> {
         let folder = folder::ephemeral("stack")?;
         let line = format!(
-            "export STACK_DIR='{}'; exec \"$STACK_PROGRAM\" {}",
+            "export STACK_DIR='{}'; exec \"$STACK_PROGRAM\" --port {} {}",
             folder.join("data").display(),
+            port::find_free()?,
             arguments.join(" ")
         );
         Self::wait_until_ready(self.program.clone(), folder, self.shell_command(&line)).await

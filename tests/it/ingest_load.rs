@@ -88,7 +88,9 @@ async fn rejected_rows_are_kept_in_the_log_with_their_reasons() -> Result<()> {
         (&rejects[0]["file"], &rejects[0]["row"]),
         (&json!("prices.csv"), &json!("KO,2024-02-30,58.00"))
     );
-    assert_eq!(lines(&app, &["rejects", "--json", "--run", "other"]).await?.len(), 0);
+    assert_eq!(lines(&app, &["rejects", "--json", "--run", &run[..6]]).await?.len(), rejects.len());
+    let unknown = app.ingest(&["rejects", "--run", "other"]).await?;
+    assert!(unknown.code == 2 && unknown.stderr.contains("cannot find run other"), "{}", unknown.stderr);
     let (code, again) = load(&app, &[&feed], &[]).await?;
     assert_eq!(
         (code, &again["already_loaded"]),

@@ -123,7 +123,7 @@ async fn a_confirmed_row_stays_held_when_its_neighbours_change() -> Result<()> {
     ])
     .await?;
     assert_eq!(reasons(&app).await?.iter().filter(|reason| *reason == "confirmed").count(), 2);
-    answer(&app, &["quarantine", "revoke", "HELD", "--all"]).await?;
+    answer(&app, &["quarantine", "revoke", "HELD", "--all", "--note", "pounds after all"]).await?;
     app.catch_up().await?;
     assert_eq!(reasons(&app).await?.iter().filter(|reason| *reason == "confirmed").count(), 0);
     Ok(())

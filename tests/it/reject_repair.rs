@@ -158,8 +158,10 @@ async fn rows_of_files_named_by_symbols_keep_their_symbols() -> Result<()> {
         }
     }
     app.catch_up().await?;
-    let query = "select string_agg(symbol || ' ' || close, ',' order by symbol) from analyst.prices where date = '2024-03-15'";
-    let closes: String = app.sql_value(query).await?;
-    assert_eq!(closes, "KO 58.1,PEP 170.1");
+    for (symbol, close) in [("KO", "58.1"), ("PEP", "170.1")] {
+        let explained = app.projector(&["explain", symbol, "price"]).await?.success()?.stdout;
+        assert!(explained.contains(&format!("price = {close}\n")), "{explained}");
+        assert!(explained.contains("2024-03-15"), "{explained}");
+    }
     Ok(())
 }

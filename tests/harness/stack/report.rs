@@ -127,7 +127,7 @@ pub(super) async fn print(api: &Api, keys: &Keys) -> Result<()> {
     }
     println!("\ntry:");
     for path in calls {
-        println!("  curl -s -H 'Authorization: Bearer {key}' '{}{path}'", api.base_url);
+        println!("  curl --fail -s -H 'Authorization: Bearer {key}' '{}{path}'", api.base_url);
     }
     println!("\n`eval \"$({} env)\"` gives a shell these keys, addresses and programs.", program_name());
     println!("Ctrl-C stops everything; the data stays.");
