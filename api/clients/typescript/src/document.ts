@@ -528,6 +528,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/splits/calendar": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Split calendar
+         * @description Splits with an ex-date in a range of days, announced splits included. Price-only types (spin-offs, rights, class
+         *     distributions) multiply only prices.
+         */
+        get: operations["splits_calendar"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/stocks": {
         parameters: {
             query?: never;
@@ -854,7 +875,7 @@ export interface components {
             summary: components["schemas"]["Summary"];
         };
         /** @description Dividend record with its security and its calendar event. */
-        CalendarRow: components["schemas"]["DividendRow"] & components["schemas"]["Payer"] & {
+        CalendarRow: components["schemas"]["DividendRow"] & components["schemas"]["CalendarSecurity"] & {
             /**
              * Format: int64
              * @description Number of days from today to the event; negative for past events.
@@ -867,6 +888,32 @@ export interface components {
             event_date: string;
             /** @description Kind of the event on `event_date`. */
             event_type: components["schemas"]["EventType"];
+        };
+        /** @description The security of a calendar row. */
+        CalendarSecurity: {
+            /**
+             * Format: decimal
+             * @description Headline dividend yield, percent.
+             */
+            dividend_yield: Decimal | null;
+            /** @description Market identifier code of the primary listing. */
+            exchange: string | null;
+            /**
+             * Format: int64
+             * @description Market capitalisation, whole units of `price_currency` (R24).
+             */
+            market_cap: number | null;
+            /** @description Name of the company or fund. */
+            name: string;
+            /**
+             * Format: decimal
+             * @description Latest price, in `price_currency`.
+             */
+            price: Decimal | null;
+            /** @description ISO 4217 currency of the price. */
+            price_currency: string;
+            /** @description Sector name. */
+            sector: string | null;
         };
         /**
          * @description Effect of a change on a client's copy of the data. An upsert adds the row, or replaces the row with the same id. A delete removes the row with the same id.
@@ -2118,6 +2165,13 @@ export interface components {
             meta: components["schemas"]["ListMeta"];
         };
         /** @description Response with a page of a list. */
+        List_SplitCalendarRow: {
+            /** @description The rows of the page, in order. */
+            data: components["schemas"]["SplitCalendarRow"][];
+            /** @description Size, next cursor, data version and warnings of the page. */
+            meta: components["schemas"]["ListMeta"];
+        };
+        /** @description Response with a page of a list. */
         List_SplitRow: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["SplitRow"][];
@@ -2561,27 +2615,6 @@ export interface components {
         NotFoundBody: {
             /** @description Error message for people. */
             error: string;
-        };
-        /** @description The security of a calendar row. */
-        Payer: {
-            /**
-             * Format: decimal
-             * @description Headline dividend yield, percent.
-             */
-            dividend_yield: Decimal | null;
-            /** @description Market identifier code of the primary listing. */
-            exchange: string | null;
-            /** @description Name of the company or fund. */
-            name: string;
-            /**
-             * Format: decimal
-             * @description Latest price, in `price_currency`.
-             */
-            price: Decimal | null;
-            /** @description ISO 4217 currency of the price. */
-            price_currency: string;
-            /** @description Sector name. */
-            sector: string | null;
         };
         /**
          * @description Income of holdings over twelve calendar months, beginning with the current month. All shares are assumed to be owned
@@ -3155,11 +3188,25 @@ export interface components {
             criteria: {
                 [key: string]: components["schemas"]["Criterion"];
             };
+            /**
+             * @description Number of securities by value of a filter, for each filter in the parameter `facets`. A security counts if it
+             *     matches all other filters.
+             */
+            facets?: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            } | null;
             /** @description Name of the screener. */
             screener: string;
+            /** @description Number of securities that match the filters, on all pages. */
+            total: number;
         };
         /** @description A stock row and the figures of the screeners. */
-        ScreenerRow: components["schemas"]["StockRow"] & components["schemas"]["ScreenerFigures"];
+        ScreenerRow: components["schemas"]["StockRow"] & components["schemas"]["ScreenerFigures"] & {
+            /** @description True if the headline yield is above 25 percent, which is usually an error or a price collapse (R18). */
+            yield_suspect: boolean;
+        };
         /** @description Security that a search found. */
         SearchResult: {
             /** @description Country of domicile. */
@@ -3459,6 +3506,19 @@ export interface components {
             identifiers?: components["schemas"]["Identifiers"];
             /** @description Price figures of the latest session. */
             pricing?: components["schemas"]["Pricing"];
+        };
+        /** @description Split record with its security and its calendar event. */
+        SplitCalendarRow: components["schemas"]["SplitRow"] & components["schemas"]["CalendarSecurity"] & {
+            /**
+             * Format: int64
+             * @description Number of days from today to the event; negative for past events.
+             */
+            days_until: number;
+            /**
+             * Format: date
+             * @description Ex-date of the row, under the name that all calendars use.
+             */
+            event_date: string;
         };
         /** @description A split record. */
         SplitRow: {
@@ -4499,8 +4559,7 @@ export interface operations {
                  */
                 declared_to?: string;
                 /**
-                 * @description Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30 days for
-                 *     payments.
+                 * @description Last day, at most 366 days after `start_date`. Default: 30 days after `start_date`.
                  * @example 2019-12-31
                  */
                 end_date?: string;
@@ -4659,8 +4718,7 @@ export interface operations {
                  */
                 declared_to?: string;
                 /**
-                 * @description Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30 days for
-                 *     payments.
+                 * @description Last day, at most 366 days after `start_date`. Default: 7 days after `start_date`.
                  * @example 2019-12-31
                  */
                 end_date?: string;
@@ -4986,8 +5044,7 @@ export interface operations {
                  */
                 declared_to?: string;
                 /**
-                 * @description Last day, at most 366 days after start_date. Default: 7 days after start_date for ex-dates, 30 days for
-                 *     payments.
+                 * @description Last day, at most 366 days after `start_date`. Default: 30 days after `start_date`.
                  * @example 2019-12-31
                  */
                 end_date?: string;
@@ -5854,6 +5911,13 @@ export interface operations {
                  */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
                 /**
+                 * @description Filters whose values `meta.facets` counts, comma-separated. A security counts if it matches all other filters.
+                 * @example [
+                 *       "sector"
+                 *     ]
+                 */
+                facets?: ("sector" | "country" | "type" | "index" | "exchange")[];
+                /**
                  * @description Payment frequencies, comma-separated.
                  * @example [
                  *       "weekly"
@@ -6024,7 +6088,7 @@ export interface operations {
                  *       "dividend_yield.desc"
                  *     ]
                  */
-                sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc")[];
+                sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc" | "yield_suspect.asc" | "yield_suspect.desc")[];
                 /**
                  * @description Security types, comma-separated.
                  * @example [
@@ -6127,6 +6191,13 @@ export interface operations {
                  *     ]
                  */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
+                /**
+                 * @description Filters whose values `meta.facets` counts, comma-separated. A security counts if it matches all other filters.
+                 * @example [
+                 *       "sector"
+                 *     ]
+                 */
+                facets?: ("sector" | "country" | "type" | "index" | "exchange")[];
                 /**
                  * @description Payment frequencies, comma-separated.
                  * @example [
@@ -6298,7 +6369,7 @@ export interface operations {
                  *       "dividend_yield.desc"
                  *     ]
                  */
-                sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc")[];
+                sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc" | "yield_suspect.asc" | "yield_suspect.desc")[];
                 /**
                  * @description Security types, comma-separated.
                  * @example [
@@ -6402,6 +6473,13 @@ export interface operations {
                  */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
                 /**
+                 * @description Filters whose values `meta.facets` counts, comma-separated. A security counts if it matches all other filters.
+                 * @example [
+                 *       "sector"
+                 *     ]
+                 */
+                facets?: ("sector" | "country" | "type" | "index" | "exchange")[];
+                /**
                  * @description Payment frequencies, comma-separated.
                  * @example [
                  *       "weekly"
@@ -6572,7 +6650,7 @@ export interface operations {
                  *       "dividend_yield.desc"
                  *     ]
                  */
-                sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc")[];
+                sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc" | "yield_suspect.asc" | "yield_suspect.desc")[];
                 /**
                  * @description Security types, comma-separated.
                  * @example [
@@ -6676,6 +6754,13 @@ export interface operations {
                  */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
                 /**
+                 * @description Filters whose values `meta.facets` counts, comma-separated. A security counts if it matches all other filters.
+                 * @example [
+                 *       "sector"
+                 *     ]
+                 */
+                facets?: ("sector" | "country" | "type" | "index" | "exchange")[];
+                /**
                  * @description Payment frequencies, comma-separated.
                  * @example [
                  *       "weekly"
@@ -6846,7 +6931,7 @@ export interface operations {
                  *       "dividend_yield.desc"
                  *     ]
                  */
-                sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc")[];
+                sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc" | "yield_suspect.asc" | "yield_suspect.desc")[];
                 /**
                  * @description Security types, comma-separated.
                  * @example [
@@ -6949,6 +7034,13 @@ export interface operations {
                  *     ]
                  */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
+                /**
+                 * @description Filters whose values `meta.facets` counts, comma-separated. A security counts if it matches all other filters.
+                 * @example [
+                 *       "sector"
+                 *     ]
+                 */
+                facets?: ("sector" | "country" | "type" | "index" | "exchange")[];
                 /**
                  * @description Payment frequencies, comma-separated.
                  * @example [
@@ -7120,7 +7212,7 @@ export interface operations {
                  *       "dividend_yield.desc"
                  *     ]
                  */
-                sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc")[];
+                sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc" | "yield_suspect.asc" | "yield_suspect.desc")[];
                 /**
                  * @description Security types, comma-separated.
                  * @example [
@@ -7324,7 +7416,7 @@ export interface operations {
                  *       "sector.asc"
                  *     ]
                  */
-                sort?: ("sector.asc" | "sector.desc" | "stock_count.asc" | "stock_count.desc" | "payer_count.asc" | "payer_count.desc" | "market_cap.asc" | "market_cap.desc" | "avg_yield.asc" | "avg_yield.desc" | "median_yield.asc" | "median_yield.desc" | "weighted_yield.asc" | "weighted_yield.desc" | "max_yield.asc" | "max_yield.desc")[];
+                sort?: ("sector.asc" | "sector.desc" | "stock_count.asc" | "stock_count.desc" | "payer_count.asc" | "payer_count.desc" | "market_cap.asc" | "market_cap.desc" | "avg_yield.asc" | "avg_yield.desc" | "median_yield.asc" | "median_yield.desc" | "weighted_yield.asc" | "weighted_yield.desc" | "max_yield.asc" | "max_yield.desc" | "median_payout_ratio.asc" | "median_payout_ratio.desc" | "median_growth_5y.asc" | "median_growth_5y.desc" | "median_pe.asc" | "median_pe.desc" | "ex_dates_next_30d.asc" | "ex_dates_next_30d.desc")[];
             };
             header?: never;
             path?: never;
@@ -7430,6 +7522,137 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Single_SectorDetail"];
+                };
+            };
+            /** @description The client's copy is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            405: components["responses"]["405"];
+            412: components["responses"]["412"];
+            429: components["responses"]["429"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    splits_calendar: {
+        parameters: {
+            query?: {
+                /**
+                 * @description `next_cursor` of the previous page. Filters and order must be the same as in that request.
+                 * @example eyJhZnRlciI6IlNQWSJ9
+                 */
+                cursor?: string;
+                /**
+                 * @description First declaration date.
+                 * @example 2019-12-02
+                 */
+                declared_from?: string;
+                /**
+                 * @description Last declaration date.
+                 * @example 2019-12-31
+                 */
+                declared_to?: string;
+                /**
+                 * @description Last day, at most 366 days after `start_date`. Default: 30 days after `start_date`.
+                 * @example 2019-12-31
+                 */
+                end_date?: string;
+                /**
+                 * @description Maximum number of rows on a page.
+                 * @example 100
+                 */
+                limit?: number;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
+                 * @example g1.1
+                 */
+                min_version?: string;
+                /**
+                 * @description Minimum headline dividend yield of the security, percent.
+                 * @example 2
+                 */
+                min_yield?: Decimal;
+                /**
+                 * @description Sectors by name or slug, comma-separated.
+                 * @example Utilities
+                 */
+                sector?: string;
+                /**
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
+                 * @example [
+                 *       "event_date.asc"
+                 *     ]
+                 */
+                sort?: ("event_date.asc" | "event_date.desc")[];
+                /**
+                 * @description First day. Default: today. For a day before the tier's history the response is a 403.
+                 * @example 2019-12-02
+                 */
+                start_date?: string;
+                /**
+                 * @description Comma-separated symbols (at most 50).
+                 * @example [
+                 *       "SPY"
+                 *     ]
+                 */
+                symbols?: string[];
+                /**
+                 * @description Types of splits, comma-separated.
+                 * @example [
+                 *       "forward"
+                 *     ]
+                 */
+                type?: ("forward" | "reverse" | "stock_dividend" | "spin_off" | "rights" | "class_distribution")[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of splits */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_SplitCalendarRow"];
                 };
             };
             /** @description The client's copy is current. */
