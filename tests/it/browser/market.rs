@@ -62,7 +62,7 @@ async fn a_chart_shows_the_value_at_the_pointer_and_at_the_arrow_keys() -> Resul
     assert_eq!(browser.run(spoken).await?, first.as_str());
     let move_pointer = "const chart = document.querySelector('.price .values'); chart.scrollIntoView();
          const box = chart.getBoundingClientRect();
-         chart.dispatchEvent(new PointerEvent('pointermove', { clientX: box.right - 1, clientY: box.top + 9 }))";
+         chart.dispatchEvent(new PointerEvent('pointermove', { clientX: box.right, clientY: box.top + 9 }))";
     browser.run(move_pointer).await?;
     assert_eq!(browser.text(".price .reading").await?, newest);
     Ok(())
