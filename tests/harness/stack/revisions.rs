@@ -60,8 +60,8 @@ pub(super) async fn revise_market(
 /// Id of the newest run of a source.
 async fn find_run(services: &Services<'_>, source: &str) -> Result<String> {
     let runs = services.ingest(&["runs", "--json"]).await?;
-    let manifests = runs.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
-    let run = manifests.filter(|run| run["source"] == source).last().context("no run of the source")?;
+    let mut manifests = runs.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    let run = manifests.rfind(|run| run["source"] == source).context("no run of the source")?;
     Ok(run["run"].as_str().context("a run without an id")?.to_owned())
 }
 
