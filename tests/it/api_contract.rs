@@ -20,6 +20,7 @@ pub(crate) fn needed(path: &str) -> &'static str {
         "/v1/search" => "q=cola",
         "/v1/compare" | "/v1/dividends/history" => "symbols=COLA",
         "/v1/portfolio/income" => "holdings=COLA:10",
+        "/v1/fx" => "base=EUR&quote=USD",
         "/v1/changes" => "symbols=COLA&follow=false",
         path if path.starts_with("/v1/bulk/") => "symbols=COLA",
         _ => "",

@@ -53,17 +53,15 @@ async fn a_fund_in_pence_that_pays_dollars_has_a_yield() -> Result<()> {
     let told = app.projector(&["explain", "USDF", "yield_ttm"]).await?.success()?.stdout;
     assert!(told.contains("0.5 USD x 0.8 (test 2024-06-19)"), "{told}");
     // The adjusted close contains the converted payment: 40 x (1 - 0.40 / 40) = 39.6.
-    let path =
-        "/v1/stocks/USDF/history?adjustment=all&start_date=2024-06-19&end_date=2024-06-19&decimals=string";
+    let path = "/v1/prices/USDF?adjustment=all&start_date=2024-06-19&end_date=2024-06-19&decimals=string";
     let history = api.get(path, Some(&key)).await?.json()?;
     assert_eq!(history["data"][0]["close"], "39.6", "{history}");
 
     // A corrected rate derives the fund again, and nothing else.
-    let before = api.get("/v1/changes?limit=1", Some(&key)).await?.json()?["meta"]["data_version"].clone();
-    let version = before.as_str().context("a version")?.to_owned();
+    let before = api.get("/v1/stocks/USDF/metrics", Some(&key)).await?.json()?;
+    let version = before["meta"]["data_version"].as_str().context("a version")?.to_owned();
     let position: i64 = app.sql_value("select max(position) from control.changes").await?;
-    let corrected =
-        load_rates(&app, "z-corrected", "date,base,quote,rate\n2024-06-19,GBP,USD,1.00\n").await?;
+    let corrected = load_rates(&app, "rates-2", "date,base,quote,rate\n2024-06-19,GBP,USD,1.00\n").await?;
     assert_eq!(metrics(&api, &key, "").await?["yield_ttm"], "1.25");
     assert_eq!(changed_after(&app, position).await?, ["USDF"]);
     // The earlier answer has the rate that was known then.
