@@ -282,6 +282,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/fx": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Exchange rates
+         * @description Newest first, one row per day with a new rate. The rates are those with which dividends and prices in different
+         *     currencies are compared (R41). The rate of two currencies without own rates is computed from the inverse pair,
+         *     else through the euro, else through the US dollar. Without any such rate, the list is empty.
+         */
+        get: operations["fx"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/health": {
         parameters: {
             query?: never;
@@ -477,7 +499,7 @@ export interface paths {
         /**
          * Search by symbol or company
          * @description Best matches first. Exact symbols, ISINs and former symbols come first, then beginnings of symbols, then names
-         *     that contain the search text, then similar names.
+         *     that contain the search text, then similar names and symbols.
          */
         get: operations["search"];
         put?: never;
@@ -898,6 +920,11 @@ export interface components {
             dividend_yield: Decimal | null;
             /** @description Market identifier code of the primary listing. */
             exchange: string | null;
+            /**
+             * Format: int64
+             * @description Market capitalisation, whole units of `price_currency` (R24).
+             */
+            market_cap: number | null;
             /** @description Name of the company or fund. */
             name: string;
             /**
@@ -1358,12 +1385,19 @@ export interface components {
              *     includes.
              */
             older_observations: number;
+            /**
+             * @description Number of counted years that are not listed: years that an operator entered, and years outside the history of
+             *     the caller's plan.
+             */
+            older_years: number;
             /** @description Rounding of the value, for example `4 places, half away from zero`; `none` if the value is not rounded. */
             rounding: string;
             /** @description Number of the rule that defines the metric, for example R7. */
             rule: string;
             /** @description Value of the metric in responses, as text; null if unknown, or if it is a date outside the plan's history. */
             value?: string | null;
+            /** @description Dividend years from which the value is computed, ascending. Empty if the metric is not computed from years. */
+            years: components["schemas"]["ExplainedYear"][];
         };
         /**
          * @description One record of a feed in an explanation. The field `outcome` is `used` if the metrics use the record. With any other
@@ -1418,6 +1452,28 @@ export interface components {
             /** @description Name of the feed that reported the record. */
             source: string;
         };
+        /** @description Dividend year in an explanation. */
+        ExplainedYear: {
+            /**
+             * Format: decimal
+             * @description Change from the total of the year before, percent. Null for the first listed year and for a running year.
+             */
+            change_percent?: Decimal | null;
+            /** @description True if the metric counts the year. */
+            counted: boolean;
+            /** @description Comparison with the year before. */
+            status: components["schemas"]["YearStatus"];
+            /**
+             * Format: decimal
+             * @description Regular dividends per share, adjusted for splits; null if an amount is unknown.
+             */
+            total?: Decimal | null;
+            /**
+             * Format: int32
+             * @description Dividend year: the calendar year, adjusted so that it contains the usual number of payments.
+             */
+            year: number;
+        };
         /** @description Explanation of one security's metrics. */
         Explanation: {
             /**
@@ -1435,7 +1491,9 @@ export interface components {
              *     - `amount_dip`: A regular amount is below both the previous and the next amount. Growth and streak are computed as if the amount were the smaller of the previous and the next amount (R34).
              *     - `boundary_shift`: A payment near the turn of the year is added to the annual total of the year before or after the calendar year of its payment date, or of its ex-date if most payments have no payment date (R34).
              *     - `conflicting_duplicate`: Rows of the same payment or split have different amounts or ratios. The amount or ratio of the newest row is used. Or a price file has two closes of one day; the first close is used (R29).
-             *     - `currency_mismatch`: Dividends and prices are in different currencies, so that yields are null (R4).
+             *     - `converted`: A yield used an exchange rate, because dividends and prices are in different currencies (R42).
+             *     - `currency_changed`: The company changed the currency of its dividends. Growth across the change is null, and the increase streak begins there (R43).
+             *     - `currency_mismatch`: The same as `fx_missing`, its former name (R4).
              *     - `declared_after_ex`: A dividend was declared after its ex-date. Figures include the dividend from the ex-date on, not only from the declaration date on (R39).
              *     - `dividends_missing`: The adjusted closes of a price file show dividends that are missing from the data (R38).
              *     - `duplicate_collapsed`: Rows of the same payment or split were merged into one row. The response with `explain=true` lists the dropped rows (R29).
@@ -1443,6 +1501,7 @@ export interface components {
              *     - `ex_date_unexpected`: The vendor's ex-date differs from the ex-date that follows from the record date (R1).
              *     - `factor_skipped`: Prices are not adjusted for a distribution, because its amount is at least as large as the close before its ex-date, or because it is in another currency (R11).
              *     - `frequency_conflict`: The vendor states a payment frequency that does not fit the ex-dates. The frequency inferred from the ex-dates is used instead (R5).
+             *     - `fx_missing`: A figure is null, because dividends and prices are in different currencies and no exchange rate is known (R44).
              *     - `inferred_special`: A dividend declared as regular is treated as special, wholly or in part (R34).
              *     - `latest_amount_unusual`: The latest regular amount is at least 3 times the median of the amounts before it. The forward dividend uses the previous payment until the next payment confirms the latest amount (R8).
              *     - `near_duplicate`: Two rows with ex-dates a few days apart are one payment, so one row was dropped (R34).
@@ -1724,6 +1783,24 @@ export interface components {
             updated_at: string;
             /** @description Website. */
             website: string | null;
+        };
+        /** @description Exchange rate of one day. */
+        FxRow: {
+            /** @description ISO 4217 code of the base currency. */
+            base: string;
+            /**
+             * Format: date
+             * @description Day of the rate.
+             */
+            date: string;
+            /** @description ISO 4217 code of the quote currency. */
+            quote: string;
+            /** @description Units of `quote` for one unit of `base`, to 15 significant digits. */
+            rate: components["schemas"]["Exact"];
+            /** @description Name of the feed of the rate. If two rates of different feeds were used, both names. */
+            source: string;
+            /** @description Currency through which the rate was computed from two rates; null for the rate of a pair or of its inverse. */
+            through: string | null;
         };
         /**
          * @description Reason for missing income or a missing figure.
@@ -2135,6 +2212,13 @@ export interface components {
             meta: components["schemas"]["ListMeta"];
         };
         /** @description Response with a page of a list. */
+        List_FxRow: {
+            /** @description The rows of the page, in order. */
+            data: components["schemas"]["FxRow"][];
+            /** @description Size, next cursor, data version and warnings of the page. */
+            meta: components["schemas"]["ListMeta"];
+        };
+        /** @description Response with a page of a list. */
         List_Revision: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["Revision"][];
@@ -2270,10 +2354,10 @@ export interface components {
             start_date?: string | null;
         };
         /**
-         * @description Kind of match. `name_fuzzy`: the name is only similar to the search text.
+         * @description Kind of match. `name_fuzzy`: the name is only similar to the search text. `symbol_fuzzy`: the symbol differs from the search text by one typing error.
          * @enum {string}
          */
-        Match: "symbol" | "former_symbol" | "symbol_prefix" | "isin" | "name" | "name_fuzzy";
+        Match: "symbol" | "former_symbol" | "symbol_prefix" | "isin" | "name" | "name_fuzzy" | "symbol_fuzzy";
         /** @description Data version and warnings of a response with one resource. */
         Meta: {
             /**
@@ -2387,7 +2471,9 @@ export interface components {
              *     - `amount_dip`: A regular amount is below both the previous and the next amount. Growth and streak are computed as if the amount were the smaller of the previous and the next amount (R34).
              *     - `boundary_shift`: A payment near the turn of the year is added to the annual total of the year before or after the calendar year of its payment date, or of its ex-date if most payments have no payment date (R34).
              *     - `conflicting_duplicate`: Rows of the same payment or split have different amounts or ratios. The amount or ratio of the newest row is used. Or a price file has two closes of one day; the first close is used (R29).
-             *     - `currency_mismatch`: Dividends and prices are in different currencies, so that yields are null (R4).
+             *     - `converted`: A yield used an exchange rate, because dividends and prices are in different currencies (R42).
+             *     - `currency_changed`: The company changed the currency of its dividends. Growth across the change is null, and the increase streak begins there (R43).
+             *     - `currency_mismatch`: The same as `fx_missing`, its former name (R4).
              *     - `declared_after_ex`: A dividend was declared after its ex-date. Figures include the dividend from the ex-date on, not only from the declaration date on (R39).
              *     - `dividends_missing`: The adjusted closes of a price file show dividends that are missing from the data (R38).
              *     - `duplicate_collapsed`: Rows of the same payment or split were merged into one row. The response with `explain=true` lists the dropped rows (R29).
@@ -2395,6 +2481,7 @@ export interface components {
              *     - `ex_date_unexpected`: The vendor's ex-date differs from the ex-date that follows from the record date (R1).
              *     - `factor_skipped`: Prices are not adjusted for a distribution, because its amount is at least as large as the close before its ex-date, or because it is in another currency (R11).
              *     - `frequency_conflict`: The vendor states a payment frequency that does not fit the ex-dates. The frequency inferred from the ex-dates is used instead (R5).
+             *     - `fx_missing`: A figure is null, because dividends and prices are in different currencies and no exchange rate is known (R44).
              *     - `inferred_special`: A dividend declared as regular is treated as special, wholly or in part (R34).
              *     - `latest_amount_unusual`: The latest regular amount is at least 3 times the median of the amounts before it. The forward dividend uses the previous payment until the next payment confirms the latest amount (R8).
              *     - `near_duplicate`: Two rows with ex-dates a few days apart are one payment, so one row was dropped (R34).
@@ -3208,11 +3295,25 @@ export interface components {
             criteria: {
                 [key: string]: components["schemas"]["Criterion"];
             };
+            /**
+             * @description Number of securities by value of a filter, for each filter in the parameter `facets`. A security counts if it
+             *     matches all other filters.
+             */
+            facets?: {
+                [key: string]: {
+                    [key: string]: number;
+                };
+            } | null;
             /** @description Name of the screener. */
             screener: string;
+            /** @description Number of securities that match the filters, on all pages. */
+            total: number;
         };
         /** @description A stock row and the figures of the screeners. */
-        ScreenerRow: components["schemas"]["StockRow"] & components["schemas"]["ScreenerFigures"];
+        ScreenerRow: components["schemas"]["StockRow"] & components["schemas"]["ScreenerFigures"] & {
+            /** @description True if the headline yield is above 25 percent, which is usually an error or a price collapse (R18). */
+            yield_suspect: boolean;
+        };
         /** @description Security that a search found. */
         SearchResult: {
             /** @description Country of domicile. */
@@ -3228,7 +3329,10 @@ export interface components {
             exchange: string | null;
             /** @description True if the security still trades. */
             is_active: boolean;
-            /** @description Kind of match. `name_fuzzy`: the name is only similar to the search text. */
+            /**
+             * @description Kind of match. `name_fuzzy`: the name is only similar to the search text. `symbol_fuzzy`: the symbol differs
+             *     from the search text by one typing error.
+             */
             match: components["schemas"]["Match"];
             /** @description Name of the company or fund. */
             name: string;
@@ -3769,6 +3873,18 @@ export interface components {
             /** @description Parameter that caused the warning; null if no parameter caused it. */
             param?: string | null;
         };
+        /**
+         * @description Comparison of a dividend year with the year before.
+         *     - `increased`: The total is above the total of the year before by more than the tolerance.
+         *     - `flat`: The total is equal to the total of the year before.
+         *     - `lower`: The total is below the total of the year before, or one of both years has no payment.
+         *     - `spin_off`: The year has a spin-off and no increase.
+         *     - `unknown`: An amount of this year or of the year before is unknown.
+         *     - `first`: No complete year is known before this year.
+         *     - `running`: The year is not over, and its total is not yet an increase.
+         * @enum {string}
+         */
+        YearStatus: "increased" | "flat" | "lower" | "spin_off" | "unknown" | "first" | "running";
         /**
          * @description Basis of the headline yield: forward or trailing (TTM) dividends (R9).
          * @enum {string}
@@ -5443,6 +5559,118 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    fx: {
+        parameters: {
+            query: {
+                /**
+                 * @description Base currency, an ISO 4217 code: the rates are for one unit of it. Required.
+                 * @example EUR
+                 */
+                base: string;
+                /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
+                cursor?: string;
+                /**
+                 * @description `meta.data_version` of an earlier response, for example `g3.184467`. The response has the data of this version. For the same request, tier
+                 *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
+                 *     if this program cannot derive it any more.
+                 *     Conflicts with `known_at`.
+                 */
+                data_version?: string;
+                /** @description Last day. Default: the newest day with a rate. */
+                end_date?: string;
+                /**
+                 * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
+                 *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
+                 *     a day before the tier's history.
+                 *     Conflicts with `data_version`.
+                 */
+                known_at?: string;
+                /**
+                 * @description Maximum number of rows on a page.
+                 * @example 100
+                 */
+                limit?: number;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
+                 */
+                min_version?: string;
+                /**
+                 * @description Quote currency, an ISO 4217 code: the rates are in units of it. Required.
+                 * @example USD
+                 */
+                quote: string;
+                /**
+                 * @description Sort keys with direction, comma-separated, most significant first, each key once. Nulls come last.
+                 * @example [
+                 *       "date.desc"
+                 *     ]
+                 */
+                sort?: ("date.asc" | "date.desc")[];
+                /** @description First day. Default: first day of the tier's history. A request for an earlier day gets a 403. */
+                start_date?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A page of exchange rates */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_FxRow"];
+                };
+            };
+            /** @description The client's copy is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            405: components["responses"]["405"];
+            410: components["responses"]["410"];
+            412: components["responses"]["412"];
+            429: components["responses"]["429"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     health: {
         parameters: {
             query?: never;
@@ -5811,6 +6039,13 @@ export interface operations {
                  */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
                 /**
+                 * @description Filters whose values `meta.facets` counts, comma-separated. A security counts if it matches all other filters.
+                 * @example [
+                 *       "sector"
+                 *     ]
+                 */
+                facets?: ("sector" | "country" | "type" | "index" | "exchange")[];
+                /**
                  * @description Payment frequencies, comma-separated.
                  * @example [
                  *       "weekly"
@@ -5974,7 +6209,7 @@ export interface operations {
                  *       "dividend_yield.desc"
                  *     ]
                  */
-                sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc")[];
+                sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc" | "yield_suspect.asc" | "yield_suspect.desc")[];
                 /**
                  * @description Security types, comma-separated.
                  * @example [
@@ -6068,6 +6303,13 @@ export interface operations {
                  *     ]
                  */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
+                /**
+                 * @description Filters whose values `meta.facets` counts, comma-separated. A security counts if it matches all other filters.
+                 * @example [
+                 *       "sector"
+                 *     ]
+                 */
+                facets?: ("sector" | "country" | "type" | "index" | "exchange")[];
                 /**
                  * @description Payment frequencies, comma-separated.
                  * @example [
@@ -6232,7 +6474,7 @@ export interface operations {
                  *       "dividend_yield.desc"
                  *     ]
                  */
-                sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc")[];
+                sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc" | "yield_suspect.asc" | "yield_suspect.desc")[];
                 /**
                  * @description Security types, comma-separated.
                  * @example [
@@ -6327,6 +6569,13 @@ export interface operations {
                  */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
                 /**
+                 * @description Filters whose values `meta.facets` counts, comma-separated. A security counts if it matches all other filters.
+                 * @example [
+                 *       "sector"
+                 *     ]
+                 */
+                facets?: ("sector" | "country" | "type" | "index" | "exchange")[];
+                /**
                  * @description Payment frequencies, comma-separated.
                  * @example [
                  *       "weekly"
@@ -6490,7 +6739,7 @@ export interface operations {
                  *       "dividend_yield.desc"
                  *     ]
                  */
-                sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc")[];
+                sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc" | "yield_suspect.asc" | "yield_suspect.desc")[];
                 /**
                  * @description Security types, comma-separated.
                  * @example [
@@ -6585,6 +6834,13 @@ export interface operations {
                  */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
                 /**
+                 * @description Filters whose values `meta.facets` counts, comma-separated. A security counts if it matches all other filters.
+                 * @example [
+                 *       "sector"
+                 *     ]
+                 */
+                facets?: ("sector" | "country" | "type" | "index" | "exchange")[];
+                /**
                  * @description Payment frequencies, comma-separated.
                  * @example [
                  *       "weekly"
@@ -6748,7 +7004,7 @@ export interface operations {
                  *       "dividend_yield.desc"
                  *     ]
                  */
-                sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc")[];
+                sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc" | "yield_suspect.asc" | "yield_suspect.desc")[];
                 /**
                  * @description Security types, comma-separated.
                  * @example [
@@ -6842,6 +7098,13 @@ export interface operations {
                  *     ]
                  */
                 exclude_types?: ("stock" | "etf" | "adr" | "reit" | "mlp" | "preferred" | "closed_end_fund" | "trust")[];
+                /**
+                 * @description Filters whose values `meta.facets` counts, comma-separated. A security counts if it matches all other filters.
+                 * @example [
+                 *       "sector"
+                 *     ]
+                 */
+                facets?: ("sector" | "country" | "type" | "index" | "exchange")[];
                 /**
                  * @description Payment frequencies, comma-separated.
                  * @example [
@@ -7006,7 +7269,7 @@ export interface operations {
                  *       "dividend_yield.desc"
                  *     ]
                  */
-                sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc")[];
+                sort?: ("symbol.asc" | "symbol.desc" | "name.asc" | "name.desc" | "dividend_yield.asc" | "dividend_yield.desc" | "yield_ttm.asc" | "yield_ttm.desc" | "yield_forward.asc" | "yield_forward.desc" | "payout_ratio.asc" | "payout_ratio.desc" | "growth_1y.asc" | "growth_1y.desc" | "growth_3y.asc" | "growth_3y.desc" | "growth_5y.asc" | "growth_5y.desc" | "growth_10y.asc" | "growth_10y.desc" | "increase_streak_years.asc" | "increase_streak_years.desc" | "payment_streak_years.asc" | "payment_streak_years.desc" | "market_cap.asc" | "market_cap.desc" | "price.asc" | "price.desc" | "volume.asc" | "volume.desc" | "pe_ratio.asc" | "pe_ratio.desc" | "beta.asc" | "beta.desc" | "next_ex_date.asc" | "next_ex_date.desc" | "yield_suspect.asc" | "yield_suspect.desc")[];
                 /**
                  * @description Security types, comma-separated.
                  * @example [
@@ -7202,7 +7465,7 @@ export interface operations {
                  *       "sector.asc"
                  *     ]
                  */
-                sort?: ("sector.asc" | "sector.desc" | "stock_count.asc" | "stock_count.desc" | "payer_count.asc" | "payer_count.desc" | "market_cap.asc" | "market_cap.desc" | "avg_yield.asc" | "avg_yield.desc" | "median_yield.asc" | "median_yield.desc" | "weighted_yield.asc" | "weighted_yield.desc" | "max_yield.asc" | "max_yield.desc")[];
+                sort?: ("sector.asc" | "sector.desc" | "stock_count.asc" | "stock_count.desc" | "payer_count.asc" | "payer_count.desc" | "market_cap.asc" | "market_cap.desc" | "avg_yield.asc" | "avg_yield.desc" | "median_yield.asc" | "median_yield.desc" | "weighted_yield.asc" | "weighted_yield.desc" | "max_yield.asc" | "max_yield.desc" | "median_payout_ratio.asc" | "median_payout_ratio.desc" | "median_growth_5y.asc" | "median_growth_5y.desc" | "median_pe.asc" | "median_pe.desc" | "ex_dates_next_30d.asc" | "ex_dates_next_30d.desc")[];
             };
             header?: never;
             path?: never;

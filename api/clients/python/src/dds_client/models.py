@@ -171,6 +171,8 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     """ISO 4217 currency of the price."""
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent."""
+    market_cap: int | None = None
+    """Market capitalisation, whole units of `price_currency` (R24)."""
     event_date: dt.date
     """Ex-date or payment date of the row, according to `event_type`."""
     event_type: str
@@ -189,6 +191,8 @@ class CalendarSecurity(Struct, frozen=True, kw_only=True):
     """Headline dividend yield, percent."""
     exchange: str | None = None
     """Market identifier code of the primary listing."""
+    market_cap: int | None = None
+    """Market capitalisation, whole units of `price_currency` (R24)."""
     name: str
     """Name of the company or fund."""
     price: Decimal | None = None
@@ -620,6 +624,9 @@ class ExplainedMetric(Struct, frozen=True, kw_only=True):
     older_observations: int
     """Number of observations that are not listed, because they are older than the data that the
     caller's plan includes."""
+    older_years: int
+    """Number of counted years that are not listed: years that an operator entered, and years outside
+    the history of the caller's plan."""
     rounding: str
     """Rounding of the value, for example `4 places, half away from zero`; `none` if the value is not
     rounded."""
@@ -628,6 +635,9 @@ class ExplainedMetric(Struct, frozen=True, kw_only=True):
     value: str | None = None
     """Value of the metric in responses, as text; null if unknown, or if it is a date outside the
     plan's history."""
+    years: list[ExplainedYear]
+    """Dividend years from which the value is computed, ascending. Empty if the metric is not computed
+    from years."""
 
 
 class ExplainedObservation(Struct, frozen=True, kw_only=True):
@@ -671,6 +681,25 @@ class ExplainedObservation(Struct, frozen=True, kw_only=True):
     """Name of the feed that reported the record."""
 
 
+class ExplainedYear(Struct, frozen=True, kw_only=True):
+    """Dividend year in an explanation."""
+
+    change_percent: Decimal | None = None
+    """Change from the total of the year before, percent. Null for the first listed year and for a
+    running year."""
+    counted: bool
+    """True if the metric counts the year."""
+    status: str
+    """Comparison with the year before.
+
+    One of: increased, flat, lower, spin_off, unknown, first, running.
+    """
+    total: Decimal | None = None
+    """Regular dividends per share, adjusted for splits; null if an amount is unknown."""
+    year: int
+    """Dividend year: the calendar year, adjusted so that it contains the usual number of payments."""
+
+
 class Explanation(Struct, frozen=True, kw_only=True):
     """Explanation of one security's metrics."""
 
@@ -692,22 +721,26 @@ class Explanation(Struct, frozen=True, kw_only=True):
     total of the year before or after the calendar year of its payment date, or of its ex-date if
     most payments have no payment date (R34). - `conflicting_duplicate`: Rows of the same payment or
     split have different amounts or ratios. The amount or ratio of the newest row is used. Or a
-    price file has two closes of one day; the first close is used (R29). - `currency_mismatch`:
-    Dividends and prices are in different currencies, so that yields are null (R4). -
-    `declared_after_ex`: A dividend was declared after its ex-date. Figures include the dividend
-    from the ex-date on, not only from the declaration date on (R39). - `dividends_missing`: The
-    adjusted closes of a price file show dividends that are missing from the data (R38). -
-    `duplicate_collapsed`: Rows of the same payment or split were merged into one row. The response
-    with `explain=true` lists the dropped rows (R29). - `ex_date_derived`: A dividend has no ex-date
-    in the feed. The ex-date was derived from the record date (R1). - `ex_date_unexpected`: The
-    vendor's ex-date differs from the ex-date that follows from the record date (R1). -
-    `factor_skipped`: Prices are not adjusted for a distribution, because its amount is at least as
-    large as the close before its ex-date, or because it is in another currency (R11). -
-    `frequency_conflict`: The vendor states a payment frequency that does not fit the ex-dates. The
-    frequency inferred from the ex-dates is used instead (R5). - `inferred_special`: A dividend
-    declared as regular is treated as special, wholly or in part (R34). - `latest_amount_unusual`:
-    The latest regular amount is at least 3 times the median of the amounts before it. The forward
-    dividend uses the previous payment until the next payment confirms the latest amount (R8). -
+    price file has two closes of one day; the first close is used (R29). - `converted`: A yield used
+    an exchange rate, because dividends and prices are in different currencies (R42). -
+    `currency_changed`: The company changed the currency of its dividends. Growth across the change
+    is null, and the increase streak begins there (R43). - `currency_mismatch`: The same as
+    `fx_missing`, its former name (R4). - `declared_after_ex`: A dividend was declared after its ex-
+    date. Figures include the dividend from the ex-date on, not only from the declaration date on
+    (R39). - `dividends_missing`: The adjusted closes of a price file show dividends that are
+    missing from the data (R38). - `duplicate_collapsed`: Rows of the same payment or split were
+    merged into one row. The response with `explain=true` lists the dropped rows (R29). -
+    `ex_date_derived`: A dividend has no ex-date in the feed. The ex-date was derived from the
+    record date (R1). - `ex_date_unexpected`: The vendor's ex-date differs from the ex-date that
+    follows from the record date (R1). - `factor_skipped`: Prices are not adjusted for a
+    distribution, because its amount is at least as large as the close before its ex-date, or
+    because it is in another currency (R11). - `frequency_conflict`: The vendor states a payment
+    frequency that does not fit the ex-dates. The frequency inferred from the ex-dates is used
+    instead (R5). - `fx_missing`: A figure is null, because dividends and prices are in different
+    currencies and no exchange rate is known (R44). - `inferred_special`: A dividend declared as
+    regular is treated as special, wholly or in part (R34). - `latest_amount_unusual`: The latest
+    regular amount is at least 3 times the median of the amounts before it. The forward dividend
+    uses the previous payment until the next payment confirms the latest amount (R8). -
     `near_duplicate`: Two rows with ex-dates a few days apart are one payment, so one row was
     dropped (R34). - `no_dividend_feed`: No data source of the security includes dividends, so the
     security's dividends are unknown (R38). - `no_prev_close`: Prices are not adjusted for a
@@ -870,6 +903,24 @@ class FundamentalsRow(Struct, frozen=True, kw_only=True):
     """Date of the figures."""
     updated_at: dt.datetime
     """Time at which a feed reported the newest data used for the row."""
+
+
+class FxRow(Struct, frozen=True, kw_only=True):
+    """Exchange rate of one day."""
+
+    date: dt.date
+    """Day of the rate."""
+    base: str
+    """ISO 4217 code of the base currency."""
+    quote: str
+    """ISO 4217 code of the quote currency."""
+    rate: Decimal
+    """Units of `quote` for one unit of `base`, to 15 significant digits."""
+    through: str | None = None
+    """Currency through which the rate was computed from two rates; null for the rate of a pair or of
+    its inverse."""
+    source: str
+    """Name of the feed of the rate. If two rates of different feeds were used, both names."""
 
 
 class Health(Struct, frozen=True, kw_only=True):
@@ -1149,8 +1200,6 @@ class InvalidParameterBody(Struct, frozen=True, kw_only=True):
     allowed: Any | None = None
     """Accepted values of the first invalid parameter, for example words or bounds. Omitted if the
     error does not list accepted values."""
-    """Accepted values of the first invalid parameter, for example words or bounds; null if the error
-    does not list accepted values."""
     candidates: list[Listing] | None = field(default_factory=list)
     """For AMBIGUOUS_SYMBOL: the listings with the identifier. The symbol of each listing is
     unambiguous."""
@@ -1314,6 +1363,15 @@ class ListEtfRow(ListAnswer, frozen=True, kw_only=True):
     """Response with a page of a list."""
 
     data: list[EtfRow]
+    """The rows of the page, in order."""
+    meta: ListMeta
+    """Size, next cursor, data version and warnings of the page."""
+
+
+class ListFxRow(ListAnswer, frozen=True, kw_only=True):
+    """Response with a page of a list."""
+
+    data: list[FxRow]
     """The rows of the page, in order."""
     meta: ListMeta
     """Size, next cursor, data version and warnings of the page."""
@@ -1621,22 +1679,26 @@ class Metrics(Struct, frozen=True, kw_only=True):
     total of the year before or after the calendar year of its payment date, or of its ex-date if
     most payments have no payment date (R34). - `conflicting_duplicate`: Rows of the same payment or
     split have different amounts or ratios. The amount or ratio of the newest row is used. Or a
-    price file has two closes of one day; the first close is used (R29). - `currency_mismatch`:
-    Dividends and prices are in different currencies, so that yields are null (R4). -
-    `declared_after_ex`: A dividend was declared after its ex-date. Figures include the dividend
-    from the ex-date on, not only from the declaration date on (R39). - `dividends_missing`: The
-    adjusted closes of a price file show dividends that are missing from the data (R38). -
-    `duplicate_collapsed`: Rows of the same payment or split were merged into one row. The response
-    with `explain=true` lists the dropped rows (R29). - `ex_date_derived`: A dividend has no ex-date
-    in the feed. The ex-date was derived from the record date (R1). - `ex_date_unexpected`: The
-    vendor's ex-date differs from the ex-date that follows from the record date (R1). -
-    `factor_skipped`: Prices are not adjusted for a distribution, because its amount is at least as
-    large as the close before its ex-date, or because it is in another currency (R11). -
-    `frequency_conflict`: The vendor states a payment frequency that does not fit the ex-dates. The
-    frequency inferred from the ex-dates is used instead (R5). - `inferred_special`: A dividend
-    declared as regular is treated as special, wholly or in part (R34). - `latest_amount_unusual`:
-    The latest regular amount is at least 3 times the median of the amounts before it. The forward
-    dividend uses the previous payment until the next payment confirms the latest amount (R8). -
+    price file has two closes of one day; the first close is used (R29). - `converted`: A yield used
+    an exchange rate, because dividends and prices are in different currencies (R42). -
+    `currency_changed`: The company changed the currency of its dividends. Growth across the change
+    is null, and the increase streak begins there (R43). - `currency_mismatch`: The same as
+    `fx_missing`, its former name (R4). - `declared_after_ex`: A dividend was declared after its ex-
+    date. Figures include the dividend from the ex-date on, not only from the declaration date on
+    (R39). - `dividends_missing`: The adjusted closes of a price file show dividends that are
+    missing from the data (R38). - `duplicate_collapsed`: Rows of the same payment or split were
+    merged into one row. The response with `explain=true` lists the dropped rows (R29). -
+    `ex_date_derived`: A dividend has no ex-date in the feed. The ex-date was derived from the
+    record date (R1). - `ex_date_unexpected`: The vendor's ex-date differs from the ex-date that
+    follows from the record date (R1). - `factor_skipped`: Prices are not adjusted for a
+    distribution, because its amount is at least as large as the close before its ex-date, or
+    because it is in another currency (R11). - `frequency_conflict`: The vendor states a payment
+    frequency that does not fit the ex-dates. The frequency inferred from the ex-dates is used
+    instead (R5). - `fx_missing`: A figure is null, because dividends and prices are in different
+    currencies and no exchange rate is known (R44). - `inferred_special`: A dividend declared as
+    regular is treated as special, wholly or in part (R34). - `latest_amount_unusual`: The latest
+    regular amount is at least 3 times the median of the amounts before it. The forward dividend
+    uses the previous payment until the next payment confirms the latest amount (R8). -
     `near_duplicate`: Two rows with ex-dates a few days apart are one payment, so one row was
     dropped (R34). - `no_dividend_feed`: No data source of the security includes dividends, so the
     security's dividends are unknown (R38). - `no_prev_close`: Prices are not adjusted for a
@@ -1821,22 +1883,26 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     total of the year before or after the calendar year of its payment date, or of its ex-date if
     most payments have no payment date (R34). - `conflicting_duplicate`: Rows of the same payment or
     split have different amounts or ratios. The amount or ratio of the newest row is used. Or a
-    price file has two closes of one day; the first close is used (R29). - `currency_mismatch`:
-    Dividends and prices are in different currencies, so that yields are null (R4). -
-    `declared_after_ex`: A dividend was declared after its ex-date. Figures include the dividend
-    from the ex-date on, not only from the declaration date on (R39). - `dividends_missing`: The
-    adjusted closes of a price file show dividends that are missing from the data (R38). -
-    `duplicate_collapsed`: Rows of the same payment or split were merged into one row. The response
-    with `explain=true` lists the dropped rows (R29). - `ex_date_derived`: A dividend has no ex-date
-    in the feed. The ex-date was derived from the record date (R1). - `ex_date_unexpected`: The
-    vendor's ex-date differs from the ex-date that follows from the record date (R1). -
-    `factor_skipped`: Prices are not adjusted for a distribution, because its amount is at least as
-    large as the close before its ex-date, or because it is in another currency (R11). -
-    `frequency_conflict`: The vendor states a payment frequency that does not fit the ex-dates. The
-    frequency inferred from the ex-dates is used instead (R5). - `inferred_special`: A dividend
-    declared as regular is treated as special, wholly or in part (R34). - `latest_amount_unusual`:
-    The latest regular amount is at least 3 times the median of the amounts before it. The forward
-    dividend uses the previous payment until the next payment confirms the latest amount (R8). -
+    price file has two closes of one day; the first close is used (R29). - `converted`: A yield used
+    an exchange rate, because dividends and prices are in different currencies (R42). -
+    `currency_changed`: The company changed the currency of its dividends. Growth across the change
+    is null, and the increase streak begins there (R43). - `currency_mismatch`: The same as
+    `fx_missing`, its former name (R4). - `declared_after_ex`: A dividend was declared after its ex-
+    date. Figures include the dividend from the ex-date on, not only from the declaration date on
+    (R39). - `dividends_missing`: The adjusted closes of a price file show dividends that are
+    missing from the data (R38). - `duplicate_collapsed`: Rows of the same payment or split were
+    merged into one row. The response with `explain=true` lists the dropped rows (R29). -
+    `ex_date_derived`: A dividend has no ex-date in the feed. The ex-date was derived from the
+    record date (R1). - `ex_date_unexpected`: The vendor's ex-date differs from the ex-date that
+    follows from the record date (R1). - `factor_skipped`: Prices are not adjusted for a
+    distribution, because its amount is at least as large as the close before its ex-date, or
+    because it is in another currency (R11). - `frequency_conflict`: The vendor states a payment
+    frequency that does not fit the ex-dates. The frequency inferred from the ex-dates is used
+    instead (R5). - `fx_missing`: A figure is null, because dividends and prices are in different
+    currencies and no exchange rate is known (R44). - `inferred_special`: A dividend declared as
+    regular is treated as special, wholly or in part (R34). - `latest_amount_unusual`: The latest
+    regular amount is at least 3 times the median of the amounts before it. The forward dividend
+    uses the previous payment until the next payment confirms the latest amount (R8). -
     `near_duplicate`: Two rows with ex-dates a few days apart are one payment, so one row was
     dropped (R34). - `no_dividend_feed`: No data source of the security includes dividends, so the
     security's dividends are unknown (R38). - `no_prev_close`: Prices are not adjusted for a
@@ -2355,8 +2421,13 @@ class ScreenerMeta(Struct, frozen=True, kw_only=True):
     """Warnings about the response."""
     criteria: dict[str, Any]
     """Applied filters by parameter, including defaults."""
+    facets: dict[str, dict[str, int]] | None = None
+    """Number of securities by value of a filter, for each filter in the parameter `facets`. A security
+    counts if it matches all other filters."""
     screener: str
     """Name of the screener."""
+    total: int
+    """Number of securities that match the filters, on all pages."""
 
 
 class ScreenerRow(Struct, frozen=True, kw_only=True):
@@ -2449,6 +2520,9 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     """True for a Dividend Aristocrat (R15)."""
     is_dividend_king: bool
     """True for a Dividend King (R15)."""
+    yield_suspect: bool
+    """True if the headline yield is above 25 percent, which is usually an error or a price collapse
+    (R18)."""
 
 
 class SearchResult(Struct, frozen=True, kw_only=True):
@@ -2476,9 +2550,10 @@ class SearchResult(Struct, frozen=True, kw_only=True):
     score: Decimal
     """Score of the match, from 0 to 1."""
     match: str
-    """Kind of match. `name_fuzzy`: the name is only similar to the search text.
+    """Kind of match. `name_fuzzy`: the name is only similar to the search text. `symbol_fuzzy`: the
+    symbol differs from the search text by one typing error.
 
-    One of: symbol, former_symbol, symbol_prefix, isin, name, name_fuzzy.
+    One of: symbol, former_symbol, symbol_prefix, isin, name, name_fuzzy, symbol_fuzzy.
     """
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent."""
@@ -2880,6 +2955,8 @@ class SplitCalendarRow(Struct, frozen=True, kw_only=True):
     """ISO 4217 currency of the price."""
     dividend_yield: Decimal | None = None
     """Headline dividend yield, percent."""
+    market_cap: int | None = None
+    """Market capitalisation, whole units of `price_currency` (R24)."""
     event_date: dt.date
     """Ex-date of the row, under the name that all calendars use."""
     days_until: int

@@ -21,9 +21,10 @@ EtfsBySymbolHoldingsSort = Literal["weight.asc", "weight.desc", "rank.asc", "ran
 Range = Literal["5d", "1m", "3m", "6m", "ytd", "1y", "2y", "5y", "10y", "max"]
 Interval = Literal["daily", "weekly", "monthly", "quarterly", "yearly"]
 ScreenerType = Literal["stock", "etf", "adr", "reit", "mlp", "preferred", "closed_end_fund", "trust"]
-ScreenerSort = Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "dividend_yield.asc", "dividend_yield.desc", "yield_ttm.asc", "yield_ttm.desc", "yield_forward.asc", "yield_forward.desc", "payout_ratio.asc", "payout_ratio.desc", "growth_1y.asc", "growth_1y.desc", "growth_3y.asc", "growth_3y.desc", "growth_5y.asc", "growth_5y.desc", "growth_10y.asc", "growth_10y.desc", "increase_streak_years.asc", "increase_streak_years.desc", "payment_streak_years.asc", "payment_streak_years.desc", "market_cap.asc", "market_cap.desc", "price.asc", "price.desc", "volume.asc", "volume.desc", "pe_ratio.asc", "pe_ratio.desc", "beta.asc", "beta.desc", "next_ex_date.asc", "next_ex_date.desc"]
+Facets = Literal["sector", "country", "type", "index", "exchange"]
+ScreenerSort = Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "dividend_yield.asc", "dividend_yield.desc", "yield_ttm.asc", "yield_ttm.desc", "yield_forward.asc", "yield_forward.desc", "payout_ratio.asc", "payout_ratio.desc", "growth_1y.asc", "growth_1y.desc", "growth_3y.asc", "growth_3y.desc", "growth_5y.asc", "growth_5y.desc", "growth_10y.asc", "growth_10y.desc", "increase_streak_years.asc", "increase_streak_years.desc", "payment_streak_years.asc", "payment_streak_years.desc", "market_cap.asc", "market_cap.desc", "price.asc", "price.desc", "volume.asc", "volume.desc", "pe_ratio.asc", "pe_ratio.desc", "beta.asc", "beta.desc", "next_ex_date.asc", "next_ex_date.desc", "yield_suspect.asc", "yield_suspect.desc"]
 SearchSort = Literal["score.asc", "score.desc", "market_cap.asc", "market_cap.desc", "symbol.asc", "symbol.desc", "name.asc", "name.desc"]
-SectorsSort = Literal["sector.asc", "sector.desc", "stock_count.asc", "stock_count.desc", "payer_count.asc", "payer_count.desc", "market_cap.asc", "market_cap.desc", "avg_yield.asc", "avg_yield.desc", "median_yield.asc", "median_yield.desc", "weighted_yield.asc", "weighted_yield.desc", "max_yield.asc", "max_yield.desc"]
+SectorsSort = Literal["sector.asc", "sector.desc", "stock_count.asc", "stock_count.desc", "payer_count.asc", "payer_count.desc", "market_cap.asc", "market_cap.desc", "avg_yield.asc", "avg_yield.desc", "median_yield.asc", "median_yield.desc", "weighted_yield.asc", "weighted_yield.desc", "max_yield.asc", "max_yield.desc", "median_payout_ratio.asc", "median_payout_ratio.desc", "median_growth_5y.asc", "median_growth_5y.desc", "median_pe.asc", "median_pe.desc", "ex_dates_next_30d.asc", "ex_dates_next_30d.desc"]
 SplitsCalendarType = Literal["forward", "reverse", "stock_dividend", "spin_off", "rights", "class_distribution"]
 StocksSort = Literal["symbol.asc", "symbol.desc", "name.asc", "name.desc", "market_cap.asc", "market_cap.desc", "price.asc", "price.desc", "dividend_yield.asc", "dividend_yield.desc"]
 Include = Literal["company", "pricing", "dividends", "coverage"]
@@ -980,7 +981,9 @@ class Operations(Asker):
         holdings.
 
         Args:
-            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            symbol: Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or
+                identifier: US1912161007, isin:US1912161007, figi:BBG000BMX289, cusip:191216100.
+                @XNYS selects the listing of a market: KO@XNYS.
             min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
                 The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
                 The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
@@ -1013,7 +1016,9 @@ class Operations(Asker):
         covers, percent.
 
         Args:
-            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            symbol: Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or
+                identifier: US1912161007, isin:US1912161007, figi:BBG000BMX289, cusip:191216100.
+                @XNYS selects the listing of a market: KO@XNYS.
             as_of: As-of date. The newest snapshot on or before this day is returned. Default: the
                 newest snapshot.
             asset_type: Asset types of the fund's holdings, in the words of the issuer, comma-
@@ -1075,6 +1080,101 @@ class Operations(Asker):
             "min_version": min_version,
         }, m.HoldingsAnswer)
 
+    def fx(
+        self,
+        base: str,
+        quote: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["date.asc", "date.desc"]] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListFxRow:
+        """Exchange rates.
+
+        Newest first, one row per day with a new rate. The rates are those with which dividends and
+        prices in different currencies are compared (R41). The rate of two currencies without own
+        rates is computed from the inverse pair, else through the euro, else through the US dollar.
+        Without any such rate, the list is empty.
+
+        Args:
+            base: Base currency, an ISO 4217 code: the rates are for one unit of it. Required.
+            quote: Quote currency, an ISO 4217 code: the rates are in units of it. Required.
+            start_date: First day. Default: first day of the tier's history. A request for an
+                earlier day gets a 403.
+            end_date: Last day. Default: the newest day with a rate.
+            limit: Maximum number of rows on a page. From 1 to 1000. Default: 100.
+            sort: Sort keys with direction, comma-separated, most significant first, each key once.
+                Nulls come last. Default: date.desc.
+            cursor: `next_cursor` of the previous page. Filters and order must be the same as in
+                that request.
+            data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
+                response has the data of this version. For the same request, tier and current day,
+                it has the same bytes as the earlier response. Status 412 if this version was never
+                served, 410 if this program cannot derive it any more. Conflicts with `known_at`.
+            known_at: Instant (RFC 3339) or day. The response has only the data that the service had
+                at this instant. A day means its end in New York. With `as_of`, the response shows
+                the day `as_of`, from the data of this instant. Status 403 for a day before the
+                tier's history. Conflicts with `data_version`.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            A page of exchange rates, in `data`. `fx_pages` has all pages.
+
+        Example:
+            >>> client.fx(base="EUR", quote="USD", limit=5).data
+        """
+        return self._ask(path("/v1/fx"), {
+            "base": base,
+            "quote": quote,
+            "start_date": start_date,
+            "end_date": end_date,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListFxRow)
+
+    def fx_pages(
+        self,
+        base: str,
+        quote: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["date.asc", "date.desc"]] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> Pages[m.ListFxRow, m.FxRow]:
+        """Exchange rates, page by page.
+
+        The parameters are those of `fx`.
+        """
+        return Pages(self, path("/v1/fx"), {
+            "base": base,
+            "quote": quote,
+            "start_date": start_date,
+            "end_date": end_date,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListFxRow)
+
     def health(self) -> m.HealthAnswer:
         """Service health.
 
@@ -1134,7 +1234,9 @@ class Operations(Asker):
         adjusted close, and the adjustment factors.
 
         Args:
-            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            symbol: Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or
+                identifier: US1912161007, isin:US1912161007, figi:BBG000BMX289, cusip:191216100.
+                @XNYS selects the listing of a market: KO@XNYS.
             start_date: First session. Default: first day of the tier's history. A request for an
                 earlier day gets a 403. Conflicts with `range`.
             end_date: Last session. Default: the newest session. Conflicts with `range`.
@@ -1232,7 +1334,9 @@ class Operations(Asker):
         The newest valid bar, with its session and its age in sessions.
 
         Args:
-            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            symbol: Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or
+                identifier: US1912161007, isin:US1912161007, figi:BBG000BMX289, cusip:191216100.
+                @XNYS selects the listing of a market: KO@XNYS.
             data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
                 response has the data of this version. For the same request, tier and current day,
                 it has the same bytes as the earlier response. Status 412 if this version was never
@@ -1297,6 +1401,7 @@ class Operations(Asker):
         exclude_types: str | Sequence[ScreenerType] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
         index: str | None = None,
+        facets: str | Sequence[Facets] | None = None,
         limit: int | None = None,
         sort: str | Sequence[ScreenerSort] | None = None,
         cursor: str | None = None,
@@ -1351,6 +1456,8 @@ class Operations(Asker):
                 irregular, none, unknown.
             index: Stock indexes, comma-separated. A security must be a member of at least one of
                 them.
+            facets: Filters whose values `meta.facets` counts, comma-separated. A security counts if
+                it matches all other filters. One of: sector, country, type, index, exchange.
             limit: Maximum number of rows on a page. From 1 to 1000. Default: 100.
             sort: Sort keys with direction, comma-separated, most significant first, each key once.
                 Nulls come last. Default: dividend_yield.desc.
@@ -1404,6 +1511,7 @@ class Operations(Asker):
             "exclude_types": exclude_types,
             "frequency": frequency,
             "index": index,
+            "facets": facets,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
@@ -1449,6 +1557,7 @@ class Operations(Asker):
         exclude_types: str | Sequence[ScreenerType] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
         index: str | None = None,
+        facets: str | Sequence[Facets] | None = None,
         limit: int | None = None,
         sort: str | Sequence[ScreenerSort] | None = None,
         cursor: str | None = None,
@@ -1495,6 +1604,7 @@ class Operations(Asker):
             "exclude_types": exclude_types,
             "frequency": frequency,
             "index": index,
+            "facets": facets,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
@@ -1540,6 +1650,7 @@ class Operations(Asker):
         exclude_types: str | Sequence[ScreenerType] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
         index: str | None = None,
+        facets: str | Sequence[Facets] | None = None,
         limit: int | None = None,
         sort: str | Sequence[ScreenerSort] | None = None,
         cursor: str | None = None,
@@ -1596,6 +1707,8 @@ class Operations(Asker):
                 irregular, none, unknown.
             index: Stock indexes, comma-separated. A security must be a member of at least one of
                 them.
+            facets: Filters whose values `meta.facets` counts, comma-separated. A security counts if
+                it matches all other filters. One of: sector, country, type, index, exchange.
             limit: Maximum number of rows on a page. From 1 to 1000. Default: 100.
             sort: Sort keys with direction, comma-separated, most significant first, each key once.
                 Nulls come last. Default: dividend_yield.desc.
@@ -1649,6 +1762,7 @@ class Operations(Asker):
             "exclude_types": exclude_types,
             "frequency": frequency,
             "index": index,
+            "facets": facets,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
@@ -1694,6 +1808,7 @@ class Operations(Asker):
         exclude_types: str | Sequence[ScreenerType] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
         index: str | None = None,
+        facets: str | Sequence[Facets] | None = None,
         limit: int | None = None,
         sort: str | Sequence[ScreenerSort] | None = None,
         cursor: str | None = None,
@@ -1740,6 +1855,7 @@ class Operations(Asker):
             "exclude_types": exclude_types,
             "frequency": frequency,
             "index": index,
+            "facets": facets,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
@@ -1785,6 +1901,7 @@ class Operations(Asker):
         exclude_types: str | Sequence[ScreenerType] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
         index: str | None = None,
+        facets: str | Sequence[Facets] | None = None,
         limit: int | None = None,
         sort: str | Sequence[ScreenerSort] | None = None,
         cursor: str | None = None,
@@ -1839,6 +1956,8 @@ class Operations(Asker):
                 irregular, none, unknown.
             index: Stock indexes, comma-separated. A security must be a member of at least one of
                 them.
+            facets: Filters whose values `meta.facets` counts, comma-separated. A security counts if
+                it matches all other filters. One of: sector, country, type, index, exchange.
             limit: Maximum number of rows on a page. From 1 to 1000. Default: 100.
             sort: Sort keys with direction, comma-separated, most significant first, each key once.
                 Nulls come last. Default: dividend_yield.desc.
@@ -1892,6 +2011,7 @@ class Operations(Asker):
             "exclude_types": exclude_types,
             "frequency": frequency,
             "index": index,
+            "facets": facets,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
@@ -1937,6 +2057,7 @@ class Operations(Asker):
         exclude_types: str | Sequence[ScreenerType] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
         index: str | None = None,
+        facets: str | Sequence[Facets] | None = None,
         limit: int | None = None,
         sort: str | Sequence[ScreenerSort] | None = None,
         cursor: str | None = None,
@@ -1983,6 +2104,7 @@ class Operations(Asker):
             "exclude_types": exclude_types,
             "frequency": frequency,
             "index": index,
+            "facets": facets,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
@@ -2028,6 +2150,7 @@ class Operations(Asker):
         exclude_types: str | Sequence[ScreenerType] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
         index: str | None = None,
+        facets: str | Sequence[Facets] | None = None,
         limit: int | None = None,
         sort: str | Sequence[ScreenerSort] | None = None,
         cursor: str | None = None,
@@ -2083,6 +2206,8 @@ class Operations(Asker):
                 irregular, none, unknown.
             index: Stock indexes, comma-separated. A security must be a member of at least one of
                 them.
+            facets: Filters whose values `meta.facets` counts, comma-separated. A security counts if
+                it matches all other filters. One of: sector, country, type, index, exchange.
             limit: Maximum number of rows on a page. From 1 to 500. Default: 50.
             sort: Sort keys with direction, comma-separated, most significant first, each key once.
                 Nulls come last. Default: dividend_yield.desc.
@@ -2136,6 +2261,7 @@ class Operations(Asker):
             "exclude_types": exclude_types,
             "frequency": frequency,
             "index": index,
+            "facets": facets,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
@@ -2181,6 +2307,7 @@ class Operations(Asker):
         exclude_types: str | Sequence[ScreenerType] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
         index: str | None = None,
+        facets: str | Sequence[Facets] | None = None,
         limit: int | None = None,
         sort: str | Sequence[ScreenerSort] | None = None,
         cursor: str | None = None,
@@ -2227,6 +2354,7 @@ class Operations(Asker):
             "exclude_types": exclude_types,
             "frequency": frequency,
             "index": index,
+            "facets": facets,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
@@ -2272,6 +2400,7 @@ class Operations(Asker):
         exclude_types: str | Sequence[ScreenerType] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
         index: str | None = None,
+        facets: str | Sequence[Facets] | None = None,
         limit: int | None = None,
         sort: str | Sequence[ScreenerSort] | None = None,
         cursor: str | None = None,
@@ -2327,6 +2456,8 @@ class Operations(Asker):
                 irregular, none, unknown.
             index: Stock indexes, comma-separated. A security must be a member of at least one of
                 them.
+            facets: Filters whose values `meta.facets` counts, comma-separated. A security counts if
+                it matches all other filters. One of: sector, country, type, index, exchange.
             limit: Maximum number of rows on a page. From 1 to 1000. Default: 100.
             sort: Sort keys with direction, comma-separated, most significant first, each key once.
                 Nulls come last. Default: dividend_yield.desc.
@@ -2380,6 +2511,7 @@ class Operations(Asker):
             "exclude_types": exclude_types,
             "frequency": frequency,
             "index": index,
+            "facets": facets,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
@@ -2425,6 +2557,7 @@ class Operations(Asker):
         exclude_types: str | Sequence[ScreenerType] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
         index: str | None = None,
+        facets: str | Sequence[Facets] | None = None,
         limit: int | None = None,
         sort: str | Sequence[ScreenerSort] | None = None,
         cursor: str | None = None,
@@ -2471,6 +2604,7 @@ class Operations(Asker):
             "exclude_types": exclude_types,
             "frequency": frequency,
             "index": index,
+            "facets": facets,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
@@ -2492,7 +2626,7 @@ class Operations(Asker):
         """Search by symbol or company.
 
         Best matches first. Exact symbols, ISINs and former symbols come first, then beginnings of
-        symbols, then names that contain the search text, then similar names.
+        symbols, then names that contain the search text, then similar names and symbols.
 
         Args:
             q: Search text: a symbol, an ISIN or a part of a name, 1 to 64 characters.
@@ -2886,7 +3020,9 @@ class Operations(Asker):
         the days of `coverage` are null if they are before the tier's history.
 
         Args:
-            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            symbol: Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or
+                identifier: US1912161007, isin:US1912161007, figi:BBG000BMX289, cusip:191216100.
+                @XNYS selects the listing of a market: KO@XNYS.
             include: Parts to return, comma-separated: company, pricing, dividends, coverage.
                 Default: all. One of: company, pricing, dividends, coverage.
             min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
@@ -2925,7 +3061,9 @@ class Operations(Asker):
         later splits. Cancelled records are returned only with `status=cancelled`.
 
         Args:
-            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            symbol: Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or
+                identifier: US1912161007, isin:US1912161007, figi:BBG000BMX289, cusip:191216100.
+                @XNYS selects the listing of a market: KO@XNYS.
             start_date: First ex-date. Default: first day of the tier's history. A request for an
                 earlier day gets a 403. Conflicts with `updated_since`.
             end_date: Last ex-date. Default: no limit, so that declared future ex-dates are
@@ -3035,7 +3173,9 @@ class Operations(Asker):
         first. Funds without known holdings are left out.
 
         Args:
-            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            symbol: Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or
+                identifier: US1912161007, isin:US1912161007, figi:BBG000BMX289, cusip:191216100.
+                @XNYS selects the listing of a market: KO@XNYS.
             limit: Maximum number of rows on a page. From 1 to 500. Default: 50.
             sort: Sort keys with direction, comma-separated, most significant first, each key once.
                 Nulls come last. Default: weight.desc.
@@ -3090,7 +3230,9 @@ class Operations(Asker):
         the feed reports it as a split, or an `amount` if the feed reports its value.
 
         Args:
-            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            symbol: Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or
+                identifier: US1912161007, isin:US1912161007, figi:BBG000BMX289, cusip:191216100.
+                @XNYS selects the listing of a market: KO@XNYS.
             start_date: First date. Default: first day of the tier's history. A request for an
                 earlier day gets a 403.
             end_date: Last date. Default: no limit, so that announced future events are included.
@@ -3175,7 +3317,9 @@ class Operations(Asker):
         Company figures, with per-share figures adjusted for splits.
 
         Args:
-            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            symbol: Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or
+                identifier: US1912161007, isin:US1912161007, figi:BBG000BMX289, cusip:191216100.
+                @XNYS selects the listing of a market: KO@XNYS.
             data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
                 response has the data of this version. For the same request, tier and current day,
                 it has the same bytes as the earlier response. Status 412 if this version was never
@@ -3219,7 +3363,9 @@ class Operations(Asker):
         replace `annual_totals`. The other fields are repeated in each row.
 
         Args:
-            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            symbol: Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or
+                identifier: US1912161007, isin:US1912161007, figi:BBG000BMX289, cusip:191216100.
+                @XNYS selects the listing of a market: KO@XNYS.
             as_of: As-of date. Only prices up to this day, and records declared or effective by this
                 day, are used. Default: the market's newest session.
             explain: Adds the formulas of the figures, and the records from which the figures are
@@ -3267,7 +3413,9 @@ class Operations(Asker):
         headline dividend figures.
 
         Args:
-            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            symbol: Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or
+                identifier: US1912161007, isin:US1912161007, figi:BBG000BMX289, cusip:191216100.
+                @XNYS selects the listing of a market: KO@XNYS.
             data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
                 response has the data of this version. For the same request, tier and current day,
                 it has the same bytes as the earlier response. Status 412 if this version was never
@@ -3312,7 +3460,9 @@ class Operations(Asker):
         if its time or its ex-date, now or earlier, is before the tier's history.
 
         Args:
-            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            symbol: Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or
+                identifier: US1912161007, isin:US1912161007, figi:BBG000BMX289, cusip:191216100.
+                @XNYS selects the listing of a market: KO@XNYS.
             kind: Kinds of revised values, comma-separated: dividend, split, figure (a metric).
                 Default: all.
             limit: Maximum number of rows on a page. From 1 to 200. Default: 50.
@@ -3383,7 +3533,9 @@ class Operations(Asker):
         prices.
 
         Args:
-            symbol: Ticker symbol in any common spelling: BRK.B, BRK-B, brk.b, BRK%2FB.
+            symbol: Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or
+                identifier: US1912161007, isin:US1912161007, figi:BBG000BMX289, cusip:191216100.
+                @XNYS selects the listing of a market: KO@XNYS.
             start_date: First ex-date. Default: first day of the tier's history. A request for an
                 earlier day gets a 403. Conflicts with `updated_since`.
             end_date: Last ex-date. Default: no limit, so that announced future splits are included.
@@ -4130,6 +4282,68 @@ class AsyncOperations(AsyncAsker):
             "min_version": min_version,
         }, m.HoldingsAnswer)
 
+    async def fx(
+        self,
+        base: str,
+        quote: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["date.asc", "date.desc"]] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListFxRow:
+        """Exchange rates.
+
+        The parameters are those of `Operations.fx`.
+        """
+        return await self._ask(path("/v1/fx"), {
+            "base": base,
+            "quote": quote,
+            "start_date": start_date,
+            "end_date": end_date,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListFxRow)
+
+    def fx_pages(
+        self,
+        base: str,
+        quote: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        limit: int | None = None,
+        sort: str | Sequence[Literal["date.asc", "date.desc"]] | None = None,
+        cursor: str | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> AsyncPages[m.ListFxRow, m.FxRow]:
+        """Exchange rates, page by page.
+
+        The parameters are those of `fx`.
+        """
+        return AsyncPages(self, path("/v1/fx"), {
+            "base": base,
+            "quote": quote,
+            "start_date": start_date,
+            "end_date": end_date,
+            "limit": limit,
+            "sort": sort,
+            "cursor": cursor,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListFxRow)
+
     async def health(self) -> m.HealthAnswer:
         """Service health.
 
@@ -4269,6 +4483,7 @@ class AsyncOperations(AsyncAsker):
         exclude_types: str | Sequence[ScreenerType] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
         index: str | None = None,
+        facets: str | Sequence[Facets] | None = None,
         limit: int | None = None,
         sort: str | Sequence[ScreenerSort] | None = None,
         cursor: str | None = None,
@@ -4315,6 +4530,7 @@ class AsyncOperations(AsyncAsker):
             "exclude_types": exclude_types,
             "frequency": frequency,
             "index": index,
+            "facets": facets,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
@@ -4360,6 +4576,7 @@ class AsyncOperations(AsyncAsker):
         exclude_types: str | Sequence[ScreenerType] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
         index: str | None = None,
+        facets: str | Sequence[Facets] | None = None,
         limit: int | None = None,
         sort: str | Sequence[ScreenerSort] | None = None,
         cursor: str | None = None,
@@ -4406,6 +4623,7 @@ class AsyncOperations(AsyncAsker):
             "exclude_types": exclude_types,
             "frequency": frequency,
             "index": index,
+            "facets": facets,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
@@ -4451,6 +4669,7 @@ class AsyncOperations(AsyncAsker):
         exclude_types: str | Sequence[ScreenerType] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
         index: str | None = None,
+        facets: str | Sequence[Facets] | None = None,
         limit: int | None = None,
         sort: str | Sequence[ScreenerSort] | None = None,
         cursor: str | None = None,
@@ -4497,6 +4716,7 @@ class AsyncOperations(AsyncAsker):
             "exclude_types": exclude_types,
             "frequency": frequency,
             "index": index,
+            "facets": facets,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
@@ -4542,6 +4762,7 @@ class AsyncOperations(AsyncAsker):
         exclude_types: str | Sequence[ScreenerType] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
         index: str | None = None,
+        facets: str | Sequence[Facets] | None = None,
         limit: int | None = None,
         sort: str | Sequence[ScreenerSort] | None = None,
         cursor: str | None = None,
@@ -4588,6 +4809,7 @@ class AsyncOperations(AsyncAsker):
             "exclude_types": exclude_types,
             "frequency": frequency,
             "index": index,
+            "facets": facets,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
@@ -4633,6 +4855,7 @@ class AsyncOperations(AsyncAsker):
         exclude_types: str | Sequence[ScreenerType] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
         index: str | None = None,
+        facets: str | Sequence[Facets] | None = None,
         limit: int | None = None,
         sort: str | Sequence[ScreenerSort] | None = None,
         cursor: str | None = None,
@@ -4679,6 +4902,7 @@ class AsyncOperations(AsyncAsker):
             "exclude_types": exclude_types,
             "frequency": frequency,
             "index": index,
+            "facets": facets,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
@@ -4724,6 +4948,7 @@ class AsyncOperations(AsyncAsker):
         exclude_types: str | Sequence[ScreenerType] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
         index: str | None = None,
+        facets: str | Sequence[Facets] | None = None,
         limit: int | None = None,
         sort: str | Sequence[ScreenerSort] | None = None,
         cursor: str | None = None,
@@ -4770,6 +4995,7 @@ class AsyncOperations(AsyncAsker):
             "exclude_types": exclude_types,
             "frequency": frequency,
             "index": index,
+            "facets": facets,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
@@ -4815,6 +5041,7 @@ class AsyncOperations(AsyncAsker):
         exclude_types: str | Sequence[ScreenerType] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
         index: str | None = None,
+        facets: str | Sequence[Facets] | None = None,
         limit: int | None = None,
         sort: str | Sequence[ScreenerSort] | None = None,
         cursor: str | None = None,
@@ -4861,6 +5088,7 @@ class AsyncOperations(AsyncAsker):
             "exclude_types": exclude_types,
             "frequency": frequency,
             "index": index,
+            "facets": facets,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
@@ -4906,6 +5134,7 @@ class AsyncOperations(AsyncAsker):
         exclude_types: str | Sequence[ScreenerType] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
         index: str | None = None,
+        facets: str | Sequence[Facets] | None = None,
         limit: int | None = None,
         sort: str | Sequence[ScreenerSort] | None = None,
         cursor: str | None = None,
@@ -4952,6 +5181,7 @@ class AsyncOperations(AsyncAsker):
             "exclude_types": exclude_types,
             "frequency": frequency,
             "index": index,
+            "facets": facets,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
@@ -4997,6 +5227,7 @@ class AsyncOperations(AsyncAsker):
         exclude_types: str | Sequence[ScreenerType] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
         index: str | None = None,
+        facets: str | Sequence[Facets] | None = None,
         limit: int | None = None,
         sort: str | Sequence[ScreenerSort] | None = None,
         cursor: str | None = None,
@@ -5043,6 +5274,7 @@ class AsyncOperations(AsyncAsker):
             "exclude_types": exclude_types,
             "frequency": frequency,
             "index": index,
+            "facets": facets,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
@@ -5088,6 +5320,7 @@ class AsyncOperations(AsyncAsker):
         exclude_types: str | Sequence[ScreenerType] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
         index: str | None = None,
+        facets: str | Sequence[Facets] | None = None,
         limit: int | None = None,
         sort: str | Sequence[ScreenerSort] | None = None,
         cursor: str | None = None,
@@ -5134,6 +5367,7 @@ class AsyncOperations(AsyncAsker):
             "exclude_types": exclude_types,
             "frequency": frequency,
             "index": index,
+            "facets": facets,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
