@@ -1,7 +1,9 @@
 //! Exchange rates from the feed to the figures (R41 to R44): corrections, undo, rebuild, past answers and explanations.
 
-use anyhow::{Context, Result};
-use harness::{Api, TestApp};
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use harness::{Api, TestApp, eventually};
 use serde_json::{Value, json};
 
 use crate::generations::answer;
@@ -29,6 +31,16 @@ async fn load_rates(app: &TestApp, name: &str, text: &str) -> Result<String> {
     Ok(run)
 }
 
+/// Waits until the API serves a trailing yield.
+async fn wait_for_yield(api: &Api, key: &str, expected: &Value) -> Result<Value> {
+    eventually(Duration::from_secs(60), async || {
+        let served = metrics(api, key, "").await?;
+        ensure!(served["yield_ttm"] == *expected, "{served}");
+        Ok(served)
+    })
+    .await
+}
+
 async fn metrics(api: &Api, key: &str, query: &str) -> Result<Value> {
     let path = format!("/v1/stocks/USDF/metrics?decimals=string{query}");
     Ok(api.get(&path, Some(key)).await?.json()?["data"].clone())
@@ -47,7 +59,7 @@ async fn a_fund_in_pence_that_pays_dollars_has_a_yield() -> Result<()> {
     assert!(flags(&unknown).contains(&"fx_missing"), "{unknown}");
     let run = load_rates(&app, "rates", RATES).await?;
     // 0.50 / 1.25 = 0.40 pounds, and 0.40 / 40 = 1 %.
-    let known = metrics(&api, &key, "").await?;
+    let known = wait_for_yield(&api, &key, &json!("1")).await?;
     assert_eq!((&known["yield_ttm"], &known["dps_ttm"]), (&json!("1"), &json!("0.5")), "{known}");
     assert!(flags(&known).contains(&"converted") && !flags(&known).contains(&"fx_missing"), "{known}");
     let told = app.projector(&["explain", "USDF", "yield_ttm"]).await?.success()?.stdout;
@@ -62,7 +74,7 @@ async fn a_fund_in_pence_that_pays_dollars_has_a_yield() -> Result<()> {
     let version = before["meta"]["data_version"].as_str().context("a version")?.to_owned();
     let position: i64 = app.sql_value("select max(position) from control.changes").await?;
     let corrected = load_rates(&app, "rates-2", "date,base,quote,rate\n2024-06-19,GBP,USD,1.00\n").await?;
-    assert_eq!(metrics(&api, &key, "").await?["yield_ttm"], "1.25");
+    wait_for_yield(&api, &key, &json!("1.25")).await?;
     assert_eq!(changed_after(&app, position).await?, ["USDF"]);
     // The earlier answer has the rate that was known then.
     assert_eq!(metrics(&api, &key, &format!("&data_version={version}")).await?["yield_ttm"], "1");
@@ -74,10 +86,11 @@ async fn a_fund_in_pence_that_pays_dollars_has_a_yield() -> Result<()> {
     // The undo of the correction, and of all rates.
     undo(&app, &corrected, &[]).await?;
     app.catch_up().await?;
-    assert_eq!(metrics(&api, &key, "").await?["yield_ttm"], "1");
+    wait_for_yield(&api, &key, &json!("1")).await?;
     undo(&app, &run, &[]).await?;
     app.catch_up().await?;
-    assert_eq!(metrics(&api, &key, "").await?, unknown_again(unknown, &metrics(&api, &key, "").await?));
+    let undone = wait_for_yield(&api, &key, &Value::Null).await?;
+    assert_eq!(undone, unknown_again(unknown, &undone));
     Ok(())
 }
 

@@ -3,16 +3,13 @@
 
 pub(crate) mod bulk;
 pub(crate) mod changes;
-pub(crate) mod code_samples;
 pub(crate) mod compare;
 pub(crate) mod dividend_calendar;
 pub(crate) mod dividend_history;
 mod endpoint;
 pub(crate) mod etfs;
 pub(crate) mod health;
-pub(crate) mod openapi_document;
-pub(crate) mod openapi_endpoint;
-mod openapi_examples;
+pub(crate) mod openapi;
 mod past;
 pub(crate) mod portfolio;
 pub(crate) mod prices;

@@ -18,8 +18,8 @@ use crate::app::state::App;
 use crate::error::ApiError;
 use crate::parameters::{MIN_VERSION_HEADER, UnroutedParameters};
 use crate::routes::{
-    bulk, changes, compare, dividend_calendar, dividend_history, etfs, health, openapi_document,
-    openapi_endpoint, portfolio, prices, screeners, search, sectors, split_calendar, stocks,
+    bulk, changes, compare, dividend_calendar, dividend_history, etfs, health, openapi, portfolio, prices,
+    screeners, search, sectors, split_calendar, stocks,
 };
 use crate::{dashboard, mcp};
 
@@ -39,7 +39,7 @@ const EXPOSED: [&str; 11] = [
 ];
 
 fn documented() -> OpenApiRouter<App> {
-    OpenApiRouter::with_openapi(openapi_document::OpenApiFrame::openapi())
+    OpenApiRouter::with_openapi(openapi::document::OpenApiFrame::openapi())
         .merge(OpenApiRouter::new().routes(routes!(health::health)).route_layer(map_request(record_route)))
         .routes(routes!(stocks::list::list))
         .routes(routes!(stocks::snapshot::snapshot))
@@ -83,10 +83,10 @@ fn documented() -> OpenApiRouter<App> {
 pub(crate) fn build_router(app: App) -> Result<Router, serde_json::Error> {
     let (routes, document) = documented().split_for_parts();
     let data = routes.clone().with_state(app.clone());
-    let document = openapi_document::complete_document(&document)?;
+    let document = openapi::document::complete_document(&document)?;
     let others = mcp::routes(&app, data.clone())
         .merge(dashboard::dashboard_routes(&app, data, &document))
-        .merge(openapi_endpoint::routes(&document))
+        .merge(openapi::endpoint::routes(&document))
         .merge(health::routes())
         .route_layer(map_request(record_route));
     let routes = routes.merge(others).fallback(unrouted).method_not_allowed_fallback(method_not_allowed);

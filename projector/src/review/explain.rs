@@ -198,6 +198,8 @@ pub(crate) async fn find_hidden_runs(
 /// Observations with the same kind, source and outcome form a group. A group of at most this size is listed completely.
 /// Of a larger group, only the first and the last observation are listed.
 const MAX_SIMILAR_ROWS: usize = 3;
+/// Width of the columns of years. A pipe, which has no width, gets it too.
+const YEARS_WIDTH: usize = 80;
 /// Minimum number of blanks between two columns of years.
 const YEAR_GAP: usize = 3;
 
@@ -304,7 +306,7 @@ fn describe_years(metric: &ExplainedMetric, width: usize) -> Vec<String> {
     };
     let cells: Vec<String> = years.iter().map(describe).collect();
     let Some(cell) = cells.first().map(String::len) else { return Vec::new() };
-    let columns = ((width + YEAR_GAP).saturating_sub(4) / (cell + YEAR_GAP)).max(1);
+    let columns = ((width.min(YEARS_WIDTH) + YEAR_GAP).saturating_sub(4) / (cell + YEAR_GAP)).max(1);
     let height = cells.len().div_ceil(columns);
     let line = |row: usize| {
         let cells: Vec<&str> = cells.iter().skip(row).step_by(height).map(String::as_str).collect();

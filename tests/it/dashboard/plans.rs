@@ -143,7 +143,7 @@ async fn a_deleted_account_gets_no_month_back() -> Result<()> {
     let wrong = person.fill("/dashboard/account", "/dashboard/delete", &[("present", "wrong")]).await?;
     assert!(wrong.status == 422 && wrong.has("not your present password"));
     let page = person.fill("/dashboard/account", "/dashboard/delete", &[("present", PASSWORD)]).await?;
-    assert_eq!((page.status, page.location()), (303, "/"));
+    assert_eq!((page.status, page.location()), (303, "/?done=account-deleted"));
     assert_eq!(api.get(CALL, Some(&key)).await?.status, 401);
     assert_eq!(person.get("/dashboard").await?.status, 303, "the session ended");
 

@@ -22,7 +22,7 @@ fn text(value: &Value) -> Option<String> {
 
 /// Returns the first value in the element `id`, or `None` if the page shows a dash.
 fn shown<'a>(page: &'a Page, id: &str) -> Result<Option<&'a str>> {
-    let element = page.between(&format!("<dd id=\"{id}\">"), "</dd>")?;
+    let element = page.between(&format!(" id=\"{id}\">"), "</")?;
     let value = element.split_once("value=\"").or_else(|| element.split_once("datetime=\""));
     Ok(value.and_then(|(_, rest)| rest.split('"').next()))
 }

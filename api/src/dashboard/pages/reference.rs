@@ -25,8 +25,8 @@ use crate::dashboard::view::layout::{self, Section, Viewer, csrf_field, error_me
 use crate::dashboard::view::live_example::ApiExample;
 use crate::dashboard::view::markdown;
 use crate::dashboard::visitor::{AccountHolder, Visitor};
-use crate::routes::code_samples::is_needed;
-use crate::routes::openapi_endpoint::describe_deviation;
+use crate::routes::openapi::code_samples::is_needed;
+use crate::routes::openapi::endpoint::describe_deviation;
 
 const TITLE: &str = "Reference";
 /// Content security policy of the page `/docs`. It also allows scripts to call this service, because the page's script

@@ -122,7 +122,7 @@ pub(crate) fn render_layout(layout: &PageLayout<'_>) -> Html<String> {
                 a.skip href="#main" { "Skip to content" }
                 header {
                     div.bar {
-                        a.brand href="/" { (mark()) span { "Dividend Data" } }
+                        a.brand href="/" aria-label="Dividend Data" { (mark()) span { "Dividend Data" } }
                         @if has_market { (search_form("Securities", "")) }
                         (links(viewer))
                     }

@@ -11,18 +11,18 @@ use utoipa::{Modify, OpenApi};
 
 use crate::app::settings::HEAD_BYTES;
 use crate::auth::tier::Tier;
-use crate::routes::code_samples::code_samples;
 use crate::routes::endpoint::{
     AcceptedValues, ErrorBody, FeatureNotAvailableBody, InvalidParameter, InvalidParameterBody, LimitedBody,
     NotFoundBody, QuotaUsage,
 };
-use crate::routes::openapi_examples::{error_bodies, example_value};
+use crate::routes::openapi::code_samples::code_samples;
+use crate::routes::openapi::examples::{error_bodies, example_value};
 
 /// Example responses by path, as JSON: `{path: {request, answer}}`. They were recorded with generated market data.
-const EXAMPLES: &str = include_str!("../../examples.json");
+const EXAMPLES: &str = include_str!("../../../examples.json");
 
 /// Parts of the document that most endpoints share: parameter examples, response headers, and responses such as 304.
-const PARTS: &str = include_str!("../../templates/openapi_parts.json");
+const PARTS: &str = include_str!("../../../templates/openapi_parts.json");
 /// Media type of a stream of events.
 const EVENT_STREAM: &str = "text/event-stream";
 /// Names of the headers that every response has.
@@ -33,7 +33,7 @@ const ALWAYS: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Rem
 #[openapi(
     info(
         title = "Dividend Data Service",
-        description = include_str!("../../templates/introduction.md"),
+        description = include_str!("../../../templates/introduction.md"),
         contact(name = "The service's operator"),
         license(name = "MIT", identifier = "MIT")
     ),
