@@ -251,13 +251,6 @@ impl ParameterReader<'_> {
         currency.unwrap_or_default()
     }
 
-    /// Reads a required currency that differs from `first`.
-    pub(crate) fn read_other_currency(&mut self, name: &'static str, first: &str) -> String {
-        let currency = self.read_required_currency(name);
-        self.require(currency.is_empty() || currency != first, name, "is the same currency");
-        currency
-    }
-
     /// Reads a currency, an ISO 4217 code.
     pub(crate) fn read_currency(&mut self, name: &'static str) -> Option<String> {
         let text = self.read_value(name, || json!({ "type": "string", "pattern": "^[A-Za-z]{3}$" }))?;

@@ -158,6 +158,7 @@ def arguments(client: Client, parameters: list[dict[str, Any]]) -> dict[str, Any
     """What a call cannot do without."""
     sector = client.sectors(limit=1).data[0].slug
     known = {"symbol": "SPY", "symbols": ["SPY"], "q": "SPY", "sector": sector, "holdings": ["SPY:120"]}
+    known |= {"base": "EUR", "quote": "USD"}
     # A list of symbols may be left out only by whoever asks for changes.
     needed = [one["name"] for one in parameters if one.get("required") or one["name"] == "symbols"]
     return {name: known[name] for name in needed}

@@ -137,7 +137,8 @@ test("refusals have types", async () => {
 test("every operation is reachable, and no decimal is a binary float", async () => {
   const document = JSON.parse(readFileSync(`${ROOT}/api/openapi.json`, "utf8"));
   const [{ slug }] = (await client.get("/v1/sectors", { params: { query: { limit: 1 } } })).data;
-  const known = { symbol: "SPY", symbols: ["SPY"], q: "SPY", sector: slug, holdings: ["SPY:120"] };
+  const listed = { symbol: "SPY", symbols: ["SPY"], q: "SPY", sector: slug, holdings: ["SPY:120"] };
+  const known = { ...listed, base: "EUR", quote: "USD" };
   for (const [path, { get }] of Object.entries(document.paths)) {
     // A stream has separate tests.
     if (path === "/v1/changes") continue;

@@ -33,7 +33,7 @@ parameters! {
         /// Base currency, an ISO 4217 code: the rates are for one unit of it. Required.
         base: String = reader.read_required_currency("base"),
         /// Quote currency, an ISO 4217 code: the rates are in units of it. Required.
-        quote: String = reader.read_other_currency("quote", &base),
+        quote: String = reader.read_required_currency("quote"),
         /// First day. Default: first day of the tier's history. A request for an earlier day gets a 403.
         start_date: Option<NaiveDate> = reader.read_day_of_history("start_date"),
         /// Last day. Default: the newest day with a rate.
