@@ -1,6 +1,6 @@
 -- $1 sequence, $2 market date, $3 policy, $4 position, $5 true if securities were derived. A derivation without changes
 -- keeps the position. If a sequence has new data, the name of the version includes the position. After a restore,
--- versions of the backup's sequences already exist.
+-- versions of the backup's sequences already exist. The first version is new even if nothing is derived: it is served too.
 update version
 set sequence = $1, as_of = $2, policy = $3,
   position = case when $5 or as_of is distinct from $2 then $4 else position end,
@@ -9,4 +9,4 @@ returning xmin::text::bigint as writer,
   position = $4 and (
     is_repeated
     or not exists (select from versions v where v.generation = version.generation and v.sequence >= $1)
-  ) as is_new
+  ) or not exists (select from versions v where v.generation = version.generation) as is_new
