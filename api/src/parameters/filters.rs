@@ -244,7 +244,7 @@ impl ParameterReader<'_> {
         }
     }
 
-    /// Reads a required currency, an ISO 4217 code. A minor unit such as GBX is no currency.
+    /// Reads a required currency, an ISO 4217 code. A minor unit such as GBX is refused.
     pub(crate) fn read_required_currency(&mut self, name: &'static str) -> String {
         let currency = self.read_currency(name);
         self.require_given(name);

@@ -61,7 +61,7 @@ async fn a_retraction_without_effect_is_reported() -> Result<()> {
         (&other["untouching_retractions"]["count"], &other["known_sources"]),
         (&json!(1), &json!(["test"]))
     );
-    // The beginning of an id suffices. A text that is shorter than 4 characters is no run.
+    // The beginning of an id suffices. A text that is shorter than 4 characters names none.
     for text in [&run[..8], &run[..4]] {
         let tried = app.ingest(&["undo", text, "--dry-run"]).await?.success()?;
         assert!(tried.stdout.contains(&run), "{}", tried.stdout);

@@ -88,7 +88,7 @@ pub(crate) fn render_listings(listings: &[Value]) -> Markup {
 /// Option of a list: its value, and the text that the reader sees.
 pub(crate) type ListOption = (String, String);
 
-/// Renders a list of which one option can be chosen. An empty value is no choice. A chosen value that is not an option
+/// Renders a list of which one option can be chosen. An empty value chooses nothing. A chosen value that is not an option
 /// is added.
 pub(crate) fn render_select(name: &str, title: &str, chosen: &str, options: &[ListOption]) -> Markup {
     let is_known = chosen.is_empty() || options.iter().any(|(value, _)| value == chosen);

@@ -402,8 +402,8 @@ pub struct HoldingSnapshot {
 /// Exchange rate of one day: one unit of `base` costs `rate` units of `quote` (R41).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct FxRate {
-    /// Key of the facts: the currencies and the calendar year, for example `EURUSD:2024`. It is no ticker, because a
-    /// ticker has no colon.
+    /// Key of the facts: the currencies and the calendar year, for example `EURUSD:2024`. A ticker never has a
+    /// colon.
     pub symbol: Symbol,
     /// ISO 4217 code of the base currency.
     pub base: CompactString,

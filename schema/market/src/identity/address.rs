@@ -128,7 +128,7 @@ impl SecurityAddress {
     /// Parses a symbol in the spelling of any vendor, an identifier with its prefix, or an ISIN without prefix.
     ///
     /// # Errors
-    /// The text is no symbol, or its identifier or market is wrong.
+    /// The text is not a symbol, or its identifier or market is wrong.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let (security, market) = match text.rsplit_once('@') {
             Some((security, market)) => (security, Some(mic(market).ok_or(AddressError::Market)?)),

@@ -25,7 +25,7 @@ pub struct SecurityDirectory {
     /// Map from each known symbol to the canonical symbols of all its owners, past and present.
     owners: BTreeMap<Symbol, Vec<Symbol>>,
     /// Addresses that several securities have, such as the ISIN of two listings. The value is the only security that is
-    /// not delisted; `None` if there is no such security or more than one.
+    /// not delisted; `None` without such a security, or if there are several.
     shared: BTreeMap<String, Option<Symbol>>,
 }
 

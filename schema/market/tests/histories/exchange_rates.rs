@@ -244,7 +244,7 @@ fn a_change_of_the_declared_currency_is_no_raise() {
     assert_eq!(text(found.metrics.growth_1y), "8.3333");
     assert_eq!(text(found.metrics.growth_5y), "-");
     assert!(has(&found, Flag::CurrencyChanged));
-    // A single row in another currency is no change.
+    // A single row in another currency changes nothing.
     let mut odd = [year(2022, "0.12", "USD"), year(2023, "0.13", "USD")].concat();
     odd[2] = "2022-08-14 1.2 NOK".to_owned();
     assert!(!has(&with_rates(&security("USD", None, "10", &lines(&odd)), &[]), Flag::CurrencyChanged));

@@ -247,7 +247,7 @@ pub(crate) fn set_rates<'a>(
 }
 
 /// Ex-date of the first regular payment in the dividend currency after at least two consecutive regular payments in one
-/// other currency. A single row in another currency is no change.
+/// other currency. A single row in another currency changes nothing.
 fn currency_since(payments: &[Payment<'_>], dividend_currency: &str) -> Option<NaiveDate> {
     let regular: Vec<&Payment<'_>> = payments.iter().filter(|payment| payment.class.is_regular()).collect();
     let is_other = |payment: &Payment<'_>| payment.amount_in(dividend_currency).is_none();
