@@ -1,4 +1,4 @@
-//! Reference rates of the European Central Bank: a row per day, a column per currency, units of the currency per euro.
+//! Reference rates of the European Central Bank (R41): a row per day, a column per currency, units of the currency per euro.
 //! "N/A" and an empty cell mean that the currency has no rate on this day.
 
 use super::{

@@ -236,7 +236,10 @@ mod tests {
     fn every_line_of_the_table_is_a_figure_of_a_known_kind() {
         assert_eq!(FIGURES.len(), TABLE.lines().count());
         for figure in FIGURES.iter() {
-            assert!(["percent", "amount", "years", "date", "plain"].contains(&figure.kind), "{figure:?}");
+            assert!(
+                ["percent", "amount", "ratio", "years", "date", "plain"].contains(&figure.kind),
+                "{figure:?}"
+            );
         }
     }
 }
