@@ -3,6 +3,8 @@
 
 mod enums;
 mod event_record;
+mod fund_records;
+mod fx_rate;
 mod records;
 mod run_id;
 mod run_manifest;
@@ -12,10 +14,10 @@ pub use enums::{DecidedRow, Decision, DecisionVerdict};
 pub use event_record::EventRecord;
 pub(crate) use event_record::line_column;
 pub use event_record::{EventRow, Reject};
-pub use records::{
-    Dividend, DividendEvidence, Etf, FormerSymbol, Fundamentals, FxRate, Holding, HoldingSnapshot,
-    MINOR_UNIT_PLACES, MarketSession, Security, Split,
-};
+pub use fund_records::{Etf, Holding, HoldingSnapshot};
+pub use fx_rate::FxRate;
+pub use records::{Dividend, DividendEvidence, FormerSymbol, Fundamentals, MINOR_UNIT_PLACES};
+pub use records::{MarketSession, Security, Split};
 pub use run_id::{RunIdError, find_run_id};
 pub use run_manifest::{Bookmark, InputBatchCount, Pull, RunManifest, RunState};
 pub use run_manifest::{RunChange, RunEvent, RunVisibility};

@@ -171,7 +171,8 @@ impl ExchangeRates {
         recent.into_iter().find(|index| !is_held(known, *index)).map(|index| known[index])
     }
 
-    /// Rates of a pair between two days, in order: day, rate and source. Held rates are left out.
+    /// Rates of a pair between two days, in order: one for each day on which the rate changes. Held rates are left out,
+    /// and days on which only one of the two rates of a cross rate is known.
     pub fn series(
         &self,
         base: &str,
@@ -181,11 +182,12 @@ impl ExchangeRates {
     ) -> impl Iterator<Item = Rate<'_>> {
         let days = self.pair_days(base, quote).into_iter().filter(move |day| (from..=to).contains(day));
         let (base, quote) = (base.to_owned(), quote.to_owned());
-        days.filter_map(move |day| self.rate(&base, &quote, day, NaiveDate::MAX))
-            .filter(move |rate| rate.date >= from)
+        days.filter_map(move |day| {
+            self.rate(&base, &quote, day, NaiveDate::MAX).filter(|rate| rate.date == day)
+        })
     }
 
-    /// Days on which a rate of two currencies is new.
+    /// Days with a rate from which a rate of two currencies can be computed.
     fn pair_days(&self, base: &str, quote: &str) -> Vec<NaiveDate> {
         let mut days: Vec<i32> = [(base, quote), (quote, base)]
             .into_iter()
@@ -311,6 +313,31 @@ mod tests {
         let known = days(dec!(100));
         let rate = known.rate("EUR", "USD", date("2024-06-20"), date("2024-06-20")).unwrap();
         assert_eq!(rate.value, dec!(100));
+    }
+
+    #[test]
+    fn a_series_has_one_rate_for_each_day_on_which_it_is_known() {
+        let days = |rates: &ExchangeRates, pair: [&str; 2], from: &str| {
+            let series = rates.series(pair[0], pair[1], date(from), date("2024-06-30"));
+            series.map(|rate| format!("{} of {}", rate.value, rate.date)).collect::<Vec<_>>()
+        };
+        let held = ecb(&[
+            ("USD", "2024-06-18", dec!(1)),
+            ("USD", "2024-06-19", dec!(2)),
+            ("USD", "2024-06-20", dec!(100)),
+            ("USD", "2024-06-21", dec!(2)),
+        ]);
+        let expected = ["1 of 2024-06-18", "2 of 2024-06-19", "2 of 2024-06-21"];
+        assert_eq!(days(&held, ["EUR", "USD"], "2024-06-01"), expected);
+        assert_eq!(days(&held, ["EUR", "USD"], "2024-06-19"), expected[1..]);
+        let cross = ecb(&[
+            ("USD", "2024-06-18", dec!(2)),
+            ("GBP", "2024-06-18", dec!(1)),
+            ("USD", "2024-06-19", dec!(4)),
+            ("GBP", "2024-06-20", dec!(1)),
+            ("USD", "2024-06-20", dec!(5)),
+        ]);
+        assert_eq!(days(&cross, ["GBP", "USD"], "2024-06-01"), ["2 of 2024-06-18", "5 of 2024-06-20"]);
     }
 
     #[test]
