@@ -2,6 +2,7 @@
 //!
 //! The tables have every observation: the current facts, and the observations that do not count now.
 
+mod rates;
 mod stored_rows;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ use crate::symbol_facts::{PackedColumns, SymbolFacts};
 use crate::view::{BatchId, BatchOwners, LoggedBatch, RunStates, View};
 
 pub use crate::view::{BatchIndex, EmptyBatchIndex};
+use rates::pairs_of;
 use stored_rows::{StoredRecords, StoredYear};
 
 const FACTS: &str = include_str!("../queries/past/facts.sql");
@@ -130,20 +132,6 @@ impl FactHistory {
                 history.read_records(&row)?;
             }
         }
-        history.with_owners(client, batches, index).await
-    }
-
-    /// Loads all exchange rates between some currencies. `rates` and `batches` are of [`FactHistory::statements`].
-    ///
-    /// # Errors
-    /// Postgres rejects a query or is unreachable, or the stored facts are damaged.
-    pub async fn load_rates<S: ToStatement + ?Sized + Sync + Send>(
-        client: &impl GenericClient,
-        [rates, batches]: [&S; 2],
-        currencies: &BTreeSet<String>,
-        index: &(impl BatchIndex + Sync),
-    ) -> Result<Self, FactsError> {
-        let history = Self::read(&client.query(rates, &[&pairs_of(currencies)]).await?)?;
         history.with_owners(client, batches, index).await
     }
 
@@ -338,26 +326,6 @@ impl FactHistory {
         Ok(())
     }
 
-    /// Currencies of the loaded facts.
-    fn currencies(&self) -> Result<BTreeSet<String>, FactsError> {
-        let (mut currencies, mut symbols, mut described) =
-            (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
-        for ((symbol, kind, source), stored) in &self.records {
-            symbols.insert(symbol);
-            described.extend((*kind == Kind::Security).then_some(symbol));
-            for packed in stored.parts() {
-                let found = records::currencies(*kind, source, packed);
-                currencies
-                    .extend(found.map_err(|source| FactsError::Packed { symbol: symbol.clone(), source })?);
-            }
-        }
-        // The prices of a security without reference record are in dollars.
-        if symbols != described {
-            currencies.insert("USD".to_owned());
-        }
-        Ok(currencies)
-    }
-
     fn read_bars(&mut self, part: &str, row: &Row) -> Result<(), FactsError> {
         let (symbol, source, year): (String, String, i32) =
             (row.try_get("symbol")?, row.try_get("source")?, row.try_get("year")?);
@@ -410,17 +378,6 @@ impl FeedYear {
     fn is_known_at(&self, sequence: i64) -> bool {
         self.from <= sequence && self.to.is_none_or(|to| to > sequence)
     }
-}
-
-/// Pairs of some currencies, of the euro and of the US dollar, which give all rates between these currencies. Empty for
-/// fewer than two currencies.
-fn pairs_of(currencies: &BTreeSet<String>) -> Vec<String> {
-    if currencies.len() < 2 {
-        return Vec::new();
-    }
-    let mut all: BTreeSet<&str> = currencies.iter().map(String::as_str).collect();
-    all.extend(["EUR", "USD"]);
-    all.iter().flat_map(|base| all.iter().map(move |quote| format!("{base}{quote}"))).collect()
 }
 
 fn damaged_bars(symbol: &str) -> impl Fn(PackedBarsError) -> FactsError {

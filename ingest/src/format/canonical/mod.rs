@@ -14,6 +14,7 @@ use crate::source::feed_files::{Encoding, FeedFile};
 
 pub(crate) mod column_list;
 pub(crate) mod kind_layout;
+mod price_rows;
 mod record_builder;
 mod row_conversion;
 
@@ -120,7 +121,7 @@ fn read_csv(
     let columns =
         layout.columns(table.header(), file.options.ignore_unknown).map_err(FeedReadError::Refused)?;
     if layout.kind == Kind::Price {
-        return row_conversion::read_prices(layout, &columns, table, rows);
+        return price_rows::read_prices(layout, &columns, table, rows);
     }
     table.for_each_record(rows, |record, rows| read_record(layout, &columns, record, rows))
 }
