@@ -198,7 +198,7 @@ pub(crate) async fn find_hidden_runs(
 /// Observations with the same kind, source and outcome form a group. A group of at most this size is listed completely.
 /// Of a larger group, only the first and the last observation are listed.
 const MAX_SIMILAR_ROWS: usize = 3;
-/// Width of the columns of years. A pipe, which has no width, gets it too.
+/// Maximum width of the columns of years.
 const YEARS_WIDTH: usize = 80;
 /// Minimum number of blanks between two columns of years.
 const YEAR_GAP: usize = 3;
@@ -208,13 +208,14 @@ impl SecurityExplanation {
     pub(crate) fn report(&self, has_all_rows: bool) -> Report {
         let Self { explanation, hidden_runs } = self;
         let (symbol, as_of, rules) = (&explanation.symbol, explanation.as_of, &explanation.method_version);
+        let years_width = output_width().map_or(YEARS_WIDTH, |width| width.min(YEARS_WIDTH));
         let most = if has_all_rows { usize::MAX } else { MAX_SIMILAR_ROWS };
         let mut report = Report::new(format!("{symbol} as of {as_of}, rules {rules}"));
         for metric in &explanation.metrics {
             let value = metric.value.as_deref().unwrap_or("null");
             let rounding = (metric.rounding != "none").then(|| format!("  rounded to {}", metric.rounding));
             let lines = [format!("  {}: {}", metric.rule, metric.formula)].into_iter().chain(rounding);
-            let lines = lines.chain(describe_years(metric, output_width()));
+            let lines = lines.chain(describe_years(metric, years_width));
             let observations = describe_groups(metric.observations.iter().collect(), most);
             report.add_table(list(format!("{} = {value}", metric.metric), lines.chain(observations)));
         }
@@ -306,7 +307,7 @@ fn describe_years(metric: &ExplainedMetric, width: usize) -> Vec<String> {
     };
     let cells: Vec<String> = years.iter().map(describe).collect();
     let Some(cell) = cells.first().map(String::len) else { return Vec::new() };
-    let columns = ((width.min(YEARS_WIDTH) + YEAR_GAP).saturating_sub(4) / (cell + YEAR_GAP)).max(1);
+    let columns = ((width + YEAR_GAP).saturating_sub(4) / (cell + YEAR_GAP)).max(1);
     let height = cells.len().div_ceil(columns);
     let line = |row: usize| {
         let cells: Vec<&str> = cells.iter().skip(row).step_by(height).map(String::as_str).collect();

@@ -150,8 +150,8 @@ impl Table {
         self.rows.iter().map(|row| &row.cells)
     }
 
-    /// Lines of the printed table and of the total.
-    pub(crate) fn lines(&self, width: usize) -> Vec<String> {
+    /// Lines of the printed table and of the total. Without `width`, no line wraps.
+    pub(crate) fn lines(&self, width: Option<usize>) -> Vec<String> {
         let headers = self.headers().into_iter().map(str::to_owned).collect();
         let mut rows: Vec<Vec<String>> = vec![headers];
         rows.extend(self.cells().cloned());
@@ -193,29 +193,38 @@ impl Table {
 struct Layout<'a> {
     columns: &'a [Column],
     widths: Vec<usize>,
-    /// Width of the output, in terminal columns.
-    width: usize,
-    /// Last text column, if it must wrap.
-    wrapped: Option<usize>,
-    /// True if the texts of the wrapped column are printed below the rows.
-    is_below: bool,
+    /// Column that must wrap, if the table is too wide.
+    wrapped: Option<WrappedColumn>,
+}
+
+/// Last text column of a table that is too wide.
+#[derive(Clone, Copy)]
+struct WrappedColumn {
+    index: usize,
+    /// Width of the lines below the rows, if the texts are printed there.
+    width_below: Option<usize>,
+}
+
+impl WrappedColumn {
+    fn is_below_at(self, index: usize) -> bool {
+        self.index == index && self.width_below.is_some()
+    }
 }
 
 impl<'a> Layout<'a> {
-    fn new(columns: &'a [Column], rows: &[Vec<String>], width: usize) -> Self {
+    fn new(columns: &'a [Column], rows: &[Vec<String>], width: Option<usize>) -> Self {
         let widest = |index: usize| rows.iter().map(|cells| cells[index].width()).max().unwrap_or_default();
         let mut widths: Vec<usize> = (0..columns.len()).map(widest).collect();
-        let excess =
-            (widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1)).saturating_sub(width);
+        let total = widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
         let last = columns.iter().rposition(|column| matches!(column, Column::Text(_)));
-        let wrapped = last.filter(|_| excess > 0);
-        let mut is_below = false;
-        if let Some(index) = wrapped {
-            let left = widths[index].saturating_sub(excess);
-            is_below = left < MIN_WRAPPED.min(widths[index]);
+        let wrapped = width.filter(|width| total > *width).zip(last).map(|(width, index)| {
+            let left = widths[index].saturating_sub(total - width);
+            let is_below = left < MIN_WRAPPED.min(widths[index]);
             widths[index] = left;
-        }
-        Self { columns, widths, width, wrapped, is_below }
+            let width_below = is_below.then(|| width.saturating_sub(INDENT.len()));
+            WrappedColumn { index, width_below }
+        });
+        Self { columns, widths, wrapped }
     }
 
     fn is_too_wide(&self) -> bool {
@@ -223,16 +232,18 @@ impl<'a> Layout<'a> {
     }
 
     fn row_lines(&self, cells: &[String]) -> Vec<String> {
-        let Some(wrapped) = self.wrapped else { return vec![self.line(cells, None)] };
-        if self.is_below {
-            let mut lines = vec![self.line(cells, Some((wrapped, "")))];
-            let parts = wrap_words(&cells[wrapped], self.width.saturating_sub(INDENT.len()));
+        let Some(WrappedColumn { index, width_below }) = self.wrapped else {
+            return vec![self.line(cells, None)];
+        };
+        if let Some(width) = width_below {
+            let mut lines = vec![self.line(cells, None)];
+            let parts = wrap_words(&cells[index], width);
             lines.extend(parts.iter().filter(|part| !part.is_empty()).map(|part| format!("{INDENT}{part}")));
             return lines;
         }
         let (blank, mut lines) = (vec![String::new(); cells.len()], Vec::new());
-        for (number, part) in wrap_words(&cells[wrapped], self.widths[wrapped]).iter().enumerate() {
-            lines.push(self.line(if number == 0 { cells } else { &blank }, Some((wrapped, part))));
+        for (number, part) in wrap_words(&cells[index], self.widths[index]).iter().enumerate() {
+            lines.push(self.line(if number == 0 { cells } else { &blank }, Some((index, part))));
         }
         lines
     }
@@ -241,8 +252,10 @@ impl<'a> Layout<'a> {
     fn line(&self, cells: &[String], replaced: Option<(usize, &str)>) -> String {
         let mut text = String::new();
         for (index, (column, width)) in self.columns.iter().zip(&self.widths).enumerate() {
+            if self.wrapped.is_some_and(|wrapped| wrapped.is_below_at(index)) {
+                continue;
+            }
             let cell = match replaced {
-                Some((_, "")) if self.is_below && Some(index) == self.wrapped => continue,
                 Some((replaced, part)) if replaced == index => part,
                 _ => cells[index].as_str(),
             };
@@ -257,17 +270,17 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Width of the output, in terminal columns: width of the terminal, else `COLUMNS`. Other output, such as a pipe, has no
-/// limit.
+/// Width of the output, in terminal columns: width of the terminal, else `COLUMNS`. `None` for other output, such as a
+/// pipe.
 #[expect(clippy::disallowed_methods, reason = "a variable of every terminal, not a setting of the service")]
-pub fn output_width() -> usize {
+pub fn output_width() -> Option<usize> {
     let stdout = std::io::stdout();
     let of_terminal = match stdout.is_terminal() {
         true => terminal_size::terminal_size_of(&stdout).map(|(width, _)| usize::from(width.0)),
         false => None,
     };
     let of_variable = || std::env::var("COLUMNS").ok()?.parse().ok();
-    of_terminal.or_else(of_variable).unwrap_or(usize::MAX)
+    of_terminal.or_else(of_variable)
 }
 
 /// Divides a text into lines of at most `width` terminal columns. A longer word gets a separate line.
@@ -309,8 +322,8 @@ mod tests {
             "c",
             "3 runs",
         ];
-        assert_eq!(table(9).lines(80), wide);
-        let narrow = table(9).lines(20);
+        assert_eq!(table(9).lines(Some(80)), wide);
+        let narrow = table(9).lines(Some(20));
         let below = ["name   rows", "    state", "a         5", "    completed, 6", "    rejects"];
         assert_eq!(narrow[..5], below);
     }
@@ -322,25 +335,28 @@ mod tests {
         let id = "7a07d4a0bc2168329765b1dc1700a443".to_owned();
         let state = "completed, 1 of 2 files refused, excluded by ann (wrong currency)".to_owned();
         table.add_row([id.clone(), "desk".to_owned(), state.clone()]);
-        assert_eq!(table.lines(usize::MAX)[1], format!("{id}  desk    {state}"));
+        assert_eq!(table.lines(None)[1], format!("{id}  desk    {state}"));
         let narrow = [
             "run            source  state",
             "7a07d4a0bc21…  desk    completed, 1 of 2 files refused,",
             "                       excluded by ann (wrong currency)",
             "1 run",
         ];
-        assert_eq!(table.lines(60), narrow);
-        assert_eq!(table.lines(40)[2..4], ["7a07d4a0bc21…  desk", "    completed, 1 of 2 files refused,"]);
+        assert_eq!(table.lines(Some(60)), narrow);
+        assert_eq!(
+            table.lines(Some(40))[2..4],
+            ["7a07d4a0bc21…  desk", "    completed, 1 of 2 files refused,"]
+        );
     }
 
     #[test]
     fn the_total_says_how_many_rows_are_missing() {
-        assert_eq!(table(2).lines(80).last().unwrap(), "showing 2 of 3 runs; --limit 0 shows all");
+        assert_eq!(table(2).lines(Some(80)).last().unwrap(), "showing 2 of 3 runs; --limit 0 shows all");
         let newest = table(9);
         assert_eq!(newest.rows.len(), 3);
         let mut newest = Table::new(["run", "runs"], &COLUMNS[..1], 2).keep_newest();
         (0..1234).for_each(|number| newest.add_row([number.to_string()]));
         let expected = ["name", "1232", "1233", "showing the newest 2 of 1,234 runs; --limit 0 shows all"];
-        assert_eq!(newest.lines(80), expected);
+        assert_eq!(newest.lines(Some(80)), expected);
     }
 }

@@ -136,7 +136,7 @@ impl Report {
         out!("{self}");
     }
 
-    fn lines(&self, width: usize) -> Vec<String> {
+    fn lines(&self, width: Option<usize>) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         lines.extend((!self.title.is_empty()).then(|| self.title.clone()));
         for part in &self.parts {
@@ -186,7 +186,7 @@ mod tests {
             "                   a correction",
             "        … and 2 more",
         ];
-        assert_eq!(report.lines(80), lines);
+        assert_eq!(report.lines(Some(80)), lines);
         let mut page = String::new();
         report.write_page(&mut page).unwrap();
         for part in [
