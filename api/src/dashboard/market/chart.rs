@@ -14,10 +14,10 @@ use serde::Deserialize;
 
 use crate::dashboard::market::values::render_date;
 use crate::dashboard::view::layout::{Heading, Number, Text, data_table};
-use crate::dashboard::view::plot::{Axis, HEIGHT, Plot, PlotText, PlotValue, Tick, WIDTH};
+use crate::dashboard::view::plot::{Axis, HEIGHT, Plot, PlotText, PlotValue, Tick, WIDTH, units};
 
 /// Height of the short vertical line that marks an ex-date, in SVG units.
-const MARK: i64 = 24;
+const MARK: Decimal = units(24);
 /// Maximum number of points of a drawn line, and of all lines of a comparison.
 const POINTS: usize = 800;
 /// Maximum number of days whose values a reader can choose. In a longer chart, each is the last day of a period.
@@ -81,7 +81,8 @@ impl PriceChart<'_> {
             values().map(|close| close.close.0).min()?,
             values().map(|close| close.close.0).max()?,
         );
-        let x = |day: NaiveDate| (day - first).num_days() * WIDTH / days;
+        let x =
+            |day: NaiveDate| (Decimal::from((day - first).num_days()) * WIDTH / Decimal::from(days)).trunc();
         let y = |value: Decimal| HEIGHT - axis.place(value, HEIGHT);
         let most = POINTS / lines.len();
         let path = |line: &PriceLine| {
@@ -94,7 +95,7 @@ impl PriceChart<'_> {
         for (day, _) in self.ex_dates.iter().filter(|(day, _)| is_within(*day)) {
             let _ = write!(marks, "M{} {}v{MARK}", x(*day), HEIGHT - MARK);
         }
-        let splits: Vec<i64> =
+        let splits: Vec<Decimal> =
             self.splits.iter().filter(|(day, _)| is_within(*day)).map(|(day, _)| x(*day)).collect();
         let newest = |line: &PriceLine| line.closes.last().map(|close| (x(close.date), y(close.close.0)));
         let text = |close: &Close| PlotText {
@@ -170,7 +171,7 @@ impl PriceChart<'_> {
     }
 
     /// Values of the last day of each period, with the ex-dates and splits of the period.
-    fn values(&self, lines: &[PriceLine], x: impl Fn(NaiveDate) -> i64) -> Vec<PlotValue> {
+    fn values(&self, lines: &[PriceLine], x: impl Fn(NaiveDate) -> Decimal) -> Vec<PlotValue> {
         let Some((main, others)) = lines.split_first() else { return Vec::new() };
         let length = main.closes.len().div_ceil(VALUES).max(1);
         let mut values = Vec::new();
@@ -263,7 +264,7 @@ fn ticks(first: NaiveDate, last: NaiveDate) -> Vec<(NaiveDate, Tick)> {
     let tick = |(number, day): (usize, &NaiveDate)| {
         let begins_year = day.month() == 1;
         let text = if begins_year { day.year().to_string() } else { day.format("%b").to_string() };
-        (*day, Tick { x: 0, text, is_minor: number % narrow_step.max(1) != 0, has_line: true })
+        (*day, Tick { x: Decimal::ZERO, text, is_minor: number % narrow_step.max(1) != 0, has_line: true })
     };
     let numbered = days.iter().rev().enumerate().step_by(step.max(1));
     numbered.map(tick).collect()
@@ -278,7 +279,7 @@ fn path_of(points: &[Point]) -> String {
 }
 
 /// Point of a drawing.
-pub(crate) type Point = (i64, i64);
+type Point = (Decimal, Decimal);
 
 /// Selects at most `most` points that preserve the shape of the line, including the first and the last point.
 fn thin_line(points: &[Point], most: usize) -> Vec<Point> {
@@ -302,14 +303,14 @@ fn thin_line(points: &[Point], most: usize) -> Vec<Point> {
 }
 
 /// Twice the area of a triangle.
-fn area(a: Point, b: Point, c: Point) -> i64 {
+fn area(a: Point, b: Point, c: Point) -> Decimal {
     ((a.0 - c.0) * (b.1 - a.1) - (a.0 - b.0) * (c.1 - a.1)).abs()
 }
 
 fn mean(points: &[Point]) -> Point {
-    let count = i64::try_from(points.len()).unwrap_or(1).max(1);
-    let sum = points.iter().fold((0, 0), |sum, point| (sum.0 + point.0, sum.1 + point.1));
-    (sum.0 / count, sum.1 / count)
+    let count = Decimal::from(points.len().max(1));
+    let sum = |coordinate: fn(&Point) -> Decimal| points.iter().map(coordinate).sum::<Decimal>();
+    ((sum(|point| point.0) / count).trunc(), (sum(|point| point.1) / count).trunc())
 }
 
 #[cfg(test)]
@@ -375,17 +376,18 @@ mod tests {
 
     #[test]
     fn a_thin_line_keeps_its_ends_and_its_peaks() {
-        let mut points: Vec<Point> = (0..1_000).map(|x| (x, 100)).collect();
-        points[437].1 = 900;
+        let mut points: Vec<Point> = (0..1_000).map(|x| (Decimal::from(x), units(100))).collect();
+        points[437].1 = units(900);
         let thin = thin_line(&points, 50);
-        assert_eq!((thin.len(), thin[0], thin[49]), (50, (0, 100), (999, 100)));
-        assert!(thin.contains(&(437, 900)), "{thin:?}");
+        assert_eq!((thin.len(), thin[0], thin[49]), (50, (units(0), units(100)), (units(999), units(100))));
+        assert!(thin.contains(&(units(437), units(900))), "{thin:?}");
         assert!(thin.windows(2).all(|pair| pair[0].0 < pair[1].0), "{thin:?}");
     }
 
     #[test]
     fn a_short_line_stays() {
-        assert_eq!(thin_line(&[(0, 1), (1, 2)], 10), [(0, 1), (1, 2)]);
+        let points = [(units(0), units(1)), (units(1), units(2))];
+        assert_eq!(thin_line(&points, 10), points);
         assert_eq!(thin_line(&[], 10), []);
     }
 }

@@ -109,8 +109,8 @@ pub(crate) fn render_value(value: &Value, unit: Unit<'_>) -> Markup {
 /// Zeros that align the decimal points of a column of amounts a share. They are invisible.
 fn padding(unit: Unit<'_>, shown: &str) -> Markup {
     let places = shown.split_once('.').map_or(0, |(_, places)| places.len());
-    let missing = usize::try_from(SHARE_PLACES).unwrap_or(0).saturating_sub(places);
-    html! { @if matches!(unit, Unit::PerShare(_)) && missing > 0 { span.pad aria-hidden="true" { ("0".repeat(missing)) } } }
+    let zeros: String = (0..SHARE_PLACES).skip(places).map(|_| '0').collect();
+    html! { @if matches!(unit, Unit::PerShare(_)) && !zeros.is_empty() { span.pad aria-hidden="true" { (zeros) } } }
 }
 
 /// Renders a date. `date` is the text in the API response, in the form `YYYY-MM-DD`. Any other text becomes a dash.

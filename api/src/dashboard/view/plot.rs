@@ -4,19 +4,23 @@
 //! A browser shows the text of a value as a tooltip. `script.js` also shows it for touch and for the arrow keys.
 
 use maud::{Markup, html};
-use rust_decimal::prelude::ToPrimitive;
 use rust_decimal::{Decimal, RoundingStrategy};
 
 use crate::dashboard::view::numbers::{format_amount, format_decimal};
 
 /// Width and height of the drawing, in SVG units. The browser stretches the drawing.
-pub(crate) const WIDTH: i64 = 2_000;
-pub(crate) const HEIGHT: i64 = 600;
+pub(crate) const WIDTH: Decimal = units(2_000);
+pub(crate) const HEIGHT: Decimal = units(600);
+
+/// Length of a drawing, in SVG units. Coordinates are whole numbers.
+pub(crate) const fn units(number: u32) -> Decimal {
+    Decimal::from_parts(number, 0, 0, false, 0)
+}
 
 /// Label below the drawing.
 #[derive(Debug)]
 pub(crate) struct Tick {
-    pub(crate) x: i64,
+    pub(crate) x: Decimal,
     pub(crate) text: String,
     /// True if narrow screens leave the label out.
     pub(crate) is_minor: bool,
@@ -27,7 +31,7 @@ pub(crate) struct Tick {
 /// Value of the chart: a vertical strip around `x`, and its text.
 #[derive(Debug)]
 pub(crate) struct PlotValue {
-    pub(crate) x: i64,
+    pub(crate) x: Decimal,
     pub(crate) text: String,
 }
 
@@ -35,8 +39,8 @@ pub(crate) struct PlotValue {
 #[derive(Debug)]
 pub(crate) struct PlotText {
     pub(crate) class: &'static str,
-    pub(crate) x: i64,
-    pub(crate) y: i64,
+    pub(crate) x: Decimal,
+    pub(crate) y: Decimal,
     pub(crate) text: String,
 }
 
@@ -58,8 +62,10 @@ pub(crate) struct Plot<'a> {
 impl Plot<'_> {
     pub(crate) fn render(&self) -> Markup {
         let labels = self.axis.labels();
-        let lines = to_length(labels.len()).max(2) - 1;
-        let strip = (WIDTH / to_length(self.values.len()).max(1)).max(1);
+        let lines = labels.len().max(2) - 1;
+        let line_y = |number: usize| (Decimal::from(number) * HEIGHT / Decimal::from(lines)).trunc();
+        let strip = (WIDTH / Decimal::from(self.values.len().max(1))).trunc().max(Decimal::ONE);
+        let half = (strip / Decimal::TWO).trunc();
         html! {
             p.reading aria-hidden="true" { (self.values.last().map_or("", |value| value.text.as_str())) }
             p.unit aria-hidden="true" { (self.unit) }
@@ -67,11 +73,11 @@ impl Plot<'_> {
                 ol.scale aria-hidden="true" { @for value in labels { li { (format_decimal(value, value.scale(), value.scale())) } } }
                 svg.values role="img" aria-label=(self.label) {
                     svg viewBox={ "0 0 " (WIDTH) " " (HEIGHT) } preserveAspectRatio="none" {
-                        @for number in 0..lines { line.grid x1="0" x2=(WIDTH) y1=(number * HEIGHT / lines) y2=(number * HEIGHT / lines) {} }
+                        @for number in 0..lines { line.grid x1="0" x2=(WIDTH) y1=(line_y(number)) y2=(line_y(number)) {} }
                         @for tick in self.ticks.iter().filter(|tick| tick.has_line) { line.grid x1=(tick.x) x2=(tick.x) y1="0" y2=(HEIGHT) {} }
                         (self.shapes)
                         line.axis x1="0" x2=(WIDTH) y1=(HEIGHT) y2=(HEIGHT) {}
-                        @for value in &self.values { rect.hit x=(value.x - strip / 2) y="0" width=(strip) height=(HEIGHT) { title { (value.text) } } }
+                        @for value in &self.values { rect.hit x=(value.x - half) y="0" width=(strip) height=(HEIGHT) { title { (value.text) } } }
                     }
                     @for text in &self.texts { text class=(text.class) x=(share(text.x, WIDTH)) y=(share(text.y, HEIGHT)) dy="-.4em" { (text.text) } }
                     @for tick in &self.ticks { text.tick.minor[tick.is_minor] x=(share(tick.x, WIDTH)) y="100%" dy="1.5em" { (tick.text) } }
@@ -82,17 +88,12 @@ impl Plot<'_> {
 }
 
 /// Part of a length, in percent.
-fn share(part: i64, whole: i64) -> String {
-    let hundredths = part * 10_000 / whole;
-    format!("{}.{:02}%", hundredths / 100, hundredths % 100)
-}
-
-fn to_length(count: usize) -> i64 {
-    i64::try_from(count).unwrap_or(i64::MAX)
+fn share(part: Decimal, whole: Decimal) -> String {
+    format!("{:.2}%", (part * Decimal::ONE_HUNDRED / whole).trunc_with_scale(2))
 }
 
 /// Share of a bar's step that the bar fills, in percent.
-const BAR_PERCENT: i64 = 66;
+const BAR_PERCENT: Decimal = units(66);
 /// Maximum number of bars on a narrow screen, and number of the newest bars that it shows of a longer chart.
 const MOST_NARROW: usize = 12;
 const NARROW: usize = 10;
@@ -134,30 +135,32 @@ impl BarChart<'_> {
     fn figure(&self, class: &str, bars: &[Bar]) -> Markup {
         let most = bars.iter().map(|bar| bar.solid + bar.light).max().unwrap_or_default();
         let axis = Axis::around(Decimal::ZERO, most);
-        let count = to_length(bars.len()).max(1);
-        let center = |number: i64| (2 * number + 1) * WIDTH / (2 * count);
-        let numbered = || (0..).zip(bars);
-        let text = |(number, bar): (i64, &Bar)| PlotText {
+        let count = Decimal::from(bars.len().max(1));
+        let width = (WIDTH / count * BAR_PERCENT / Decimal::ONE_HUNDRED).trunc();
+        let center = |number: usize| (Decimal::from(2 * number + 1) * WIDTH / (Decimal::TWO * count)).trunc();
+        let numbered = || bars.iter().enumerate();
+        let text = |(number, bar): (usize, &Bar)| PlotText {
             class: "value",
             x: center(number),
             y: HEIGHT - axis.place(bar.solid + bar.light, HEIGHT),
             text: format_short(bar.solid + bar.light),
         };
-        let tick = |(number, bar): (i64, &Bar)| Tick {
+        let tick = |(number, bar): (usize, &Bar)| Tick {
             x: center(number),
             text: bar.label.clone(),
             is_minor: false,
             has_line: false,
         };
-        let is_labelled =
-            |(number, _): &(i64, &Bar)| bars.len() <= MOST_LABELS || (count - 1 - number) % 2 == 0;
+        let is_labelled = |(number, _): &(usize, &Bar)| {
+            bars.len() <= MOST_LABELS || (bars.len() - 1 - number).is_multiple_of(2)
+        };
         let value = |(number, bar)| PlotValue { x: center(number), text: self.describe(bar) };
         let unit = format!("{} {}", self.unit, self.note);
         let plot = Plot {
             label: self.label,
             unit: unit.trim(),
             axis,
-            shapes: html! { @for (number, bar) in numbered() { (render_bar(center(number), WIDTH / count * BAR_PERCENT / 100, bar, &axis)) } },
+            shapes: html! { @for (number, bar) in numbered() { (render_bar(center(number), width, bar, &axis)) } },
             texts: numbered().filter(is_labelled).map(text).filter(|text| text.y < HEIGHT).collect(),
             ticks: numbered().filter(is_labelled).map(tick).collect(),
             values: numbered().map(value).collect(),
@@ -196,12 +199,12 @@ fn format_short(amount: Decimal) -> String {
     }
 }
 
-fn render_bar(center: i64, width: i64, bar: &Bar, axis: &Axis) -> Markup {
+fn render_bar(center: Decimal, width: Decimal, bar: &Bar, axis: &Axis) -> Markup {
     let solid = axis.place(bar.solid, HEIGHT);
     let whole = axis.place(bar.solid + bar.light, HEIGHT);
-    let x = center - width / 2;
+    let x = center - (width / Decimal::TWO).trunc();
     html! {
-        @if solid > 0 { rect.answered x=(x) y=(HEIGHT - solid) width=(width) height=(solid) {} }
+        @if solid > Decimal::ZERO { rect.answered x=(x) y=(HEIGHT - solid) width=(width) height=(solid) {} }
         @if whole > solid { rect.light x=(x) y=(HEIGHT - whole) width=(width) height=(whole - solid) {} }
     }
 }
@@ -236,9 +239,8 @@ impl Axis {
     }
 
     /// Position of a value on an axis of `length` drawing units. Position 0 is at the bottom, `length` at the top.
-    pub(crate) fn place(&self, value: Decimal, length: i64) -> i64 {
-        let share = (value - self.low) * Decimal::from(length) / (self.high - self.low);
-        share.round().to_i64().unwrap_or(0).clamp(0, length)
+    pub(crate) fn place(&self, value: Decimal, length: Decimal) -> Decimal {
+        ((value - self.low) * length / (self.high - self.low)).round().clamp(Decimal::ZERO, length)
     }
 
     /// Labelled values, from the top down.
@@ -278,8 +280,8 @@ mod tests {
     #[test]
     fn places_are_shares_of_the_length() {
         let axis = Axis::around(Decimal::ZERO, Decimal::TEN);
-        let places = [0, 5, 10].map(|value| axis.place(Decimal::from(value), 600));
-        assert_eq!(places, [0, 300, 600]);
+        let places = [0, 5, 10].map(|value| axis.place(Decimal::from(value), HEIGHT));
+        assert_eq!(places, [units(0), units(300), HEIGHT]);
     }
 
     #[test]
