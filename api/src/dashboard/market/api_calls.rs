@@ -38,9 +38,10 @@ pub(crate) type MarketResult<T> = Result<T, MarketError>;
 /// Reason why a page cannot be shown at the requested path: an error or a redirect.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MarketError {
-    #[error("{0}")]
-    NotFound(String),
-    /// No security has the symbol. The API names similar securities. `symbol` is empty until [`MarketError::for_symbol`].
+    /// Nothing was found. The API may name similar securities.
+    #[error("{message}")]
+    NotFound { message: String, nearest: Vec<Value> },
+    /// No security has the symbol.
     #[error("no security has the symbol {symbol}")]
     UnknownSymbol { symbol: String, nearest: Vec<Value> },
     /// The page has another path. The value is the other path, to which the response redirects.
@@ -59,11 +60,14 @@ pub(crate) enum MarketError {
 }
 
 impl MarketError {
+    pub(crate) fn not_found(message: &str) -> Self {
+        Self::NotFound { message: message.to_owned(), nearest: vec![] }
+    }
+
     /// Error of a call for a security. If nothing was found, no security has the symbol.
     pub(crate) fn for_symbol(self, symbol: &str) -> Self {
         match self {
-            Self::NotFound(_) => Self::UnknownSymbol { symbol: symbol.to_owned(), nearest: vec![] },
-            Self::UnknownSymbol { nearest, .. } => Self::UnknownSymbol { symbol: symbol.to_owned(), nearest },
+            Self::NotFound { nearest, .. } => Self::UnknownSymbol { symbol: symbol.to_owned(), nearest },
             error => error,
         }
     }
@@ -162,10 +166,10 @@ impl ApiCalls {
         let mut body: Value = serde_json::from_slice(&read_body(response).await?).unwrap_or_default();
         let message = body["error"].as_str().unwrap_or_default().to_owned();
         Err(match status {
-            StatusCode::NOT_FOUND => match body["nearest"].take() {
-                Value::Array(nearest) => MarketError::UnknownSymbol { symbol: String::new(), nearest },
-                _ => MarketError::NotFound(message),
-            },
+            StatusCode::NOT_FOUND => {
+                let nearest = body["nearest"].as_array_mut().map(std::mem::take).unwrap_or_default();
+                MarketError::NotFound { message, nearest }
+            }
             StatusCode::FORBIDDEN => MarketError::NotInPlan(message),
             _ if body["candidates"].is_array() => {
                 MarketError::Ambiguous(refusal(&body, message), body["candidates"].take())

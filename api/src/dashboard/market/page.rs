@@ -126,7 +126,7 @@ impl MarketReader {
             MarketError::UnknownSymbol { symbol, nearest } => {
                 return self.respond_unknown(&symbol, &nearest);
             }
-            MarketError::NotFound(message) => {
+            MarketError::NotFound { message, .. } => {
                 (StatusCode::NOT_FOUND, "Nothing is here", to_sentence(&message))
             }
             MarketError::Ambiguous(message, listings) => return self.respond_ambiguous(&message, &listings),

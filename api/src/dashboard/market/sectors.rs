@@ -41,7 +41,7 @@ pub(crate) async fn show_sectors(reader: MarketReader) -> Response {
 
 pub(crate) async fn show_sector(reader: MarketReader, path: Result<Path<String>, PathRejection>) -> Response {
     let Ok(Path(sector)) = path else {
-        return reader.respond_error(MarketError::NotFound("Nothing is at this address".to_owned())).await;
+        return reader.respond_error(MarketError::not_found("Nothing is at this address")).await;
     };
     reader.respond(format!("/sectors/{}", encode(&sector)), |calls| one(calls, sector.clone())).await
 }

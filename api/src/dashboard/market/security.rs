@@ -10,7 +10,6 @@ use axum::extract::rejection::PathRejection;
 use axum::http::StatusCode;
 use axum::response::Response;
 use futures::try_join;
-use market::reference::Exchange;
 use market::text_enum;
 use maud::{Markup, html};
 use serde_json::Value;
@@ -22,7 +21,9 @@ use crate::dashboard::market::block::{Block, render_listings};
 use crate::dashboard::market::chart::Close;
 use crate::dashboard::market::page::{PageContent, as_file};
 use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::values::{Unit, format_value, humanize, render_value, rows_of, str_of};
+use crate::dashboard::market::values::{
+    Unit, exchange_name, format_value, humanize, render_value, rows_of, str_of,
+};
 use crate::dashboard::view::layout::Section;
 use crate::routes::stocks::metrics::EXPLAIN_TIER;
 use blocks::{
@@ -53,7 +54,7 @@ pub(crate) async fn show_security(
     path: Result<Path<String>, PathRejection>,
 ) -> Response {
     let Ok(Path(symbol)) = path else {
-        return reader.respond_error(MarketError::NotFound("Nothing is at this address".to_owned())).await;
+        return reader.respond_error(MarketError::not_found("Nothing is at this address")).await;
     };
     let (depth, tier) = (reader.depth_years(), reader.tier);
     let choice = PriceChoice::read(&reader.parameters(), depth);
@@ -182,7 +183,7 @@ fn quote_line(quote: &Value) -> Markup {
             div { dt { "Market value" } dd { (value("market_cap", Unit::Large)) " " (currency) } }
             div { dt { "P/E" } dd { (value("pe_ratio", Unit::Ratio)) } }
             div { dt { "Volume" } dd { (value("volume", Unit::Plain)) } }
-            div { dt { "Exchange" } dd { @if mic.is_empty() { "–" } @else { abbr title=(mic) { (Exchange::find(mic).map_or(mic, |exchange| exchange.name)) } } } }
+            div { dt { "Exchange" } dd { @if mic.is_empty() { "–" } @else { abbr title=(mic) { (exchange_name(mic)) } } } }
         }
     }
 }
@@ -255,7 +256,7 @@ async fn read_csv(
     reader: &MarketReader,
     path: Result<Path<(String, String)>, PathRejection>,
 ) -> MarketResult<Response> {
-    let nothing = || MarketError::NotFound("Nothing is at this address".to_owned());
+    let nothing = || MarketError::not_found("Nothing is at this address");
     let Path((symbol, file)) = path.map_err(|_| nothing())?;
     let name = file.strip_suffix(".csv").ok_or_else(nothing)?;
     let choice = PriceChoice::read(&reader.parameters(), reader.depth_years());

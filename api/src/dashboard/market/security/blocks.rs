@@ -168,12 +168,9 @@ fn unflagged_findings(profile: &Value, metrics: &Value) -> Vec<&'static str> {
     let is_doubled = number("dps_forward")
         .zip(number("dps_ttm"))
         .is_some_and(|(forward, trailing)| trailing > Decimal::ZERO && forward > Decimal::TWO * trailing);
-    let is_foreign =
-        metrics["dividend_status"] != "non_payer" && metrics["currency"] != metrics["price_currency"];
     let findings = [
         (is_old, "No price of the last five sessions is known."),
         (is_doubled, "The indicated dividend is more than twice the dividend of the last 12 months."),
-        (is_foreign, "The dividends are in another currency than the price."),
     ];
     findings.into_iter().filter_map(|(is_found, text)| is_found.then_some(text)).collect()
 }

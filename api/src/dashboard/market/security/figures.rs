@@ -89,10 +89,10 @@ pub(crate) async fn show_explanation(
     path: Result<Path<(String, String)>, PathRejection>,
 ) -> Response {
     let Ok(Path((symbol, figure))) = path else {
-        return reader.respond_error(MarketError::NotFound("Nothing is at this address".to_owned())).await;
+        return reader.respond_error(MarketError::not_found("Nothing is at this address")).await;
     };
     let Some(figure) = Figure::find(&figure) else {
-        return reader.respond_error(MarketError::NotFound("No figure has this name".to_owned())).await;
+        return reader.respond_error(MarketError::not_found("No figure has this name")).await;
     };
     let target = format!("/s/{}/why/{}", encode(&symbol), figure.name);
     reader.respond(target, |calls| explain(calls, &symbol, figure)).await
