@@ -28,7 +28,7 @@ use crate::symbol_facts::{PackedColumns, SymbolFacts};
 use crate::view::{BatchId, BatchOwners, LoggedBatch, RunStates, View};
 
 pub use crate::view::{BatchIndex, EmptyBatchIndex};
-use rates::pairs_of;
+use rates::{currencies_of, pairs_of};
 use stored_rows::{StoredRecords, StoredYear};
 
 const FACTS: &str = include_str!("../queries/past/facts.sql");
@@ -126,12 +126,26 @@ impl FactHistory {
         index: &(impl BatchIndex + Sync),
     ) -> Result<Self, FactsError> {
         let mut history = Self::read(&client.query(facts, &[&symbols]).await?)?;
-        let pairs = pairs_of(&history.currencies()?);
+        let pairs = pairs_of(&currencies_of(&history.records)?);
         if !pairs.is_empty() {
             for row in client.query(rates, &[&pairs]).await? {
                 history.read_records(&row)?;
             }
         }
+        history.with_owners(client, batches, index).await
+    }
+
+    /// Loads all exchange rates between some currencies. `rates` and `batches` are of [`FactHistory::statements`].
+    ///
+    /// # Errors
+    /// Postgres rejects a query or is unreachable, or the stored facts are damaged.
+    pub async fn load_rates<S: ToStatement + ?Sized + Sync + Send>(
+        client: &impl GenericClient,
+        [rates, batches]: [&S; 2],
+        currencies: &BTreeSet<String>,
+        index: &(impl BatchIndex + Sync),
+    ) -> Result<Self, FactsError> {
+        let history = Self::read(&client.query(rates, &[&pairs_of(currencies)]).await?)?;
         history.with_owners(client, batches, index).await
     }
 

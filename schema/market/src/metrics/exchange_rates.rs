@@ -92,37 +92,32 @@ impl ExchangeRates {
     /// Chooses the rate of each pair and day from all observations.
     pub fn new(observations: &[Observation<FxRate>], policy: &SourcePolicy) -> Self {
         let mut newest: Vec<&Observation<FxRate>> = observations.iter().collect();
-        let key = |row: &&Observation<FxRate>| {
-            (row.record.base.clone(), row.record.quote.clone(), row.record.date, row.source.clone())
-        };
-        newest.sort_unstable_by(|a, b| key(a).cmp(&key(b)).then_with(|| b.version(0).cmp(&a.version(0))));
-        newest.dedup_by(|later, first| key(later) == key(first));
+        newest
+            .sort_unstable_by(|a, b| key_of(a).cmp(&key_of(b)).then_with(|| b.version(0).cmp(&a.version(0))));
+        newest.dedup_by(|later, first| key_of(later) == key_of(first));
         newest.retain(|row| row.action == Action::Put);
         let mut rates = Self::NONE;
-        let is_same_day = |a: &&Observation<FxRate>, b: &&Observation<FxRate>| {
-            a.record.date == b.record.date && a.record.symbol == b.record.symbol
-        };
-        for day in newest.chunk_by(is_same_day) {
-            let preferred = day.iter().min_by_key(|row| {
-                let candidate = SourceCandidate { source: &row.source, observed_at: row.observed_at };
-                preference(policy, Kind::Fx, candidate, row.record.date)
+        for pair in newest.chunk_by(|a, b| pair_of(a) == pair_of(b)) {
+            let preferred = pair.chunk_by(|a, b| a.record.date == b.record.date).filter_map(|day| {
+                day.iter().min_by_key(|row| {
+                    let candidate = SourceCandidate { source: &row.source, observed_at: row.observed_at };
+                    preference(policy, Kind::Fx, candidate, row.record.date)
+                })
             });
-            if let Some(row) = preferred {
-                rates.push(row);
-            }
+            let days: Vec<DayRate> = preferred.map(|row| rates.day_rate(row)).collect();
+            let key = pair.first().map(|row| (row.record.base.clone(), row.record.quote.clone()));
+            rates.pairs.extend(key.map(|key| (key, days)));
         }
         rates
     }
 
-    fn push(&mut self, row: &Observation<FxRate>) {
+    fn day_rate(&mut self, row: &Observation<FxRate>) -> DayRate {
         let known = self.sources.iter().position(|source| *source == row.source);
         let source = known.unwrap_or_else(|| {
             self.sources.push(row.source.clone());
             self.sources.len() - 1
         });
-        let FxRate { base, quote, date, rate, .. } = &row.record;
-        let day_rate = DayRate { day: day_number(*date), rate: *rate, source };
-        self.pairs.entry((base.clone(), quote.clone())).or_default().push(day_rate);
+        DayRate { day: day_number(row.record.date), rate: row.record.rate, source }
     }
 
     /// True if no rate is known.
@@ -200,6 +195,14 @@ impl ExchangeRates {
         days.dedup();
         days.into_iter().map(date_of).collect()
     }
+}
+
+fn pair_of(row: &Observation<FxRate>) -> (&str, &str) {
+    (&row.record.base, &row.record.quote)
+}
+
+fn key_of(row: &Observation<FxRate>) -> ((&str, &str), NaiveDate, &str) {
+    (pair_of(row), row.record.date, &row.source)
 }
 
 /// True if a rate contradicts both its neighbours.
