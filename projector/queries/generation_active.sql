@@ -1,2 +1,2 @@
-select id, fact_set, benchmark, as_of, policy, rules, method_version, state
+select id, fact_set, benchmark, reporting_currency, as_of, policy, rules, method_version, state
 from generations join active on active.generation = generations.id

@@ -1,1 +1,1 @@
-select id, fact_set, benchmark, as_of, policy, rules, method_version, state, projections, rebuilt_to from generations where id = $1
+select id, fact_set, benchmark, reporting_currency, as_of, policy, rules, method_version, state, projections, rebuilt_to from generations where id = $1

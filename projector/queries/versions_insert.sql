@@ -5,5 +5,5 @@ from version v
 join generations g on g.id = v.generation
 cross join journal j
 join version_inputs i
-  on (i.fact_set, i.method_version, i.program_version, i.benchmark, i.policy, i.rules, i.journal)
-    = (g.fact_set, g.method_version, $1, g.benchmark, v.policy::jsonb, g.rules::jsonb, j.id)
+  on (i.fact_set, i.method_version, i.program_version, i.benchmark, i.reporting_currency, i.policy, i.rules, i.journal)
+    = (g.fact_set, g.method_version, $1, g.benchmark, g.reporting_currency, v.policy::jsonb, g.rules::jsonb, j.id)

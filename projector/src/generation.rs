@@ -16,6 +16,7 @@ use market::symbol::Symbol;
 use store::db::generation_schema;
 use store::facts::{load_newest_session, load_policy};
 use store::ids::GenerationId;
+use store::market_settings::MarketSettings;
 use store::versions::{NAMED_VERSION, ServedVersion, VERSION_AT, VersionName};
 use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, GenericClient, IsolationLevel, Row, Transaction};
@@ -59,6 +60,8 @@ pub struct Generation {
     pub fact_set: String,
     /// Security that serves as the benchmark of the metric beta.
     pub benchmark: Symbol,
+    /// Currency in which market capitalisations are added and compared, an ISO 4217 code.
+    pub reporting_currency: String,
     /// Fixed market date (as-of date of the figures); `None` if the market date is the newest session.
     pub as_of: Option<NaiveDate>,
     /// Source policy that belongs only to this generation; `None` if the generation follows the live policy.
@@ -70,13 +73,14 @@ pub struct Generation {
 impl Generation {
     /// Reads a row of table `generations`.
     pub fn from_row(row: &Row) -> Result<Self, DeriveError> {
-        let benchmark: &str = row.try_get("benchmark")?;
+        let MarketSettings { benchmark, reporting_currency } = MarketSettings::from_row(row)?;
         let policy: Option<JsonColumn<SourcePolicy>> = row.try_get("policy")?;
         let JsonColumn(rules) = row.try_get::<_, JsonColumn<BTreeMap<_, _>>>("rules")?;
         Ok(Self {
             id: row.try_get("id")?,
             fact_set: row.try_get("fact_set")?,
-            benchmark: benchmark.parse().map_err(|_| DeriveError::Benchmark(benchmark.to_owned()))?,
+            benchmark: benchmark.parse().map_err(|_| DeriveError::Benchmark(benchmark))?,
+            reporting_currency,
             as_of: row.try_get("as_of")?,
             policy: policy.map(|JsonColumn(policy)| policy),
             rules: rules.try_into()?,

@@ -82,20 +82,6 @@ pub struct ApplyArgs {
     pub memory: usize,
 }
 
-/// Benchmark of a new generation.
-#[derive(Debug, Clone, Args)]
-pub struct BenchmarkArgs {
-    /// Symbol of the benchmark security. The metric beta compares month-end returns with those of this security
-    #[arg(
-        long = "benchmark",
-        id = "benchmark",
-        value_name = "SYMBOL",
-        env = "BENCHMARK_SYMBOL",
-        default_value = "SPY"
-    )]
-    pub symbol: String,
-}
-
 /// Settings of commands that apply the log.
 #[derive(Debug, Clone)]
 pub struct ProjectorSettings {

@@ -138,3 +138,75 @@ async fn a_wrong_rate_is_a_reject_with_its_reason() -> Result<()> {
     }
     Ok(())
 }
+
+/// Three companies of one sector, with market capitalisations of 100 dollars, 100 euros and 100,000 yen.
+const SECTOR: [(&str, &str); 4] = [
+    (
+        "securities.csv",
+        "symbol,name,type,currency,sector\nAA,Dollar company,stock,USD,Energy\nBB,Euro company,stock,EUR,Energy\n\
+         CC,Yen company,stock,JPY,Energy\n",
+    ),
+    ("prices.csv", "symbol,date,close\nAA,2024-06-27,10\nBB,2024-06-27,10\nCC,2024-06-27,10000\n"),
+    (
+        "fundamentals.csv",
+        "symbol,as_of,shares_outstanding\nAA,2024-06-26,10\nBB,2024-06-26,10\nCC,2024-06-26,10\n",
+    ),
+    (
+        "dividends.csv",
+        "symbol,ex_date,amount,currency,frequency\nAA,2024-06-14,0.1,USD,annual\nBB,2024-06-14,0.5,EUR,annual\n\
+         CC,2024-06-14,500,JPY,annual\n",
+    ),
+];
+
+#[tokio::test]
+async fn market_capitalisations_are_added_and_compared_in_one_currency() -> Result<()> {
+    let app = TestApp::start().await?;
+    load(&app, "sector", &SECTOR.map(|(name, text)| (name, text.to_owned()))).await?;
+    load_rates(&app, "rates", "date,base,quote,rate\n2024-06-27,EUR,USD,1.10\n").await?;
+    let (api, key) = (app.api_serve().await?, app.key("professional").await?);
+    let sector = async || -> Result<Value> {
+        Ok(api.get("/v1/sectors/energy?decimals=string", Some(&key)).await?.json()?["data"].clone())
+    };
+    let figures = |sector: &Value| {
+        ["currency", "stock_count", "market_cap", "unconverted_count", "weighted_yield"]
+            .map(|field| sector[field].clone())
+    };
+    // (100 x 1 % + 110 x 5 %) / 210. The company in yen has no rate.
+    let expected = [json!("USD"), json!(3), json!(210), json!(1), json!("3.0952")];
+    assert_eq!(figures(&sector().await?), expected);
+    let screened = async |query: &str| -> Result<Vec<(String, Value)>> {
+        let path = format!("/v1/screener?sort=market_cap.desc{query}");
+        let page = api.get(&path, Some(&key)).await?.json()?;
+        let row = |row: &Value| {
+            let symbol = row["symbol"].as_str().unwrap_or_default().to_owned();
+            (symbol, row["reporting_market_cap"].clone())
+        };
+        Ok(page["data"].as_array().context("rows")?.iter().map(row).collect())
+    };
+    let all = [("BB", json!(110)), ("AA", json!(100)), ("CC", Value::Null)];
+    let all = all.map(|(symbol, cap)| (symbol.to_owned(), cap));
+    assert_eq!(screened("").await?, all);
+    assert_eq!(screened("&min_market_cap=105").await?, all[..1]);
+
+    // A rate that arrives later counts at once.
+    load_rates(&app, "yen", "date,base,quote,rate\n2024-06-27,USD,JPY,160\n").await?;
+    // 100000 / 160 = 625. (100 x 1 % + 110 x 5 % + 625 x 5 %) / 835.
+    let expected = [json!("USD"), json!(3), json!(835), json!(0), json!("4.521")];
+    eventually(Duration::from_secs(60), async || {
+        let found = figures(&sector().await?);
+        ensure!(found == expected, "{found:?}");
+        Ok(())
+    })
+    .await?;
+
+    // A generation with another reporting currency.
+    let fresh = answer(&app, &["rebuild", "--reporting-currency", "EUR"]).await?["generation"].to_string();
+    app.projector(&["promote", &fresh, "--accept-diff"]).await?.success()?;
+    eventually(Duration::from_secs(60), async || {
+        let found = sector().await?;
+        // 100 / 1.1 + 100 + 100000 / 160 / 1.1, each in whole euros.
+        ensure!(found["currency"] == "EUR" && found["market_cap"] == 91 + 100 + 568, "{found}");
+        Ok(())
+    })
+    .await
+}

@@ -173,7 +173,8 @@ fn top_payers(stock_table: &StockTable, sector: &str, limit: i64) -> Vec<Screene
     // The securities are sorted by symbol, and this sort is stable. Payers with equal yield and market capitalisation
     // therefore stay in symbol order.
     payers.sort_by(|a, b| {
-        (b.stock.dividend_yield, b.stock.market_cap).cmp(&(a.stock.dividend_yield, a.stock.market_cap))
+        (b.stock.dividend_yield, b.stock.reporting_market_cap)
+            .cmp(&(a.stock.dividend_yield, a.stock.reporting_market_cap))
     });
     (0..limit).zip(payers).map(|(_, payer)| ScreenerRow::from(payer)).collect()
 }

@@ -183,6 +183,14 @@ fn derive_rows(history: &History, as_of: NaiveDate) -> DerivedRows {
     let (rates, policy, rules) = (&ExchangeRates::NONE, SourcePolicy::default(), &Rules::DEFAULT);
     derive(
         history,
-        &DerivationContext { as_of, newest: as_of, benchmark: None, rates, policy: &policy, rules },
+        &DerivationContext {
+            as_of,
+            newest: as_of,
+            benchmark: None,
+            rates,
+            reporting_currency: "USD",
+            policy: &policy,
+            rules,
+        },
     )
 }

@@ -5,5 +5,5 @@ select null as topic, m.symbol,
   count(*) over () as total
 from metrics m join stocks s using (symbol)
 where s.is_active and m.flags::jsonb ? $1
-order by s.market_cap desc nulls last, m.symbol
+order by s.reporting_market_cap desc nulls last, m.symbol
 limit 10

@@ -13,6 +13,7 @@ use event_log::stream::StreamError;
 use serde::Serialize;
 use store::db::{self, DbError, generation_schema};
 use store::ids::GenerationId;
+use store::market_settings::MarketSettings;
 use tokio::time::Instant;
 use tokio_postgres::{Client, Row};
 
@@ -94,7 +95,7 @@ pub async fn create_backup(settings: &ProjectorSettings, folder: &Path) -> anyho
         sequence,
         genesis,
         generation,
-        benchmark: position.try_get("benchmark")?,
+        market: MarketSettings::from_row(&position)?,
         method_version: position.try_get("method_version")?,
         own_policy: position.try_get("own_policy")?,
         held_policy: position.try_get("held_policy")?,

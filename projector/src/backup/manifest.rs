@@ -8,6 +8,7 @@ use chrono::{DateTime, NaiveDate, Utc};
 use event_log::sequence::Sequence;
 use serde::{Deserialize, Serialize};
 use store::ids::GenerationId;
+use store::market_settings::MarketSettings;
 
 use super::tables::{self, BackupTable, Checksums, incomplete};
 
@@ -25,7 +26,8 @@ pub(super) struct BackupManifest {
     pub genesis: Option<String>,
     /// Number of the served generation. A restore keeps the number, because API responses contain it.
     pub generation: GenerationId,
-    pub benchmark: String,
+    #[serde(flatten)]
+    pub market: MarketSettings,
     pub method_version: String,
     /// Source policy that belongs only to this generation, as JSON; `None` if the generation uses the live policy.
     pub own_policy: Option<String>,

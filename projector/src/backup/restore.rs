@@ -142,7 +142,7 @@ pub async fn restore_backup(
     // The rows of the backup have the columns of its schema. Later migrations then convert them.
     db::migrate_to(&owner, schema).await?;
     let accounts = import_rows(&mut client, folder, &manifest).await?;
-    db::migrate(&owner, METHOD_VERSION, &manifest.benchmark).await?;
+    db::migrate(&owner, METHOD_VERSION, &manifest.market).await?;
     if manifest.generation != FIRST_GENERATION {
         renumber_generation(&mut client, &manifest).await?;
     }
@@ -198,8 +198,8 @@ async fn refuse_full_log(settings: &ProjectorSettings, manifest: &BackupManifest
 async fn renumber_generation(client: &mut Client, manifest: &BackupManifest) -> anyhow::Result<()> {
     let transaction = client.transaction().await?;
     transaction.batch_execute("set local role dds_projector").await?;
-    let (id, benchmark) = (manifest.generation, &manifest.benchmark);
-    db::create_generation(&transaction, id, LIVE_FACTS, "tailing", METHOD_VERSION, benchmark).await?;
+    let (id, market) = (manifest.generation, &manifest.market);
+    db::create_generation(&transaction, id, LIVE_FACTS, "tailing", METHOD_VERSION, market).await?;
     transaction.execute("update control.active set generation = $1, previous = null", &[&id]).await?;
     analysts::point_analysts(&transaction).await?;
     let (views, tables) =

@@ -10,13 +10,14 @@ use crate::policy::{ApplyMode, PolicyRuleArgs};
 use crate::quarantine::QuarantineCommand;
 use crate::review::audit::AuditArgs;
 use crate::review::diff::DiffArgs;
-use crate::settings::{ApplyArgs, BenchmarkArgs, DatabaseArgs};
+use crate::settings::{ApplyArgs, DatabaseArgs};
 use chrono::NaiveDate;
 use clap::{Parser, Subcommand};
 use event_log::sequence::Sequence;
 use event_log::stream::StreamSettings;
 use market::identity::SecurityAddress;
 use store::ids::GenerationId;
+use store::market_settings::MarketSettings;
 use telemetry::LogArgs;
 use telemetry::listener::{MetricsSettings, parse_listen_address};
 use telemetry::table::ListArgs;
@@ -50,7 +51,7 @@ pub(crate) struct HealthArgs {
 pub(crate) enum Command {
     /// Migrate the database to the newest schema; create the roles and the first generation if needed (needs
     /// DATABASE_URL)
-    Migrate(BenchmarkArgs),
+    Migrate(MarketSettings),
     /// Follow the log and keep the read tables up to date
     Run {
         /// Stop when the read tables contain all messages that were in the log at the start

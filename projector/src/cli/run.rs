@@ -92,9 +92,9 @@ async fn run_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
 async fn execute_command(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let database = arguments.database;
     match arguments.command {
-        Command::Migrate(benchmark) => {
+        Command::Migrate(market) => {
             let owner = db::owner_config(&database.owner)?;
-            db::migrate(&owner, market::metrics::METHOD_VERSION, &benchmark.symbol).await?;
+            db::migrate(&owner, market::metrics::METHOD_VERSION, &market).await?;
             outln!("the database is at the newest schema");
         }
         Command::Run { until_caught_up, applying, metrics } => {

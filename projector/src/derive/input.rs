@@ -25,6 +25,7 @@ pub(crate) struct MarketContext {
     pub as_of: NaiveDate,
     pub benchmark: Option<MonthlyReturns>,
     pub rates: Arc<ExchangeRates>,
+    pub reporting_currency: String,
     pub policy: SourcePolicy,
     pub dividend_feeds: DividendFeeds,
     pub rules: Rules,
@@ -108,6 +109,7 @@ impl MarketContext {
             newest: self.as_of,
             benchmark: self.benchmark.as_ref(),
             rates: &self.rates,
+            reporting_currency: &self.reporting_currency,
             policy: &self.policy,
             rules: &self.rules,
         }
@@ -189,6 +191,7 @@ mod tests {
             newest: as_of,
             benchmark: None,
             rates: &ExchangeRates::NONE,
+            reporting_currency: "USD",
             policy: &policy,
             rules,
         };

@@ -58,19 +58,20 @@ impl SectorMembers {
         self.touched.extend(slug);
     }
 
-    /// Writes the statistics of the sectors whose members changed since the last call. Without a market date, no sector
+    /// Writes the statistics of the sectors whose members changed since the last call, in the reporting currency `currency`. Without a market date, no sector
     /// has members.
     pub(crate) async fn write_touched(
         &mut self,
         transaction: &Transaction<'_>,
         as_of: Option<NaiveDate>,
+        currency: &str,
     ) -> Result<(), DeriveError> {
         let touched: Vec<String> = std::mem::take(&mut self.touched).into_iter().collect();
         if touched.is_empty() {
             return Ok(());
         }
         let members = touched.iter().filter_map(|slug| self.sectors.get(slug)).flat_map(BTreeMap::values);
-        let rows = as_of.map(|as_of| sector_rows(members, as_of)).unwrap_or_default();
+        let rows = as_of.map(|as_of| sector_rows(members, as_of, currency)).unwrap_or_default();
         transaction.execute(DELETE, &[&touched]).await?;
         let statement = format!("copy sectors ({}) from stdin binary", SectorRow::COLUMNS.join(", "));
         copy_rows(transaction, &statement, rows.iter()).await?;
@@ -99,7 +100,8 @@ fn read_member(row: &Row) -> Result<SectorMember, tokio_postgres::Error> {
         pays_dividend: row.try_get("pays_dividend")?,
         dividend_yield: decimal("dividend_yield")?,
         yield_suspect: row.try_get("yield_suspect")?,
-        market_cap: row.try_get("market_cap")?,
+        market_cap: row.try_get("reporting_market_cap")?,
+        is_unconverted: row.try_get("is_unconverted")?,
         payout_ratio: decimal("payout_ratio")?,
         growth_5y: decimal("growth_5y")?,
         pe_ratio: decimal("pe_ratio")?,

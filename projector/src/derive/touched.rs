@@ -52,6 +52,7 @@ pub struct Deriver {
     rates: Arc<ExchangeRates>,
     policy: SourcePolicy,
     rules: Rules,
+    reporting_currency: String,
     /// Id of the transaction in which this deriver last wrote the row of table `version`. If another transaction wrote
     /// the row since, the state of this deriver is outdated. `None` before the first write.
     writer: Option<i64>,
@@ -132,6 +133,7 @@ impl Deriver {
         let as_of = generation.load_market_date(transaction).await?;
         let same = policy == self.policy && as_of == self.as_of;
         (self.policy, self.as_of, self.rules) = (policy, as_of, generation.rules);
+        self.reporting_currency.clone_from(&generation.reporting_currency);
         self.records = load_securities(transaction).await?;
         self.known = load_known_symbols(transaction).await?;
         let directory = self.resolve_directory();
@@ -173,7 +175,9 @@ impl Deriver {
             let (benchmark, policy) = (self.benchmark.clone(), self.policy.clone());
             let dividend_feeds = load_dividend_feeds(transaction).await?;
             let rates = Arc::clone(&self.rates);
-            let market = MarketContext { as_of, benchmark, rates, policy, dividend_feeds, rules: self.rules };
+            let (reporting_currency, rules) = (self.reporting_currency.clone(), self.rules);
+            let market =
+                MarketContext { as_of, benchmark, rates, reporting_currency, policy, dividend_feeds, rules };
             let market = Arc::new(market);
             changes +=
                 derive_all(&statements, reader, journal, &identities, &market, &mut self.rows, cache).await?;
@@ -187,7 +191,7 @@ impl Deriver {
         let unlisted =
             |symbol: &Symbol| as_of.is_none() || served.get(symbol).is_some_and(|served| !served.is_listed());
         changes += read_tables::replace_symbols(&statements, journal, directory, symbols, unlisted).await?;
-        self.rows.sectors.write_touched(transaction, as_of).await?;
+        self.rows.sectors.write_touched(transaction, as_of, &self.reporting_currency).await?;
         Ok(DerivationSummary { securities: identities.len(), changes })
     }
 
@@ -244,6 +248,7 @@ impl Deriver {
             || policy_changed
             || symbols.iter().any(|symbol| before.owners(symbol).is_empty());
         (self.policy, self.as_of, self.rules) = (policy, as_of, generation.rules);
+        self.reporting_currency.clone_from(&generation.reporting_currency);
         let (directory, mut touched) = if resolve {
             let directory = self.resolve_directory();
             let mut touched = changed_identities(&before.identities, &directory.identities);
@@ -256,7 +261,7 @@ impl Deriver {
         if first || has_rates || policy_changed {
             let rates = load_rates(transaction, &self.policy).await?;
             if has_rates && (first || rates != *self.rates) {
-                touched.extend(load_converted(transaction).await?);
+                touched.extend(load_converted(transaction, &self.reporting_currency).await?);
             }
             self.rates = Arc::new(rates);
         }
@@ -307,8 +312,11 @@ impl Deriver {
 }
 
 /// Canonical symbols of the securities with facts in more than one currency.
-async fn load_converted(transaction: &Transaction<'_>) -> Result<BTreeSet<Symbol>, DeriveError> {
-    let rows = transaction.query(CONVERTED, &[]).await?;
+async fn load_converted(
+    transaction: &Transaction<'_>,
+    reporting_currency: &str,
+) -> Result<BTreeSet<Symbol>, DeriveError> {
+    let rows = transaction.query(CONVERTED, &[&reporting_currency]).await?;
     rows.iter().map(|row| Ok(Symbol::from_stored(row.try_get("symbol")?))).collect()
 }
 

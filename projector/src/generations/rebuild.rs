@@ -155,7 +155,7 @@ async fn create_building(
     requested: RequestedInputs,
 ) -> anyhow::Result<GenerationId> {
     let from_log = requested.applies_log(args);
-    let RequestedInputs { rules, until, as_of, policy, benchmark } = requested;
+    let RequestedInputs { rules, until, as_of, policy, market } = requested;
     warn_of_served_rules(client, &rules).await?;
     let transaction = client.transaction().await?;
     let id: GenerationId = transaction.query_one(NEXT_ID, &[]).await?.try_get(0)?;
@@ -166,7 +166,7 @@ async fn create_building(
         transaction.execute(query, &[&fact_set, &until]).await?;
         exclude_runs(&transaction, &fact_set, &args.without).await?;
     }
-    create_generation(&transaction, id, &fact_set, "building", METHOD_VERSION, &benchmark).await?;
+    create_generation(&transaction, id, &fact_set, "building", METHOD_VERSION, &market).await?;
     let only = (!args.only.is_empty()).then_some(&args.only);
     let version = rules.method_version();
     let described: [&(dyn ToSql + Sync); 6] =

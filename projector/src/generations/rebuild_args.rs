@@ -16,11 +16,12 @@ use market::metrics::Rules;
 use rustix::fs::statvfs;
 use store::db::generation_schema;
 use store::ids::GenerationId;
+use store::market_settings::MarketSettings;
 use tokio_postgres::config::Host;
 use tokio_postgres::{Client, Config};
 
 use crate::generation::{Generation, KnownAt, derivation_inputs, find_version};
-use crate::settings::{BenchmarkArgs, ProjectorSettings};
+use crate::settings::ProjectorSettings;
 
 const SERVED: &str = include_str!("../../queries/generation_active.sql");
 
@@ -72,9 +73,9 @@ pub struct RebuildArgs {
     /// `projector rules` lists the parameters
     #[arg(long = "rule", value_name = "NAME=VALUE", conflicts_with = "only")]
     pub rules: Vec<String>,
-    /// Benchmark of the metric beta in the new generation.
+    /// Benchmark and reporting currency of the new generation.
     #[command(flatten)]
-    pub benchmark: BenchmarkArgs,
+    pub market: MarketSettings,
     /// Skip the check of free space on Postgres's disk
     #[arg(long)]
     pub without_room: bool,
@@ -95,8 +96,8 @@ pub(crate) struct RequestedInputs {
     pub(crate) as_of: Option<NaiveDate>,
     /// Source policy that belongs only to this generation; `None` if it follows the live policy.
     pub(crate) policy: Option<SourcePolicy>,
-    /// Symbol of the benchmark.
-    pub(crate) benchmark: String,
+    /// Benchmark and reporting currency.
+    pub(crate) market: MarketSettings,
 }
 
 impl RequestedInputs {
@@ -114,7 +115,7 @@ impl RequestedInputs {
                 until: Some(Sequence::try_from(version.facts_sequence)?),
                 as_of: version.as_of,
                 policy: Some(policy.clone()),
-                benchmark: version.benchmark,
+                market: version.market,
             });
         }
         // A generation has one set of rules. With `--only`, some tables are copied from the served generation, so the
@@ -128,7 +129,7 @@ impl RequestedInputs {
             None => args.until_seq,
         };
         let policy = args.policy.as_deref().map(read_policy).transpose()?;
-        Ok(Self { rules, until, as_of: args.as_of, policy, benchmark: args.benchmark.symbol.clone() })
+        Ok(Self { rules, until, as_of: args.as_of, policy, market: args.market.clone() })
     }
 
     /// `true` if the generation has a separate fact set, to which the log is applied again.

@@ -34,6 +34,7 @@ pub(crate) struct SecurityContext {
     as_of: NaiveDate,
     benchmark: Option<MonthlyReturns>,
     rates: ExchangeRates,
+    reporting_currency: String,
     policy: SourcePolicy,
     rules: Rules,
 }
@@ -57,7 +58,8 @@ impl SecurityContext {
         let (rules, rates) = (generation.rules, load_rates(transaction, &policy).await?);
         let benchmark =
             histories.next().map(|history| metrics::benchmark(&history, as_of, &rates, &policy, &rules));
-        Ok(Self { history, as_of, benchmark, rates, policy, rules })
+        let reporting_currency = generation.reporting_currency.clone();
+        Ok(Self { history, as_of, benchmark, rates, reporting_currency, policy, rules })
     }
 
     /// Loads the security of an address. The search path is that of [`SecurityContext::load`].
@@ -80,15 +82,15 @@ impl SecurityContext {
         let (policy, rules) = derivation_inputs(version)?;
         let as_of = version.as_of.context("nothing was derived at that time")?;
         transaction.execute("select set_config('search_path', $1, true)", &[&version.fact_set]).await?;
-        let wanted = [symbol.as_str(), version.benchmark.as_str()];
+        let wanted = [symbol.as_str(), version.market.benchmark.as_str()];
         let statements = FactHistory::statements(&version.fact_set);
         let statements = statements.each_ref().map(String::as_str);
         let facts = FactHistory::load(transaction, statements, &wanted, &EmptyBatchIndex).await?;
         let facts = facts.at(&View::at(version.facts_sequence), policy)?;
         let own = facts.identity(symbol.as_str());
         let own = own.with_context(|| format!("security {symbol} was not known at that time"))?;
-        let benchmark = facts.identity(&version.benchmark);
-        let benchmark = benchmark.filter(|identity| identity.symbol.as_str() == version.benchmark);
+        let benchmark = facts.identity(&version.market.benchmark);
+        let benchmark = benchmark.filter(|identity| identity.symbol.as_str() == version.market.benchmark);
         let benchmark = benchmark.map(|identity| facts.history(identity)).transpose()?;
         let rates = facts.rates().clone();
         let benchmark = benchmark.map(|history| metrics::benchmark(&history, as_of, &rates, policy, rules));
@@ -97,6 +99,7 @@ impl SecurityContext {
             as_of,
             benchmark,
             rates,
+            reporting_currency: version.market.reporting_currency.clone(),
             policy: policy.clone(),
             rules: *rules,
         })
@@ -104,8 +107,16 @@ impl SecurityContext {
 
     pub(crate) fn market(&self) -> DerivationContext<'_> {
         let benchmark = self.benchmark.as_ref();
-        let Self { rates, policy, rules, .. } = self;
-        DerivationContext { as_of: self.as_of, newest: self.as_of, benchmark, rates, policy, rules }
+        let Self { as_of, rates, reporting_currency, policy, rules, .. } = self;
+        DerivationContext {
+            as_of: *as_of,
+            newest: *as_of,
+            benchmark,
+            rates,
+            reporting_currency,
+            policy,
+            rules,
+        }
     }
 }
 
@@ -142,6 +153,7 @@ async fn load_identity(transaction: &Transaction<'_>, symbol: &Symbol) -> anyhow
 pub(crate) struct AuditContext {
     pub(crate) as_of: NaiveDate,
     rates: ExchangeRates,
+    reporting_currency: String,
     pub(crate) policy: SourcePolicy,
     pub(crate) rules: Rules,
 }
@@ -157,12 +169,14 @@ impl AuditContext {
         let as_of: Option<NaiveDate> = row.try_get("as_of")?;
         let JsonColumn(policy) = row.try_get("policy")?;
         let rates = load_rates(transaction, &policy).await?;
-        Ok((as_of.map(|as_of| Self { as_of, rates, policy, rules: generation.rules }), row))
+        let (rules, reporting_currency) = (generation.rules, generation.reporting_currency.clone());
+        Ok((as_of.map(|as_of| Self { as_of, rates, reporting_currency, policy, rules }), row))
     }
 
     pub(crate) fn derivation(&self, as_of: NaiveDate) -> DerivationContext<'_> {
-        let Self { rates, policy, rules, .. } = self;
-        DerivationContext { as_of, newest: self.as_of, benchmark: None, rates, policy, rules }
+        let Self { rates, reporting_currency, policy, rules, .. } = self;
+        let newest = self.as_of;
+        DerivationContext { as_of, newest, benchmark: None, rates, reporting_currency, policy, rules }
     }
 }
 

@@ -209,6 +209,7 @@ fn main() -> anyhow::Result<()> {
         newest: as_of,
         benchmark: Some(&months),
         rates: &ExchangeRates::NONE,
+        reporting_currency: "USD",
         policy: &policy,
         rules: &Rules::DEFAULT,
     };

@@ -36,7 +36,7 @@ proptest! {
     #[test]
     fn sums_yields_and_growth_agree(case in case()) {
         let policy = SourcePolicy::default();
-        let derived = derive(&case.history(), &DerivationContext { as_of: as_of(), newest: as_of(), benchmark: None, rates: &market::metrics::ExchangeRates::NONE, policy: &policy, rules: &Rules::DEFAULT });
+        let derived = derive(&case.history(), &DerivationContext { as_of: as_of(), newest: as_of(), benchmark: None, rates: &market::metrics::ExchangeRates::NONE, reporting_currency: "USD", policy: &policy, rules: &Rules::DEFAULT });
         let metrics = &derived.metrics;
         // Random amounts may look like a special or a dip. The reference model does not detect these.
         let readings = ["boundary_shift", "amount_dip", "inferred_special", "near_duplicate", "payment_gap"];
@@ -64,7 +64,7 @@ proptest! {
     #[test]
     fn adjusted_prices_and_returns_agree(case in case()) {
         let policy = SourcePolicy::default();
-        let market = DerivationContext { as_of: as_of(), newest: as_of(), benchmark: None, rates: &market::metrics::ExchangeRates::NONE, policy: &policy, rules: &Rules::DEFAULT };
+        let market = DerivationContext { as_of: as_of(), newest: as_of(), benchmark: None, rates: &market::metrics::ExchangeRates::NONE, reporting_currency: "USD", policy: &policy, rules: &Rules::DEFAULT };
         let derived = derive(&case.history(), &market);
         let factors = CumulativeFactors::new(&derived.factors, None);
         for (index, day) in derived.bars.day.iter().enumerate() {
@@ -91,7 +91,7 @@ proptest! {
     #[test]
     fn split_adjusted_feeds_give_the_same_numbers(case in case()) {
         let policy = SourcePolicy::default();
-        let market = DerivationContext { as_of: as_of(), newest: as_of(), benchmark: None, rates: &market::metrics::ExchangeRates::NONE, policy: &policy, rules: &Rules::DEFAULT };
+        let market = DerivationContext { as_of: as_of(), newest: as_of(), benchmark: None, rates: &market::metrics::ExchangeRates::NONE, reporting_currency: "USD", policy: &policy, rules: &Rules::DEFAULT };
         let plain = derive(&case.history(), &market);
         let adjusted = derive(&case.history_adjusted(), &market);
         prop_assert_eq!(plain.metrics.dps_ttm, adjusted.metrics.dps_ttm);
@@ -110,7 +110,7 @@ proptest! {
 
     #[test]
     fn the_order_of_observations_never_matters(history in noise(), policy in policy(), seed in any::<u64>()) {
-        let market = DerivationContext { as_of: as_of(), newest: as_of(), benchmark: None, rates: &market::metrics::ExchangeRates::NONE, policy: &policy, rules: &Rules::DEFAULT };
+        let market = DerivationContext { as_of: as_of(), newest: as_of(), benchmark: None, rates: &market::metrics::ExchangeRates::NONE, reporting_currency: "USD", policy: &policy, rules: &Rules::DEFAULT };
         let other = shuffled(&history, seed);
         prop_assert_eq!(derive(&history, &market), derive(&other, &market));
         prop_assert_eq!(explain(&history, &market), explain(&other, &market));
@@ -118,7 +118,7 @@ proptest! {
 
     #[test]
     fn seeing_an_observation_twice_changes_nothing(history in noise(), policy in policy()) {
-        let market = DerivationContext { as_of: as_of(), newest: as_of(), benchmark: None, rates: &market::metrics::ExchangeRates::NONE, policy: &policy, rules: &Rules::DEFAULT };
+        let market = DerivationContext { as_of: as_of(), newest: as_of(), benchmark: None, rates: &market::metrics::ExchangeRates::NONE, reporting_currency: "USD", policy: &policy, rules: &Rules::DEFAULT };
         let mut twice = history.clone();
         twice.dividends.extend(history.dividends.iter().cloned());
         twice.splits.extend(history.splits.iter().cloned());
@@ -258,7 +258,7 @@ proptest! {
         let history = second.iter().fold(history, |history, second| second.add_to(history));
         let history = as_stored(history, stretch);
         let policy = SourcePolicy::default();
-        let market = DerivationContext { as_of: today, newest: today, benchmark: None, rates: &market::metrics::ExchangeRates::NONE, policy: &policy, rules: &Rules::DEFAULT };
+        let market = DerivationContext { as_of: today, newest: today, benchmark: None, rates: &market::metrics::ExchangeRates::NONE, reporting_currency: "USD", policy: &policy, rules: &Rules::DEFAULT };
         // `served` are the bars that were served on another date, when other dividends and splits were known.
         let mut known = History { dividends: before.dividends, splits: before.splits, ..history.clone() };
         if second.is_some_and(|second| second.is_new) {
@@ -296,7 +296,7 @@ proptest! {
         moved in prop_oneof![2 => 0i64..5, 1 => -400i64..500],
     ) {
         let policy = SourcePolicy::default();
-        let market = DerivationContext { as_of: as_of(), newest: as_of(), benchmark: None, rates: &market::metrics::ExchangeRates::NONE, policy: &policy, rules: &Rules::DEFAULT };
+        let market = DerivationContext { as_of: as_of(), newest: as_of(), benchmark: None, rates: &market::metrics::ExchangeRates::NONE, reporting_currency: "USD", policy: &policy, rules: &Rules::DEFAULT };
         let later = DerivationContext { as_of: as_of() + TimeDelta::days(moved), ..market };
         let mut changed = history.clone();
         match replaced {
@@ -334,6 +334,7 @@ fn long_calm_histories_need_only_closes() {
             newest: as_of(),
             benchmark: None,
             rates: &market::metrics::ExchangeRates::NONE,
+            reporting_currency: "USD",
             policy: &policy,
             rules: &Rules::DEFAULT,
         };
@@ -353,6 +354,7 @@ fn a_case_is_deterministic() {
         newest: as_of(),
         benchmark: None,
         rates: &market::metrics::ExchangeRates::NONE,
+        reporting_currency: "USD",
         policy: &policy,
         rules: &Rules::DEFAULT,
     };

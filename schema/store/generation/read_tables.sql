@@ -87,6 +87,7 @@ create table stocks (
   pricing json not null,
   dividends json not null,
   coverage json not null,
+  reporting_market_cap bigint,
   primary key (symbol)
 );
 
@@ -331,6 +332,7 @@ create table etfs (
   turnover numeric,
   sector_weights json not null,
   country_weights json not null,
+  reporting_market_cap bigint,
   primary key (symbol)
 );
 
@@ -374,6 +376,8 @@ create table sectors (
   ex_dates_next_30d integer not null,
   as_of date not null,
   industries json not null,
+  currency text not null,
+  unconverted_count integer not null,
   primary key (slug)
 );
 create index dividends_by_symbol on dividends (symbol, ex_date desc);

@@ -9,6 +9,7 @@ use tokio_postgres::error::SqlState;
 use tokio_postgres::{Client, Config, GenericClient};
 
 use crate::ids::GenerationId;
+use crate::market_settings::MarketSettings;
 use crate::{analysts, tls};
 
 pub use crate::connect::{connect, watch_server};
@@ -132,7 +133,7 @@ pub async fn migrate_to(config: &Config, schema: i64) -> Result<(), DbError> {
 
 /// Migrates the database to the newest schema, and creates the first generation if none exists. A repeated call changes
 /// nothing.
-pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> Result<(), DbError> {
+pub async fn migrate(config: &Config, method_version: &str, market: &MarketSettings) -> Result<(), DbError> {
     let mut client = connect(config).await?;
     // Only one process migrates at a time.
     client.batch_execute("select pg_advisory_lock(7401)").await?;
@@ -153,8 +154,7 @@ pub async fn migrate(config: &Config, method_version: &str, benchmark: &str) -> 
         let transaction = client.transaction().await?;
         transaction.batch_execute("set local role dds_projector").await?;
         create_fact_set(&transaction, "facts").await?;
-        create_generation(&transaction, GenerationId(1), "facts", "tailing", method_version, benchmark)
-            .await?;
+        create_generation(&transaction, GenerationId(1), "facts", "tailing", method_version, market).await?;
         transaction.execute("insert into control.active (generation) values (1)", &[]).await?;
         transaction.commit().await?;
     }
@@ -192,7 +192,7 @@ pub async fn create_generation(
     fact_set: &str,
     state: &str,
     method_version: &str,
-    benchmark: &str,
+    market: &MarketSettings,
 ) -> Result<(), DbError> {
     let schema = generation_schema(id);
     client.batch_execute(&format!("create schema {schema}")).await?;
@@ -201,13 +201,13 @@ pub async fn create_generation(
     client
         .execute(
             "insert into version (generation, sequence, benchmark, method_version) values ($1, 0, $2, $3)",
-            &[&id, &benchmark, &method_version],
+            &[&id, &market.benchmark, &method_version],
         )
         .await?;
     client
         .execute(
-            "insert into control.generations (id, fact_set, method_version, state, benchmark) values ($1, $2, $3, $4, $5)",
-            &[&id, &fact_set, &method_version, &state, &benchmark],
+            "insert into control.generations (id, fact_set, method_version, state, benchmark, reporting_currency) values ($1, $2, $3, $4, $5, $6)",
+            &[&id, &fact_set, &method_version, &state, &market.benchmark, &market.reporting_currency],
         )
         .await?;
     analysts::create_analyst_views(client, id, &schema, fact_set).await

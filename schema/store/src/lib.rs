@@ -10,6 +10,7 @@ mod error;
 pub mod facts;
 pub mod history;
 pub mod ids;
+pub mod market_settings;
 pub mod past_facts;
 pub mod rows;
 pub mod symbol_facts;

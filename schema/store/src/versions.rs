@@ -9,6 +9,7 @@ use market::row::JsonColumn;
 use tokio_postgres::{Error, Row};
 
 use crate::ids::{GenerationId, JournalPosition};
+use crate::market_settings::MarketSettings;
 
 /// Selects the data version that is served now. Needs the same search path as [`NAMED_VERSION`].
 pub const CURRENT_VERSION: &str = include_str!("../queries/past/current_version.sql");
@@ -77,8 +78,8 @@ pub struct ServedVersion {
     pub method_version: String,
     /// Version of the program that derived the data. The query [`CURRENT_VERSION`] returns an empty text instead.
     pub program_version: String,
-    /// Symbol of the benchmark of beta.
-    pub benchmark: String,
+    /// Benchmark and reporting currency.
+    pub market: MarketSettings,
     /// Source policy and rule parameters; `None` if this program cannot read them.
     pub inputs: Option<(SourcePolicy, Rules)>,
     /// Value of the field `sync_from` in responses with this version.
@@ -109,7 +110,7 @@ impl ServedVersion {
             fact_set: row.try_get("fact_set")?,
             method_version: row.try_get("method_version")?,
             program_version: row.try_get("program_version")?,
-            benchmark: row.try_get("benchmark")?,
+            market: MarketSettings::from_row(row)?,
             inputs: policy.ok().zip(rules.ok()).map(|(policy, rules)| (policy.0, rules.0)),
             sync_from: format!("{}.{position}", row.try_get::<_, &str>("journal")?),
             is_current: row.try_get("is_current")?,

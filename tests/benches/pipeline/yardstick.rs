@@ -67,6 +67,7 @@ fn derive_on_all_cores(histories: &[History], as_of: NaiveDate) {
         newest: as_of,
         benchmark: None,
         rates: &ExchangeRates::NONE,
+        reporting_currency: "USD",
         policy: &policy,
         rules: &Rules::DEFAULT,
     };

@@ -161,9 +161,11 @@ fn render_row(row: &Value, has_sector: bool) -> Markup {
             th.name scope="row" title=(name) { a href={ "/s/" (encode(symbol)) } { (symbol) } " " span.muted { (name) } }
             @if has_sector { td.minor { (str_of(&row["sector"])) } }
             @for (field, _, label, unit) in COLUMNS {
+                // Lists are sorted by the market capitalisation in the reporting currency.
+                @let shown = if field == "market_cap" { "reporting_market_cap" } else { field };
                 td.number.key[field == "dividend_yield"].minor[label.is_none()] data-label=[label] {
                     @if field == "dividend_yield" && row["yield_suspect"] == true { span.tag.suspect title=(describe_flag("yield_suspect")) { "suspect" } " " }
-                    (render_value(&row[field], if field == "price" { Unit::Money(str_of(&row["currency"])) } else { unit }))
+                    (render_value(&row[shown], if field == "price" { Unit::Money(str_of(&row["currency"])) } else { unit }))
                 }
             }
         }

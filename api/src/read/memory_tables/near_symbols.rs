@@ -52,7 +52,7 @@ fn near_symbols<'a>(stocks: impl Iterator<Item = &'a StockRow>, text: &str) -> V
     let mut near: Vec<_> = stocks
         .filter_map(|stock| {
             let errors = count_errors(&text, &stock.symbol, &stock.name)?;
-            Some((errors, !stock.is_active, Reverse(stock.market_cap), &stock.symbol, stock))
+            Some((errors, !stock.is_active, Reverse(stock.reporting_market_cap), &stock.symbol, stock))
         })
         .collect();
     near.sort_unstable_by(|a, b| (a.0, a.1, a.2, a.3).cmp(&(b.0, b.1, b.2, b.3)));

@@ -128,7 +128,10 @@ fn derive_at(
     let Some(found) = symbols.find_map(|symbol| known.identity(symbol)) else { return Ok(None) };
     let history = known.history(found).map_err(internal)?;
     let rates = known.rates();
-    let market = DerivationContext { as_of, newest: as_of, benchmark: None, rates, policy, rules };
+    // Revisions have no figure in the reporting currency.
+    let reporting_currency = "USD";
+    let market =
+        DerivationContext { as_of, newest: as_of, benchmark: None, rates, reporting_currency, policy, rules };
     Ok(Some(metrics::derive(&history, &market)))
 }
 

@@ -119,7 +119,7 @@ async fn derive<T: Send + 'static>(
     let PastQuery { past, symbols, newest, as_of, columns } = query;
     let key = (past.position, as_of);
     let cached = generation.past_benchmarks.get(&key);
-    let benchmark = cached.is_none().then(|| past.benchmark.clone());
+    let benchmark = cached.is_none().then(|| past.market.benchmark.clone());
     let wanted = symbols.iter().flatten().cloned().chain(benchmark).collect();
     let facts = load_fact_history(generation, &past.fact_set, wanted).await?;
     let derived = run_low_priority(move || {
@@ -197,7 +197,8 @@ fn benchmark_returns(
     facts: &PastFacts,
     as_of: NaiveDate,
 ) -> Result<Option<MonthlyReturns>, ApiError> {
-    let identity = facts.identity(&past.benchmark).filter(|found| found.symbol.as_str() == past.benchmark);
+    let identity =
+        facts.identity(&past.market.benchmark).filter(|found| found.symbol.as_str() == past.market.benchmark);
     let Some(identity) = identity else { return Ok(None) };
     let (policy, rules) = past.inputs()?;
     let history = facts.history(identity).map_err(facts_error)?;
@@ -278,6 +279,7 @@ impl PastDerivation<'_> {
     fn context(&self, as_of: NaiveDate) -> Result<DerivationContext<'_>, QueryError> {
         let (policy, rules) = self.past.inputs()?;
         let (benchmark, rates) = (self.benchmark.as_ref(), self.facts.rates());
-        Ok(DerivationContext { as_of, newest: self.newest, benchmark, rates, policy, rules })
+        let (newest, reporting_currency) = (self.newest, self.past.market.reporting_currency.as_str());
+        Ok(DerivationContext { as_of, newest, benchmark, rates, reporting_currency, policy, rules })
     }
 }

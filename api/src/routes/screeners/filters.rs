@@ -281,8 +281,8 @@ pub(super) const FIGURES: &[ScreenerFigure] = figures![
         |m| m.figures.screened.growth_10y.map(|v| v.0),
     "increase_streak_years" "min_streak" "max_streak" Amount "`increase_streak_years`"
         |m| m.stock.increase_streak_years.map(Decimal::from),
-    "market_cap" "min_market_cap" "max_market_cap" Amount "market capitalisation"
-        |m| m.stock.market_cap.map(Decimal::from),
+    "market_cap" "min_market_cap" "max_market_cap" Amount "`reporting_market_cap`, in the reporting currency"
+        |m| m.stock.reporting_market_cap.map(Decimal::from),
     "price" "min_price" "max_price" Amount "price"
         |m| m.stock.price.map(|v| v.0),
     "volume" "min_volume" "max_volume" Amount "volume of the latest session, shares"

@@ -41,9 +41,9 @@ parameters! {
         min_price: Option<Decimal> = reader.read_decimal("min_price", Bounds::Amount),
         /// Maximum price, in the security's currency.
         max_price: Option<Decimal> = reader.read_maximum("max_price", Bounds::Amount, "min_price", min_price),
-        /// Minimum market capitalisation, in the security's currency.
+        /// Minimum `reporting_market_cap`: market capitalisation in the reporting currency.
         min_market_cap: Option<Decimal> = reader.read_decimal("min_market_cap", Bounds::Amount),
-        /// Maximum market capitalisation, in the security's currency.
+        /// Maximum `reporting_market_cap`: market capitalisation in the reporting currency.
         max_market_cap: Option<Decimal> =
             reader.read_maximum("max_market_cap", Bounds::Amount, "min_market_cap", min_market_cap),
         /// True for securities that pay regular dividends, false for securities that pay none. Securities with unknown
@@ -81,7 +81,11 @@ impl ListParameters {
             && stock.is_active == self.is_active
             && is_within_bounds(stock.dividend_yield.map(|value| value.0), self.min_yield, self.max_yield)
             && is_within_bounds(stock.price.map(|value| value.0), self.min_price, self.max_price)
-            && is_within_bounds(stock.market_cap.map(Decimal::from), self.min_market_cap, self.max_market_cap)
+            && is_within_bounds(
+                stock.reporting_market_cap.map(Decimal::from),
+                self.min_market_cap,
+                self.max_market_cap,
+            )
     }
 }
 
@@ -102,7 +106,7 @@ impl Sortable for StockRow {
         match key {
             "symbol" => Some(SortValue::Text(Cow::Borrowed(&self.symbol))),
             "name" => Some(SortValue::Text(self.name.to_lowercase().into())),
-            "market_cap" => self.market_cap.map(|value| SortValue::Number(value.into())),
+            "market_cap" => self.reporting_market_cap.map(|value| SortValue::Number(value.into())),
             "price" => self.price.map(|value| SortValue::Number(value.0)),
             "dividend_yield" => self.dividend_yield.map(|value| SortValue::Number(value.0)),
             _ => None,

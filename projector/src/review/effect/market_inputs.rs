@@ -29,6 +29,7 @@ pub(super) struct MarketInputs {
     pub(super) as_of: Option<NaiveDate>,
     pub(super) directory: SecurityDirectory,
     pub(super) dividend_feeds: DividendFeeds,
+    pub(super) reporting_currency: String,
     pub(super) benchmark: Option<MonthlyReturns>,
     pub(super) rates: ExchangeRates,
 }
@@ -47,7 +48,8 @@ impl MarketInputs {
         let dates = load_market_dates(generation, views).await?;
         let mut inputs = load_feeds(views).await?.map(|dividend_feeds| {
             let directory = SecurityDirectory::default();
-            Self { as_of: None, directory, dividend_feeds, benchmark: None, rates: ExchangeRates::NONE }
+            let (rates, reporting_currency) = (ExchangeRates::NONE, generation.reporting_currency.clone());
+            Self { as_of: None, directory, dividend_feeds, benchmark: None, rates, reporting_currency }
         });
         for (side, (inputs, securities)) in inputs.iter_mut().zip(securities).enumerate() {
             let mut read = Vec::new();
@@ -84,7 +86,8 @@ impl MarketInputs {
     ) -> Option<DerivationContext<'a>> {
         let as_of = self.as_of?;
         let (benchmark, rates) = (self.benchmark.as_ref(), &self.rates);
-        Some(DerivationContext { as_of, newest: as_of, benchmark, rates, policy, rules })
+        let reporting_currency = &self.reporting_currency;
+        Some(DerivationContext { as_of, newest: as_of, benchmark, rates, reporting_currency, policy, rules })
     }
 }
 

@@ -18,6 +18,8 @@ pub struct DerivationContext<'a> {
     pub benchmark: Option<&'a MonthlyReturns>,
     /// Exchange rates.
     pub rates: &'a ExchangeRates,
+    /// Currency in which market capitalisations of securities are added and compared, an ISO 4217 code.
+    pub reporting_currency: &'a str,
     /// Source policy (R32).
     pub policy: &'a SourcePolicy,
     /// Rule parameters.

@@ -105,9 +105,17 @@ pub fn benchmark(
     rules: &Rules,
 ) -> MonthlyReturns {
     // The context also needs the newest known session, and `as_of` is used for it. The result is the same, because no
-    // monthly return up to `as_of` depends on facts after `as_of`.
+    // monthly return up to `as_of` depends on facts after `as_of`, or on the reporting currency.
     computed::benchmark_returns(
         history,
-        &DerivationContext { as_of, newest: as_of, benchmark: None, rates, policy, rules },
+        &DerivationContext {
+            as_of,
+            newest: as_of,
+            benchmark: None,
+            rates,
+            reporting_currency: "USD",
+            policy,
+            rules,
+        },
     )
 }

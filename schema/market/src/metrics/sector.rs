@@ -8,6 +8,9 @@
 //! with a yield of 0, as in the published yields of the S&P indices. Mean price changes are weighted by market cap in
 //! the same way.
 //!
+//! Market caps are in the reporting currency. A stock without an exchange rate to it is left out of sums and weights, and
+//! is counted in `unconverted_count` (R43).
+//!
 //! Top payers are sorted by yield (highest first). Stocks of equal yield are sorted by market cap (largest first), then
 //! by symbol. If all securities of a sector are left out, the stock counts of its row are 0 and the figures are null.
 
@@ -41,8 +44,10 @@ pub struct SectorMember {
     pub dividend_yield: Option<Decimal>,
     /// True if the headline yield is above 25 % (by default), which is too high to be trusted (R18).
     pub yield_suspect: bool,
-    /// Market capitalisation, in whole units of the currency of the security's prices.
+    /// Market capitalisation, in whole units of the reporting currency.
     pub market_cap: Option<i64>,
+    /// True if the market capitalisation is known, but not its exchange rate to the reporting currency.
+    pub is_unconverted: bool,
     /// Payout ratio: dividends over earnings, percent.
     pub payout_ratio: Option<Decimal>,
     /// Five-year dividend growth, percent a year.
@@ -78,7 +83,8 @@ impl SectorMember {
             pays_dividend: listed.pays_dividend,
             dividend_yield: decimal(listed.dividend_yield),
             yield_suspect: figures.yield_suspect,
-            market_cap: listed.market_cap,
+            market_cap: listed.reporting_market_cap,
+            is_unconverted: listed.market_cap.is_some() && listed.reporting_market_cap.is_none(),
             payout_ratio: decimal(figures.screened.payout_ratio),
             growth_5y: decimal(figures.screened.growth_5y),
             pe_ratio: decimal(figures.screened.pe_ratio),
@@ -104,10 +110,11 @@ impl SectorMember {
     }
 }
 
-/// One row for each sector with at least one security, sorted by slug.
+/// One row for each sector with at least one security, sorted by slug. `currency` is the reporting currency.
 pub fn sector_rows<'a>(
     members: impl IntoIterator<Item = &'a SectorMember>,
     as_of: NaiveDate,
+    currency: &str,
 ) -> Vec<SectorRow> {
     let mut sectors: BTreeMap<String, Vec<&SectorMember>> = BTreeMap::new();
     for member in members {
@@ -118,11 +125,11 @@ pub fn sector_rows<'a>(
     let name = |members: &[&SectorMember]| {
         members.iter().filter_map(|member| member.sector.clone()).min().unwrap_or_default()
     };
-    sectors.values().map(|members| sector_row(&name(members), members, as_of)).collect()
+    sectors.values().map(|members| sector_row(&name(members), members, as_of, currency)).collect()
 }
 
 /// Row of one sector, computed from its securities on the date `as_of`.
-pub fn sector_row(sector: &str, members: &[&SectorMember], as_of: NaiveDate) -> SectorRow {
+pub fn sector_row(sector: &str, members: &[&SectorMember], as_of: NaiveDate, currency: &str) -> SectorRow {
     let counted: Vec<&SectorMember> = members.iter().copied().filter(|member| member.is_counted()).collect();
     let yields: Vec<Decimal> = counted.iter().filter_map(|member| member.payer_yield()).collect();
     let middle = |field: fn(&SectorMember) -> Option<Decimal>| {
@@ -162,6 +169,8 @@ pub fn sector_row(sector: &str, members: &[&SectorMember], as_of: NaiveDate) -> 
         }),
         as_of,
         industries: JsonColumn(industries(&counted)),
+        currency: currency.to_owned(),
+        unconverted_count: many(&|member| member.is_unconverted),
     }
 }
 
@@ -228,6 +237,7 @@ mod tests {
             dividend_yield: Some(yielded),
             yield_suspect: false,
             market_cap: Some(cap),
+            is_unconverted: false,
             payout_ratio: None,
             growth_5y: None,
             pe_ratio: None,
@@ -250,7 +260,7 @@ mod tests {
             in_industry("Drilling", member("D", dec!(0), 10)),
             member("E", dec!(9), 10),
         ];
-        let rows = sector_rows(&members, "2024-12-31".parse().unwrap());
+        let rows = sector_rows(&members, "2024-12-31".parse().unwrap(), "USD");
         let told = |industry: &Industry| {
             let median = industry.median_yield.map(|median| median.to_string());
             (industry.industry.clone(), industry.stock_count, median)
@@ -281,7 +291,7 @@ mod tests {
             suspect,
             gone,
         ];
-        let rows = sector_rows(&members, as_of);
+        let rows = sector_rows(&members, as_of, "USD");
         let figures = &rows[0];
         assert_eq!((figures.stock_count, figures.payer_count, figures.etf_count), (5, 4, 1));
         assert_eq!(figures.median_yield, Some(ExactDecimal(dec!(3.5))));
@@ -291,7 +301,7 @@ mod tests {
         let all: Vec<&SectorMember> = members.iter().collect();
         let top: Vec<&str> = top_payers(&all, 2).iter().map(|m| m.symbol.as_str()).collect();
         assert_eq!(top, ["D", "C"]);
-        assert_eq!(sector_row("Energy", &[], as_of).median_yield, None);
+        assert_eq!(sector_row("Energy", &[], as_of, "USD").median_yield, None);
         assert_eq!(slug("Oil, Gas & Consumable  Fuels"), "oil-gas-consumable-fuels");
     }
 
@@ -302,7 +312,7 @@ mod tests {
         let stopped = SectorMember { pays_dividend: Some(false), ..member("S", dec!(8), 100) };
         let unknown = SectorMember { pays_dividend: Some(true), ..member("U", dec!(0), 100) };
         let members = [member("A", dec!(4), 100), stopped, unknown];
-        let row = &sector_rows(&members, as_of)[0];
+        let row = &sector_rows(&members, as_of, "USD")[0];
         assert_eq!((row.stock_count, row.payer_count), (3, 1));
         assert_eq!(
             (row.median_yield, row.max_yield),
@@ -322,7 +332,7 @@ mod tests {
         let counted = |ex_date: &str| {
             let member =
                 SectorMember { next_ex_date: Some(ex_date.parse().unwrap()), ..member("A", dec!(4), 100) };
-            sector_row("Energy", &[&member], "2024-12-20".parse().unwrap()).ex_dates_next_30d
+            sector_row("Energy", &[&member], "2024-12-20".parse().unwrap(), "USD").ex_dates_next_30d
         };
         let days = ["2024-12-19", "2024-12-20", "2025-01-19", "2025-01-20"];
         assert_eq!(days.map(counted), [0, 1, 1, 0]);

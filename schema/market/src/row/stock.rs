@@ -31,7 +31,7 @@ table_row! {
         "industry" industry: Option<String>,
         /// Country of domicile.
         "country" country: Option<String>,
-        /// ISO 4217 currency of prices and of all money figures except `annual_dividend`.
+        /// ISO 4217 currency of prices and of all money figures except `annual_dividend` and `reporting_market_cap`.
         "currency" currency: String,
         /// True if the security still trades on the as-of date.
         "is_active" is_active: bool,
@@ -43,6 +43,9 @@ table_row! {
         "price_date" price_date: Option<NaiveDate>,
         /// Market capitalisation, whole currency units (R24).
         "market_cap" market_cap: Option<i64>,
+        /// Market capitalisation in whole units of the reporting currency (US dollars unless the operator chose
+        /// another one), at the rate of the day of the price. Null without a rate. Lists are filtered and sorted by it.
+        "reporting_market_cap" reporting_market_cap: Option<i64>,
         /// True if the security trades and its dividend status is active; null if the dividends are unknown (R38).
         "pays_dividend" pays_dividend: Option<bool>,
         /// Headline dividend yield, percent (R9).
@@ -52,7 +55,8 @@ table_row! {
         /// Annual dividend per share from which the headline yield is computed, in `dividend_currency`: the forward
         /// dividend, or else the trailing dividend.
         "annual_dividend" annual_dividend: Option<ExactDecimal>,
-        /// ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, all yields are null.
+        /// ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, yields use exchange
+        /// rates, and are null without a rate (R42).
         "dividend_currency" dividend_currency: Option<String>,
         /// Payment frequency. `none` is for non-payers, `unknown` for a frequency that cannot be determined.
         "frequency" frequency: Option<Frequency>,
@@ -333,7 +337,7 @@ table_row! {
         "payer_count" payer_count: i32,
         /// Number of active ETFs of the sector.
         "etf_count" etf_count: i32,
-        /// Sum of market capitalisations, whole currency units.
+        /// Sum of market capitalisations, whole units of `currency`.
         "market_cap" market_cap: Option<i64>,
         /// Mean headline yield of the dividend payers, percent.
         "avg_yield" avg_yield: Option<ExactDecimal>,
@@ -365,5 +369,11 @@ table_row! {
         /// Statistics of the industries of the sector.
         #[schema(value_type = Vec<Industry>)]
         "industries" industries: JsonColumn<Vec<Industry>>,
+        /// Reporting currency, an ISO 4217 code. Market capitalisations are converted to it before they are added or
+        /// used as weights.
+        "currency" currency: String,
+        /// Number of stocks whose market capitalisation has no exchange rate to `currency`. They are left out of
+        /// `market_cap` and of all weighted figures.
+        "unconverted_count" unconverted_count: i32,
     }
 }

@@ -68,6 +68,7 @@ impl<'a> Outputs<'a> {
             newest: as_of,
             benchmark: months.as_ref(),
             rates: const { &ExchangeRates::NONE },
+            reporting_currency: "USD",
             policy: &policy,
             rules,
         });

@@ -137,6 +137,7 @@ fn member(row: &Value) -> SectorMember {
     let pays = row["pays_dividend"].as_bool().unwrap_or(yielded.is_some_and(|value| value > Decimal::ZERO));
     let cap = number(row, &["market_cap", "cap"]).and_then(|cap| i64::try_from(cap).ok());
     SectorMember {
+        is_unconverted: false,
         symbol: row["symbol"].as_str().unwrap_or_default().to_owned(),
         sector: None,
         industry: None,
@@ -164,7 +165,7 @@ fn sector(key: &str, rows: &[Value], inputs: &Inputs) -> Option<Value> {
     let rows = rows.iter().filter(|row| wanted.is_none() || row["sector"].as_str() == wanted);
     let members: Vec<SectorMember> = rows.map(member).collect();
     let members: Vec<&SectorMember> = members.iter().collect();
-    let figures = sector_row("", &members, inputs.as_of.unwrap_or_default());
+    let figures = sector_row("", &members, inputs.as_of.unwrap_or_default(), "USD");
     let text = |value: Option<market::decimal::ExactDecimal>| json!(value.map(|value| value.0.to_string()));
     Some(match key {
         "median_yield_pct" | "median_yield" => text(figures.median_yield),

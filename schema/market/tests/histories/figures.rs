@@ -19,6 +19,7 @@ pub(crate) fn in_market<T>(tell: impl FnOnce(&DerivationContext<'_>) -> T) -> T 
         newest: TODAY,
         benchmark: None,
         rates: &market::metrics::ExchangeRates::NONE,
+        reporting_currency: "USD",
         policy: &policy,
         rules: &Rules::DEFAULT,
     })

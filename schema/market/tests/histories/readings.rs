@@ -32,6 +32,7 @@ fn derived(life: &Life, as_of: &str) -> DerivedRows {
             newest: life.until,
             benchmark: None,
             rates: &market::metrics::ExchangeRates::NONE,
+            reporting_currency: "USD",
             policy: &policy,
             rules: &rules,
         },

@@ -103,6 +103,7 @@ fn asked(history: &History, as_of: NaiveDate) -> DerivedRows {
             newest: date(UNTIL),
             benchmark: None,
             rates: &market::metrics::ExchangeRates::NONE,
+            reporting_currency: "USD",
             policy: &policy,
             rules: &Rules::DEFAULT,
         },

@@ -18,6 +18,7 @@ fn told(history: &History, as_of: &str) -> (DerivedRows, Explanation) {
         newest: as_of,
         benchmark: None,
         rates: &market::metrics::ExchangeRates::NONE,
+        reporting_currency: "USD",
         policy: &policy,
         rules: &Rules::DEFAULT,
     };

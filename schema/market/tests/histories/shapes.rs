@@ -24,6 +24,7 @@ fn asked(life: &Life, as_of: NaiveDate) -> DerivedRows {
             newest: life.until,
             benchmark: None,
             rates: &market::metrics::ExchangeRates::NONE,
+            reporting_currency: "USD",
             policy: &policy,
             rules: &Rules::DEFAULT,
         },

@@ -85,6 +85,7 @@ pub(crate) fn looking_back(as_of: &str, newest: &str, history: &History) -> Deri
             newest,
             benchmark: None,
             rates: &market::metrics::ExchangeRates::NONE,
+            reporting_currency: "USD",
             policy: &policy,
             rules,
         },

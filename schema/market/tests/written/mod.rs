@@ -66,6 +66,7 @@ pub(crate) fn in_market<T>(as_of: &str, compute: impl Fn(&DerivationContext<'_>)
         newest: as_of,
         benchmark: None,
         rates: &market::metrics::ExchangeRates::NONE,
+        reporting_currency: "USD",
         policy: &policy,
         rules,
     })

@@ -2,7 +2,7 @@
 -- own entry has the data of the preceding entry.
 select p.generation as version_generation, $2::bigint as version_sequence, p.as_of as version_as_of,
   p.position as version_position, p.is_repeated and p.sequence = $2 as version_is_repeated, p.sequence, p.at,
-  i.fact_set, i.method_version, i.program_version, i.benchmark, i.policy::json as policy, i.rules::json as rules,
+  i.fact_set, i.method_version, i.program_version, i.benchmark, i.reporting_currency, i.policy::json as policy, i.rules::json as rules,
   exists (select from control.fact_sets f where f.name = i.fact_set) as has_facts, i.journal,
   v.generation = p.generation and v.sequence = $2 and v.position = p.position as is_current
 from version v

@@ -1,7 +1,7 @@
 -- $1 instant. The version that was served at this instant.
 select p.generation as version_generation, s.sequence as version_sequence, p.as_of as version_as_of,
   p.position as version_position, p.is_repeated and p.sequence = s.sequence as version_is_repeated, p.sequence, p.at,
-  i.fact_set, i.method_version, i.program_version, i.benchmark, i.policy::json as policy, i.rules::json as rules,
+  i.fact_set, i.method_version, i.program_version, i.benchmark, i.reporting_currency, i.policy::json as policy, i.rules::json as rules,
   exists (select from control.fact_sets f where f.name = i.fact_set) as has_facts, i.journal,
   s.is_current
 from version v

@@ -1,7 +1,8 @@
 //! Common inputs of all metrics: merged events, latest price, regular dividends and payment frequency.
 
 use chrono::NaiveDate;
-use rust_decimal::Decimal;
+use rust_decimal::prelude::ToPrimitive;
+use rust_decimal::{Decimal, RoundingStrategy};
 
 use crate::event::{DividendType, ListingStatus, Security, SecurityType};
 use crate::history::{History, SourcePolicy};
@@ -41,6 +42,8 @@ pub(crate) struct MetricInputs<'a> {
     pub rules: &'a Rules,
     pub known: AsOfView,
     pub exchange_rates: &'a ExchangeRates,
+    /// Currency in which market capitalisations of securities are added and compared.
+    pub reporting_currency: &'a str,
     /// First regular payment in the dividend currency after payments in another one; `None` if the currency never changed
     /// (R43). Growth and streak begin there.
     pub currency_since: Option<NaiveDate>,
@@ -106,6 +109,7 @@ impl<'a> MetricInputs<'a> {
             rules: context.rules,
             known: AsOfView::new(context),
             exchange_rates: context.rates,
+            reporting_currency: context.reporting_currency,
             currency_since,
             market: Settlement::of_history(history),
             security_type: security.map_or(SecurityType::Stock, |security| security.r#type),
@@ -165,6 +169,15 @@ impl<'a> MetricInputs<'a> {
     /// Rate from one currency to another on the day of the latest close (R43); `None` without a close or rate.
     pub(crate) fn rate_of_price(&self, from: &str, to: &str) -> Option<Rate<'a>> {
         self.exchange_rates.rate(from, to, self.price?.date, self.as_of)
+    }
+
+    /// A sum of money in whole units of the reporting currency, at the rate of the day of the latest close (R43).
+    pub(crate) fn in_reporting_currency(&self, sum: i64, currency: &str) -> Option<i64> {
+        if currency == self.reporting_currency {
+            return Some(sum);
+        }
+        let converted = self.rate_of_price(currency, self.reporting_currency)?.convert(sum.into())?;
+        converted.round_dp_with_strategy(0, RoundingStrategy::MidpointAwayFromZero).to_i64()
     }
 
     /// Regular dividends of the last 12 months in `currency`, each payment at its own rate (R43). `None` if a payment has

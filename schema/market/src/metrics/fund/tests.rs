@@ -99,6 +99,7 @@ fn found_with(
         newest: as_of,
         benchmark: None,
         rates: &crate::metrics::ExchangeRates::NONE,
+        reporting_currency: "USD",
         policy,
         rules: &Rules::DEFAULT,
     };

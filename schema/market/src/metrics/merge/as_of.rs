@@ -60,6 +60,7 @@ mod tests {
                 newest,
                 benchmark: None,
                 rates: &crate::metrics::ExchangeRates::NONE,
+                reporting_currency: "USD",
                 policy: &policy,
                 rules: &Rules::DEFAULT,
             });

@@ -93,6 +93,7 @@ pub(crate) fn at(day: &str, history: &History, policy: &SourcePolicy) -> Derived
         newest: day,
         benchmark: None,
         rates: &crate::metrics::ExchangeRates::NONE,
+        reporting_currency: "USD",
         policy,
         rules: &Rules::DEFAULT,
     };

@@ -37,6 +37,9 @@ pub(crate) fn stock(computed: &ComputedMetrics<'_>, quote: &Quote, quarantined: 
         price: quote.price,
         price_date: quote.price_date,
         market_cap: quote.market_cap,
+        reporting_market_cap: quote
+            .market_cap
+            .and_then(|cap| computed.inputs.in_reporting_currency(cap, &quote.currency)),
         pays_dividend: pays,
         dividend_yield: quote.dividend_yield,
         yield_basis: computed.income.yield_basis,

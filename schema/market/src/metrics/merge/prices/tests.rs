@@ -53,6 +53,7 @@ fn derived(history: &History, rules: &[PolicyRule]) -> DerivedRows {
             newest: as_of,
             benchmark: None,
             rates: &crate::metrics::ExchangeRates::NONE,
+            reporting_currency: "USD",
             policy: &policy,
             rules: &Rules::DEFAULT,
         },

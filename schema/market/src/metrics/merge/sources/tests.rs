@@ -47,6 +47,7 @@ fn unused(history: &History, policy: &SourcePolicy) -> Vec<String> {
         newest: as_of,
         benchmark: None,
         rates: &crate::metrics::ExchangeRates::NONE,
+        reporting_currency: "USD",
         policy,
         rules: &Rules::DEFAULT,
     };

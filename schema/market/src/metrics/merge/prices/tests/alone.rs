@@ -147,6 +147,7 @@ fn suffice(change: &dyn Fn(&mut History)) -> bool {
         newest: as_of,
         benchmark: None,
         rates: &crate::metrics::ExchangeRates::NONE,
+        reporting_currency: "USD",
         policy: &policy,
         rules: &Rules::DEFAULT,
     };
