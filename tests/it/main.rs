@@ -22,6 +22,7 @@ mod browser;
 mod change_feed;
 mod change_stream;
 mod conflicting_prices;
+mod converted_amounts;
 mod dashboard;
 mod documented_commands;
 mod durability;

@@ -178,7 +178,7 @@ const HOT: [HotQuery; 38] = [
 ];
 const TWO_POSITIONS: &str = "array[0, 1], array['S7', 'S8']";
 const TWO_SYMBOLS: &str = "array['S7','S8']";
-const CALENDAR: &str = "'2024-06-17', '2024-08-17', null, null, null, null, null, null, false, null, null, null, null, 101, null, null, null, null";
+const CALENDAR: &str = "'2024-06-17', '2024-08-17', null, null, null, null, null, null, false, null, null, null, null, 101, null, null, null, null, null";
 const HISTORY: &str = "array['S7','S8'], '2019-06-17', null, null, array['declared','paid'], null, null, null, null, 101, null, null, null, null";
 const OF_HISTORY: &[&str] = &["dividends_by_symbol", "quarantine_by_symbol", "versions_pkey"];
 const CHANGED_VALUES: &str = "null, 0, true, '', 101";

@@ -7,7 +7,8 @@ with due as materialized (
 )
 select v.generation as version_generation, v.sequence as version_sequence, v.as_of as version_as_of,
   v.position as version_position, v.is_repeated as version_is_repeated,
-  t.*, s.name, s.exchange, s.sector, s.price, s.currency as price_currency, s.dividend_yield, s.market_cap
+  t.*, s.name, s.exchange, s.sector, s.price, s.currency as price_currency, s.dividend_yield, s.market_cap,
+  s.reporting_market_cap
 from version v
 left join (
   due t cross join lateral (select * from stocks s where s.symbol = t.symbol and s.is_active limit 1) s

@@ -35,6 +35,25 @@ pub(crate) struct RenderedBody {
     pub(crate) next_cursor: Option<String>,
 }
 
+/// Rows of one page, with their metadata and data version.
+#[derive(Debug)]
+pub(crate) struct SelectedPage<T> {
+    pub(crate) rows: Vec<T>,
+    pub(crate) meta: ListMeta,
+    pub(crate) version: DataVersion,
+}
+
+/// Renders the rows of one page.
+pub(crate) fn render_page(
+    output: &Output,
+    rows: &[impl Serialize],
+    meta: &ListMeta,
+    version: DataVersion,
+) -> Result<RenderedBody, ApiError> {
+    let body = rows::render_list(output, rows, meta)?;
+    Ok(RenderedBody { body, version, next_cursor: meta.next_cursor.clone() })
+}
+
 impl<P> HandlerContext<P> {
     /// Start of the history that the tier includes.
     pub(crate) fn depth(&self) -> Depth {
@@ -77,11 +96,22 @@ impl<P> HandlerContext<P> {
         rows: impl IntoIterator<Item = &'a T>,
         finish: impl FnOnce(&mut ListMeta),
     ) -> Result<RenderedBody, ApiError> {
+        let SelectedPage { rows, mut meta, version } = self.select_page(page, version, rows);
+        finish(&mut meta);
+        render_page(output, &rows, &meta, version)
+    }
+
+    /// Selects one page of `rows`.
+    pub(crate) fn select_page<'a, T: Sortable + 'a>(
+        &self,
+        page: &Page,
+        version: DataVersion,
+        rows: impl IntoIterator<Item = &'a T>,
+    ) -> SelectedPage<&'a T> {
         let (rows, next_cursor) =
             page.select_rows(rows, &self.app.signer.of_response(version.to_exact_text()));
-        let mut meta = ListMeta::new(&version, rows.len(), page.limit, next_cursor.clone());
+        let mut meta = ListMeta::new(&version, rows.len(), page.limit, next_cursor);
         meta.known_at = self.known_at;
-        finish(&mut meta);
-        Ok(RenderedBody { body: rows::render_list(output, &rows, &meta)?, version, next_cursor })
+        SelectedPage { rows, meta, version }
     }
 }

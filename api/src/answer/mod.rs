@@ -14,7 +14,7 @@ use futures::future::{LocalBoxFuture, ready};
 use crate::error::ApiError;
 use crate::parameters::Parameters;
 pub(crate) use access::{Access, Free, InternalRequest, Professional, RequiredTier, Starter, quota_exceeded};
-pub(crate) use context::{HandlerContext, RenderedBody};
+pub(crate) use context::{HandlerContext, RenderedBody, SelectedPage, render_page};
 use response::prepare_handler;
 pub(crate) use response::private_response;
 pub(crate) use streamed::{BodyWriter, FinishedBody, ResponseWriter};

@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, LazyLock};
 
+use chrono::NaiveDate;
 use market::dated_text::LimitToHistory;
+use market::decimal::ExactDecimal;
 use market::row::{FundamentalsRow, Metrics, Quote, TableRow};
 use rust_decimal::Decimal;
 use serde::Serialize;
@@ -18,6 +20,7 @@ use crate::read::lookup::{self, ResolvedSymbols};
 use crate::read::past_version::PastVersion;
 use crate::render::envelope::{ListMeta, Warning};
 use crate::render::rows;
+use crate::routes::conversion::{Conversion, Converted};
 use crate::routes::endpoint;
 
 const QUOTES: &str = include_str!("../../queries/bulk/quotes.sql");
@@ -25,7 +28,9 @@ const FUNDAMENTALS: &str = include_str!("../../queries/bulk/fundamentals.sql");
 const METRICS: &str = include_str!("../../queries/bulk/metrics.sql");
 const MOST: usize = 10;
 const SECTIONS: &[&str] = &["quote", "fundamentals", "metrics"];
-const COLUMNS: &[&str] = &["symbol", "quote", "fundamentals", "metrics"];
+const COLUMNS: &[&str] = &["symbol", "quote", "fundamentals", "metrics", "converted"];
+/// Fields of [`ConvertedFigures`].
+const CONVERTED: [&str; 5] = ["price", "market_cap", "annual_dividend", "dps_ttm", "dps_forward"];
 /// CSV columns of each section, for example `quote.price` in the section `quote`. The column `symbol` is in no section.
 static SECTION_COLUMNS: LazyLock<Vec<(&str, Vec<String>)>> = LazyLock::new(|| {
     let of = |section: &'static str, columns: &[&str]| {
@@ -36,8 +41,13 @@ static SECTION_COLUMNS: LazyLock<Vec<(&str, Vec<String>)>> = LazyLock::new(|| {
         of("quote", Quote::COLUMNS),
         of("fundamentals", FundamentalsRow::COLUMNS),
         of("metrics", Metrics::COLUMNS),
+        ("converted", CONVERTED.iter().flat_map(converted_columns).collect()),
     ]
 });
+fn converted_columns(field: &&'static str) -> impl Iterator<Item = String> {
+    Converted::COLUMNS.iter().map(move |column| format!("converted.{field}.{column}"))
+}
+
 /// Names that `fields` accepts in CSV. The name of a section selects all its columns.
 static CSV_FIELDS: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let of_sections = SECTION_COLUMNS.iter().flat_map(|(_, columns)| columns.iter().map(String::as_str));
@@ -55,6 +65,24 @@ pub(crate) struct CompareItem {
     fundamentals: Option<FundamentalsRow>,
     /// Dividend metrics, as in the metrics endpoint.
     metrics: Option<Metrics>,
+    /// Amounts in the requested currency. Omitted without the parameter `currency`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    converted: Option<ConvertedFigures>,
+}
+
+/// Amounts in the requested currency, at the rate of the day of the price; null without an amount or rate.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ConvertedFigures {
+    /// Price of the quote.
+    price: Option<Converted>,
+    /// Market capitalisation of the quote.
+    market_cap: Option<Converted>,
+    /// Annual dividend of the quote.
+    annual_dividend: Option<Converted>,
+    /// Trailing dividend of the metrics.
+    dps_ttm: Option<Converted>,
+    /// Forward dividend of the metrics.
+    dps_forward: Option<Converted>,
 }
 
 /// Securities side by side, in request order.
@@ -84,21 +112,24 @@ parameters! {
         /// Sections to return, comma-separated: quote, fundamentals, metrics. Default: all.
         sections: Vec<&'static str> = reader.read_words("sections", SECTIONS).unwrap_or_else(|| SECTIONS.to_vec()),
         knowledge: Option<Knowledge> = reader.read_knowledge(),
-        output: Output = select_columns(reader.read_output_with_csv(COLUMNS, &CSV_FIELDS), &sections),
+        currency: Option<String> = reader.read_target_currency(),
+        output: Output =
+            select_columns(reader.read_output_with_csv(COLUMNS, &CSV_FIELDS), &sections, currency.is_some()),
     }
 
     const TIER_MATTERS: bool = true;
 }
 
-/// Restricts the output to the symbol and the columns of the requested sections.
-fn select_columns(output: Output, sections: &[&str]) -> Output {
+/// Restricts the output to the symbol, the columns of the requested sections, and the converted amounts of a request with
+/// `currency`.
+fn select_columns(output: Output, sections: &[&str], is_converted: bool) -> Output {
     let mut chosen = output.fields.unwrap_or_else(|| COLUMNS.to_vec());
     if output.format == ResponseFormat::Csv {
         chosen = csv_columns(&chosen);
     }
     chosen.retain(|column| {
         let section = column.split_once('.').map_or(*column, |(section, _)| section);
-        section == "symbol" || sections.contains(&section)
+        section == "symbol" || sections.contains(&section) || (section == "converted" && is_converted)
     });
     Output { fields: Some(chosen), ..output }
 }
@@ -191,9 +222,19 @@ async fn side_by_side(context: HandlerContext<CompareParameters>) -> Result<Rend
         quote: rows.quotes.remove(&symbol),
         fundamentals: rows.fundamentals.remove(&symbol),
         metrics: rows.metrics.remove(&symbol).map(|metrics| metrics.limit_to_days_from(depth.from)),
+        converted: None,
         symbol,
     };
-    let items: Vec<CompareItem> = named.into_iter().map(take).collect();
+    let mut items: Vec<CompareItem> = named.into_iter().map(take).collect();
+    if let Some(currency) = &asked.currency {
+        let amounts =
+            items.iter().flat_map(CompareItem::amounts).flatten().map(|(_, currency, day)| (currency, day));
+        let amounts: Vec<(&str, NaiveDate)> = amounts.collect();
+        let conversion = Conversion::load(&context.generation, &version, Some(currency), &amounts).await?;
+        for item in &mut items {
+            item.converted = Some(item.convert(&conversion));
+        }
+    }
     let mut list = ListMeta::new(&version, items.len(), 10, None);
     list.known_at = context.known_at;
     list.warnings = warnings;
@@ -201,6 +242,41 @@ async fn side_by_side(context: HandlerContext<CompareParameters>) -> Result<Rend
     list.set_depth(Some(depth), context.today);
     let meta = CompareMeta { list, best: best(&items) };
     Ok(RenderedBody { body: rows::render_list(&asked.output, &items, &meta)?, version, next_cursor: None })
+}
+
+impl CompareItem {
+    /// Amounts that can be converted, in the order of [`CONVERTED`]: amount, currency, and day of the price.
+    fn amounts(&self) -> [Option<(Decimal, &str, NaiveDate)>; 5] {
+        let (quote, metrics) = (self.quote.as_ref(), self.metrics.as_ref());
+        let day = quote.and_then(|quote| quote.price_date).or(metrics.and_then(|metrics| metrics.price_date));
+        let priced = |amount: Option<Decimal>| Some((amount?, quote?.currency.as_str(), day?));
+        let paid = |amount: Option<ExactDecimal>| Some((amount?.0, metrics?.currency.as_str(), day?));
+        [
+            priced(quote.and_then(|quote| quote.price).map(|price| price.0)),
+            priced(quote.and_then(|quote| quote.market_cap).map(Decimal::from)),
+            quote.and_then(|quote| {
+                let currency = quote.dividend_currency.as_ref().unwrap_or(&quote.currency);
+                Some((quote.annual_dividend?.0, currency.as_str(), day?))
+            }),
+            paid(metrics.and_then(|metrics| metrics.dps_ttm)),
+            paid(metrics.and_then(|metrics| metrics.dps_forward)),
+        ]
+    }
+
+    fn convert(&self, conversion: &Conversion) -> ConvertedFigures {
+        let convert = |(amount, currency, day)| conversion.convert(amount, currency, day);
+        let [price, market_cap, annual_dividend, dps_ttm, dps_forward] =
+            self.amounts().map(|found| found.and_then(convert));
+        ConvertedFigures { price, market_cap, annual_dividend, dps_ttm, dps_forward }
+    }
+
+    /// Market capitalisation, in the requested currency if there is one.
+    fn market_cap(&self) -> Option<Decimal> {
+        match &self.converted {
+            Some(converted) => Some(converted.market_cap.as_ref()?.amount.0),
+            None => self.quote.as_ref()?.market_cap.map(Decimal::from),
+        }
+    }
 }
 
 /// Compared figure: name, flag and value. The flag is true if the smallest value is best.
@@ -217,7 +293,7 @@ const CONTESTS: &[Contest] = &[
     ("total_return_5y", false, |item| item.metrics.as_ref()?.total_return_5y.map(|value| value.0)),
     ("volatility_1y", true, |item| item.metrics.as_ref()?.volatility_1y.map(|value| value.0)),
     ("pe_ratio", true, |item| item.quote.as_ref()?.pe_ratio.map(|value| value.0)),
-    ("market_cap", false, |item| item.quote.as_ref()?.market_cap.map(Decimal::from)),
+    ("market_cap", false, CompareItem::market_cap),
 ];
 
 fn best(items: &[CompareItem]) -> BTreeMap<&'static str, String> {
@@ -232,5 +308,11 @@ fn best(items: &[CompareItem]) -> BTreeMap<&'static str, String> {
         }
         best.map(|(_, symbol)| (*metric, symbol.to_owned()))
     };
-    CONTESTS.iter().filter_map(winner).collect()
+    // Market capitalisations in different currencies are not comparable.
+    let is_converted = items.iter().all(|item| item.converted.is_some());
+    let mut currencies = items.iter().filter_map(|item| Some(&item.quote.as_ref()?.currency));
+    let is_comparable =
+        is_converted || currencies.next().is_none_or(|first| currencies.all(|other| other == first));
+    let contests = CONTESTS.iter().filter(|(metric, ..)| *metric != "market_cap" || is_comparable);
+    contests.filter_map(winner).collect()
 }

@@ -1,5 +1,6 @@
 //! `GET /v1/dividends/calendar`, `/ex-dates` and `/payment-dates`: dividends by payment date or ex-date (rule R20).
 
+use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 use std::sync::LazyLock;
 
@@ -14,7 +15,7 @@ use store::FromRow;
 use tokio_postgres::types::ToSql;
 use utoipa::ToSchema;
 
-use crate::answer::{Free, HandlerContext, RenderedBody};
+use crate::answer::{Free, HandlerContext, RenderedBody, render_page};
 use crate::error::ApiError;
 use crate::parameters::facets::FilterField;
 use crate::parameters::{
@@ -23,7 +24,7 @@ use crate::parameters::{
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
 use crate::render::envelope::{List, ListMeta};
-use crate::render::rows;
+use crate::routes::conversion::{Conversion, Convertible, ConvertibleColumns, payment_rate};
 use crate::routes::endpoint;
 
 const EX_DATES: &str = include_str!("../../queries/dividends/ex_dates.sql");
@@ -62,6 +63,8 @@ table_row! {
         "dividend_yield" dividend_yield: Option<ExactDecimal>,
         /// Market capitalisation, whole units of `price_currency` (R24).
         "market_cap" market_cap: Option<i64>,
+        /// Market capitalisation, whole units of the reporting currency; null without an exchange rate.
+        "reporting_market_cap" reporting_market_cap: Option<i64>,
     }
 }
 
@@ -80,9 +83,10 @@ pub(crate) struct CalendarRow {
     days_until: i64,
 }
 
-static COLUMNS: LazyLock<Vec<&'static str>> = LazyLock::new(|| {
+static COLUMNS: LazyLock<ConvertibleColumns> = LazyLock::new(|| {
     let around = CalendarSecurity::COLUMNS.iter().copied().chain(["event_date", "event_type", "days_until"]);
-    DividendRow::COLUMNS.iter().copied().chain(around).collect()
+    let all: Vec<&str> = DividendRow::COLUMNS.iter().copied().chain(around).collect();
+    ConvertibleColumns::of(&all)
 });
 
 parameters! {
@@ -95,7 +99,9 @@ parameters! {
         sector: Option<Vec<String>> = reader.read_names(FilterField::Sector),
         /// Minimum headline dividend yield, percent.
         min_yield: Option<Decimal> = reader.read_decimal("min_yield", Bounds::Percent),
-        /// Minimum cash amount per share, as declared.
+        currency: Option<String> = reader.read_target_currency(),
+        /// Minimum cash amount per share, in `currency` at the newest exchange rate. Without `currency`, in the reporting
+        /// currency: US dollars, unless the operator chose another one.
         min_amount: Option<Decimal> = reader.read_decimal("min_amount", Bounds::Amount),
         /// Dividend types as declared, comma-separated.
         r#type: Option<Vec<DividendType>> = reader.read_words("type", DividendType::ALL),
@@ -106,7 +112,7 @@ parameters! {
         include_projected: bool = reader.read_bool_or("include_projected", false),
         other_days: OtherDateRanges = reader.read_other_date_ranges(),
         page: Page = reader.read_page(&PAGING),
-        output: Output = reader.read_output(&COLUMNS),
+        output: Output = reader.read_convertible_output(&COLUMNS, currency.as_ref()),
     }
 }
 
@@ -170,16 +176,21 @@ async fn page<const DAYS: u64>(
     let after: Option<NaiveDate> = asked.page.after_value(0).and_then(|day| day.parse().ok());
     let (symbol, kind, id) =
         (asked.page.after_value(1), asked.page.after_value(2), asked.page.after_value(3));
-    let (least_yield, least_amount) = (asked.min_yield.map(ExactDecimal), asked.min_amount.map(ExactDecimal));
+    let least_yield = asked.min_yield.map(ExactDecimal);
+    let least_amounts = match asked.min_amount {
+        Some(amount) => Some(least_amounts(&context, amount, asked.currency.as_deref()).await?),
+        None => None,
+    };
+    let (currencies, least_amounts) = least_amounts.unzip();
     let probe = asked.page.limit + 1;
     let OtherDateRanges { declared, record } = asked.other_days;
-    let parameters: [&(dyn ToSql + Sync); 18] = [
+    let parameters: [&(dyn ToSql + Sync); 19] = [
         asked.days.start(),
         asked.days.end(),
         &known,
         &asked.sector,
         &least_yield,
-        &least_amount,
+        &currencies,
         &asked.r#type,
         &asked.frequency,
         &asked.include_projected,
@@ -192,6 +203,7 @@ async fn page<const DAYS: u64>(
         &declared.end,
         &record.start,
         &record.end,
+        &least_amounts,
     ];
     let statement = if asked.page.direction() == Direction::Ascending { ascending } else { descending };
     let rows = lookup::run_query(&context.generation, statement, &parameters).await?;
@@ -201,12 +213,41 @@ async fn page<const DAYS: u64>(
         present.map(|row| CalendarRow::of(row, event_type, context.today)).collect::<Result<Vec<_>, _>>()?;
     let signer = context.app.signer.of_response(version.to_exact_text());
     let next_cursor = asked.page.split_off_next_cursor(&mut rows, &signer, CalendarRow::key);
-    let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
+    let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor);
     meta.today = Some(context.today);
     if asked.symbols.is_some() {
         meta.set_missing(missing);
     }
-    Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
+    let Some(currency) = &asked.currency else { return render_page(&asked.output, &rows, &meta, version) };
+    let amounts = rows.iter().map(|row| payment_rate(&row.dividend.currency, row.dividend.ex_date));
+    let amounts: Vec<_> = amounts.collect();
+    let conversion = Conversion::load(&context.generation, &version, Some(currency), &amounts).await?;
+    let rows = conversion.convert_rows(rows, |row| &row.dividend);
+    meta.warnings.extend(conversion.warning(&rows));
+    render_page(&asked.output, &rows, &meta, version)
+}
+
+/// Currencies of the market's dividends, and the amount in each of them that equals `amount` in the currency `of`, or in
+/// the reporting currency.
+async fn least_amounts<P>(
+    context: &HandlerContext<P>,
+    amount: Decimal,
+    of: Option<&str>,
+) -> Result<(Vec<String>, Vec<ExactDecimal>), ApiError> {
+    let stock_table = context.app.memory_tables.stocks(&context.generation).await?;
+    let stocks = stock_table.rows.iter().map(|member| &member.stock);
+    let currencies: BTreeSet<&str> = stocks
+        .flat_map(|stock| stock.dividend_currency.iter().chain([&stock.currency]))
+        .map(String::as_str)
+        .collect();
+    let version = &stock_table.version;
+    let newest = version.as_of.unwrap_or(context.today);
+    let needed: Vec<_> = currencies.iter().map(|currency| (*currency, newest)).collect();
+    let conversion = Conversion::load(&context.generation, version, of, &needed).await?;
+    let known = currencies.into_iter().filter_map(|currency| {
+        Some((currency.to_owned(), ExactDecimal(conversion.threshold(amount, currency)?)))
+    });
+    Ok(known.unzip())
 }
 
 endpoint! {
@@ -214,7 +255,7 @@ endpoint! {
     ///
     /// Dividend payments in a range of days, by payment date. For ex-dates see `/v1/dividends/ex-dates`.
     get "/v1/dividends/calendar", tag "Dividends", returns "A page of payments",
-    calendar(Access<Free, CalendarParameters<30>>) -> List<CalendarRow> { respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)) }
+    calendar(Access<Free, CalendarParameters<30>>) -> List<Convertible<CalendarRow>> { respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)) }
 }
 
 endpoint! {
@@ -222,7 +263,7 @@ endpoint! {
     ///
     /// Securities with an ex-dividend date in a range of days.
     get "/v1/dividends/ex-dates", tag "Dividends", returns "A page of ex-dates",
-    ex_dates(Access<Free, CalendarParameters<7>>) -> List<CalendarRow> { respond(|context| page(context, EventType::ExDividend, EX_DATES, EX_DATES_DESCENDING)) }
+    ex_dates(Access<Free, CalendarParameters<7>>) -> List<Convertible<CalendarRow>> { respond(|context| page(context, EventType::ExDividend, EX_DATES, EX_DATES_DESCENDING)) }
 }
 
 endpoint! {
@@ -230,5 +271,5 @@ endpoint! {
     ///
     /// Securities that pay dividends in a range of days.
     get "/v1/dividends/payment-dates", tag "Dividends", returns "A page of payments",
-    payment_dates(Access<Free, CalendarParameters<30>>) -> List<CalendarRow> { respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)) }
+    payment_dates(Access<Free, CalendarParameters<30>>) -> List<Convertible<CalendarRow>> { respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)) }
 }

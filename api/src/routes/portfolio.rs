@@ -1,28 +1,34 @@
 //! `GET /v1/portfolio/income`: income of given holdings over twelve calendar months, by holding, currency and month.
 
+mod converted_income;
 mod position;
+mod totals;
 
-use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use chrono::{Datelike, Days, Months, NaiveDate};
-use market::decimal::ExactDecimal;
 use market::row::{DividendRow, TableRow};
-use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::answer::{Free, HandlerContext, RenderedBody};
+use crate::answer::{Free, HandlerContext, RenderedBody, render_page};
 use crate::error::ApiError;
 use crate::parameters::{HoldingList, Output, ResponseFormat, parameters};
 use crate::read::lookup;
 use crate::render::envelope::{ListMeta, Meta, Single};
 use crate::render::rows;
+use crate::routes::conversion::{Conversion, Convertible, ConvertibleColumns, payment_rate};
 use crate::routes::endpoint;
-use position::{HoldingIncome, IncomeGap, IncomePayment, IncomeSum, Position, find_positions, percent_of};
+use converted_income::ConvertedIncome;
+use position::{HoldingIncome, IncomeGap, IncomePayment, Position, find_positions};
+use totals::{IncomeMonth, IncomeTotal, MONTHS, months, totals};
 
 const PAYMENTS: &str = include_str!("../../queries/portfolio/payments.sql");
 /// Fields of a JSON response. A CSV response has the columns of a payment instead, with one row per payment.
-const COLUMNS: &[&str] = &["from", "until", "totals", "months", "holdings", "gaps", "payments"];
+const COLUMNS: &[&str] = &["from", "until", "totals", "months", "holdings", "gaps", "payments", "converted"];
+static PAYMENT_COLUMNS: LazyLock<ConvertibleColumns> =
+    LazyLock::new(|| ConvertibleColumns::of(IncomePayment::COLUMNS));
+
 /// Income of holdings over twelve calendar months, beginning with the current month. All shares are assumed to be owned
 /// for the whole time.
 #[derive(Debug, Serialize, ToSchema)]
@@ -40,7 +46,10 @@ pub(crate) struct PortfolioIncome {
     /// Reasons why income or a figure is missing, by symbol.
     gaps: Vec<IncomeGap>,
     /// Payments included in the sums, ordered by payment date.
-    payments: Vec<IncomePayment>,
+    payments: Vec<Convertible<IncomePayment>>,
+    /// Income and value in the requested currency. Omitted without the parameter `currency`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    converted: Option<ConvertedIncome>,
 }
 
 parameters! {
@@ -49,7 +58,8 @@ parameters! {
         /// Holdings, comma-separated, at most 100: `SYMBOL:SHARES`, or `SYMBOL:SHARES:COST` with the purchase cost of
         /// all shares. If a symbol is listed more than once, its shares and its costs are added up.
         holdings: HoldingList = reader.read_holdings(),
-        output: Output = reader.read_output_with_csv(COLUMNS, IncomePayment::COLUMNS),
+        currency: Option<String> = reader.read_target_currency(),
+        output: Output = reader.read_convertible_csv(COLUMNS, &PAYMENT_COLUMNS, currency.as_ref()),
     }
 }
 
@@ -80,10 +90,27 @@ async fn render_income(context: HandlerContext<IncomeParameters>) -> Result<Rend
             payments.extend(IncomePayment::of(position, dividend));
         }
     }
+    // The connection is free before the rates are loaded.
+    drop(transaction);
+    drop(client);
+    let mut converted = None;
+    let (totals, months) = (totals(&positions, &payments), months(from, &payments));
+    let payments = match &context.parameters.currency {
+        None => payments.into_iter().map(|row| Convertible { row, converted: None }).collect(),
+        Some(currency) => {
+            let amounts = payments.iter().map(|payment| payment_rate(&payment.currency, payment.ex_date));
+            let prices = positions.iter().filter_map(Position::price_rate);
+            let amounts: Vec<_> = amounts.chain(prices).collect();
+            let conversion =
+                Conversion::load(&context.generation, &version, Some(currency), &amounts).await?;
+            let payments = convert_payments(&conversion, payments);
+            converted = Some(ConvertedIncome::of(&conversion, from, &positions, &payments));
+            payments
+        }
+    };
     if output.format == ResponseFormat::Csv {
         let meta = ListMeta::new(&version, payments.len(), 0, None);
-        let body = rows::render_list(output, &payments, &meta)?;
-        return Ok(RenderedBody { body, version, next_cursor: None });
+        return render_page(output, &payments, &meta, version);
     }
     let unknown = asked.symbols.0.iter().zip(&resolved).filter(|(_, found)| found.is_none());
     let mut gaps: Vec<IncomeGap> = unknown.map(|(symbol, _)| IncomeGap::unknown(&symbol.text)).collect();
@@ -91,155 +118,34 @@ async fn render_income(context: HandlerContext<IncomeParameters>) -> Result<Rend
     let answer = PortfolioIncome {
         from,
         until,
-        totals: totals(&positions, &payments),
-        months: months(from, &payments),
+        totals,
+        months,
         holdings: positions.into_iter().map(HoldingIncome::from).collect(),
         gaps,
         payments,
+        converted,
     };
     let body = rows::render_single(output, &answer, &Meta::new(&version))?;
     Ok(RenderedBody { body, version, next_cursor: None })
 }
 
+fn convert_payments(
+    conversion: &Conversion,
+    payments: Vec<IncomePayment>,
+) -> Vec<Convertible<IncomePayment>> {
+    let convert = |row: IncomePayment| {
+        let converted = conversion.convert_payment(row.income.0, &row.currency, row.ex_date);
+        Convertible { row, converted: Some(converted) }
+    };
+    payments.into_iter().map(convert).collect()
+}
+
 /// First day of the current month, and last day of the eleventh month after the current month.
 fn twelve_months(today: NaiveDate) -> (NaiveDate, NaiveDate) {
     let from = today.with_day(1).unwrap_or(today);
-    let until = from.checked_add_months(Months::new(12)).and_then(|end| end.checked_sub_days(Days::new(1)));
+    let until =
+        from.checked_add_months(Months::new(MONTHS)).and_then(|end| end.checked_sub_days(Days::new(1)));
     (from, until.unwrap_or(today))
-}
-
-/// Number of months that the income covers.
-const MONTHS: u32 = 12;
-
-/// Income in one currency.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct IncomeTotal {
-    /// ISO 4217 currency.
-    currency: String,
-    /// Sum of confirmed and estimated income.
-    income: ExactDecimal,
-    /// Income from declared or paid dividends.
-    confirmed: ExactDecimal,
-    /// Income estimated from earlier payments.
-    estimated: ExactDecimal,
-    /// Number of payments.
-    payments: usize,
-    /// Market value of the holdings with a price in this currency.
-    value: ExactDecimal,
-    /// Income as percent of value. Only holdings with price and dividends in this currency count; null if there is no
-    /// such holding.
-    #[serde(rename = "yield")]
-    r#yield: Option<ExactDecimal>,
-    /// Mean five-year dividend growth of the holdings, weighted by income, percent per year; null if no growth is
-    /// known.
-    growth_5y: Option<ExactDecimal>,
-    /// Sum of the purchase costs of holdings with a price in this currency; null if the request gives no such cost.
-    cost: Option<ExactDecimal>,
-    /// Income as percent of cost. A holding counts if the request gives its cost, and if its price and dividends are in
-    /// this currency. Null if there is no such holding.
-    yield_on_cost: Option<ExactDecimal>,
-}
-
-/// Income of one month in one currency.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct IncomeMonth {
-    /// First day of the month.
-    month: NaiveDate,
-    /// ISO 4217 currency.
-    currency: String,
-    /// Sum of confirmed and estimated income.
-    income: ExactDecimal,
-    /// Income from declared or paid dividends.
-    confirmed: ExactDecimal,
-    /// Income estimated from earlier payments.
-    estimated: ExactDecimal,
-    /// Number of payments.
-    payments: usize,
-}
-
-/// Sums of income, market value and cost, by currency.
-fn totals(positions: &[Position], payments: &[IncomePayment]) -> Vec<IncomeTotal> {
-    let mut sums: BTreeMap<&str, IncomeSum> = BTreeMap::new();
-    for position in positions {
-        sums.entry(&position.stock.currency).or_default();
-    }
-    for payment in payments {
-        sums.entry(&payment.currency).or_default().add(payment.amount_status, payment.income.0);
-    }
-    sums.into_iter().map(|(currency, sum)| total(currency, sum, positions)).collect()
-}
-
-fn total(currency: &str, sum: IncomeSum, positions: &[Position]) -> IncomeTotal {
-    let priced = || positions.iter().filter(|position| position.stock.currency == currency);
-    let income_over = |whole: fn(&Position) -> Option<Decimal>| {
-        let comparable = priced().filter(|position| position.has_one_currency());
-        percent_of_sums(comparable.filter_map(|position| Some((position.income.total(), whole(position)?))))
-    };
-    let value = priced().filter_map(Position::value).sum();
-    let costs: Vec<Decimal> = priced().filter_map(|position| position.holding.cost).collect();
-    IncomeTotal {
-        currency: currency.to_owned(),
-        income: sum.total().into(),
-        confirmed: sum.confirmed.into(),
-        estimated: sum.estimated.into(),
-        payments: sum.payments,
-        value: ExactDecimal::amount(value),
-        r#yield: income_over(Position::value),
-        growth_5y: growth(currency, positions),
-        cost: (!costs.is_empty()).then(|| costs.iter().sum::<Decimal>().into()),
-        yield_on_cost: income_over(|position| position.holding.cost),
-    }
-}
-
-/// Adds the first numbers of all pairs, and the second numbers of all pairs. Returns the first sum as a percentage of
-/// the second sum.
-fn percent_of_sums(pairs: impl Iterator<Item = (Decimal, Decimal)>) -> Option<ExactDecimal> {
-    let (mut part, mut whole) = (Decimal::ZERO, Decimal::ZERO);
-    for (one_part, one_whole) in pairs {
-        part += one_part;
-        whole += one_whole;
-    }
-    percent_of(part, whole)
-}
-
-/// Mean dividend growth of the holdings that pay in a currency, weighted by income; `None` if no growth is known.
-fn growth(currency: &str, positions: &[Position]) -> Option<ExactDecimal> {
-    let (mut weighted, mut weights) = (Decimal::ZERO, Decimal::ZERO);
-    for position in positions.iter().filter(|position| position.currency() == currency) {
-        if let Some(growth) = position.growth_5y {
-            let income = position.income.total();
-            weighted = weighted.checked_add(growth.0.checked_mul(income)?)?;
-            weights += income;
-        }
-    }
-    weighted.checked_div(weights).map(ExactDecimal::percent)
-}
-
-/// Sums of income by currency and month, including months without payments.
-fn months(from: NaiveDate, payments: &[IncomePayment]) -> Vec<IncomeMonth> {
-    let mut by_currency: BTreeMap<&str, [IncomeSum; MONTHS as usize]> = BTreeMap::new();
-    for payment in payments {
-        let day = payment.payment_date;
-        let number = (day.year() - from.year()) * 12 + day.month().cast_signed() - from.month().cast_signed();
-        let months = by_currency.entry(&payment.currency).or_default();
-        if let Some(month) = usize::try_from(number).ok().and_then(|number| months.get_mut(number)) {
-            month.add(payment.amount_status, payment.income.0);
-        }
-    }
-    let mut rows = Vec::new();
-    for (currency, months) in by_currency {
-        for (number, sum) in (0..MONTHS).zip(months) {
-            rows.push(IncomeMonth {
-                month: from.checked_add_months(Months::new(number)).unwrap_or(from),
-                currency: currency.to_owned(),
-                income: sum.total().into(),
-                confirmed: sum.confirmed.into(),
-                estimated: sum.estimated.into(),
-                payments: sum.payments,
-            });
-        }
-    }
-    rows
 }
 
 #[cfg(test)]

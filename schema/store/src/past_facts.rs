@@ -8,6 +8,7 @@ mod stored_rows;
 mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use chrono::NaiveDate;
@@ -128,14 +129,15 @@ impl FactHistory {
         let mut history = Self::read(&client.query(facts, &[&symbols]).await?)?;
         let pairs = pairs_of(&currencies_of(&history.records)?);
         if !pairs.is_empty() {
-            for row in client.query(rates, &[&pairs]).await? {
+            for row in client.query(rates, &[&pairs, &i32::MIN, &i32::MAX]).await? {
                 history.read_records(&row)?;
             }
         }
         history.with_owners(client, batches, index).await
     }
 
-    /// Loads all exchange rates between some currencies. `rates` and `batches` are of [`FactHistory::statements`].
+    /// Loads all exchange rates between some currencies in some years. `rates` and `batches` are of
+    /// [`FactHistory::statements`].
     ///
     /// # Errors
     /// Postgres rejects a query or is unreachable, or the stored facts are damaged.
@@ -143,9 +145,11 @@ impl FactHistory {
         client: &impl GenericClient,
         [rates, batches]: [&S; 2],
         currencies: &BTreeSet<String>,
+        years: RangeInclusive<i32>,
         index: &(impl BatchIndex + Sync),
     ) -> Result<Self, FactsError> {
-        let history = Self::read(&client.query(rates, &[&pairs_of(currencies)]).await?)?;
+        let (pairs, first, last) = (pairs_of(currencies), years.start(), years.end());
+        let history = Self::read(&client.query(rates, &[&pairs, first, last]).await?)?;
         history.with_owners(client, batches, index).await
     }
 

@@ -89,7 +89,7 @@ async fn read_events(calls: &ApiCalls, call: &str) -> MarketResult<(Vec<Value>, 
 }
 
 fn largest_first(mut events: Vec<Value>) -> Vec<Value> {
-    let market_cap = |event: &Value| digits(&event["market_cap"])?.parse::<Decimal>().ok();
+    let market_cap = |event: &Value| digits(&event["reporting_market_cap"])?.parse::<Decimal>().ok();
     events.sort_by_cached_key(|event| std::cmp::Reverse(market_cap(event)));
     events
 }

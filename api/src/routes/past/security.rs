@@ -3,6 +3,7 @@
 //! The projector uses the same derivation. The same facts, policy and rules give the same rows, digit by digit.
 
 use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
 use chrono::NaiveDate;
@@ -165,11 +166,12 @@ pub(super) async fn load_fact_history(
     .await
 }
 
-/// Loads the exchange rates between some currencies, including superseded rates.
+/// Loads the exchange rates between some currencies in some years, including superseded rates.
 pub(crate) async fn load_rate_history(
     generation: &ServedGeneration,
     fact_set: &str,
     currencies: BTreeSet<String>,
+    years: RangeInclusive<i32>,
 ) -> Result<FactHistory, ApiError> {
     let client = generation.client().await?;
     let [_, rates, batches] = FactHistory::statements(fact_set);
@@ -177,7 +179,7 @@ pub(crate) async fn load_rate_history(
     load_in_task(async move {
         let rates = client.prepare_cached(&rates).await?;
         let batches = client.prepare_cached(&batches).await?;
-        FactHistory::load_rates(&**client, [&rates, &batches], &currencies, &known).await
+        FactHistory::load_rates(&**client, [&rates, &batches], &currencies, years, &known).await
     })
     .await
 }

@@ -31,7 +31,7 @@ text_enum! {
         Delisted = "delisted",
         /// The security has no price, so it has no value and no yield.
         NoPrice = "no_price",
-        /// Prices and dividends are in different currencies, so no yield exists (R4).
+        /// Prices and dividends are in different currencies, and no exchange rate is known, so no yield exists (R4).
         CurrencyMismatch = "currency_mismatch",
     }
 }
@@ -90,6 +90,11 @@ impl Position {
         self.stock.price?.0.checked_mul(self.holding.shares)
     }
 
+    /// Currency and day of the price.
+    pub(super) fn price_rate(&self) -> Option<(&str, NaiveDate)> {
+        Some((self.stock.currency.as_str(), self.stock.price_date?))
+    }
+
     /// Currency of the dividends; without dividends, the currency of the price.
     pub(super) fn currency(&self) -> &str {
         self.stock.dividend_currency.as_ref().unwrap_or(&self.stock.currency)
@@ -119,7 +124,7 @@ impl Position {
             ),
             (GapReason::NoPaymentDate, self.has_undated_payment),
             (GapReason::NoPrice, stock.price.is_none()),
-            (GapReason::CurrencyMismatch, pays && !self.has_one_currency()),
+            (GapReason::CurrencyMismatch, pays && !self.has_one_currency() && stock.dividend_yield.is_none()),
         ];
         let found = found.into_iter().filter(|(_, is_missing)| *is_missing);
         found.map(|(reason, _)| IncomeGap { symbol: stock.symbol.clone(), reason }).collect()

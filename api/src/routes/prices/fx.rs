@@ -5,20 +5,16 @@ use std::collections::BTreeSet;
 
 use chrono::NaiveDate;
 use market::decimal::ExactDecimal;
-use market::metrics::ExchangeRates;
 use market::row::{FxRow, TableRow};
-use store::past_facts::FactHistory;
-use store::view::View;
 
 use crate::answer::{Free, HandlerContext, RenderedBody};
 use crate::concurrency::tasks::run_low_priority;
 use crate::error::ApiError;
 use crate::parameters::{Direction, Knowledge, Output, Page, PageOptions, SortValue, Sortable, parameters};
-use crate::read::ServedGeneration;
-use crate::read::past_version::{PastVersion, find_current_version};
+use crate::read::past_version::find_current_version;
 use crate::render::envelope::List;
+use crate::routes::conversion::load_exchange_rates;
 use crate::routes::endpoint;
-use crate::routes::past::security::{facts_error, load_rate_history};
 
 const PAGING: PageOptions = PageOptions {
     default_limit: 100,
@@ -74,9 +70,9 @@ async fn render(context: HandlerContext<FxParameters>) -> Result<RenderedBody, A
         None => find_current_version(&context.generation).await?.into(),
     };
     let currencies = BTreeSet::from([asked.base.clone(), asked.quote.clone()]);
-    let rates = load_exchange_rates(&context.generation, &version, &currencies).await?;
-    let (base, quote) = (asked.base.clone(), asked.quote.clone());
     let (from, to) = (context.first_day(asked.start_date), asked.end_date.unwrap_or(NaiveDate::MAX));
+    let rates = load_exchange_rates(&context.generation, &version, currencies, [from, to]).await?;
+    let (base, quote) = (asked.base.clone(), asked.quote.clone());
     let rows = run_low_priority(move || -> Vec<FxRow> {
         let rates = rates.series(&base, &quote, from, to);
         rates
@@ -94,17 +90,4 @@ async fn render(context: HandlerContext<FxParameters>) -> Result<RenderedBody, A
     context.render_page(&asked.output, &asked.page, version.version(), &rows, |meta| {
         meta.set_depth(context.depth_without(asked.start_date), context.today);
     })
-}
-
-/// Loads the exchange rates between some currencies, as known at a data version.
-pub(crate) async fn load_exchange_rates(
-    generation: &ServedGeneration,
-    version: &PastVersion,
-    currencies: &BTreeSet<String>,
-) -> Result<ExchangeRates, ApiError> {
-    let facts: FactHistory = load_rate_history(generation, &version.fact_set, currencies.clone()).await?;
-    let (view, policy) = (View::at(version.facts_sequence), version.inputs()?.0.clone());
-    run_low_priority(move || facts.at(&view, &policy).map(|facts| facts.rates().clone()))
-        .await?
-        .map_err(facts_error)
 }

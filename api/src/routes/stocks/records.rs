@@ -3,14 +3,14 @@
 //! response.
 
 use std::borrow::Cow;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use chrono::NaiveDate;
 use market::event::DividendType;
 use market::metrics::DerivedRows;
 use market::row::{DividendRow, DividendStatus, SplitRow, SplitStatus, SplitType, TableRow};
 
-use crate::answer::{Free, HandlerContext, RenderedBody, Starter};
+use crate::answer::{Free, HandlerContext, RenderedBody, SelectedPage, Starter, render_page};
 use crate::error::ApiError;
 use crate::parameters::{
     Direction, Knowledge, OtherDateRanges, Output, Page, PageOptions, RequestedSymbol, SortValue, Sortable,
@@ -21,6 +21,7 @@ use crate::read::lookup::{self, SymbolRows};
 use crate::read::past_version::PastVersion;
 use crate::render::envelope::{List, Warning};
 use crate::routes::changes::change_feed::{ChangeQuery, render_changes};
+use crate::routes::conversion::{Conversion, Convertible, ConvertibleColumns, payment_rate};
 use crate::routes::endpoint;
 
 const DIVIDENDS: &str = include_str!("../../../queries/stocks/dividends.sql");
@@ -33,6 +34,8 @@ const DIVIDENDS_PAGING: PageOptions = PageOptions {
 /// Parameters that conflict with `updated_since`.
 pub(crate) const FILTERS: [&str; 6] =
     ["start_date", "end_date", "type", "status", "include_projected", "sort"];
+static DIVIDEND_COLUMNS: LazyLock<ConvertibleColumns> =
+    LazyLock::new(|| ConvertibleColumns::of(DividendRow::COLUMNS));
 /// Accepted values of the parameter `status`. Projected rows are selected with the parameter `include_projected`
 /// instead.
 pub(crate) const STATUSES: &[DividendStatus] =
@@ -87,10 +90,11 @@ parameters! {
         /// Includes dividends that are expected in the next 12 months but not declared. Their amounts and payment
         /// dates are estimates.
         include_projected: bool = reader.read_bool_or("include_projected", false),
-        updated_since: Option<SyncPoint> = reader.read_updated_since(&FILTERS),
+        currency: Option<String> = reader.read_target_currency(),
+        updated_since: Option<SyncPoint> = reader.read_updated_since(&[&FILTERS[..], &["currency"]].concat()),
         knowledge: Option<Knowledge> = reader.read_knowledge(),
         page: Page = reader.read_page(&DIVIDENDS_PAGING),
-        output: Output = reader.read_output(DividendRow::COLUMNS),
+        output: Output = reader.read_convertible_output(&DIVIDEND_COLUMNS, currency.as_ref()),
     }
 
     const FEATURE: &'static str = "dividend_history";
@@ -125,7 +129,7 @@ endpoint! {
     /// Newest first. Each record has two amounts: the declared amount, and the amount adjusted for later splits.
     /// Cancelled records are returned only with `status=cancelled`.
     get "/v1/stocks/{symbol}/dividends", tag "Stocks", returns "A page of dividend records",
-    dividends(Access<Starter, DividendsParameters>) -> List<DividendRow> { respond(render_dividends) }
+    dividends(Access<Starter, DividendsParameters>) -> List<Convertible<DividendRow>> { respond(render_dividends) }
 }
 
 async fn render_dividends(context: HandlerContext<DividendsParameters>) -> Result<RenderedBody, ApiError> {
@@ -148,7 +152,17 @@ async fn render_dividends(context: HandlerContext<DividendsParameters>) -> Resul
         statuses: selected_statuses(asked.status.as_ref(), asked.include_projected),
         other_days: OtherDateRanges::default(),
     };
-    render_records(&context, query, |row| filters.accept(row)).await
+    let found = match select_records(&context, query, |row| filters.accept(row)).await? {
+        Records::Page(found) => found,
+        Records::Rendered(changes) => return Ok(changes),
+    };
+    let SelectedPage { rows, mut meta, version } = found;
+    let Some(currency) = &asked.currency else { return render_page(&asked.output, &rows, &meta, version) };
+    let amounts: Vec<_> = rows.iter().map(|row| payment_rate(&row.currency, row.ex_date)).collect();
+    let conversion = Conversion::load(&context.generation, &version, Some(currency), &amounts).await?;
+    let rows = conversion.convert_rows(rows, |row| row);
+    meta.warnings.extend(conversion.warning(&rows));
+    render_page(&asked.output, &rows, &meta, version)
 }
 
 const SPLITS: &str = include_str!("../../../queries/stocks/splits.sql");
@@ -218,7 +232,12 @@ async fn render_splits(context: HandlerContext<SplitsParameters>) -> Result<Rend
             && asked.r#type.as_ref().is_none_or(|types| types.contains(&row.r#type))
             && row.status != SplitStatus::Cancelled
     };
-    render_records(&context, query, accepts).await
+    match select_records(&context, query, accepts).await? {
+        Records::Page(SelectedPage { rows, meta, version }) => {
+            render_page(&asked.output, &rows, &meta, version)
+        }
+        Records::Rendered(changes) => Ok(changes),
+    }
 }
 
 /// Query for the records of one security.
@@ -238,12 +257,19 @@ pub(super) struct RecordsQuery<'a, T> {
     pub(super) output: &'a Output,
 }
 
-/// Renders a page of the records that `accepts` selects.
-async fn render_records<T: TrackedRow + Sortable + Clone, P>(
+/// Records of a request.
+enum Records<T> {
+    Page(SelectedPage<T>),
+    /// Response with the changes since an earlier response.
+    Rendered(RenderedBody),
+}
+
+/// Selects a page of the records that `accepts` selects.
+async fn select_records<T: TrackedRow + Sortable + Clone, P>(
     context: &HandlerContext<P>,
     query: RecordsQuery<'_, T>,
     accepts: impl Fn(&T) -> bool,
-) -> Result<RenderedBody, ApiError> {
+) -> Result<Records<T>, ApiError> {
     let RecordsQuery { symbol, page, output, .. } = query;
     if let Some(since) = query.updated_since {
         let symbols = symbol.to_list();
@@ -252,7 +278,7 @@ async fn render_records<T: TrackedRow + Sortable + Clone, P>(
             return Err(lookup::unknown_symbol_error(symbol).into());
         }
         let query = ChangeQuery { since, symbols: Some(&symbols), page, output };
-        return render_changes::<T, _>(context, query).await;
+        return Ok(Records::Rendered(render_changes::<T, _>(context, query).await?));
     }
     let live = async {
         let found = lookup::find_rows(&context.generation, query.statement, symbol).await?;
@@ -270,9 +296,10 @@ async fn render_records<T: TrackedRow + Sortable + Clone, P>(
     let (_, found) = context.read_as_known(query.knowledge, live, past).await?;
     let page = page.with_sync_from(found.sync_from);
     let rows = found.rows.iter().filter(|row| accepts(row));
-    context.render_page(output, &page, found.version, rows, |meta| {
-        meta.sync_from = page.sync_from.clone();
-        meta.set_depth(context.depth_without(query.start_date), context.today);
-        meta.warnings.extend(Warning::quarantined(found.quarantined_count));
-    })
+    let SelectedPage { rows, mut meta, version } = context.select_page(&page, found.version, rows);
+    meta.sync_from = page.sync_from.clone();
+    meta.set_depth(context.depth_without(query.start_date), context.today);
+    meta.warnings.extend(Warning::quarantined(found.quarantined_count));
+    let rows = rows.into_iter().cloned().collect();
+    Ok(Records::Page(SelectedPage { rows, meta, version }))
 }

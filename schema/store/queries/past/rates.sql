@@ -1,7 +1,7 @@
--- $1 currency pairs, such as EURUSD. All exchange rates of these pairs, in the columns of facts.sql. The name of the fact set
--- replaces {facts}.
+-- $1 currency pairs, such as EURUSD; $2 first and $3 last year. All exchange rates of these pairs in these years, in the
+-- columns of facts.sql. The name of the fact set replaces {facts}.
 select 'records' as part, symbol, source, kind, packed from {facts}.records
-where kind = 'fx' and left(symbol, 6) = any ($1)
+where kind = 'fx' and left(symbol, 6) = any ($1) and right(symbol, 4)::integer between $2 and $3
 union all
 select 'superseded_records', symbol, source, kind, packed from {facts}.superseded_records
-where kind = 'fx' and left(symbol, 6) = any ($1)
+where kind = 'fx' and left(symbol, 6) = any ($1) and right(symbol, 4)::integer between $2 and $3

@@ -1,0 +1,145 @@
+//! Sums of income, market value and cost of a portfolio, by currency and month.
+
+use std::collections::BTreeMap;
+
+use chrono::{Datelike, Months, NaiveDate};
+use market::decimal::ExactDecimal;
+use rust_decimal::Decimal;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::position::{IncomePayment, IncomeSum, Position, percent_of};
+
+/// Number of months that the income covers.
+pub(super) const MONTHS: u32 = 12;
+
+/// Income in one currency.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct IncomeTotal {
+    /// ISO 4217 currency.
+    currency: String,
+    /// Sum of confirmed and estimated income.
+    income: ExactDecimal,
+    /// Income from declared or paid dividends.
+    confirmed: ExactDecimal,
+    /// Income estimated from earlier payments.
+    estimated: ExactDecimal,
+    /// Number of payments.
+    payments: usize,
+    /// Market value of the holdings with a price in this currency.
+    value: ExactDecimal,
+    /// Income as percent of value. Only holdings with price and dividends in this currency count; null if there is no
+    /// such holding.
+    #[serde(rename = "yield")]
+    r#yield: Option<ExactDecimal>,
+    /// Mean five-year dividend growth of the holdings, weighted by income, percent per year; null if no growth is
+    /// known.
+    growth_5y: Option<ExactDecimal>,
+    /// Sum of the purchase costs of holdings with a price in this currency; null if the request gives no such cost.
+    cost: Option<ExactDecimal>,
+    /// Income as percent of cost. A holding counts if the request gives its cost, and if its price and dividends are in
+    /// this currency. Null if there is no such holding.
+    yield_on_cost: Option<ExactDecimal>,
+}
+
+/// Income of one month in one currency.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct IncomeMonth {
+    /// First day of the month.
+    month: NaiveDate,
+    /// ISO 4217 currency.
+    currency: String,
+    /// Sum of confirmed and estimated income.
+    income: ExactDecimal,
+    /// Income from declared or paid dividends.
+    confirmed: ExactDecimal,
+    /// Income estimated from earlier payments.
+    estimated: ExactDecimal,
+    /// Number of payments.
+    payments: usize,
+}
+
+/// Sums of income, market value and cost, by currency.
+pub(super) fn totals(positions: &[Position], payments: &[IncomePayment]) -> Vec<IncomeTotal> {
+    let mut sums: BTreeMap<&str, IncomeSum> = BTreeMap::new();
+    for position in positions {
+        sums.entry(&position.stock.currency).or_default();
+    }
+    for payment in payments {
+        sums.entry(&payment.currency).or_default().add(payment.amount_status, payment.income.0);
+    }
+    sums.into_iter().map(|(currency, sum)| total(currency, sum, positions)).collect()
+}
+
+pub(super) fn total(currency: &str, sum: IncomeSum, positions: &[Position]) -> IncomeTotal {
+    let priced = || positions.iter().filter(|position| position.stock.currency == currency);
+    let income_over = |whole: fn(&Position) -> Option<Decimal>| {
+        let comparable = priced().filter(|position| position.has_one_currency());
+        percent_of_sums(comparable.filter_map(|position| Some((position.income.total(), whole(position)?))))
+    };
+    let value = priced().filter_map(Position::value).sum();
+    let costs: Vec<Decimal> = priced().filter_map(|position| position.holding.cost).collect();
+    IncomeTotal {
+        currency: currency.to_owned(),
+        income: sum.total().into(),
+        confirmed: sum.confirmed.into(),
+        estimated: sum.estimated.into(),
+        payments: sum.payments,
+        value: ExactDecimal::amount(value),
+        r#yield: income_over(Position::value),
+        growth_5y: growth(currency, positions),
+        cost: (!costs.is_empty()).then(|| costs.iter().sum::<Decimal>().into()),
+        yield_on_cost: income_over(|position| position.holding.cost),
+    }
+}
+
+/// Adds the first numbers of all pairs, and the second numbers of all pairs. Returns the first sum as a percentage of
+/// the second sum.
+fn percent_of_sums(pairs: impl Iterator<Item = (Decimal, Decimal)>) -> Option<ExactDecimal> {
+    let (mut part, mut whole) = (Decimal::ZERO, Decimal::ZERO);
+    for (one_part, one_whole) in pairs {
+        part += one_part;
+        whole += one_whole;
+    }
+    percent_of(part, whole)
+}
+
+/// Mean dividend growth of the holdings that pay in a currency, weighted by income; `None` if no growth is known.
+fn growth(currency: &str, positions: &[Position]) -> Option<ExactDecimal> {
+    let (mut weighted, mut weights) = (Decimal::ZERO, Decimal::ZERO);
+    for position in positions.iter().filter(|position| position.currency() == currency) {
+        if let Some(growth) = position.growth_5y {
+            let income = position.income.total();
+            weighted = weighted.checked_add(growth.0.checked_mul(income)?)?;
+            weights += income;
+        }
+    }
+    weighted.checked_div(weights).map(ExactDecimal::percent)
+}
+
+/// Sums of income by currency and month, including months without payments.
+pub(super) fn months(from: NaiveDate, payments: &[IncomePayment]) -> Vec<IncomeMonth> {
+    let mut by_currency: BTreeMap<&str, [IncomeSum; MONTHS as usize]> = BTreeMap::new();
+    for payment in payments {
+        let day = payment.payment_date;
+        let number = (day.year() - from.year()) * 12 + day.month().cast_signed() - from.month().cast_signed();
+        let months = by_currency.entry(&payment.currency).or_default();
+        if let Some(month) = usize::try_from(number).ok().and_then(|number| months.get_mut(number)) {
+            month.add(payment.amount_status, payment.income.0);
+        }
+    }
+    let mut rows = Vec::new();
+    for (currency, months) in by_currency {
+        for (number, sum) in (0..MONTHS).zip(months) {
+            rows.push(IncomeMonth {
+                month: from.checked_add_months(Months::new(number)).unwrap_or(from),
+                currency: currency.to_owned(),
+                income: sum.total().into(),
+                confirmed: sum.confirmed.into(),
+                estimated: sum.estimated.into(),
+                payments: sum.payments,
+            });
+        }
+    }
+    rows
+}
