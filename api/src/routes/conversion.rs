@@ -9,7 +9,6 @@ use chrono::{Datelike, Days, NaiveDate};
 use market::decimal::ExactDecimal;
 use market::metrics::ExchangeRates;
 use market::metrics::calendar::previous_session;
-use market::row::DividendRow;
 use rust_decimal::Decimal;
 use serde::Serialize;
 use store::past_facts::FactHistory;
@@ -42,17 +41,6 @@ pub(crate) struct Converted {
 
 impl Converted {
     pub(crate) const COLUMNS: [&'static str; 5] = ["amount", "currency", "rate", "rate_date", "rate_source"];
-}
-
-/// Row whose amount can be converted.
-#[derive(Debug, Serialize, ToSchema)]
-pub(crate) struct Convertible<T> {
-    #[serde(flatten)]
-    pub(crate) row: T,
-    /// Amount in the requested currency; null without an exchange rate. Omitted without the parameter `currency`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<Converted>)]
-    pub(crate) converted: Option<Option<Converted>>,
 }
 
 /// Columns of a list whose rows can have `converted`.
@@ -178,6 +166,15 @@ impl Conversion {
         })
     }
 
+    /// Warning about the rows without a converted amount.
+    pub(crate) fn warning<'a>(
+        &self,
+        rows: impl IntoIterator<Item = &'a Option<Option<Converted>>>,
+    ) -> Option<Warning> {
+        let unconverted = rows.into_iter().filter(|converted| **converted == Some(None)).count();
+        Warning::unconverted(unconverted, &self.currency)
+    }
+
     /// Converts an amount of a payment.
     pub(crate) fn convert_payment(
         &self,
@@ -186,26 +183,6 @@ impl Conversion {
         ex_date: NaiveDate,
     ) -> Option<Converted> {
         self.convert(amount, currency, payment_day(ex_date, self.as_of))
-    }
-
-    /// Adds the converted amount to each row of a dividend.
-    pub(crate) fn convert_rows<T>(
-        &self,
-        rows: Vec<T>,
-        dividend: impl Fn(&T) -> &DividendRow,
-    ) -> Vec<Convertible<T>> {
-        let convert = |row| {
-            let DividendRow { amount, currency, ex_date, .. } = dividend(&row);
-            let converted = self.convert_payment(amount.0, currency, *ex_date);
-            Convertible { row, converted: Some(converted) }
-        };
-        rows.into_iter().map(convert).collect()
-    }
-
-    /// Warning about the rows without a converted amount.
-    pub(crate) fn warning<T>(&self, rows: &[Convertible<T>]) -> Option<Warning> {
-        let unconverted = rows.iter().filter(|row| row.converted == Some(None)).count();
-        Warning::unconverted(unconverted, &self.currency)
     }
 
     /// Amount in the currency `to` that equals `amount` in the target currency, at the newest rate.

@@ -24,7 +24,7 @@ use crate::parameters::{
 use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
 use crate::render::envelope::{List, ListMeta};
-use crate::routes::conversion::{Conversion, Convertible, ConvertibleColumns, payment_rate};
+use crate::routes::conversion::{Conversion, Converted, ConvertibleColumns, payment_rate};
 use crate::routes::endpoint;
 
 const EX_DATES: &str = include_str!("../../queries/dividends/ex_dates.sql");
@@ -81,6 +81,10 @@ pub(crate) struct CalendarRow {
     event_type: EventType,
     /// Number of days from today to the event; negative for past events.
     days_until: i64,
+    /// Amount in the requested currency; null without an exchange rate. Omitted without the parameter `currency`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Converted>)]
+    converted: Option<Option<Converted>>,
 }
 
 static COLUMNS: LazyLock<ConvertibleColumns> = LazyLock::new(|| {
@@ -153,7 +157,8 @@ impl CalendarRow {
             EventType::Payment => dividend.payment_date.unwrap_or(dividend.ex_date),
         };
         let days_until = event_date.signed_duration_since(today).num_days();
-        Ok(Self { dividend, security: CalendarSecurity::from_row(row)?, event_date, event_type, days_until })
+        let security = CalendarSecurity::from_row(row)?;
+        Ok(Self { dividend, security, event_date, event_type, days_until, converted: None })
     }
 
     fn key(&self) -> Vec<Option<String>> {
@@ -222,8 +227,11 @@ async fn page<const DAYS: u64>(
     let amounts = rows.iter().map(|row| payment_rate(&row.dividend.currency, row.dividend.ex_date));
     let amounts: Vec<_> = amounts.collect();
     let conversion = Conversion::load(&context.generation, &version, Some(currency), &amounts).await?;
-    let rows = conversion.convert_rows(rows, |row| &row.dividend);
-    meta.warnings.extend(conversion.warning(&rows));
+    for row in &mut rows {
+        let DividendRow { amount, currency, ex_date, .. } = &row.dividend;
+        row.converted = Some(conversion.convert_payment(amount.0, currency, *ex_date));
+    }
+    meta.warnings.extend(conversion.warning(rows.iter().map(|row| &row.converted)));
     render_page(&asked.output, &rows, &meta, version)
 }
 
@@ -255,7 +263,7 @@ endpoint! {
     ///
     /// Dividend payments in a range of days, by payment date. For ex-dates see `/v1/dividends/ex-dates`.
     get "/v1/dividends/calendar", tag "Dividends", returns "A page of payments",
-    calendar(Access<Free, CalendarParameters<30>>) -> List<Convertible<CalendarRow>> { respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)) }
+    calendar(Access<Free, CalendarParameters<30>>) -> List<CalendarRow> { respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)) }
 }
 
 endpoint! {
@@ -263,7 +271,7 @@ endpoint! {
     ///
     /// Securities with an ex-dividend date in a range of days.
     get "/v1/dividends/ex-dates", tag "Dividends", returns "A page of ex-dates",
-    ex_dates(Access<Free, CalendarParameters<7>>) -> List<Convertible<CalendarRow>> { respond(|context| page(context, EventType::ExDividend, EX_DATES, EX_DATES_DESCENDING)) }
+    ex_dates(Access<Free, CalendarParameters<7>>) -> List<CalendarRow> { respond(|context| page(context, EventType::ExDividend, EX_DATES, EX_DATES_DESCENDING)) }
 }
 
 endpoint! {
@@ -271,5 +279,5 @@ endpoint! {
     ///
     /// Securities that pay dividends in a range of days.
     get "/v1/dividends/payment-dates", tag "Dividends", returns "A page of payments",
-    payment_dates(Access<Free, CalendarParameters<30>>) -> List<Convertible<CalendarRow>> { respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)) }
+    payment_dates(Access<Free, CalendarParameters<30>>) -> List<CalendarRow> { respond(|context| page(context, EventType::Payment, PAYMENT_DATES, PAYMENT_DATES_DESCENDING)) }
 }

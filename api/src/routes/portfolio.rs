@@ -17,10 +17,10 @@ use crate::parameters::{HoldingList, Output, ResponseFormat, parameters};
 use crate::read::lookup;
 use crate::render::envelope::{ListMeta, Meta, Single};
 use crate::render::rows;
-use crate::routes::conversion::{Conversion, Convertible, ConvertibleColumns, payment_rate};
+use crate::routes::conversion::{Conversion, ConvertibleColumns, payment_rate};
 use crate::routes::endpoint;
 use converted_income::ConvertedIncome;
-use position::{HoldingIncome, IncomeGap, IncomePayment, Position, find_positions};
+use position::{ConvertiblePayment, HoldingIncome, IncomeGap, IncomePayment, Position, find_positions};
 use totals::{IncomeMonth, IncomeTotal, MONTHS, months, totals};
 
 const PAYMENTS: &str = include_str!("../../queries/portfolio/payments.sql");
@@ -46,7 +46,7 @@ pub(crate) struct PortfolioIncome {
     /// Reasons why income or a figure is missing, by symbol.
     gaps: Vec<IncomeGap>,
     /// Payments included in the sums, ordered by payment date.
-    payments: Vec<Convertible<IncomePayment>>,
+    payments: Vec<ConvertiblePayment>,
     /// Income and value in the requested currency. Omitted without the parameter `currency`.
     #[serde(skip_serializing_if = "Option::is_none")]
     converted: Option<ConvertedIncome>,
@@ -96,7 +96,7 @@ async fn render_income(context: HandlerContext<IncomeParameters>) -> Result<Rend
     let mut converted = None;
     let (totals, months) = (totals(&positions, &payments), months(from, &payments));
     let payments = match &context.parameters.currency {
-        None => payments.into_iter().map(|row| Convertible { row, converted: None }).collect(),
+        None => payments.into_iter().map(|payment| ConvertiblePayment { payment, converted: None }).collect(),
         Some(currency) => {
             let amounts = payments.iter().map(|payment| payment_rate(&payment.currency, payment.ex_date));
             let prices = positions.iter().filter_map(Position::price_rate);
@@ -129,13 +129,11 @@ async fn render_income(context: HandlerContext<IncomeParameters>) -> Result<Rend
     Ok(RenderedBody { body, version, next_cursor: None })
 }
 
-fn convert_payments(
-    conversion: &Conversion,
-    payments: Vec<IncomePayment>,
-) -> Vec<Convertible<IncomePayment>> {
-    let convert = |row: IncomePayment| {
-        let converted = conversion.convert_payment(row.income.0, &row.currency, row.ex_date);
-        Convertible { row, converted: Some(converted) }
+fn convert_payments(conversion: &Conversion, payments: Vec<IncomePayment>) -> Vec<ConvertiblePayment> {
+    let convert = |payment: IncomePayment| {
+        let IncomePayment { income, currency, ex_date, .. } = &payment;
+        let converted = Some(conversion.convert_payment(income.0, currency, *ex_date));
+        ConvertiblePayment { payment, converted }
     };
     payments.into_iter().map(convert).collect()
 }

@@ -6,10 +6,10 @@ use market::row::StockRow;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::position::{IncomePayment, IncomeSum, Position};
+use super::position::{ConvertiblePayment, IncomePayment, IncomeSum, Position};
 use super::totals::{IncomeMonth, IncomeTotal, months, total};
 use crate::parameters::Holding;
-use crate::routes::conversion::{Conversion, Convertible};
+use crate::routes::conversion::Conversion;
 
 /// Income and value in the requested currency. Amounts without an exchange rate are left out and counted.
 #[derive(Debug, Serialize, ToSchema)]
@@ -30,7 +30,7 @@ impl ConvertedIncome {
         conversion: &Conversion,
         from: NaiveDate,
         positions: &[Position],
-        payments: &[Convertible<IncomePayment>],
+        payments: &[ConvertiblePayment],
     ) -> Self {
         let converted: Vec<IncomePayment> = payments.iter().filter_map(convert_payment).collect();
         let positions_in_currency: Vec<Position> =
@@ -50,9 +50,9 @@ impl ConvertedIncome {
 }
 
 /// The payment in the requested currency; `None` without an exchange rate.
-fn convert_payment(payment: &Convertible<IncomePayment>) -> Option<IncomePayment> {
+fn convert_payment(payment: &ConvertiblePayment) -> Option<IncomePayment> {
     let converted = payment.converted.clone()??;
-    Some(IncomePayment { currency: converted.currency, income: converted.amount, ..payment.row.clone() })
+    Some(IncomePayment { currency: converted.currency, income: converted.amount, ..payment.payment.clone() })
 }
 
 /// The position with its price and the income of `payments` in the requested currency.

@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 
 use crate::parameters::{Holding, HoldingList};
 use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
+use crate::routes::conversion::Converted;
 
 const HOLDINGS: &str = include_str!("../../../queries/portfolio/holdings.sql");
 
@@ -251,6 +252,17 @@ table_row! {
         /// Origin of the amount: declared or estimated.
         "amount_status" amount_status: AmountStatus,
     }
+}
+
+/// Payment of one dividend to one holding, with its income in the requested currency.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ConvertiblePayment {
+    #[serde(flatten)]
+    pub(super) payment: IncomePayment,
+    /// Income in the requested currency; null without an exchange rate. Omitted without the parameter `currency`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Converted>)]
+    pub(super) converted: Option<Option<Converted>>,
 }
 
 impl IncomePayment {

@@ -9,6 +9,8 @@ use chrono::NaiveDate;
 use market::event::DividendType;
 use market::metrics::DerivedRows;
 use market::row::{DividendRow, DividendStatus, SplitRow, SplitStatus, SplitType, TableRow};
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use crate::answer::{Free, HandlerContext, RenderedBody, SelectedPage, Starter, render_page};
 use crate::error::ApiError;
@@ -21,7 +23,7 @@ use crate::read::lookup::{self, SymbolRows};
 use crate::read::past_version::PastVersion;
 use crate::render::envelope::{List, Warning};
 use crate::routes::changes::change_feed::{ChangeQuery, render_changes};
-use crate::routes::conversion::{Conversion, Convertible, ConvertibleColumns, payment_rate};
+use crate::routes::conversion::{Conversion, Converted, ConvertibleColumns, payment_rate};
 use crate::routes::endpoint;
 
 const DIVIDENDS: &str = include_str!("../../../queries/stocks/dividends.sql");
@@ -123,13 +125,31 @@ impl Sortable for DividendRow {
     }
 }
 
+/// Dividend record, with its amount in the requested currency.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ConvertibleDividend {
+    #[serde(flatten)]
+    dividend: DividendRow,
+    /// Amount in the requested currency; null without an exchange rate. Omitted without the parameter `currency`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Converted>)]
+    converted: Option<Option<Converted>>,
+}
+
+impl ConvertibleDividend {
+    fn of(dividend: DividendRow, conversion: &Conversion) -> Self {
+        let DividendRow { amount, currency, ex_date, .. } = &dividend;
+        Self { converted: Some(conversion.convert_payment(amount.0, currency, *ex_date)), dividend }
+    }
+}
+
 endpoint! {
     /// Dividend records (Starter and higher)
     ///
     /// Newest first. Each record has two amounts: the declared amount, and the amount adjusted for later splits.
     /// Cancelled records are returned only with `status=cancelled`.
     get "/v1/stocks/{symbol}/dividends", tag "Stocks", returns "A page of dividend records",
-    dividends(Access<Starter, DividendsParameters>) -> List<Convertible<DividendRow>> { respond(render_dividends) }
+    dividends(Access<Starter, DividendsParameters>) -> List<ConvertibleDividend> { respond(render_dividends) }
 }
 
 async fn render_dividends(context: HandlerContext<DividendsParameters>) -> Result<RenderedBody, ApiError> {
@@ -160,8 +180,9 @@ async fn render_dividends(context: HandlerContext<DividendsParameters>) -> Resul
     let Some(currency) = &asked.currency else { return render_page(&asked.output, &rows, &meta, version) };
     let amounts: Vec<_> = rows.iter().map(|row| payment_rate(&row.currency, row.ex_date)).collect();
     let conversion = Conversion::load(&context.generation, &version, Some(currency), &amounts).await?;
-    let rows = conversion.convert_rows(rows, |row| row);
-    meta.warnings.extend(conversion.warning(&rows));
+    let rows: Vec<ConvertibleDividend> =
+        rows.into_iter().map(|dividend| ConvertibleDividend::of(dividend, &conversion)).collect();
+    meta.warnings.extend(conversion.warning(rows.iter().map(|row| &row.converted)));
     render_page(&asked.output, &rows, &meta, version)
 }
 
