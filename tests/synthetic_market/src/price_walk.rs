@@ -45,9 +45,7 @@ impl BarFault {
         if !(self.from..self.to).contains(&position) {
             return bar;
         }
-        let changed = |cents: i64| scaled(cents, self.multiply, self.divide).max(1);
-        let [open, high, low, close] = [bar.open, bar.high, bar.low, bar.close].map(changed);
-        DailyBar { open, high, low, close, ..bar }
+        bar.with_prices(|cents| scaled(cents, self.multiply, self.divide).max(1))
     }
 }
 
@@ -246,6 +244,11 @@ struct DailyBar {
 }
 
 impl DailyBar {
+    fn with_prices(self, change: impl Fn(i64) -> i64) -> Self {
+        let [open, high, low, close] = [self.open, self.high, self.low, self.close].map(change);
+        Self { open, high, low, close, ..self }
+    }
+
     #[inline]
     fn write(&self, symbol: &[u8], date: &[u8; 10], out: &mut Vec<u8>) {
         out.extend_from_slice(symbol);
