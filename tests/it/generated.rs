@@ -9,8 +9,6 @@ pub(crate) const UNTIL: &str = "2024-06-14";
 /// Current date of the service, the Monday after [`UNTIL`].
 pub(crate) const TODAY: &str = "2024-06-17";
 
-const RATES: &str = "date,base,quote,rate\n2024-06-13,EUR,USD,1.0784\n2024-06-14,EUR,USD,1.0686\n";
-
 pub(crate) struct Generated {
     pub(crate) app: TestApp,
     pub(crate) api: Api,
@@ -33,7 +31,6 @@ impl Generated {
             .await?;
         let market = app.folder().join("market").to_string_lossy().into_owned();
         generate_market(&market, &format!("--symbols {symbols} --years {years} --seed 7 --until {UNTIL}"))?;
-        std::fs::write(app.folder().join("market/fx.csv"), RATES)?;
         let load = ["load", &market, "--source", "demo", "--observed-at", "2024-06-15T00:00:00Z"];
         app.ingest(&load).await?.success()?;
         app.catch_up().await?;

@@ -152,13 +152,15 @@ pub(super) fn write_dividends(
             .text(payment.kind.as_str())
             .text(payment.frequency.map_or("", Frequency::as_str))
             .date((announced || ahead).then(|| sessions.day(declaration_position(plan, payment.position))))
-            .date(sessions.day(record))
+            // The settlement times of other markets are not generated, so their record dates are unknown.
+            .date(plan.shape.listing.is_none().then(|| sessions.day(record)))
             .date(announced.then(|| sessions.day(pay)))
             .end();
     }
 }
 
-/// Amount in the payment currency, at a fixed exchange rate. GBX amounts are in pence.
+/// Amount in the payment currency. The rate is fixed, near the level of the exchange rates, because issuers do not change
+/// their dividends with the exchange rate. GBX amounts are in pence.
 fn in_currency(payment: &SyntheticDistribution) -> i64 {
     match payment.currency {
         "EUR" => payment.amount / 100 * 92,

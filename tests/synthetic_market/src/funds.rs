@@ -34,7 +34,7 @@ pub(super) fn write_etf(plan: &SecurityPlan<'_>, changes: &ShareChanges, ending:
         .text(if plan.index == 0 { "Benchmark" } else { plan.shape.label })
         .text(if geared { "daily geared" } else { "passive" })
         .text(if bonds { "Synthetic Bond Index" } else { "Synthetic Market Index" })
-        .text("US")
+        .text(plan.country())
         .date(plan.market.sessions.day(plan.start))
         .micros(if geared { 950_000 } else { 90_000 + (plan.index % 5) as i64 * 60_000 })
         .integer(assets(plan, changes, ending))
@@ -49,7 +49,7 @@ pub(super) fn write_etf(plan: &SecurityPlan<'_>, changes: &ShareChanges, ending:
         .end();
 }
 
-/// Total assets in dollars.
+/// Total assets in the currency of the prices.
 fn assets(plan: &SecurityPlan<'_>, changes: &ShareChanges, ending: WalkEnd) -> i64 {
     scaled(changes.share_count_at(plan.shares, plan.end), ending.close, 100)
 }
@@ -100,7 +100,7 @@ fn position_row(
         .text(security.map_or("", |security| security.symbol_at(at)))
         .text(if security.is_some() { "equity" } else { "cash" })
         .integer(assets / 10_000 * weight)
-        .text("USD")
+        .text(fund.currency())
         .text(security.map_or("", |security| SECTORS[security.sector].0))
         .text(security.map_or("US", SecurityPlan::country))
         .end();

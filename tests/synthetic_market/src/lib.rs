@@ -5,6 +5,7 @@
 mod adjusted_prices;
 mod csv_row;
 mod distributions;
+mod exchange_rates;
 mod familiar_tickers;
 mod funds;
 mod market_writer;
@@ -40,7 +41,8 @@ use synthetic_market::SyntheticMarket;
 ///
 /// The same arguments give the same bytes on every machine. A market of 60 symbols or more has an example of every
 /// case: all payment frequencies, dividend kings and aristocrats, cuts, suspensions, special dividends, splits, funds
-/// with holdings, renamed securities.
+/// with holdings, a fund with listings in three currencies, receipts of companies that report in other currencies,
+/// renamed securities.
 #[derive(Debug, Clone, clap::Parser)]
 pub struct GenerateArgs {
     /// Number of securities, including the benchmark SPY. 60 securities are enough for one example of every case.
@@ -106,6 +108,7 @@ fn summary(args: &GenerateArgs, market: &SyntheticMarket, counts: RowCounts, ela
             "out": args.out, "seed": args.seed, "from": first, "until": last, "files": counts.files,
             "bytes": counts.bytes, "securities": args.symbols, "prices": counts.bars, "dividends": dividends,
             "splits": splits, "planted_faults": counts.planted, "fundamentals": fundamentals, "etfs": etfs, "holdings": holdings,
+            "exchange_rates": counts.rates,
             "milliseconds": milliseconds, "bars_per_second": rate,
         })
         .to_string();
@@ -116,7 +119,7 @@ fn summary(args: &GenerateArgs, market: &SyntheticMarket, counts: RowCounts, ela
     };
     format!(
         "synthetic market {first} to {last} in {}: {}, {} kB\n\
-         {}, {}, {}, {}, {fundamentals} fundamentals, {}, {}{planted}\nwritten in {}.{:03} s",
+         {}, {}, {}, {}, {fundamentals} fundamentals, {}, {}, {}{planted}\nwritten in {}.{:03} s",
         args.out.display(),
         counted(counts.files, "file"),
         counts.bytes / 1_000,
@@ -126,6 +129,7 @@ fn summary(args: &GenerateArgs, market: &SyntheticMarket, counts: RowCounts, ela
         counted(splits, "split"),
         counted(etfs, "ETF"),
         counted(holdings, "holding"),
+        counted(counts.rates, "exchange rate"),
         milliseconds / 1_000,
         milliseconds % 1_000,
     )

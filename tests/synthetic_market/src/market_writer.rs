@@ -13,14 +13,17 @@ use indicatif::ProgressBar;
 use market::event::SecurityType;
 
 use super::adjusted_prices::with_adjusted_close;
+use super::exchange_rates::RATE_COLUMNS;
 use super::planted_faults::{FaultKind, FaultyRows};
 use super::price_walk::BarFault;
 use super::security_plan::SecurityPlan;
+use super::security_shape::shape_of;
 use super::share_changes::ShareChanges;
 use super::synthetic_market::SyntheticMarket;
 use super::{distributions, funds, planted_faults, price_walk, regular_ex_dates, security_rows};
 
 const SECURITIES: &str = "securities.csv";
+const RATES: &str = "fx.csv";
 const PRICE_COLUMNS: &str = "symbol,date,open,high,low,close,volume";
 /// Number of price bytes that are buffered before a write.
 const CHUNK: usize = 1 << 20;
@@ -43,11 +46,13 @@ const PLANTED: (&str, &str) = ("planted.list", "symbol,date,kind");
 /// Folder of the price files with an adjusted close.
 const ADJUSTED: &str = "adjusted";
 
-/// Counts of bars, rows, planted faults, files and bytes. `rows` has one count for each file of [`SHARED_FILES`].
+/// Counts of bars, rows, exchange rates, planted faults, files and bytes. `rows` has one count for each file of
+/// [`SHARED_FILES`].
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct RowCounts {
     pub(super) bars: u64,
     pub(super) rows: [u64; 5],
+    pub(super) rates: u64,
     pub(super) planted: u64,
     pub(super) files: u64,
     pub(super) bytes: u64,
@@ -154,6 +159,7 @@ pub(super) fn write_market(
         writer.into_inner().map_err(|_| anyhow::anyhow!("a thread failed"))?.finish(dir, market)?;
     counts.files += 1;
     counts.bytes += security_bytes;
+    write_rates(market, dir, &mut counts)?;
     Ok(counts)
 }
 
@@ -193,6 +199,7 @@ fn is_own(path: &Path) -> bool {
         || name == PLANTED.0
         || name == ADJUSTED
         || name == SECURITIES
+        || name == RATES
         || (name.starts_with("prices-") && name.ends_with(".csv"))
 }
 
@@ -207,6 +214,18 @@ fn write_securities(market: &SyntheticMarket, dir: &Path) -> anyhow::Result<u64>
         .for_each(|index| security_rows::write_security(&SecurityPlan::new(index, market), &mut text));
     create(&dir.join(SECURITIES))?.write_all(&text).context("cannot write securities.csv")?;
     Ok(text.len() as u64)
+}
+
+/// Writes the exchange rates, if a security of the market needs them.
+fn write_rates(market: &SyntheticMarket, dir: &Path, counts: &mut RowCounts) -> anyhow::Result<()> {
+    if !(0..market.symbols).any(|index| shape_of(index).needs_rates()) {
+        return Ok(());
+    }
+    let mut text = format!("{RATE_COLUMNS}\n").into_bytes();
+    counts.rates = market.rates.write(&mut text);
+    counts.files += 1;
+    counts.bytes += text.len() as u64;
+    create(&dir.join(RATES))?.write_all(&text).with_context(|| format!("cannot write {RATES}"))
 }
 
 fn write_block(

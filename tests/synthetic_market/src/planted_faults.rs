@@ -110,7 +110,7 @@ const SPIN_OFFS: [i64; 5] = [1_281, 1_253, 1_087, 1_139, 1_413];
 const MAX_YIELD: i64 = 1_000;
 
 /// Plants a fault in a security, with the probability `fault_percent`. The first security, the index fund SPY, gets no
-/// fault.
+/// fault. Listings get no fault, because it would separate them from the other listings of their fund.
 pub(super) fn plant(
     plan: &SecurityPlan<'_>,
     changes: &ShareChanges,
@@ -118,7 +118,8 @@ pub(super) fn plant(
 ) -> FaultyRows {
     let mut random = SplitMix64::new(plan.market.seed ^ 0x0FA0_17ED, plan.index);
     let sound = FaultyRows { rows: distributions.clone(), price_distributions: distributions, fault: None };
-    if plan.index == 0 || random.between(1, 100) > i64::from(plan.market.fault_percent) {
+    let is_spared = plan.index == 0 || plan.shape.listing.is_some();
+    if is_spared || random.between(1, 100) > i64::from(plan.market.fault_percent) {
         return sound;
     }
     let mut planting = Planting { plan, random, rows: sound };

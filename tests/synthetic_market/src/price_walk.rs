@@ -14,9 +14,9 @@ use super::share_changes::{ShareChanges, scaled};
 /// Figures at the end of the walk, from which the fundamentals are computed.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WalkEnd {
-    /// Last close in cents.
+    /// Last close in hundredths of the price currency.
     pub(super) close: i64,
-    /// Average value traded per day over the last three months, in cents.
+    /// Average value traded per day over the last three months, in hundredths of the price currency.
     pub(super) daily_value: i64,
     pub(super) bars: u64,
 }
@@ -84,6 +84,7 @@ pub(super) fn write_bars(
     let mut walk = PriceWalk::new(plan);
     let mut traded: i64 = 0;
     let mut symbol = plan.symbol_at(plan.start);
+    let is_foreign = plan.currency() != "USD";
     for position in plan.start..=plan.end {
         if let Some((_, action)) = actions.next_if(|(at, _)| **at == position) {
             walk.apply(action);
@@ -92,7 +93,10 @@ pub(super) fn write_bars(
         if plan.former.as_ref().is_some_and(|(_, until)| position == until + 1) {
             symbol = &plan.symbol;
         }
-        let bar = walk.bar(market.returns[position]);
+        let mut bar = walk.bar(market.returns[position]);
+        if is_foreign {
+            bar = bar.with_prices(|cents| plan.to_price_currency(cents, position));
+        }
         if position + QUARTER > plan.end {
             traded += bar.close * bar.volume;
         }
@@ -105,7 +109,7 @@ pub(super) fn write_bars(
         }
     }
     let sessions = plan.end - plan.start + 1;
-    let close = (walk.price / CENT).max(1);
+    let close = plan.to_price_currency(walk.price / CENT, plan.end);
     let bars = sessions + usize::from(fault.is_repeated) - fault.gap;
     WalkEnd { close, daily_value: traded / sessions.min(QUARTER) as i64, bars: bars as u64 }
 }
@@ -234,7 +238,7 @@ impl PriceWalk {
     }
 }
 
-/// One bar; prices in cents.
+/// One bar; prices in hundredths of a currency.
 struct DailyBar {
     open: i64,
     high: i64,

@@ -6,7 +6,7 @@ use market::event::SecurityType;
 use super::familiar_tickers::{FamiliarSecurity, familiar_at};
 use super::naming::{FOREIGN, SECTORS, former_ticker, ticker};
 use super::random::SplitMix64;
-use super::security_shape::{DividendStop, SecurityShape, TradingPeriod, shape_of};
+use super::security_shape::{DividendStop, FIRST_LISTING, SecurityShape, TradingPeriod, shape_of};
 use super::synthetic_market::SyntheticMarket;
 
 /// Value and yearly dividend of one share in a calendar year, in millionths of a dollar. Both refer to a share of the
@@ -21,6 +21,8 @@ pub(super) struct PlannedYear {
 #[derive(Debug)]
 pub(super) struct SecurityPlan<'a> {
     pub(super) market: &'a SyntheticMarket,
+    /// Number of the security in the market. All listings of the fund have the number of the first, and so the same name,
+    /// ISIN, random numbers and dividends.
     pub(super) index: u64,
     pub(super) shape: &'static SecurityShape,
     pub(super) symbol: String,
@@ -51,6 +53,8 @@ impl<'a> SecurityPlan<'a> {
     pub(super) fn new(index: u64, market: &'a SyntheticMarket) -> Self {
         let shape = shape_of(index);
         let familiar = market.familiar_tickers.then(|| familiar_at(index)).flatten();
+        let symbol = symbol(index, shape, market);
+        let index = shape.listing.map_or(index, |_| FIRST_LISTING);
         let mut random = SplitMix64::new(market.seed, index);
         let (start, end) = trading_positions(shape, market);
         let streak =
@@ -60,7 +64,7 @@ impl<'a> SecurityPlan<'a> {
             market,
             index,
             shape,
-            symbol: symbol(index, shape, market),
+            symbol,
             former: (shape.trading_period == TradingPeriod::Renamed)
                 .then(|| (former_ticker(index), middle(start, end))),
             familiar,
@@ -158,12 +162,32 @@ impl<'a> SecurityPlan<'a> {
     }
 
     pub(super) fn country(&self) -> &'static str {
-        if self.shape.kind == SecurityType::Adr { FOREIGN[(self.index % 6) as usize] } else { "US" }
+        match self.shape.kind {
+            SecurityType::Adr => FOREIGN[(self.index % 6) as usize],
+            _ if self.shape.listing.is_some() => "IE",
+            _ => "US",
+        }
+    }
+
+    /// Currency of the prices.
+    pub(super) fn currency(&self) -> &'static str {
+        self.shape.listing.map_or("USD", |listing| listing.currency)
+    }
+
+    /// Converts cents on the session at `position` to hundredths of the price currency, at least one.
+    pub(super) fn to_price_currency(&self, cents: i64, position: usize) -> i64 {
+        let day = self.market.sessions.day(position);
+        self.market.rates.convert_dollars(cents, self.currency(), day).max(1)
+    }
+
+    /// Currency of the company figures.
+    pub(super) fn reported_currency(&self) -> &'static str {
+        if self.shape.pays_in == "GBX" { "GBP" } else { self.shape.pays_in }
     }
 
     pub(super) fn exchange(&self) -> &'static str {
         match self.shape.kind {
-            SecurityType::Etf => "ARCX",
+            SecurityType::Etf => self.shape.listing.map_or("ARCX", |listing| listing.exchange),
             _ => ["XNYS", "XNAS", "XNYS", "XNAS", "XNYS", "XASE", "XNAS"][(self.index % 7) as usize],
         }
     }
@@ -177,6 +201,9 @@ pub(super) fn sector_of(index: u64) -> usize {
 }
 
 fn symbol(index: u64, shape: &SecurityShape, market: &SyntheticMarket) -> String {
+    if let Some(listing) = shape.listing {
+        return ticker(FIRST_LISTING) + listing.suffix;
+    }
     let root = |index| match familiar_at(index) {
         Some(familiar) if market.familiar_tickers => familiar.ticker.to_owned(),
         _ => ticker(index),

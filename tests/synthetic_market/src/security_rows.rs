@@ -25,7 +25,7 @@ pub(super) fn write_security(plan: &SecurityPlan<'_>, out: &mut Vec<u8>) {
         .text(&plan.name())
         .text(plan.shape.kind.as_str())
         .text(plan.exchange())
-        .text("USD")
+        .text(plan.currency())
         .text(if fund { "" } else { SECTORS[plan.sector].0 })
         .text(if fund { "" } else { plan.industry() })
         .text(plan.country())
@@ -76,9 +76,12 @@ pub(super) fn write_fundamentals(
     ending: WalkEnd,
     out: &mut Vec<u8>,
 ) {
-    // Per-share figures are in millionths of a dollar, on the share basis of the security's last session.
-    let year = plan.year(plan.market.sessions.day(plan.end).year());
-    let [value, dividend] = [year.value, year.rate].map(|amount| changes.per_share_at(amount, plan.end));
+    // Per-share figures are in millionths of the reported currency, on the share basis of the security's last session.
+    let as_of = plan.market.sessions.day(plan.end);
+    let reported = |dollars| plan.market.rates.convert_dollars(dollars, plan.reported_currency(), as_of);
+    let year = plan.year(as_of.year());
+    let [value, dividend] =
+        [year.value, year.rate].map(|amount| reported(changes.per_share_at(amount, plan.end)));
     let earnings = match (plan.shape.loss, plan.shape.payout) {
         (true, _) => -value / 25,
         (false, 0) => value / 18,
@@ -86,13 +89,12 @@ pub(super) fn write_fundamentals(
     };
     let cash_flow = if plan.shape.loss { -value / 40 } else { earnings / 10 * 9 };
     let book = value / 3;
-    let as_of = plan.market.sessions.day(plan.end);
     let quarter = quarter_end(as_of);
     let reit = plan.shape.kind == SecurityType::Reit;
     let shares = changes.share_count_at(plan.shares, plan.end);
     let float = shares / 100 * 85;
     let whole = |micros: i64| scaled(shares, micros, 1_000_000);
-    let cap = scaled(shares, ending.close, 100);
+    let cap = reported(scaled(shares, ending.close, 100));
     let (income, equity, free_cash) = (whole(earnings), whole(book), whole(cash_flow));
     let revenue = income.abs() * 8;
     let (capital, debt) = (revenue / 20, equity / 5 * 4);
@@ -108,7 +110,7 @@ pub(super) fn write_fundamentals(
         .integer(float)
         .integer(cap)
         .integer(cap / 100 * 85)
-        .integer(ending.daily_value / 100)
+        .integer(reported(ending.daily_value / 100))
         .integer(revenue)
         .integer(income)
         .integer(free_cash + capital)
@@ -127,7 +129,7 @@ pub(super) fn write_fundamentals(
         .micros(if plan.shape.loss { -2_000_000 } else { 7_500_000 })
         .micros(plan.shape.beta * 10_000)
         .date(quarter)
-        .text("USD")
+        .text(plan.reported_currency())
         .end();
 }
 

@@ -46,6 +46,15 @@ pub(super) enum DividendStop {
     Lapsed,
 }
 
+/// Listing of the fund that has several.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Listing {
+    pub(super) exchange: &'static str,
+    /// Currency of the prices.
+    pub(super) currency: &'static str,
+    pub(super) suffix: &'static str,
+}
+
 /// Share split after `percent` percent of the trading period. `from` old shares become `to` new shares.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SplitAt {
@@ -93,6 +102,8 @@ pub(super) struct SecurityShape {
     pub(super) crash: bool,
     /// Suffix of the ticker, such as `.B`, and index of the security within its company (0 or 1).
     pub(super) class: Option<(&'static str, u64)>,
+    /// Listing, if the security is one of several listings of a fund.
+    pub(super) listing: Option<Listing>,
     pub(super) pays_in: &'static str,
     /// Number of calendar days from the declaration of a dividend to its ex-date.
     pub(super) notice: u64,
@@ -126,6 +137,7 @@ const STOCK: SecurityShape = SecurityShape {
     figures: true,
     crash: false,
     class: None,
+    listing: None,
     pays_in: "USD",
     notice: 35,
     holdings: false,
@@ -247,9 +259,25 @@ pub(super) const SHAPES: [SecurityShape; 60] = [
     SecurityShape { dividend_yield: 340, label: "High Dividend Fund", ..FUND },
 ];
 
+/// Number of the first listing in [`LISTINGS`].
+pub(super) const FIRST_LISTING: u64 = 30;
+/// Listings of one fund, by the number of the security. They replace the shapes that these securities have by their
+/// number.
+const LISTINGS: [(u64, SecurityShape); 3] = [
+    (FIRST_LISTING, listing("XLON", "GBP", ".L")),
+    (34, listing("XETR", "EUR", ".DE")),
+    (59, listing("XSWX", "USD", ".SW")),
+];
+
+const fn listing(exchange: &'static str, currency: &'static str, suffix: &'static str) -> SecurityShape {
+    let listing = Some(Listing { exchange, currency, suffix });
+    SecurityShape { listing, dividend_yield: 260, label: "World Fund", ..FUND }
+}
+
 /// Shape of a security. `index` is the number of the security in the generated market, from 0.
 pub(super) fn shape_of(index: u64) -> &'static SecurityShape {
-    &SHAPES[(index % SHAPES.len() as u64) as usize]
+    let listing = LISTINGS.iter().find(|(number, _)| *number == index);
+    listing.map_or(&SHAPES[(index % SHAPES.len() as u64) as usize], |(_, shape)| shape)
 }
 
 impl SecurityShape {
@@ -259,6 +287,11 @@ impl SecurityShape {
             PaymentSchedule::Never => None,
             PaymentSchedule::Every(frequency) | PaymentSchedule::Variable(frequency) => Some(frequency),
         }
+    }
+
+    /// True if the security trades, pays or reports in other currencies than US dollars.
+    pub(super) fn needs_rates(&self) -> bool {
+        self.pays_in != "USD" || self.listing.is_some()
     }
 
     /// True if funds may contain the security.

@@ -4,6 +4,7 @@ use anyhow::{Context, ensure};
 use chrono::{Datelike, Months, NaiveDate};
 
 use super::csv_row::date_bytes;
+use super::exchange_rates::ExchangeRates;
 use super::random::{BELL_DEVIATION, SplitMix64, bell};
 use super::session_positions::SessionPositions;
 
@@ -17,6 +18,7 @@ pub(super) struct SyntheticMarket {
     pub(super) returns: Vec<i64>,
     /// Date of each session as the text of a CSV cell. Element `n` belongs to the session at position `n`.
     pub(super) dates: Vec<[u8; 10]>,
+    pub(super) rates: ExchangeRates,
     /// First calendar year that is completely within the history. `last_complete_year` is always the year before the
     /// end of the history, even if the history ends on 31 December.
     pub(super) first_complete_year: i32,
@@ -51,6 +53,7 @@ impl SyntheticMarket {
             symbols,
             returns,
             dates,
+            rates: ExchangeRates::new(seed, &sessions),
             first_complete_year: start.year() + i32::from(!starts_a_year),
             last_complete_year: until.year() - 1,
             familiar_tickers: false,

@@ -1,5 +1,7 @@
 //! Tests that write a synthetic market to files and check the rows of these files.
 
+mod currencies;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
@@ -102,7 +104,7 @@ fn sixty_securities_show_every_kind() {
     );
     let suffixes: BTreeSet<&str> =
         securities.iter().filter_map(|row| Some(row["symbol"].split_once('.')?.1)).collect();
-    assert_eq!(suffixes, BTreeSet::from(["A", "B", "PRA"]));
+    assert_eq!(suffixes, BTreeSet::from(["A", "B", "PRA", "L", "DE", "SW"]));
 }
 
 #[test]
