@@ -123,11 +123,7 @@ async fn run_page(page: &str) -> Result<()> {
 #[tokio::test]
 async fn the_demo_market_has_a_past() -> Result<()> {
     let stack = StackProcess::start(&DEMO).await?;
-    let call = async |path: &str| -> Result<Value> {
-        let line =
-            format!("curl --fail -s -H \"Authorization: Bearer $KEY_PROFESSIONAL\" \"$API_URL/v1/{path}\"");
-        stack.shell(&line).await?.success()?.json()
-    };
+    let call = async |path: &str| call(&stack, path).await;
     for (security, metric) in [("KO", "dps_forward"), ("PEP", "ttm_payment_count")] {
         let now = call(&format!("stocks/{security}/metrics?fields={metric}")).await?;
         let first =
@@ -148,6 +144,37 @@ async fn the_demo_market_has_a_past() -> Result<()> {
     let audit = stack.shell("projector audit || [ $? = 4 ]").await?.success()?.stdout;
     ensure!(audit.contains("desk covers dividend rows of demo"), "{audit}");
     stack.stop().await
+}
+
+/// Figures of two currencies: the fund of README.md trades in pounds and pays dollars, and a receipt trades in dollars and
+/// reports in euros.
+#[tokio::test]
+async fn the_demo_market_has_converted_figures() -> Result<()> {
+    let stack = StackProcess::start(&DEMO).await?;
+    let fund = call(&stack, "stocks/SADAVA.L/metrics").await?["data"].take();
+    let flags = fund["flags"].as_array().context("flags")?;
+    ensure!((&fund["price_currency"], &fund["currency"]) == (&"GBP".into(), &"USD".into()), "{fund}");
+    ensure!(fund["dividend_yield"].is_number() && flags.contains(&"converted".into()), "{fund}");
+    let listings = call(&stack, "stocks/SADAVA.L").await?["data"]["listings"].take();
+    let currencies: Vec<&str> = listings
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|listing| listing["currency"].as_str())
+        .collect();
+    ensure!(currencies == ["EUR", "GBP", "USD"], "{listings}");
+    let quote = call(&stack, "stocks/BITEVI").await?["data"].take();
+    let receipt = call(&stack, "stocks/BITEVI/fundamentals").await?["data"].take();
+    ensure!((&quote["type"], &quote["currency"]) == (&"adr".into(), &"USD".into()), "{quote}");
+    ensure!(receipt["reported_currency"] == "EUR" && receipt["pe_ratio"].is_number(), "{receipt}");
+    stack.stop().await
+}
+
+/// Calls the API of a stack with the key of the highest tier.
+async fn call(stack: &StackProcess, path: &str) -> Result<Value> {
+    let line =
+        format!("curl --fail -s -H \"Authorization: Bearer $KEY_PROFESSIONAL\" \"$API_URL/v1/{path}\"");
+    stack.shell(&line).await?.success()?.json()
 }
 
 /// A second stack that starts in the shell of a first one has servers of its own, and outlives the first.
