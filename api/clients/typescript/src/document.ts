@@ -898,6 +898,8 @@ export interface components {
         };
         /** @description Dividend record with its security and its calendar event. */
         CalendarRow: components["schemas"]["DividendRow"] & components["schemas"]["CalendarSecurity"] & {
+            /** @description Amount in the requested currency; null without an exchange rate. Omitted without the parameter `currency`. */
+            converted?: components["schemas"]["Converted"] | null;
             /**
              * Format: int64
              * @description Number of days from today to the event; negative for past events.
@@ -934,6 +936,11 @@ export interface components {
             price: Decimal | null;
             /** @description ISO 4217 currency of the price. */
             price_currency: string;
+            /**
+             * Format: int64
+             * @description Market capitalisation, whole units of the reporting currency; null without an exchange rate.
+             */
+            reporting_market_cap: number | null;
             /** @description Sector name. */
             sector: string | null;
         };
@@ -993,6 +1000,8 @@ export interface components {
         };
         /** @description One of the compared securities. */
         CompareItem: {
+            /** @description Amounts in the requested currency. Omitted without the parameter `currency`. */
+            converted?: components["schemas"]["ConvertedFigures"] | null;
             /** @description Fundamentals. Null below the Starter tier; the response then has a warning. */
             fundamentals?: components["schemas"]["FundamentalsRow"] | null;
             /** @description Dividend metrics, as in the metrics endpoint. */
@@ -1030,6 +1039,59 @@ export interface components {
          * @enum {string}
          */
         ComponentStatus: "ok" | "down" | "full" | "not_configured";
+        /** @description Amount in the requested currency. */
+        Converted: {
+            /** @description Amount in `currency`. */
+            amount: components["schemas"]["Exact"];
+            /** @description Requested currency, an ISO 4217 code. */
+            currency: string;
+            /** @description Exchange rate: units of `currency` for one unit of the original currency. 1 if the currencies are equal. */
+            rate: components["schemas"]["Exact"];
+            /**
+             * Format: date
+             * @description Day of the rate; null if the currencies are equal.
+             */
+            rate_date?: string | null;
+            /** @description Source of the rate; null if the currencies are equal. */
+            rate_source?: string | null;
+        };
+        /** @description Amounts in the requested currency, at the rate of the day of the price; null without an amount or rate. */
+        ConvertedFigures: {
+            /** @description Annual dividend of the quote. */
+            annual_dividend?: components["schemas"]["Converted"] | null;
+            /** @description Forward dividend of the metrics. */
+            dps_forward?: components["schemas"]["Converted"] | null;
+            /** @description Trailing dividend of the metrics. */
+            dps_ttm?: components["schemas"]["Converted"] | null;
+            /** @description Market capitalisation of the quote. */
+            market_cap?: components["schemas"]["Converted"] | null;
+            /** @description Price of the quote. */
+            price?: components["schemas"]["Converted"] | null;
+        };
+        /** @description Income and value in the requested currency. Amounts without an exchange rate are left out and counted. */
+        ConvertedIncome: {
+            /** @description Sums by month, twelve months; empty without a converted payment. */
+            months: components["schemas"]["IncomeMonth"][];
+            /**
+             * @description Sums over all payments and holdings. `cost` and `yield_on_cost` are null, because the rate of the purchase is not
+             *     known.
+             */
+            total: components["schemas"]["IncomeTotal"];
+            /** @description Number of payments without an exchange rate. */
+            unconverted: number;
+            /** @description Number of holdings whose value has no exchange rate. */
+            unconverted_values: number;
+        };
+        /** @description Dividend record, with its amount in the requested currency. */
+        ConvertibleDividend: components["schemas"]["DividendRow"] & {
+            /** @description Amount in the requested currency; null without an exchange rate. Omitted without the parameter `currency`. */
+            converted?: components["schemas"]["Converted"] | null;
+        };
+        /** @description Payment of one dividend to one holding, with its income in the requested currency. */
+        ConvertiblePayment: components["schemas"]["IncomePayment"] & {
+            /** @description Income in the requested currency; null without an exchange rate. Omitted without the parameter `currency`. */
+            converted?: components["schemas"]["Converted"] | null;
+        };
         /** @description Weight of one country in a fund. */
         CountryWeight: {
             /** @description Country name. */
@@ -1810,7 +1872,7 @@ export interface components {
          *     - `no_payment_date`: A declared dividend has no payment date.
          *     - `delisted`: The security no longer trades.
          *     - `no_price`: The security has no price, so it has no value and no yield.
-         *     - `currency_mismatch`: Prices and dividends are in different currencies, so no yield exists (R4).
+         *     - `currency_mismatch`: Prices and dividends are in different currencies, and no exchange rate is known, so no yield exists (R4).
          * @enum {string}
          */
         GapReason: "unknown_symbol" | "dividends_unknown" | "not_estimated" | "no_payment_date" | "delisted" | "no_price" | "currency_mismatch";
@@ -2187,6 +2249,13 @@ export interface components {
         List_CalendarRow: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["CalendarRow"][];
+            /** @description Size, next cursor, data version and warnings of the page. */
+            meta: components["schemas"]["ListMeta"];
+        };
+        /** @description Response with a page of a list. */
+        List_ConvertibleDividend: {
+            /** @description The rows of the page, in order. */
+            data: components["schemas"]["ConvertibleDividend"][];
             /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
         };
@@ -2728,6 +2797,8 @@ export interface components {
          *     for the whole time.
          */
         PortfolioIncome: {
+            /** @description Income and value in the requested currency. Omitted without the parameter `currency`. */
+            converted?: components["schemas"]["ConvertedIncome"] | null;
             /**
              * Format: date
              * @description First day of the current month.
@@ -2740,7 +2811,7 @@ export interface components {
             /** @description Sums by currency and month, twelve months for each currency. */
             months?: components["schemas"]["IncomeMonth"][];
             /** @description Payments included in the sums, ordered by payment date. */
-            payments?: components["schemas"]["IncomePayment"][];
+            payments?: components["schemas"]["ConvertiblePayment"][];
             /** @description Sums by currency. Amounts in different currencies are never added (R4). */
             totals?: components["schemas"]["IncomeTotal"][];
             /**
@@ -3384,6 +3455,11 @@ export interface components {
              */
             change_percent_ytd: Decimal | null;
             /**
+             * @description Reporting currency, an ISO 4217 code. Market capitalisations are converted to it before they are added or
+             *     used as weights.
+             */
+            currency: string;
+            /**
              * Format: int32
              * @description Number of active ETFs of the sector.
              */
@@ -3402,7 +3478,7 @@ export interface components {
             king_count: number;
             /**
              * Format: int64
-             * @description Sum of market capitalisations, whole currency units.
+             * @description Sum of market capitalisations, whole units of `currency`.
              */
             market_cap: number | null;
             /**
@@ -3444,6 +3520,12 @@ export interface components {
              * @description Number of active stocks. Stocks with a suspect yield are not counted.
              */
             stock_count: number;
+            /**
+             * Format: int32
+             * @description Number of stocks whose market capitalisation has no exchange rate to `currency`. They are left out of
+             *     `market_cap` and of all weighted figures.
+             */
+            unconverted_count: number;
             /**
              * Format: decimal
              * @description Mean headline yield of all stocks, weighted by market capitalisation, percent. Non-payers count with a yield
@@ -3754,14 +3836,17 @@ export interface components {
             annual_dividend: Decimal | null;
             /** @description Country of domicile. */
             country: string | null;
-            /** @description ISO 4217 currency of prices and of all money figures except `annual_dividend`. */
+            /** @description ISO 4217 currency of prices and of all money figures except `annual_dividend` and `reporting_market_cap`. */
             currency: string;
             /**
              * Format: date
              * @description Last trading day of a delisted security.
              */
             delisted_on: string | null;
-            /** @description ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, all yields are null. */
+            /**
+             * @description ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, yields use exchange
+             *     rates, and are null without a rate (R42).
+             */
             dividend_currency: string | null;
             /**
              * Format: decimal
@@ -3810,6 +3895,12 @@ export interface components {
              * @description Session of the latest close.
              */
             price_date: string | null;
+            /**
+             * Format: int64
+             * @description Market capitalisation in whole units of the reporting currency (US dollars unless the operator chose
+             *     another one), at the rate of the day of the price. Null without a rate. Lists are filtered and sorted by it.
+             */
+            reporting_market_cap: number | null;
             /** @description Sector name. */
             sector: string | null;
             /** @description Canonical ticker, for example BRK.B. */
@@ -4562,6 +4653,12 @@ export interface operations {
         parameters: {
             query: {
                 /**
+                 * @description ISO 4217 currency. Each amount then has `converted`: the amount in this currency, with the exchange rate, its day
+                 *     and its source. The original amounts stay.
+                 * @example USD
+                 */
+                currency?: string;
+                /**
                  * @description `meta.data_version` of an earlier response, for example `g3.184467`. The response has the data of this version. For the same request, tier
                  *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
                  *     if this program cannot derive it any more.
@@ -4659,6 +4756,12 @@ export interface operations {
     dividends_calendar: {
         parameters: {
             query?: {
+                /**
+                 * @description ISO 4217 currency. Each amount then has `converted`: the amount in this currency, with the exchange rate, its day
+                 *     and its source. The original amounts stay.
+                 * @example USD
+                 */
+                currency?: string;
                 /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
                 /** @description First declaration date. */
@@ -4686,7 +4789,8 @@ export interface operations {
                  */
                 limit?: number;
                 /**
-                 * @description Minimum cash amount per share, as declared.
+                 * @description Minimum cash amount per share, in `currency` at the newest exchange rate. Without `currency`, in the reporting
+                 *     currency: US dollars, unless the operator chose another one.
                  * @example 0.25
                  */
                 min_amount?: Decimal;
@@ -4796,6 +4900,12 @@ export interface operations {
     dividends_ex_dates: {
         parameters: {
             query?: {
+                /**
+                 * @description ISO 4217 currency. Each amount then has `converted`: the amount in this currency, with the exchange rate, its day
+                 *     and its source. The original amounts stay.
+                 * @example USD
+                 */
+                currency?: string;
                 /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
                 /** @description First declaration date. */
@@ -4823,7 +4933,8 @@ export interface operations {
                  */
                 limit?: number;
                 /**
-                 * @description Minimum cash amount per share, as declared.
+                 * @description Minimum cash amount per share, in `currency` at the newest exchange rate. Without `currency`, in the reporting
+                 *     currency: US dollars, unless the operator chose another one.
                  * @example 0.25
                  */
                 min_amount?: Decimal;
@@ -5100,6 +5211,12 @@ export interface operations {
     dividends_payment_dates: {
         parameters: {
             query?: {
+                /**
+                 * @description ISO 4217 currency. Each amount then has `converted`: the amount in this currency, with the exchange rate, its day
+                 *     and its source. The original amounts stay.
+                 * @example USD
+                 */
+                currency?: string;
                 /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
                 /** @description First declaration date. */
@@ -5127,7 +5244,8 @@ export interface operations {
                  */
                 limit?: number;
                 /**
-                 * @description Minimum cash amount per share, as declared.
+                 * @description Minimum cash amount per share, in `currency` at the newest exchange rate. Without `currency`, in the reporting
+                 *     currency: US dollars, unless the operator chose another one.
                  * @example 0.25
                  */
                 min_amount?: Decimal;
@@ -5713,6 +5831,12 @@ export interface operations {
         parameters: {
             query: {
                 /**
+                 * @description ISO 4217 currency. Each amount then has `converted`: the amount in this currency, with the exchange rate, its day
+                 *     and its source. The original amounts stay.
+                 * @example USD
+                 */
+                currency?: string;
+                /**
                  * @description Holdings, comma-separated, at most 100: `SYMBOL:SHARES`, or `SYMBOL:SHARES:COST` with the purchase cost of
                  *     all shares. If a symbol is listed more than once, its shares and its costs are added up.
                  * @example [
@@ -6087,7 +6211,7 @@ export interface operations {
                  */
                 max_growth_5y?: Decimal;
                 /**
-                 * @description Maximum market capitalisation.
+                 * @description Maximum `reporting_market_cap`, in the reporting currency.
                  * @example 1000000000
                  */
                 max_market_cap?: Decimal;
@@ -6152,7 +6276,7 @@ export interface operations {
                  */
                 min_growth_5y?: Decimal;
                 /**
-                 * @description Minimum market capitalisation.
+                 * @description Minimum `reporting_market_cap`, in the reporting currency.
                  * @example 1000000000
                  */
                 min_market_cap?: Decimal;
@@ -6352,7 +6476,7 @@ export interface operations {
                  */
                 max_growth_5y?: Decimal;
                 /**
-                 * @description Maximum market capitalisation.
+                 * @description Maximum `reporting_market_cap`, in the reporting currency.
                  * @example 1000000000
                  */
                 max_market_cap?: Decimal;
@@ -6417,7 +6541,7 @@ export interface operations {
                  */
                 min_growth_5y?: Decimal;
                 /**
-                 * @description Minimum market capitalisation.
+                 * @description Minimum `reporting_market_cap`, in the reporting currency.
                  * @example 1000000000
                  */
                 min_market_cap?: Decimal;
@@ -6617,7 +6741,7 @@ export interface operations {
                  */
                 max_growth_5y?: Decimal;
                 /**
-                 * @description Maximum market capitalisation.
+                 * @description Maximum `reporting_market_cap`, in the reporting currency.
                  * @example 1000000000
                  */
                 max_market_cap?: Decimal;
@@ -6682,7 +6806,7 @@ export interface operations {
                  */
                 min_growth_5y?: Decimal;
                 /**
-                 * @description Minimum market capitalisation.
+                 * @description Minimum `reporting_market_cap`, in the reporting currency.
                  * @example 1000000000
                  */
                 min_market_cap?: Decimal;
@@ -6882,7 +7006,7 @@ export interface operations {
                  */
                 max_growth_5y?: Decimal;
                 /**
-                 * @description Maximum market capitalisation.
+                 * @description Maximum `reporting_market_cap`, in the reporting currency.
                  * @example 1000000000
                  */
                 max_market_cap?: Decimal;
@@ -6947,7 +7071,7 @@ export interface operations {
                  */
                 min_growth_5y?: Decimal;
                 /**
-                 * @description Minimum market capitalisation.
+                 * @description Minimum `reporting_market_cap`, in the reporting currency.
                  * @example 1000000000
                  */
                 min_market_cap?: Decimal;
@@ -7147,7 +7271,7 @@ export interface operations {
                  */
                 max_growth_5y?: Decimal;
                 /**
-                 * @description Maximum market capitalisation.
+                 * @description Maximum `reporting_market_cap`, in the reporting currency.
                  * @example 1000000000
                  */
                 max_market_cap?: Decimal;
@@ -7212,7 +7336,7 @@ export interface operations {
                  */
                 min_growth_5y?: Decimal;
                 /**
-                 * @description Minimum market capitalisation.
+                 * @description Minimum `reporting_market_cap`, in the reporting currency.
                  * @example 1000000000
                  */
                 min_market_cap?: Decimal;
@@ -7768,7 +7892,7 @@ export interface operations {
                  */
                 limit?: number;
                 /**
-                 * @description Maximum market capitalisation, in the security's currency.
+                 * @description Maximum `reporting_market_cap`: market capitalisation in the reporting currency.
                  * @example 1000000000
                  */
                 max_market_cap?: Decimal;
@@ -7783,7 +7907,7 @@ export interface operations {
                  */
                 max_yield?: Decimal;
                 /**
-                 * @description Minimum market capitalisation, in the security's currency.
+                 * @description Minimum `reporting_market_cap`: market capitalisation in the reporting currency.
                  * @example 1000000000
                  */
                 min_market_cap?: Decimal;
@@ -7982,6 +8106,13 @@ export interface operations {
     stocks_by_symbol_dividends: {
         parameters: {
             query?: {
+                /**
+                 * @description ISO 4217 currency. Each amount then has `converted`: the amount in this currency, with the exchange rate, its day
+                 *     and its source. The original amounts stay.
+                 *     Conflicts with `updated_since`.
+                 * @example USD
+                 */
+                currency?: string;
                 /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
                 /**
@@ -8054,7 +8185,7 @@ export interface operations {
                  * @description Returns only the rows that changed after this point, in the order of the changes. Deleted rows have the status
                  *     `cancelled`. The point is the `meta.sync_from` of an earlier response, an instant (RFC 3339) by the clock of the
                  *     service, or a day, which means its start in New York: for example `2026-11-01`.
-                 *     Conflicts with `start_date`, `end_date`, `type`, `status`, `include_projected`, `sort`, `data_version`, `known_at`.
+                 *     Conflicts with `start_date`, `end_date`, `type`, `status`, `include_projected`, `sort`, `currency`, `data_version`, `known_at`.
                  */
                 updated_since?: string;
             };
@@ -8087,7 +8218,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["List_DividendRow"];
+                    "application/json": components["schemas"]["List_ConvertibleDividend"];
                 };
             };
             /** @description The client's copy is current. */

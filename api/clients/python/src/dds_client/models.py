@@ -173,6 +173,8 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     """Headline dividend yield, percent."""
     market_cap: int | None = None
     """Market capitalisation, whole units of `price_currency` (R24)."""
+    reporting_market_cap: int | None = None
+    """Market capitalisation, whole units of the reporting currency; null without an exchange rate."""
     event_date: dt.date
     """Ex-date or payment date of the row, according to `event_type`."""
     event_type: str
@@ -182,6 +184,9 @@ class CalendarRow(Struct, frozen=True, kw_only=True):
     """
     days_until: int
     """Number of days from today to the event; negative for past events."""
+    converted: Converted | None = None
+    """Amount in the requested currency; null without an exchange rate. Omitted without the parameter
+    `currency`."""
 
 
 class CalendarSecurity(Struct, frozen=True, kw_only=True):
@@ -199,6 +204,8 @@ class CalendarSecurity(Struct, frozen=True, kw_only=True):
     """Latest price, in `price_currency`."""
     price_currency: str
     """ISO 4217 currency of the price."""
+    reporting_market_cap: int | None = None
+    """Market capitalisation, whole units of the reporting currency; null without an exchange rate."""
     sector: str | None = None
     """Sector name."""
 
@@ -261,6 +268,8 @@ class CompareItem(Struct, frozen=True, kw_only=True):
     """Fundamentals. Null below the Starter tier; the response then has a warning."""
     metrics: Metrics | None = None
     """Dividend metrics, as in the metrics endpoint."""
+    converted: ConvertedFigures | None = None
+    """Amounts in the requested currency. Omitted without the parameter `currency`."""
 
 
 class CompareMeta(Struct, frozen=True, kw_only=True):
@@ -317,6 +326,165 @@ class Components(Struct, frozen=True, kw_only=True):
     """
     projection: ProjectionHealth
     """Lag of the served data behind the log, which contains all loaded data."""
+
+
+class Converted(Struct, frozen=True, kw_only=True):
+    """Amount in the requested currency."""
+
+    amount: Decimal
+    """Amount in `currency`."""
+    currency: str
+    """Requested currency, an ISO 4217 code."""
+    rate: Decimal
+    """Exchange rate: units of `currency` for one unit of the original currency. 1 if the currencies
+    are equal."""
+    rate_date: dt.date | None = None
+    """Day of the rate; null if the currencies are equal."""
+    rate_source: str | None = None
+    """Source of the rate; null if the currencies are equal."""
+
+
+class ConvertedFigures(Struct, frozen=True, kw_only=True):
+    """Amounts in the requested currency, at the rate of the day of the price; null without an amount
+    or rate."""
+
+    annual_dividend: Converted | None = None
+    """Annual dividend of the quote."""
+    dps_forward: Converted | None = None
+    """Forward dividend of the metrics."""
+    dps_ttm: Converted | None = None
+    """Trailing dividend of the metrics."""
+    market_cap: Converted | None = None
+    """Market capitalisation of the quote."""
+    price: Converted | None = None
+    """Price of the quote."""
+
+
+class ConvertedIncome(Struct, frozen=True, kw_only=True):
+    """Income and value in the requested currency. Amounts without an exchange rate are left out and
+    counted."""
+
+    months: list[IncomeMonth]
+    """Sums by month, twelve months; empty without a converted payment."""
+    total: IncomeTotal
+    """Sums over all payments and holdings. `cost` and `yield_on_cost` are null, because the rate of
+    the purchase is not known."""
+    unconverted: int
+    """Number of payments without an exchange rate."""
+    unconverted_values: int
+    """Number of holdings whose value has no exchange rate."""
+
+
+class ConvertibleDividend(Struct, frozen=True, kw_only=True):
+    """Dividend record, with its amount in the requested currency."""
+
+    id: str | None = None
+    """Id of the record. It is unique in the whole service and stays the same when the data are
+    rebuilt. Null for projected records."""
+    symbol: str
+    """Canonical ticker."""
+    ex_date: dt.date
+    """First day on which a buyer of the share does not receive the dividend."""
+    payment_date: dt.date | None = None
+    """Payment date; an estimate for projected records."""
+    record_date: dt.date | None = None
+    """Record date."""
+    declaration_date: dt.date | None = None
+    """Declaration date."""
+    amount: Decimal
+    """Amount per share as declared; an estimate for projected records."""
+    amount_status: str
+    """Origin of `amount`: declared or estimated.
+
+    One of: declared, estimated.
+    """
+    adjusted_amount: Decimal
+    """Amount per share, adjusted for the splits after ex_date, up to the as-of date."""
+    currency: str
+    """ISO 4217 currency of the amounts."""
+    type: str
+    """Type of the distribution, as declared.
+
+    One of: regular, special, supplemental, irregular, return_of_capital, capital_gain,
+    capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
+    """
+    reading: str | None = None
+    """Interpretation of `amount`: regular, special, partly special, or a dip (below the previous and
+    the next amount). Null if the dividend is not declared as regular, is in another currency than
+    the dividend metrics, is cancelled, or is projected.
+
+    One of: regular, special, combined, dip.
+    """
+    special_amount: Decimal | None = None
+    """Special part of `amount`, per share; null without a special part."""
+    frequency: str
+    """Payment frequency that the vendor states for this dividend. If the vendor states none, a regular
+    dividend has the frequency of the security, and any other dividend is `irregular`.
+
+    One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
+    semi_annual, annual, irregular, none, unknown.
+    """
+    payments_per_year: int | None = None
+    """Number of payments a year at this `frequency`; null if irregular, none or unknown."""
+    status: str
+    """Status on the market's as-of date.
+
+    One of: declared, paid, cancelled, projected.
+    """
+    split_factor: Decimal
+    """adjusted_amount / amount, for example 0.25 if a 4:1 split followed."""
+    price_factor: Decimal | None = None
+    """Multiplier of prices before ex_date, for all distributions of this ex-date together; null if the
+    dividend does not adjust prices."""
+    yield_at_ex: Decimal | None = None
+    """Annual yield at the ex-date, percent: regular part of `amount` x payments_per_year / close
+    before the ex-date."""
+    change_percent: Decimal | None = None
+    """Change of the regular part since the previous regular payment, adjusted for splits, percent."""
+    source: str
+    """Name of the feed that reported the record."""
+    revision: int
+    """Vendor's revision of the record."""
+    updated_at: dt.datetime
+    """Time at which the feed reported the record."""
+    converted: Converted | None = None
+    """Amount in the requested currency; null without an exchange rate. Omitted without the parameter
+    `currency`."""
+
+
+class ConvertiblePayment(Struct, frozen=True, kw_only=True):
+    """Payment of one dividend to one holding, with its income in the requested currency."""
+
+    amount: Decimal
+    """Amount per share, adjusted for splits after the ex-date."""
+    amount_status: str
+    """Origin of the amount: declared or estimated.
+
+    One of: declared, estimated.
+    """
+    currency: str
+    """ISO 4217 currency of amount and income."""
+    ex_date: dt.date
+    """First day on which a buyer does not receive the dividend."""
+    id: str | None = None
+    """Id of the dividend record; null for an estimate."""
+    income: Decimal
+    """Income from the payment: amount x shares."""
+    payment_date: dt.date
+    """Payment date. If the payment is estimated, this date is an estimate too."""
+    shares: Decimal
+    """Shares of the holding."""
+    symbol: str
+    """Canonical ticker."""
+    type: str
+    """Dividend type as declared.
+
+    One of: regular, special, supplemental, irregular, return_of_capital, capital_gain,
+    capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
+    """
+    converted: Converted | None = None
+    """Income in the requested currency; null without an exchange rate. Omitted without the parameter
+    `currency`."""
 
 
 class CountryWeight(Struct, frozen=True, kw_only=True):
@@ -482,7 +650,8 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     country: str | None = None
     """Country of domicile."""
     currency: str
-    """ISO 4217 currency of prices and of all money figures except `annual_dividend`."""
+    """ISO 4217 currency of prices and of all money figures except `annual_dividend` and
+    `reporting_market_cap`."""
     is_active: bool
     """True if the security still trades on the as-of date."""
     delisted_on: dt.date | None = None
@@ -493,6 +662,10 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     """Session of the latest close."""
     market_cap: int | None = None
     """Market capitalisation, whole currency units (R24)."""
+    reporting_market_cap: int | None = None
+    """Market capitalisation in whole units of the reporting currency (US dollars unless the operator
+    chose another one), at the rate of the day of the price. Null without a rate. Lists are filtered
+    and sorted by it."""
     pays_dividend: bool | None = None
     """True if the security trades and its dividend status is active; null if the dividends are unknown
     (R38)."""
@@ -507,8 +680,8 @@ class EtfRow(Struct, frozen=True, kw_only=True):
     """Annual dividend per share from which the headline yield is computed, in `dividend_currency`: the
     forward dividend, or else the trailing dividend."""
     dividend_currency: str | None = None
-    """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, all
-    yields are null."""
+    """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, yields
+    use exchange rates, and are null without a rate (R42)."""
     frequency: str | None = None
     """Payment frequency. `none` is for non-payers, `unknown` for a frequency that cannot be
     determined.
@@ -1341,6 +1514,15 @@ class ListCalendarRow(ListAnswer, frozen=True, kw_only=True):
     """Size, next cursor, data version and warnings of the page."""
 
 
+class ListConvertibleDividend(ListAnswer, frozen=True, kw_only=True):
+    """Response with a page of a list."""
+
+    data: list[ConvertibleDividend]
+    """The rows of the page, in order."""
+    meta: ListMeta
+    """Size, next cursor, data version and warnings of the page."""
+
+
 class ListDividendRow(ListAnswer, frozen=True, kw_only=True):
     """Response with a page of a list."""
 
@@ -1990,8 +2172,10 @@ class PortfolioIncome(Struct, frozen=True, kw_only=True):
     """Holdings in request order. Several symbols of one security are merged into one holding."""
     gaps: list[IncomeGap] = field(default_factory=list)
     """Reasons why income or a figure is missing, by symbol."""
-    payments: list[IncomePayment] = field(default_factory=list)
+    payments: list[ConvertiblePayment] = field(default_factory=list)
     """Payments included in the sums, ordered by payment date."""
+    converted: ConvertedIncome | None = None
+    """Income and value in the requested currency. Omitted without the parameter `currency`."""
 
 
 class PricePoint(Struct, frozen=True, kw_only=True):
@@ -2451,7 +2635,8 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     country: str | None = None
     """Country of domicile."""
     currency: str
-    """ISO 4217 currency of prices and of all money figures except `annual_dividend`."""
+    """ISO 4217 currency of prices and of all money figures except `annual_dividend` and
+    `reporting_market_cap`."""
     is_active: bool
     """True if the security still trades on the as-of date."""
     delisted_on: dt.date | None = None
@@ -2462,6 +2647,10 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     """Session of the latest close."""
     market_cap: int | None = None
     """Market capitalisation, whole currency units (R24)."""
+    reporting_market_cap: int | None = None
+    """Market capitalisation in whole units of the reporting currency (US dollars unless the operator
+    chose another one), at the rate of the day of the price. Null without a rate. Lists are filtered
+    and sorted by it."""
     pays_dividend: bool | None = None
     """True if the security trades and its dividend status is active; null if the dividends are unknown
     (R38)."""
@@ -2476,8 +2665,8 @@ class ScreenerRow(Struct, frozen=True, kw_only=True):
     """Annual dividend per share from which the headline yield is computed, in `dividend_currency`: the
     forward dividend, or else the trailing dividend."""
     dividend_currency: str | None = None
-    """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, all
-    yields are null."""
+    """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, yields
+    use exchange rates, and are null without a rate (R42)."""
     frequency: str | None = None
     """Payment frequency. `none` is for non-payers, `unknown` for a frequency that cannot be
     determined.
@@ -2574,7 +2763,7 @@ class SectorDetail(Struct, frozen=True, kw_only=True):
     etf_count: int
     """Number of active ETFs of the sector."""
     market_cap: int | None = None
-    """Sum of market capitalisations, whole currency units."""
+    """Sum of market capitalisations, whole units of `currency`."""
     avg_yield: Decimal | None = None
     """Mean headline yield of the dividend payers, percent."""
     median_yield: Decimal | None = None
@@ -2605,6 +2794,12 @@ class SectorDetail(Struct, frozen=True, kw_only=True):
     """Market date of the statistics."""
     industries: list[Industry] = field(default_factory=list)
     """Statistics of the industries of the sector."""
+    currency: str
+    """Reporting currency, an ISO 4217 code. Market capitalisations are converted to it before they are
+    added or used as weights."""
+    unconverted_count: int
+    """Number of stocks whose market capitalisation has no exchange rate to `currency`. They are left
+    out of `market_cap` and of all weighted figures."""
     top_payers: list[ScreenerRow] = field(default_factory=list)
     """Active stocks that pay dividends, highest yield first. Stocks with equal yield are ordered by
     market capitalisation (largest first), then by symbol. Stocks with a suspect yield (above 25 %)
@@ -2628,7 +2823,7 @@ class SectorRow(Struct, frozen=True, kw_only=True):
     etf_count: int
     """Number of active ETFs of the sector."""
     market_cap: int | None = None
-    """Sum of market capitalisations, whole currency units."""
+    """Sum of market capitalisations, whole units of `currency`."""
     avg_yield: Decimal | None = None
     """Mean headline yield of the dividend payers, percent."""
     median_yield: Decimal | None = None
@@ -2657,6 +2852,12 @@ class SectorRow(Struct, frozen=True, kw_only=True):
     """Number of stocks with a declared next ex-date on the as-of date or in the 30 days after it."""
     as_of: dt.date
     """Market date of the statistics."""
+    currency: str
+    """Reporting currency, an ISO 4217 code. Market capitalisations are converted to it before they are
+    added or used as weights."""
+    unconverted_count: int
+    """Number of stocks whose market capitalisation has no exchange rate to `currency`. They are left
+    out of `market_cap` and of all weighted figures."""
     industries: list[Industry] = field(default_factory=list)
     """Statistics of the industries of the sector."""
 
@@ -2844,7 +3045,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     country: str | None = None
     """Country of domicile."""
     currency: str
-    """ISO 4217 currency of prices and of all money figures except `annual_dividend`."""
+    """ISO 4217 currency of prices and of all money figures except `annual_dividend` and
+    `reporting_market_cap`."""
     is_active: bool
     """True if the security still trades on the as-of date."""
     delisted_on: dt.date | None = None
@@ -2855,6 +3057,10 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """Session of the latest close."""
     market_cap: int | None = None
     """Market capitalisation, whole currency units (R24)."""
+    reporting_market_cap: int | None = None
+    """Market capitalisation in whole units of the reporting currency (US dollars unless the operator
+    chose another one), at the rate of the day of the price. Null without a rate. Lists are filtered
+    and sorted by it."""
     pays_dividend: bool | None = None
     """True if the security trades and its dividend status is active; null if the dividends are unknown
     (R38)."""
@@ -2869,8 +3075,8 @@ class Snapshot(Struct, frozen=True, kw_only=True):
     """Annual dividend per share from which the headline yield is computed, in `dividend_currency`: the
     forward dividend, or else the trailing dividend."""
     dividend_currency: str | None = None
-    """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, all
-    yields are null."""
+    """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, yields
+    use exchange rates, and are null without a rate (R42)."""
     frequency: str | None = None
     """Payment frequency. `none` is for non-payers, `unknown` for a frequency that cannot be
     determined.
@@ -2957,6 +3163,8 @@ class SplitCalendarRow(Struct, frozen=True, kw_only=True):
     """Headline dividend yield, percent."""
     market_cap: int | None = None
     """Market capitalisation, whole units of `price_currency` (R24)."""
+    reporting_market_cap: int | None = None
+    """Market capitalisation, whole units of the reporting currency; null without an exchange rate."""
     event_date: dt.date
     """Ex-date of the row, under the name that all calendars use."""
     days_until: int
@@ -3058,7 +3266,8 @@ class StockRow(Struct, frozen=True, kw_only=True):
     country: str | None = None
     """Country of domicile."""
     currency: str
-    """ISO 4217 currency of prices and of all money figures except `annual_dividend`."""
+    """ISO 4217 currency of prices and of all money figures except `annual_dividend` and
+    `reporting_market_cap`."""
     is_active: bool
     """True if the security still trades on the as-of date."""
     delisted_on: dt.date | None = None
@@ -3069,6 +3278,10 @@ class StockRow(Struct, frozen=True, kw_only=True):
     """Session of the latest close."""
     market_cap: int | None = None
     """Market capitalisation, whole currency units (R24)."""
+    reporting_market_cap: int | None = None
+    """Market capitalisation in whole units of the reporting currency (US dollars unless the operator
+    chose another one), at the rate of the day of the price. Null without a rate. Lists are filtered
+    and sorted by it."""
     pays_dividend: bool | None = None
     """True if the security trades and its dividend status is active; null if the dividends are unknown
     (R38)."""
@@ -3083,8 +3296,8 @@ class StockRow(Struct, frozen=True, kw_only=True):
     """Annual dividend per share from which the headline yield is computed, in `dividend_currency`: the
     forward dividend, or else the trailing dividend."""
     dividend_currency: str | None = None
-    """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, all
-    yields are null."""
+    """ISO 4217 currency of the dividends; null for non-payers. If it differs from `currency`, yields
+    use exchange rates, and are null without a rate (R42)."""
     frequency: str | None = None
     """Payment frequency. `none` is for non-payers, `unknown` for a frequency that cannot be
     determined.

@@ -282,6 +282,7 @@ class Operations(Asker):
         symbols: str | Sequence[str],
         *,
         sections: str | Sequence[Literal["quote", "fundamentals", "metrics"]] | None = None,
+        currency: str | None = None,
         data_version: str | None = None,
         known_at: date | str | None = None,
         min_version: str | None = None,
@@ -296,6 +297,8 @@ class Operations(Asker):
             symbols: Comma-separated symbols, 1 to 10.
             sections: Sections to return, comma-separated: quote, fundamentals, metrics. Default:
                 all.
+            currency: ISO 4217 currency. Each amount then has `converted`: the amount in this
+                currency, with the exchange rate, its day and its source. The original amounts stay.
             data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
                 response has the data of this version. For the same request, tier and current day,
                 it has the same bytes as the earlier response. Status 412 if this version was never
@@ -318,6 +321,7 @@ class Operations(Asker):
         return self._ask(path("/v1/compare"), {
             "symbols": symbols,
             "sections": sections,
+            "currency": currency,
             "data_version": data_version,
             "known_at": known_at,
             "min_version": min_version,
@@ -331,6 +335,7 @@ class Operations(Asker):
         symbols: str | Sequence[str] | None = None,
         sector: str | None = None,
         min_yield: Decimal | int | str | None = None,
+        currency: str | None = None,
         min_amount: Decimal | int | str | None = None,
         type: str | Sequence[Type] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
@@ -357,7 +362,11 @@ class Operations(Asker):
             symbols: Comma-separated symbols (at most 50).
             sector: Sectors by name or slug, comma-separated.
             min_yield: Minimum headline dividend yield, percent.
-            min_amount: Minimum cash amount per share, as declared.
+            currency: ISO 4217 currency. Each amount then has `converted`: the amount in this
+                currency, with the exchange rate, its day and its source. The original amounts stay.
+            min_amount: Minimum cash amount per share, in `currency` at the newest exchange rate.
+                Without `currency`, in the reporting currency: US dollars, unless the operator chose
+                another one.
             type: Dividend types as declared, comma-separated. One of: regular, special,
                 supplemental, irregular, return_of_capital, capital_gain, capital_gain_long,
                 capital_gain_short, stock, spin_off, liquidation, unknown.
@@ -392,6 +401,7 @@ class Operations(Asker):
             "symbols": symbols,
             "sector": sector,
             "min_yield": min_yield,
+            "currency": currency,
             "min_amount": min_amount,
             "type": type,
             "frequency": frequency,
@@ -414,6 +424,7 @@ class Operations(Asker):
         symbols: str | Sequence[str] | None = None,
         sector: str | None = None,
         min_yield: Decimal | int | str | None = None,
+        currency: str | None = None,
         min_amount: Decimal | int | str | None = None,
         type: str | Sequence[Type] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
@@ -437,6 +448,7 @@ class Operations(Asker):
             "symbols": symbols,
             "sector": sector,
             "min_yield": min_yield,
+            "currency": currency,
             "min_amount": min_amount,
             "type": type,
             "frequency": frequency,
@@ -459,6 +471,7 @@ class Operations(Asker):
         symbols: str | Sequence[str] | None = None,
         sector: str | None = None,
         min_yield: Decimal | int | str | None = None,
+        currency: str | None = None,
         min_amount: Decimal | int | str | None = None,
         type: str | Sequence[Type] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
@@ -484,7 +497,11 @@ class Operations(Asker):
             symbols: Comma-separated symbols (at most 50).
             sector: Sectors by name or slug, comma-separated.
             min_yield: Minimum headline dividend yield, percent.
-            min_amount: Minimum cash amount per share, as declared.
+            currency: ISO 4217 currency. Each amount then has `converted`: the amount in this
+                currency, with the exchange rate, its day and its source. The original amounts stay.
+            min_amount: Minimum cash amount per share, in `currency` at the newest exchange rate.
+                Without `currency`, in the reporting currency: US dollars, unless the operator chose
+                another one.
             type: Dividend types as declared, comma-separated. One of: regular, special,
                 supplemental, irregular, return_of_capital, capital_gain, capital_gain_long,
                 capital_gain_short, stock, spin_off, liquidation, unknown.
@@ -519,6 +536,7 @@ class Operations(Asker):
             "symbols": symbols,
             "sector": sector,
             "min_yield": min_yield,
+            "currency": currency,
             "min_amount": min_amount,
             "type": type,
             "frequency": frequency,
@@ -541,6 +559,7 @@ class Operations(Asker):
         symbols: str | Sequence[str] | None = None,
         sector: str | None = None,
         min_yield: Decimal | int | str | None = None,
+        currency: str | None = None,
         min_amount: Decimal | int | str | None = None,
         type: str | Sequence[Type] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
@@ -564,6 +583,7 @@ class Operations(Asker):
             "symbols": symbols,
             "sector": sector,
             "min_yield": min_yield,
+            "currency": currency,
             "min_amount": min_amount,
             "type": type,
             "frequency": frequency,
@@ -729,6 +749,7 @@ class Operations(Asker):
         symbols: str | Sequence[str] | None = None,
         sector: str | None = None,
         min_yield: Decimal | int | str | None = None,
+        currency: str | None = None,
         min_amount: Decimal | int | str | None = None,
         type: str | Sequence[Type] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
@@ -754,7 +775,11 @@ class Operations(Asker):
             symbols: Comma-separated symbols (at most 50).
             sector: Sectors by name or slug, comma-separated.
             min_yield: Minimum headline dividend yield, percent.
-            min_amount: Minimum cash amount per share, as declared.
+            currency: ISO 4217 currency. Each amount then has `converted`: the amount in this
+                currency, with the exchange rate, its day and its source. The original amounts stay.
+            min_amount: Minimum cash amount per share, in `currency` at the newest exchange rate.
+                Without `currency`, in the reporting currency: US dollars, unless the operator chose
+                another one.
             type: Dividend types as declared, comma-separated. One of: regular, special,
                 supplemental, irregular, return_of_capital, capital_gain, capital_gain_long,
                 capital_gain_short, stock, spin_off, liquidation, unknown.
@@ -789,6 +814,7 @@ class Operations(Asker):
             "symbols": symbols,
             "sector": sector,
             "min_yield": min_yield,
+            "currency": currency,
             "min_amount": min_amount,
             "type": type,
             "frequency": frequency,
@@ -811,6 +837,7 @@ class Operations(Asker):
         symbols: str | Sequence[str] | None = None,
         sector: str | None = None,
         min_yield: Decimal | int | str | None = None,
+        currency: str | None = None,
         min_amount: Decimal | int | str | None = None,
         type: str | Sequence[Type] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
@@ -834,6 +861,7 @@ class Operations(Asker):
             "symbols": symbols,
             "sector": sector,
             "min_yield": min_yield,
+            "currency": currency,
             "min_amount": min_amount,
             "type": type,
             "frequency": frequency,
@@ -1188,7 +1216,13 @@ class Operations(Asker):
         """
         return self._ask(path("/v1/health"), {}, m.HealthAnswer)
 
-    def portfolio_income(self, holdings: str | Sequence[str], *, min_version: str | None = None) -> m.SinglePortfolioIncome:
+    def portfolio_income(
+        self,
+        holdings: str | Sequence[str],
+        *,
+        currency: str | None = None,
+        min_version: str | None = None,
+    ) -> m.SinglePortfolioIncome:
         """Income of holdings.
 
         Dividends of the current month and the next eleven months. Income from declared or paid
@@ -1199,6 +1233,8 @@ class Operations(Asker):
             holdings: Holdings, comma-separated, at most 100: `SYMBOL:SHARES`, or
                 `SYMBOL:SHARES:COST` with the purchase cost of all shares. If a symbol is listed
                 more than once, its shares and its costs are added up.
+            currency: ISO 4217 currency. Each amount then has `converted`: the amount in this
+                currency, with the exchange rate, its day and its source. The original amounts stay.
             min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
                 The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
                 The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
@@ -1210,7 +1246,7 @@ class Operations(Asker):
         Example:
             >>> client.portfolio_income(holdings=["SPY:10"]).data
         """
-        return self._ask(path("/v1/portfolio/income"), {"holdings": holdings, "min_version": min_version}, m.SinglePortfolioIncome)
+        return self._ask(path("/v1/portfolio/income"), {"holdings": holdings, "currency": currency, "min_version": min_version}, m.SinglePortfolioIncome)
 
     def prices_by_symbol(
         self,
@@ -1429,8 +1465,8 @@ class Operations(Asker):
             min_streak: Minimum `increase_streak_years`. For Aristocrats, the minimum must be at
                 least 25 years, and for Kings at least 50. The operator can change these two limits.
             max_streak: Maximum `increase_streak_years`. For non-payers this figure is 0.
-            min_market_cap: Minimum market capitalisation.
-            max_market_cap: Maximum market capitalisation.
+            min_market_cap: Minimum `reporting_market_cap`, in the reporting currency.
+            max_market_cap: Maximum `reporting_market_cap`, in the reporting currency.
             min_price: Minimum price.
             max_price: Maximum price.
             min_volume: Minimum volume of the latest session, shares.
@@ -1680,8 +1716,8 @@ class Operations(Asker):
             min_streak: Minimum `increase_streak_years`. For Aristocrats, the minimum must be at
                 least 25 years, and for Kings at least 50. The operator can change these two limits.
             max_streak: Maximum `increase_streak_years`. For non-payers this figure is 0.
-            min_market_cap: Minimum market capitalisation.
-            max_market_cap: Maximum market capitalisation.
+            min_market_cap: Minimum `reporting_market_cap`, in the reporting currency.
+            max_market_cap: Maximum `reporting_market_cap`, in the reporting currency.
             min_price: Minimum price.
             max_price: Maximum price.
             min_volume: Minimum volume of the latest session, shares.
@@ -1929,8 +1965,8 @@ class Operations(Asker):
             min_streak: Minimum `increase_streak_years`. For Aristocrats, the minimum must be at
                 least 25 years, and for Kings at least 50. The operator can change these two limits.
             max_streak: Maximum `increase_streak_years`. For non-payers this figure is 0.
-            min_market_cap: Minimum market capitalisation.
-            max_market_cap: Maximum market capitalisation.
+            min_market_cap: Minimum `reporting_market_cap`, in the reporting currency.
+            max_market_cap: Maximum `reporting_market_cap`, in the reporting currency.
             min_price: Minimum price.
             max_price: Maximum price.
             min_volume: Minimum volume of the latest session, shares.
@@ -2179,8 +2215,8 @@ class Operations(Asker):
             min_streak: Minimum `increase_streak_years`. For Aristocrats, the minimum must be at
                 least 25 years, and for Kings at least 50. The operator can change these two limits.
             max_streak: Maximum `increase_streak_years`. For non-payers this figure is 0.
-            min_market_cap: Minimum market capitalisation.
-            max_market_cap: Maximum market capitalisation.
+            min_market_cap: Minimum `reporting_market_cap`, in the reporting currency.
+            max_market_cap: Maximum `reporting_market_cap`, in the reporting currency.
             min_price: Minimum price.
             max_price: Maximum price.
             min_volume: Minimum volume of the latest session, shares.
@@ -2429,8 +2465,8 @@ class Operations(Asker):
             min_streak: Minimum `increase_streak_years`. For Aristocrats, the minimum must be at
                 least 25 years, and for Kings at least 50. The operator can change these two limits.
             max_streak: Maximum `increase_streak_years`. For non-payers this figure is 0.
-            min_market_cap: Minimum market capitalisation.
-            max_market_cap: Maximum market capitalisation.
+            min_market_cap: Minimum `reporting_market_cap`, in the reporting currency.
+            max_market_cap: Maximum `reporting_market_cap`, in the reporting currency.
             min_price: Minimum price.
             max_price: Maximum price.
             min_volume: Minimum volume of the latest session, shares.
@@ -2897,8 +2933,10 @@ class Operations(Asker):
             max_yield: Maximum headline dividend yield, percent.
             min_price: Minimum price, in the security's currency.
             max_price: Maximum price, in the security's currency.
-            min_market_cap: Minimum market capitalisation, in the security's currency.
-            max_market_cap: Maximum market capitalisation, in the security's currency.
+            min_market_cap: Minimum `reporting_market_cap`: market capitalisation in the reporting
+                currency.
+            max_market_cap: Maximum `reporting_market_cap`: market capitalisation in the reporting
+                currency.
             pays_dividend: True for securities that pay regular dividends, false for securities that
                 pay none. Securities with unknown dividends match neither value. Conflicts with
                 `has_dividends`.
@@ -3047,6 +3085,7 @@ class Operations(Asker):
         type: str | Sequence[Type] | None = None,
         status: str | Sequence[Literal["declared", "paid", "cancelled"]] | None = None,
         include_projected: bool | None = None,
+        currency: str | None = None,
         updated_since: date | str | None = None,
         limit: int | None = None,
         sort: str | Sequence[StocksBySymbolDividendsSort] | None = None,
@@ -3054,7 +3093,7 @@ class Operations(Asker):
         data_version: str | None = None,
         known_at: date | str | None = None,
         min_version: str | None = None,
-    ) -> m.ListDividendRow:
+    ) -> m.ListConvertibleDividend:
         """Dividend records (Starter and higher).
 
         Newest first. Each record has two amounts: the declared amount, and the amount adjusted for
@@ -3076,11 +3115,14 @@ class Operations(Asker):
             include_projected: Includes dividends that are expected in the next 12 months but not
                 declared. Their amounts and payment dates are estimates. Conflicts with
                 `updated_since`. Default: false.
+            currency: ISO 4217 currency. Each amount then has `converted`: the amount in this
+                currency, with the exchange rate, its day and its source. The original amounts stay.
+                Conflicts with `updated_since`.
             updated_since: Returns only the rows that changed after this point, in the order of the
                 changes. Deleted rows have the status `cancelled`. The point is the `meta.sync_from`
                 of an earlier response, an instant (RFC 3339) by the clock of the service, or a day,
                 which means its start in New York: for example `2026-11-01`. Conflicts with
-                `start_date`, `end_date`, `type`, `status`, `include_projected`, `sort`,
+                `start_date`, `end_date`, `type`, `status`, `include_projected`, `sort`, `currency`,
                 `data_version`, `known_at`.
             limit: Maximum number of rows on a page. From 1 to 100. Default: 20.
             sort: Sort keys with direction, comma-separated, most significant first, each key once.
@@ -3113,6 +3155,7 @@ class Operations(Asker):
             "type": type,
             "status": status,
             "include_projected": include_projected,
+            "currency": currency,
             "updated_since": updated_since,
             "limit": limit,
             "sort": sort,
@@ -3120,7 +3163,7 @@ class Operations(Asker):
             "data_version": data_version,
             "known_at": known_at,
             "min_version": min_version,
-        }, m.ListDividendRow)
+        }, m.ListConvertibleDividend)
 
     def stocks_by_symbol_dividends_pages(
         self,
@@ -3131,6 +3174,7 @@ class Operations(Asker):
         type: str | Sequence[Type] | None = None,
         status: str | Sequence[Literal["declared", "paid", "cancelled"]] | None = None,
         include_projected: bool | None = None,
+        currency: str | None = None,
         updated_since: date | str | None = None,
         limit: int | None = None,
         sort: str | Sequence[StocksBySymbolDividendsSort] | None = None,
@@ -3138,7 +3182,7 @@ class Operations(Asker):
         data_version: str | None = None,
         known_at: date | str | None = None,
         min_version: str | None = None,
-    ) -> Pages[m.ListDividendRow, m.DividendRow]:
+    ) -> Pages[m.ListConvertibleDividend, m.ConvertibleDividend]:
         """Dividend records (Starter and higher), page by page.
 
         The parameters are those of `stocks_by_symbol_dividends`.
@@ -3149,6 +3193,7 @@ class Operations(Asker):
             "type": type,
             "status": status,
             "include_projected": include_projected,
+            "currency": currency,
             "updated_since": updated_since,
             "limit": limit,
             "sort": sort,
@@ -3156,7 +3201,7 @@ class Operations(Asker):
             "data_version": data_version,
             "known_at": known_at,
             "min_version": min_version,
-        }, m.ListDividendRow)
+        }, m.ListConvertibleDividend)
 
     def stocks_by_symbol_etf_holders(
         self,
@@ -3753,6 +3798,7 @@ class AsyncOperations(AsyncAsker):
         symbols: str | Sequence[str],
         *,
         sections: str | Sequence[Literal["quote", "fundamentals", "metrics"]] | None = None,
+        currency: str | None = None,
         data_version: str | None = None,
         known_at: date | str | None = None,
         min_version: str | None = None,
@@ -3764,6 +3810,7 @@ class AsyncOperations(AsyncAsker):
         return await self._ask(path("/v1/compare"), {
             "symbols": symbols,
             "sections": sections,
+            "currency": currency,
             "data_version": data_version,
             "known_at": known_at,
             "min_version": min_version,
@@ -3777,6 +3824,7 @@ class AsyncOperations(AsyncAsker):
         symbols: str | Sequence[str] | None = None,
         sector: str | None = None,
         min_yield: Decimal | int | str | None = None,
+        currency: str | None = None,
         min_amount: Decimal | int | str | None = None,
         type: str | Sequence[Type] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
@@ -3800,6 +3848,7 @@ class AsyncOperations(AsyncAsker):
             "symbols": symbols,
             "sector": sector,
             "min_yield": min_yield,
+            "currency": currency,
             "min_amount": min_amount,
             "type": type,
             "frequency": frequency,
@@ -3822,6 +3871,7 @@ class AsyncOperations(AsyncAsker):
         symbols: str | Sequence[str] | None = None,
         sector: str | None = None,
         min_yield: Decimal | int | str | None = None,
+        currency: str | None = None,
         min_amount: Decimal | int | str | None = None,
         type: str | Sequence[Type] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
@@ -3845,6 +3895,7 @@ class AsyncOperations(AsyncAsker):
             "symbols": symbols,
             "sector": sector,
             "min_yield": min_yield,
+            "currency": currency,
             "min_amount": min_amount,
             "type": type,
             "frequency": frequency,
@@ -3867,6 +3918,7 @@ class AsyncOperations(AsyncAsker):
         symbols: str | Sequence[str] | None = None,
         sector: str | None = None,
         min_yield: Decimal | int | str | None = None,
+        currency: str | None = None,
         min_amount: Decimal | int | str | None = None,
         type: str | Sequence[Type] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
@@ -3890,6 +3942,7 @@ class AsyncOperations(AsyncAsker):
             "symbols": symbols,
             "sector": sector,
             "min_yield": min_yield,
+            "currency": currency,
             "min_amount": min_amount,
             "type": type,
             "frequency": frequency,
@@ -3912,6 +3965,7 @@ class AsyncOperations(AsyncAsker):
         symbols: str | Sequence[str] | None = None,
         sector: str | None = None,
         min_yield: Decimal | int | str | None = None,
+        currency: str | None = None,
         min_amount: Decimal | int | str | None = None,
         type: str | Sequence[Type] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
@@ -3935,6 +3989,7 @@ class AsyncOperations(AsyncAsker):
             "symbols": symbols,
             "sector": sector,
             "min_yield": min_yield,
+            "currency": currency,
             "min_amount": min_amount,
             "type": type,
             "frequency": frequency,
@@ -4047,6 +4102,7 @@ class AsyncOperations(AsyncAsker):
         symbols: str | Sequence[str] | None = None,
         sector: str | None = None,
         min_yield: Decimal | int | str | None = None,
+        currency: str | None = None,
         min_amount: Decimal | int | str | None = None,
         type: str | Sequence[Type] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
@@ -4070,6 +4126,7 @@ class AsyncOperations(AsyncAsker):
             "symbols": symbols,
             "sector": sector,
             "min_yield": min_yield,
+            "currency": currency,
             "min_amount": min_amount,
             "type": type,
             "frequency": frequency,
@@ -4092,6 +4149,7 @@ class AsyncOperations(AsyncAsker):
         symbols: str | Sequence[str] | None = None,
         sector: str | None = None,
         min_yield: Decimal | int | str | None = None,
+        currency: str | None = None,
         min_amount: Decimal | int | str | None = None,
         type: str | Sequence[Type] | None = None,
         frequency: str | Sequence[Frequency] | None = None,
@@ -4115,6 +4173,7 @@ class AsyncOperations(AsyncAsker):
             "symbols": symbols,
             "sector": sector,
             "min_yield": min_yield,
+            "currency": currency,
             "min_amount": min_amount,
             "type": type,
             "frequency": frequency,
@@ -4351,12 +4410,18 @@ class AsyncOperations(AsyncAsker):
         """
         return await self._ask(path("/v1/health"), {}, m.HealthAnswer)
 
-    async def portfolio_income(self, holdings: str | Sequence[str], *, min_version: str | None = None) -> m.SinglePortfolioIncome:
+    async def portfolio_income(
+        self,
+        holdings: str | Sequence[str],
+        *,
+        currency: str | None = None,
+        min_version: str | None = None,
+    ) -> m.SinglePortfolioIncome:
         """Income of holdings.
 
         The parameters are those of `Operations.portfolio_income`.
         """
-        return await self._ask(path("/v1/portfolio/income"), {"holdings": holdings, "min_version": min_version}, m.SinglePortfolioIncome)
+        return await self._ask(path("/v1/portfolio/income"), {"holdings": holdings, "currency": currency, "min_version": min_version}, m.SinglePortfolioIncome)
 
     async def prices_by_symbol(
         self,
@@ -5667,6 +5732,7 @@ class AsyncOperations(AsyncAsker):
         type: str | Sequence[Type] | None = None,
         status: str | Sequence[Literal["declared", "paid", "cancelled"]] | None = None,
         include_projected: bool | None = None,
+        currency: str | None = None,
         updated_since: date | str | None = None,
         limit: int | None = None,
         sort: str | Sequence[StocksBySymbolDividendsSort] | None = None,
@@ -5674,7 +5740,7 @@ class AsyncOperations(AsyncAsker):
         data_version: str | None = None,
         known_at: date | str | None = None,
         min_version: str | None = None,
-    ) -> m.ListDividendRow:
+    ) -> m.ListConvertibleDividend:
         """Dividend records (Starter and higher).
 
         The parameters are those of `Operations.stocks_by_symbol_dividends`.
@@ -5685,6 +5751,7 @@ class AsyncOperations(AsyncAsker):
             "type": type,
             "status": status,
             "include_projected": include_projected,
+            "currency": currency,
             "updated_since": updated_since,
             "limit": limit,
             "sort": sort,
@@ -5692,7 +5759,7 @@ class AsyncOperations(AsyncAsker):
             "data_version": data_version,
             "known_at": known_at,
             "min_version": min_version,
-        }, m.ListDividendRow)
+        }, m.ListConvertibleDividend)
 
     def stocks_by_symbol_dividends_pages(
         self,
@@ -5703,6 +5770,7 @@ class AsyncOperations(AsyncAsker):
         type: str | Sequence[Type] | None = None,
         status: str | Sequence[Literal["declared", "paid", "cancelled"]] | None = None,
         include_projected: bool | None = None,
+        currency: str | None = None,
         updated_since: date | str | None = None,
         limit: int | None = None,
         sort: str | Sequence[StocksBySymbolDividendsSort] | None = None,
@@ -5710,7 +5778,7 @@ class AsyncOperations(AsyncAsker):
         data_version: str | None = None,
         known_at: date | str | None = None,
         min_version: str | None = None,
-    ) -> AsyncPages[m.ListDividendRow, m.DividendRow]:
+    ) -> AsyncPages[m.ListConvertibleDividend, m.ConvertibleDividend]:
         """Dividend records (Starter and higher), page by page.
 
         The parameters are those of `stocks_by_symbol_dividends`.
@@ -5721,6 +5789,7 @@ class AsyncOperations(AsyncAsker):
             "type": type,
             "status": status,
             "include_projected": include_projected,
+            "currency": currency,
             "updated_since": updated_since,
             "limit": limit,
             "sort": sort,
@@ -5728,7 +5797,7 @@ class AsyncOperations(AsyncAsker):
             "data_version": data_version,
             "known_at": known_at,
             "min_version": min_version,
-        }, m.ListDividendRow)
+        }, m.ListConvertibleDividend)
 
     async def stocks_by_symbol_etf_holders(
         self,
