@@ -35,6 +35,12 @@ def main() -> None:
             (row["ex_date"], float(row["amount"])) for row in rows
         ], found[:3]
 
+        fund_of_dollars = next(
+            row["symbol"] for row in client.get("/v1/stocks", {"currency": "GBP"})["data"] if row["dividend_currency"] == "USD"
+        )
+        found = fetch("HistoricalDividends", symbol=fund_of_dollars, start_date=since, currency="GBP")
+        assert all(one.currency == "USD" and one.converted["currency"] == "GBP" for one in found), found[:3]
+
         rows = client.get(f"/v1/prices/{symbol}", {"start_date": since, "sort": "date.asc", "limit": 5000})["data"]
         found = fetch("EquityHistorical", symbol=symbol, start_date=since)
         assert [(one.date.isoformat(), one.close) for one in found] == [(row["date"], float(row["close"])) for row in rows]

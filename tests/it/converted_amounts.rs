@@ -55,6 +55,9 @@ async fn a_dividend_has_the_rate_of_the_session_before_its_ex_date() -> Result<(
         "amount": "0.5", "currency": "USD", "rate": "1", "rate_date": null, "rate_source": null,
     });
     assert_eq!(dollars["data"][0]["converted"], expected);
+    let history =
+        get(&api, &key, "/v1/dividends/history?symbols=KO,USDF&decimals=string&currency=GBP").await?;
+    assert_eq!(history["data"][0]["converted"], pounds["data"][0]["converted"], "{history}");
     let krone = get(&api, &key, &format!("{path}DKK")).await?;
     assert_eq!(krone["data"][0].get("converted"), Some(&Value::Null));
     assert_eq!(krone["meta"]["warnings"][0]["code"], "unconverted", "{krone}");

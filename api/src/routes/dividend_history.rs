@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use chrono::NaiveDate;
 use market::event::DividendType;
-use market::row::{DividendRow, DividendStatus, TableRow};
+use market::row::{DividendRow, DividendStatus};
 use tokio_postgres::types::ToSql;
 
-use crate::answer::{Free, HandlerContext, RenderedBody};
+use crate::answer::{Free, HandlerContext, RenderedBody, SelectedPage};
 use crate::auth::tier::Tier;
 use crate::error::ApiError;
 use crate::parameters::{
@@ -18,10 +18,12 @@ use crate::read::DataVersion;
 use crate::read::lookup::{self, ResolvedSymbols};
 use crate::read::past_version::PastVersion;
 use crate::render::envelope::{List, ListMeta, Warning};
-use crate::render::rows;
 use crate::routes::changes::change_feed::{ChangeQuery, render_changes};
 use crate::routes::endpoint;
-use crate::routes::stocks::records::{DividendFilters, FILTERS, STATUSES, selected_statuses};
+use crate::routes::stocks::records::{
+    ConvertibleDividend, DIVIDEND_COLUMNS, DividendFilters, FILTERS, STATUSES, render_dividend_page,
+    selected_statuses,
+};
 
 const HISTORY: &str = include_str!("../../queries/dividends/history.sql");
 const HISTORY_ASCENDING: &str = include_str!("../../queries/dividends/history_ascending.sql");
@@ -55,9 +57,10 @@ parameters! {
         /// dates are estimates.
         include_projected: bool = reader.read_bool_or("include_projected", false),
         other_days: OtherDateRanges = reader.read_other_date_ranges(),
+        currency: Option<String> = reader.read_target_currency(),
         knowledge: Option<Knowledge> = reader.read_knowledge(),
         page: Page = reader.read_page(&PAGING),
-        output: Output = reader.read_output(DividendRow::COLUMNS),
+        output: Output = reader.read_convertible_output(&DIVIDEND_COLUMNS, currency.as_ref()),
     }
 
     const TIER_MATTERS: bool = true;
@@ -73,7 +76,7 @@ endpoint! {
     ///
     /// Newest first, including declared future records. Cancelled records are returned only with `status=cancelled`.
     get "/v1/dividends/history", tag "Dividends", returns "A page of dividend records",
-    history(Access<Free, HistoryParameters>) -> List<DividendRow> { respond(page) }
+    history(Access<Free, HistoryParameters>) -> List<ConvertibleDividend> { respond(page) }
 }
 
 async fn page(context: HandlerContext<HistoryParameters>) -> Result<RenderedBody, ApiError> {
@@ -97,13 +100,14 @@ async fn page(context: HandlerContext<HistoryParameters>) -> Result<RenderedBody
     let page = asked.page.with_sync_from(sync_from);
     let signer = context.app.signer.of_response(version.to_exact_text());
     let next_cursor = page.split_off_next_cursor(&mut rows, &signer, key);
-    let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor.clone());
+    let mut meta = ListMeta::new(&version, rows.len(), asked.page.limit, next_cursor);
     meta.known_at = context.known_at;
     meta.sync_from = page.sync_from;
     meta.set_missing(missing);
     meta.warnings.extend(Warning::quarantined(held));
     meta.set_depth(context.depth_without(asked.start_date), context.today);
-    Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor })
+    let page = SelectedPage { rows, meta, version };
+    render_dividend_page(&context.generation, asked.currency.as_deref(), &asked.output, page).await
 }
 
 /// Rows of a page, and one further row if another page follows.

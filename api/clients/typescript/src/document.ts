@@ -2260,13 +2260,6 @@ export interface components {
             meta: components["schemas"]["ListMeta"];
         };
         /** @description Response with a page of a list. */
-        List_DividendRow: {
-            /** @description The rows of the page, in order. */
-            data: components["schemas"]["DividendRow"][];
-            /** @description Size, next cursor, data version and warnings of the page. */
-            meta: components["schemas"]["ListMeta"];
-        };
-        /** @description Response with a page of a list. */
         List_EtfHolder: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["EtfHolder"][];
@@ -5044,6 +5037,13 @@ export interface operations {
     dividends_history: {
         parameters: {
             query?: {
+                /**
+                 * @description ISO 4217 currency. Each amount then has `converted`: the amount in this currency, with the exchange rate, its day
+                 *     and its source. The original amounts stay.
+                 *     Conflicts with `updated_since`.
+                 * @example USD
+                 */
+                currency?: string;
                 /** @description `next_cursor` of the previous page. Filters and order must be the same as in that request. */
                 cursor?: string;
                 /**
@@ -5144,7 +5144,7 @@ export interface operations {
                  * @description Returns only the rows that changed after this point, in the order of the changes. Deleted rows have the status
                  *     `cancelled`. The point is the `meta.sync_from` of an earlier response, an instant (RFC 3339) by the clock of the
                  *     service, or a day, which means its start in New York: for example `2026-11-01`.
-                 *     Conflicts with `start_date`, `end_date`, `type`, `status`, `include_projected`, `sort`, `declared_from`, `declared_to`, `record_from`, `record_to`, `data_version`, `known_at`.
+                 *     Conflicts with `start_date`, `end_date`, `type`, `status`, `include_projected`, `sort`, `currency`, `declared_from`, `declared_to`, `record_from`, `record_to`, `data_version`, `known_at`.
                  */
                 updated_since?: string;
             };
@@ -5170,7 +5170,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["List_DividendRow"];
+                    "application/json": components["schemas"]["List_ConvertibleDividend"];
                 };
             };
             /** @description The client's copy is current. */

@@ -18,6 +18,7 @@ use crate::parameters::{
     Direction, Knowledge, OtherDateRanges, Output, Page, PageOptions, RequestedSymbol, SortValue, Sortable,
     SyncPoint, parameters,
 };
+use crate::read::ServedGeneration;
 use crate::read::changes::TrackedRow;
 use crate::read::lookup::{self, SymbolRows};
 use crate::read::past_version::PastVersion;
@@ -34,9 +35,10 @@ const DIVIDENDS_PAGING: PageOptions = PageOptions {
     order: &[("ex_date", Direction::Descending)],
 };
 /// Parameters that conflict with `updated_since`.
-pub(crate) const FILTERS: [&str; 6] =
-    ["start_date", "end_date", "type", "status", "include_projected", "sort"];
-static DIVIDEND_COLUMNS: LazyLock<ConvertibleColumns> =
+pub(crate) const FILTERS: [&str; 7] =
+    ["start_date", "end_date", "type", "status", "include_projected", "sort", "currency"];
+/// Columns of dividend records.
+pub(crate) static DIVIDEND_COLUMNS: LazyLock<ConvertibleColumns> =
     LazyLock::new(|| ConvertibleColumns::of(DividendRow::COLUMNS));
 /// Accepted values of the parameter `status`. Projected rows are selected with the parameter `include_projected`
 /// instead.
@@ -93,7 +95,7 @@ parameters! {
         /// dates are estimates.
         include_projected: bool = reader.read_bool_or("include_projected", false),
         currency: Option<String> = reader.read_target_currency(),
-        updated_since: Option<SyncPoint> = reader.read_updated_since(&[&FILTERS[..], &["currency"]].concat()),
+        updated_since: Option<SyncPoint> = reader.read_updated_since(&FILTERS),
         knowledge: Option<Knowledge> = reader.read_knowledge(),
         page: Page = reader.read_page(&DIVIDENDS_PAGING),
         output: Output = reader.read_convertible_output(&DIVIDEND_COLUMNS, currency.as_ref()),
@@ -172,18 +174,29 @@ async fn render_dividends(context: HandlerContext<DividendsParameters>) -> Resul
         statuses: selected_statuses(asked.status.as_ref(), asked.include_projected),
         other_days: OtherDateRanges::default(),
     };
-    let found = match select_records(&context, query, |row| filters.accept(row)).await? {
-        Records::Page(found) => found,
-        Records::Rendered(changes) => return Ok(changes),
-    };
-    let SelectedPage { rows, mut meta, version } = found;
-    let Some(currency) = &asked.currency else { return render_page(&asked.output, &rows, &meta, version) };
+    match select_records(&context, query, |row| filters.accept(row)).await? {
+        Records::Page(page) => {
+            render_dividend_page(&context.generation, asked.currency.as_deref(), &asked.output, page).await
+        }
+        Records::Rendered(changes) => Ok(changes),
+    }
+}
+
+/// Renders a page of dividends, with their amounts in `currency` if it is given.
+pub(crate) async fn render_dividend_page(
+    generation: &ServedGeneration,
+    currency: Option<&str>,
+    output: &Output,
+    page: SelectedPage<DividendRow>,
+) -> Result<RenderedBody, ApiError> {
+    let SelectedPage { rows, mut meta, version } = page;
+    let Some(currency) = currency else { return render_page(output, &rows, &meta, version) };
     let amounts: Vec<_> = rows.iter().map(|row| payment_rate(&row.currency, row.ex_date)).collect();
-    let conversion = Conversion::load(&context.generation, &version, Some(currency), &amounts).await?;
+    let conversion = Conversion::load(generation, &version, Some(currency), &amounts).await?;
     let rows: Vec<ConvertibleDividend> =
         rows.into_iter().map(|dividend| ConvertibleDividend::of(dividend, &conversion)).collect();
     meta.warnings.extend(conversion.warning(rows.iter().map(|row| &row.converted)));
-    render_page(&asked.output, &rows, &meta, version)
+    render_page(output, &rows, &meta, version)
 }
 
 const SPLITS: &str = include_str!("../../../queries/stocks/splits.sql");

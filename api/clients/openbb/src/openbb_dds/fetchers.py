@@ -43,9 +43,22 @@ class PricesQuery(EquityHistoricalQueryParams):
     )
 
 
+CURRENCY = Field(
+    default=None,
+    description="ISO 4217 currency. Each amount then has `converted`: the amount in it, with the exchange rate.",
+)
+
+
+class DividendsQuery(HistoricalDividendsQueryParams):
+    """Query of a symbol's dividends."""
+
+    currency: str | None = CURRENCY
+
+
 class CalendarQuery(CalendarDividendQueryParams):
     """Query of the calendar."""
 
+    currency: str | None = CURRENCY
     include_projected: bool = Field(
         default=False, description="Includes dividends that are expected but not declared."
     )
@@ -61,20 +74,21 @@ class ScreenerQuery(EquityScreenerQueryParams):
     sector: str | None = Field(default=None, description="Sectors by name or slug, comma-separated.")
 
 
-class DividendsFetcher(Fetcher[HistoricalDividendsQueryParams, list[HistoricalDividendsData]]):
+class DividendsFetcher(Fetcher[DividendsQuery, list[HistoricalDividendsData]]):
     """Dividends of a symbol."""
 
     @staticmethod
-    def transform_query(params: dict[str, Any]) -> HistoricalDividendsQueryParams:
-        return HistoricalDividendsQueryParams(**params)
+    def transform_query(params: dict[str, Any]) -> DividendsQuery:
+        return DividendsQuery(**params)
 
     @staticmethod
-    async def aextract_data(query: HistoricalDividendsQueryParams, credentials: Credentials, **_: Any) -> Rows:
+    async def aextract_data(query: DividendsQuery, credentials: Credentials, **_: Any) -> Rows:
         asked = {"symbols": query.symbol, "start_date": query.start_date, "end_date": query.end_date, "limit": 1000}
+        asked["currency"] = query.currency
         return await rows("/v1/dividends/history", asked, credentials)
 
     @staticmethod
-    def transform_data(query: HistoricalDividendsQueryParams, data: Rows, **_: Any) -> list[HistoricalDividendsData]:
+    def transform_data(query: DividendsQuery, data: Rows, **_: Any) -> list[HistoricalDividendsData]:
         return [HistoricalDividendsData(**row, ex_dividend_date=row["ex_date"]) for row in data]
 
 
@@ -152,6 +166,7 @@ class CalendarFetcher(Fetcher[CalendarQuery, list[CalendarDividendData]]):
     async def aextract_data(query: CalendarQuery, credentials: Credentials, **_: Any) -> Rows:
         asked: dict[str, Any] = {"start_date": query.start_date, "end_date": query.end_date, "limit": 500}
         asked["include_projected"] = True if query.include_projected else None
+        asked["currency"] = query.currency
         return await rows("/v1/dividends/ex-dates", asked, credentials)
 
     @staticmethod

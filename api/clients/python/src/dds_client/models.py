@@ -525,19 +525,8 @@ class Depth(Struct, frozen=True, kw_only=True):
 class DividendRow(Struct, frozen=True, kw_only=True):
     """A dividend record."""
 
-    id: str | None = None
-    """Id of the record. It is unique in the whole service and stays the same when the data are
-    rebuilt. Null for projected records."""
-    symbol: str
-    """Canonical ticker."""
-    ex_date: dt.date
-    """First day on which a buyer of the share does not receive the dividend."""
-    payment_date: dt.date | None = None
-    """Payment date; an estimate for projected records."""
-    record_date: dt.date | None = None
-    """Record date."""
-    declaration_date: dt.date | None = None
-    """Declaration date."""
+    adjusted_amount: Decimal
+    """Amount per share, adjusted for the splits after ex_date, up to the as-of date."""
     amount: Decimal
     """Amount per share as declared; an estimate for projected records."""
     amount_status: str
@@ -545,25 +534,14 @@ class DividendRow(Struct, frozen=True, kw_only=True):
 
     One of: declared, estimated.
     """
-    adjusted_amount: Decimal
-    """Amount per share, adjusted for the splits after ex_date, up to the as-of date."""
+    change_percent: Decimal | None = None
+    """Change of the regular part since the previous regular payment, adjusted for splits, percent."""
     currency: str
     """ISO 4217 currency of the amounts."""
-    type: str
-    """Type of the distribution, as declared.
-
-    One of: regular, special, supplemental, irregular, return_of_capital, capital_gain,
-    capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
-    """
-    reading: str | None = None
-    """Interpretation of `amount`: regular, special, partly special, or a dip (below the previous and
-    the next amount). Null if the dividend is not declared as regular, is in another currency than
-    the dividend metrics, is cancelled, or is projected.
-
-    One of: regular, special, combined, dip.
-    """
-    special_amount: Decimal | None = None
-    """Special part of `amount`, per share; null without a special part."""
+    declaration_date: dt.date | None = None
+    """Declaration date."""
+    ex_date: dt.date
+    """First day on which a buyer of the share does not receive the dividend."""
     frequency: str
     """Payment frequency that the vendor states for this dividend. If the vendor states none, a regular
     dividend has the frequency of the security, and any other dividend is `irregular`.
@@ -571,29 +549,51 @@ class DividendRow(Struct, frozen=True, kw_only=True):
     One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
     semi_annual, annual, irregular, none, unknown.
     """
+    id: str | None = None
+    """Id of the record. It is unique in the whole service and stays the same when the data are
+    rebuilt. Null for projected records."""
+    payment_date: dt.date | None = None
+    """Payment date; an estimate for projected records."""
     payments_per_year: int | None = None
     """Number of payments a year at this `frequency`; null if irregular, none or unknown."""
+    price_factor: Decimal | None = None
+    """Multiplier of prices before ex_date, for all distributions of this ex-date together; null if the
+    dividend does not adjust prices."""
+    reading: str | None = None
+    """Interpretation of `amount`: regular, special, partly special, or a dip (below the previous and
+    the next amount). Null if the dividend is not declared as regular, is in another currency than
+    the dividend metrics, is cancelled, or is projected.
+
+    One of: regular, special, combined, dip.
+    """
+    record_date: dt.date | None = None
+    """Record date."""
+    revision: int
+    """Vendor's revision of the record."""
+    source: str
+    """Name of the feed that reported the record."""
+    special_amount: Decimal | None = None
+    """Special part of `amount`, per share; null without a special part."""
+    split_factor: Decimal
+    """adjusted_amount / amount, for example 0.25 if a 4:1 split followed."""
     status: str
     """Status on the market's as-of date.
 
     One of: declared, paid, cancelled, projected.
     """
-    split_factor: Decimal
-    """adjusted_amount / amount, for example 0.25 if a 4:1 split followed."""
-    price_factor: Decimal | None = None
-    """Multiplier of prices before ex_date, for all distributions of this ex-date together; null if the
-    dividend does not adjust prices."""
+    symbol: str
+    """Canonical ticker."""
+    type: str
+    """Type of the distribution, as declared.
+
+    One of: regular, special, supplemental, irregular, return_of_capital, capital_gain,
+    capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
+    """
+    updated_at: dt.datetime
+    """Time at which the feed reported the record."""
     yield_at_ex: Decimal | None = None
     """Annual yield at the ex-date, percent: regular part of `amount` x payments_per_year / close
     before the ex-date."""
-    change_percent: Decimal | None = None
-    """Change of the regular part since the previous regular payment, adjusted for splits, percent."""
-    source: str
-    """Name of the feed that reported the record."""
-    revision: int
-    """Vendor's revision of the record."""
-    updated_at: dt.datetime
-    """Time at which the feed reported the record."""
 
 
 class ErrorBody(Struct, frozen=True, kw_only=True):
@@ -1518,15 +1518,6 @@ class ListConvertibleDividend(ListAnswer, frozen=True, kw_only=True):
     """Response with a page of a list."""
 
     data: list[ConvertibleDividend]
-    """The rows of the page, in order."""
-    meta: ListMeta
-    """Size, next cursor, data version and warnings of the page."""
-
-
-class ListDividendRow(ListAnswer, frozen=True, kw_only=True):
-    """Response with a page of a list."""
-
-    data: list[DividendRow]
     """The rows of the page, in order."""
     meta: ListMeta
     """Size, next cursor, data version and warnings of the page."""

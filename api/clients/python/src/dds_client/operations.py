@@ -612,13 +612,14 @@ class Operations(Asker):
         declared_to: date | str | None = None,
         record_from: date | str | None = None,
         record_to: date | str | None = None,
+        currency: str | None = None,
         limit: int | None = None,
         sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]] | None = None,
         cursor: str | None = None,
         data_version: str | None = None,
         known_at: date | str | None = None,
         min_version: str | None = None,
-    ) -> m.ListDividendRow:
+    ) -> m.ListConvertibleDividend:
         """Dividend history of up to 50 symbols.
 
         Newest first, including declared future records. Cancelled records are returned only with
@@ -632,7 +633,7 @@ class Operations(Asker):
                 changes. Deleted rows have the status `cancelled`. The point is the `meta.sync_from`
                 of an earlier response, an instant (RFC 3339) by the clock of the service, or a day,
                 which means its start in New York: for example `2026-11-01`. Conflicts with
-                `start_date`, `end_date`, `type`, `status`, `include_projected`, `sort`,
+                `start_date`, `end_date`, `type`, `status`, `include_projected`, `sort`, `currency`,
                 `declared_from`, `declared_to`, `record_from`, `record_to`, `data_version`,
                 `known_at`.
             start_date: First ex-date. Default: first day of the tier's history. A request for an
@@ -651,6 +652,9 @@ class Operations(Asker):
             declared_to: Last declaration date. Conflicts with `updated_since`.
             record_from: First record date. Conflicts with `updated_since`.
             record_to: Last record date. Conflicts with `updated_since`.
+            currency: ISO 4217 currency. Each amount then has `converted`: the amount in this
+                currency, with the exchange rate, its day and its source. The original amounts stay.
+                Conflicts with `updated_since`.
             limit: Maximum number of rows on a page. From 1 to 1000. Default: 100.
             sort: Sort keys with direction, comma-separated, most significant first, each key once.
                 Nulls come last. Conflicts with `updated_since`. Default: ex_date.desc.
@@ -688,13 +692,14 @@ class Operations(Asker):
             "declared_to": declared_to,
             "record_from": record_from,
             "record_to": record_to,
+            "currency": currency,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
             "data_version": data_version,
             "known_at": known_at,
             "min_version": min_version,
-        }, m.ListDividendRow)
+        }, m.ListConvertibleDividend)
 
     def dividends_history_pages(
         self,
@@ -710,13 +715,14 @@ class Operations(Asker):
         declared_to: date | str | None = None,
         record_from: date | str | None = None,
         record_to: date | str | None = None,
+        currency: str | None = None,
         limit: int | None = None,
         sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]] | None = None,
         cursor: str | None = None,
         data_version: str | None = None,
         known_at: date | str | None = None,
         min_version: str | None = None,
-    ) -> Pages[m.ListDividendRow, m.DividendRow]:
+    ) -> Pages[m.ListConvertibleDividend, m.ConvertibleDividend]:
         """Dividend history of up to 50 symbols, page by page.
 
         The parameters are those of `dividends_history`.
@@ -733,13 +739,14 @@ class Operations(Asker):
             "declared_to": declared_to,
             "record_from": record_from,
             "record_to": record_to,
+            "currency": currency,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
             "data_version": data_version,
             "known_at": known_at,
             "min_version": min_version,
-        }, m.ListDividendRow)
+        }, m.ListConvertibleDividend)
 
     def dividends_payment_dates(
         self,
@@ -4018,13 +4025,14 @@ class AsyncOperations(AsyncAsker):
         declared_to: date | str | None = None,
         record_from: date | str | None = None,
         record_to: date | str | None = None,
+        currency: str | None = None,
         limit: int | None = None,
         sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]] | None = None,
         cursor: str | None = None,
         data_version: str | None = None,
         known_at: date | str | None = None,
         min_version: str | None = None,
-    ) -> m.ListDividendRow:
+    ) -> m.ListConvertibleDividend:
         """Dividend history of up to 50 symbols.
 
         The parameters are those of `Operations.dividends_history`.
@@ -4041,13 +4049,14 @@ class AsyncOperations(AsyncAsker):
             "declared_to": declared_to,
             "record_from": record_from,
             "record_to": record_to,
+            "currency": currency,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
             "data_version": data_version,
             "known_at": known_at,
             "min_version": min_version,
-        }, m.ListDividendRow)
+        }, m.ListConvertibleDividend)
 
     def dividends_history_pages(
         self,
@@ -4063,13 +4072,14 @@ class AsyncOperations(AsyncAsker):
         declared_to: date | str | None = None,
         record_from: date | str | None = None,
         record_to: date | str | None = None,
+        currency: str | None = None,
         limit: int | None = None,
         sort: str | Sequence[Literal["ex_date.asc", "ex_date.desc"]] | None = None,
         cursor: str | None = None,
         data_version: str | None = None,
         known_at: date | str | None = None,
         min_version: str | None = None,
-    ) -> AsyncPages[m.ListDividendRow, m.DividendRow]:
+    ) -> AsyncPages[m.ListConvertibleDividend, m.ConvertibleDividend]:
         """Dividend history of up to 50 symbols, page by page.
 
         The parameters are those of `dividends_history`.
@@ -4086,13 +4096,14 @@ class AsyncOperations(AsyncAsker):
             "declared_to": declared_to,
             "record_from": record_from,
             "record_to": record_to,
+            "currency": currency,
             "limit": limit,
             "sort": sort,
             "cursor": cursor,
             "data_version": data_version,
             "known_at": known_at,
             "min_version": min_version,
-        }, m.ListDividendRow)
+        }, m.ListConvertibleDividend)
 
     async def dividends_payment_dates(
         self,
