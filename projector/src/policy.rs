@@ -267,6 +267,7 @@ pub(super) async fn find_changed_securities(
         true => comparison.all_securities(),
         false => find_contested(&transaction, comparison.directories()[0], &kinds).await?,
     };
+    candidates.extend(comparison.find_converted().await?);
     candidates.retain(|symbol| !changed.contains(symbol));
     let is_changed = |[before, after]: [Option<_>; 2]| {
         Ok(match (before, after) {

@@ -76,6 +76,8 @@ async fn a_fund_in_pence_that_pays_dollars_has_a_yield() -> Result<()> {
     let corrected = load_rates(&app, "rates-2", "date,base,quote,rate\n2024-06-19,GBP,USD,1.00\n").await?;
     wait_for_yield(&api, &key, &json!("1.25")).await?;
     assert_eq!(changed_after(&app, position).await?, ["USDF"]);
+    let effect = answer(&app, &["audit", "--since", &corrected]).await?;
+    assert_eq!((&effect["compared"], &effect["changed"]), (&json!(1), &json!(1)), "{effect}");
     // The earlier answer has the rate that was known then.
     assert_eq!(metrics(&api, &key, &format!("&data_version={version}")).await?["yield_ttm"], "1");
     // A rebuild from the facts gives the same tables.

@@ -311,8 +311,8 @@ impl Deriver {
     }
 }
 
-/// Canonical symbols of the securities with facts in more than one currency.
-async fn load_converted(
+/// Canonical symbols of the published securities whose figures may use exchange rates.
+pub(crate) async fn load_converted(
     transaction: &Transaction<'_>,
     reporting_currency: &str,
 ) -> Result<BTreeSet<Symbol>, DeriveError> {
@@ -322,7 +322,7 @@ async fn load_converted(
 
 /// Canonical symbols of the securities that were added, removed or changed. A security is changed if its symbols or its
 /// reference record differ.
-fn changed_identities(
+pub(crate) fn changed_identities(
     before: &BTreeMap<Symbol, Identity>,
     after: &BTreeMap<Symbol, Identity>,
 ) -> BTreeSet<Symbol> {

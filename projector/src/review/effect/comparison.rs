@@ -14,6 +14,8 @@ use store::history::{FactsBySymbol, build_history, fetch_facts, symbols_of_ident
 
 use super::market_inputs::MarketInputs;
 use super::side::{TouchedViews, overlay};
+use crate::derive::touched::{changed_identities, load_converted};
+use crate::error::DeriveError;
 use crate::generation::Generation;
 use crate::progress::ProgressReport;
 use crate::review::compare::{DerivedCells, RowComparison, RowDifference};
@@ -45,15 +47,23 @@ impl<'a> MarketComparison<'a> {
 
     /// Canonical symbols of the securities with different identities.
     pub(crate) fn find_differing_identities(&self) -> BTreeSet<Symbol> {
-        let [before, after] = self.directories().map(|directory| &directory.identities);
-        let all = before.keys().chain(after.keys());
-        all.filter(|symbol| before.get(*symbol) != after.get(*symbol)).cloned().collect()
+        let [before, after] = self.directories();
+        changed_identities(&before.identities, &after.identities)
+    }
+
+    /// Canonical symbols of the securities whose figures may use exchange rates; empty if no rate differs.
+    pub(crate) async fn find_converted(&self) -> Result<BTreeSet<Symbol>, DeriveError> {
+        let [before, after] = &self.markets;
+        match before.rates == after.rates {
+            true => Ok(BTreeSet::new()),
+            false => load_converted(self.views.transaction, &before.reporting_currency).await,
+        }
     }
 
     /// True if an input differs that all derivations share.
     pub(crate) fn have_different_shared_inputs(&self) -> bool {
         let [before, after] = &self.markets;
-        before.as_of != after.as_of || before.benchmark != after.benchmark || before.rates != after.rates
+        before.as_of != after.as_of || before.benchmark != after.benchmark
     }
 
     /// Canonical symbols of all securities.
@@ -67,6 +77,7 @@ impl<'a> MarketComparison<'a> {
             return Ok(self.all_securities());
         }
         let mut touched = self.find_differing_identities();
+        touched.extend(self.find_converted().await?);
         let mut changed: BTreeSet<String> =
             self.views.touched.symbols().into_iter().map(str::to_owned).collect();
         let [before, after] = self.markets.each_ref().map(|market| &market.dividend_feeds);

@@ -2,6 +2,7 @@
 //! a comparison: without the run, and with it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use chrono::{Datelike, NaiveDate};
 use codec::records;
@@ -12,7 +13,7 @@ use market::identity::SecurityDirectory;
 use market::metrics;
 use market::metrics::{DerivationContext, ExchangeRates, MonthlyReturns, Rules};
 use market::symbol::Symbol;
-use store::facts::{load_dividend_feeds, load_known_symbols};
+use store::facts::{load_dividend_feeds, load_known_symbols, load_rates};
 use store::history::{build_history, fetch_facts, symbols_of_identities};
 use store::past_facts::{BarsKey, RecordsKey};
 use tokio_postgres::types::ToSql;
@@ -31,7 +32,7 @@ pub(super) struct MarketInputs {
     pub(super) dividend_feeds: DividendFeeds,
     pub(super) reporting_currency: String,
     pub(super) benchmark: Option<MonthlyReturns>,
-    pub(super) rates: ExchangeRates,
+    pub(super) rates: Arc<ExchangeRates>,
 }
 
 impl MarketInputs {
@@ -48,7 +49,7 @@ impl MarketInputs {
         let dates = load_market_dates(generation, views).await?;
         let mut inputs = load_feeds(views).await?.map(|dividend_feeds| {
             let directory = SecurityDirectory::default();
-            let (rates, reporting_currency) = (ExchangeRates::NONE, generation.reporting_currency.clone());
+            let (rates, reporting_currency) = (Arc::default(), generation.reporting_currency.clone());
             Self { as_of: None, directory, dividend_feeds, benchmark: None, rates, reporting_currency }
         });
         for (side, (inputs, securities)) in inputs.iter_mut().zip(securities).enumerate() {
@@ -59,12 +60,8 @@ impl MarketInputs {
             inputs.directory = SecurityDirectory::resolve(&read, &known, policies[side]);
             inputs.as_of = dates[side];
         }
-        for (number, rates) in load_records(Kind::Fx, views).await?.into_iter().enumerate() {
-            let mut read = Vec::new();
-            for ((_, _, source), packed) in &rates {
-                read.extend(records::read(source, packed)?);
-            }
-            inputs[number].rates = ExchangeRates::new(&read, policies[number]);
+        for (side, rates) in inputs.iter_mut().zip(load_both_rates(policies, views).await?) {
+            side.rates = rates;
         }
         for (number, side) in inputs.iter_mut().enumerate() {
             let Some(identity) = side.directory.identities.get(&generation.benchmark) else { continue };
@@ -110,6 +107,27 @@ async fn load_records(
         }
         found
     }))
+}
+
+/// Exchange rates of both sides. They are loaded once if neither the run nor the policies can change them.
+async fn load_both_rates(
+    policies: [&SourcePolicy; 2],
+    views: &TouchedViews<'_>,
+) -> anyhow::Result<[Arc<ExchangeRates>; 2]> {
+    let is_touched = views.touched.records.iter().any(|key| key.kind == Kind::Fx);
+    if !is_touched && policies[0] == policies[1] {
+        let rates = Arc::new(load_rates(views.transaction, policies[0]).await?);
+        return Ok([Arc::clone(&rates), rates]);
+    }
+    let mut rates = [Arc::default(), Arc::default()];
+    for (side, records) in load_records(Kind::Fx, views).await?.into_iter().enumerate() {
+        let mut read = Vec::new();
+        for ((.., source), packed) in &records {
+            read.extend(records::read(source, packed)?);
+        }
+        rates[side] = Arc::new(ExchangeRates::new(&read, policies[side]));
+    }
+    Ok(rates)
 }
 
 /// Years in which each source has dividends on both sides. Only the years of the touched rows may differ from the
