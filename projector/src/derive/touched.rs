@@ -137,7 +137,7 @@ impl Deriver {
         self.records = load_securities(transaction).await?;
         self.known = load_known_symbols(transaction).await?;
         let directory = self.resolve_directory();
-        self.rates = Arc::new(load_rates(transaction, &self.policy).await?);
+        self.rates = Arc::new(load_rates(transaction, None, &self.policy).await?);
         self.benchmark = self.load_month_ends(transaction, &directory, &generation.benchmark).await?;
         let symbols = directory.identities.keys().cloned().collect();
         self.directory = Some(directory);
@@ -209,11 +209,12 @@ impl Deriver {
             self = Self::default();
         }
         let benchmark = &generation.benchmark;
-        let (mut symbols, mut reference, mut has_rates) = (BTreeSet::new(), false, false);
-        for row in transaction.query(DIRTY, &[&generation.id]).await? {
+        let (mut symbols, mut rate_keys, mut reference) = (BTreeSet::new(), Vec::new(), false);
+        let dirty = transaction.query(DIRTY, &[&generation.id]).await?;
+        for row in &dirty {
             reference |= row.try_get::<_, bool>("reference")?;
             let symbol: &str = row.try_get("symbol")?;
-            has_rates |= FxRate::is_key(symbol);
+            rate_keys.extend(FxRate::is_key(symbol).then_some(symbol));
             // A dirty row with an empty symbol only wakes the projector, and names no security. The empty symbol does
             // not parse and is left out here, and so are the keys of exchange rates.
             symbols.extend(symbol.parse::<Symbol>());
@@ -258,12 +259,9 @@ impl Deriver {
             (before, BTreeSet::new())
         };
         touched.extend(symbols.iter().flat_map(|symbol| directory.owners(symbol)).cloned());
-        if first || has_rates || policy_changed {
-            let rates = load_rates(transaction, &self.policy).await?;
-            if has_rates && (first || rates != *self.rates) {
-                touched.extend(load_converted(transaction, &self.reporting_currency).await?);
-            }
-            self.rates = Arc::new(rates);
+        let rates_changed = self.load_rates(transaction, &rate_keys, first || policy_changed).await?;
+        if !rate_keys.is_empty() && (first || rates_changed) {
+            touched.extend(load_converted(transaction, &self.reporting_currency).await?);
         }
         let moved = touched.contains(benchmark);
         if first || everything || moved {
@@ -276,6 +274,27 @@ impl Deriver {
         }
         self.directory = Some(directory);
         Ok((self, touched))
+    }
+
+    /// Loads the rates of the changed keys, or all rates. Returns true if a rate differs from the loaded ones.
+    async fn load_rates(
+        &mut self,
+        transaction: &Transaction<'_>,
+        changed_keys: &[&str],
+        all: bool,
+    ) -> Result<bool, DeriveError> {
+        let keys = if all { None } else { Some(changed_keys) };
+        if keys.is_some_and(<[&str]>::is_empty) {
+            return Ok(false);
+        }
+        let mut rates = load_rates(transaction, keys, &self.policy).await?;
+        if let Some(keys) = keys {
+            let newer = std::mem::replace(&mut rates, (*self.rates).clone());
+            rates.replace(keys, newer);
+        }
+        let differ = rates != *self.rates;
+        self.rates = Arc::new(rates);
+        Ok(differ)
     }
 
     /// Loads the inputs of the generation's last derivation into a new deriver. Returns the directory (symbols and

@@ -55,7 +55,7 @@ impl SecurityContext {
         let wanted: Vec<&Identity> = [Some(&own), benchmark.as_ref()].into_iter().flatten().collect();
         let mut histories = load_histories(transaction, &wanted).await?.into_iter();
         let history = histories.next().context("the security has no history")?;
-        let (rules, rates) = (generation.rules, load_rates(transaction, &policy).await?);
+        let (rules, rates) = (generation.rules, load_rates(transaction, None, &policy).await?);
         let benchmark =
             histories.next().map(|history| metrics::benchmark(&history, as_of, &rates, &policy, &rules));
         let reporting_currency = generation.reporting_currency.clone();
@@ -168,7 +168,7 @@ impl AuditContext {
         let row = transaction.query_one(MARKET, &[]).await?;
         let as_of: Option<NaiveDate> = row.try_get("as_of")?;
         let JsonColumn(policy) = row.try_get("policy")?;
-        let rates = load_rates(transaction, &policy).await?;
+        let rates = load_rates(transaction, None, &policy).await?;
         let (rules, reporting_currency) = (generation.rules, generation.reporting_currency.clone());
         Ok((as_of.map(|as_of| Self { as_of, rates, reporting_currency, policy, rules }), row))
     }

@@ -58,13 +58,15 @@ pub async fn load_newest_session(client: &impl GenericClient) -> Result<Option<N
     Ok(newest)
 }
 
-/// Loads the exchange rates of all pairs. For each pair and day, the rate of the source that the policy prefers.
+/// Loads the exchange rates of some keys ([`FxRate::symbol`]), or of all. For each pair and day, the rate of the source
+/// that the policy prefers.
 pub async fn load_rates(
     client: &impl GenericClient,
+    keys: Option<&[&str]>,
     policy: &SourcePolicy,
 ) -> Result<ExchangeRates, FactsError> {
     let mut observations = Vec::new();
-    for row in client.query(RATES, &[]).await? {
+    for row in client.query(RATES, &[&keys]).await? {
         let rates = records::read::<FxRate>(row.try_get("source")?, row.try_get("packed")?);
         let symbol: &str = row.try_get("symbol")?;
         observations

@@ -24,13 +24,15 @@ struct Live<'a> {
     market: &'a Market,
     least: Yardstick,
     day: NaiveDate,
+    /// Lines of the newest exchange rates, which each further day repeats; empty for days without rates.
+    rates: Vec<String>,
 }
 
 pub(crate) async fn live(
     app: &TestApp,
     arguments: &Arguments,
     market: &Market,
-    folder: &Path,
+    [folder, rates]: [&Path; 2],
     until: NaiveDate,
 ) -> Result<()> {
     let least = Yardstick::measure(app).await?;
@@ -43,9 +45,14 @@ pub(crate) async fn live(
     let mut projector = app.spawn(Program::Projector, &["run"]).await?;
     let api = app.api_serve().await?;
     let key = app.key("professional").await?;
-    let mut live = Live { app, api: &api, market, least, day: until };
+    let mut live = Live { app, api: &api, market, least, day: until, rates: Vec::new() };
     live.day("first day, nothing in memory", "bench", "").await?;
-    live.days(arguments.days, arguments.nights).await?;
+    let without = live.days(arguments.days, arguments.nights).await?;
+    if rates.exists() {
+        live.history_of_rates(rates).await?;
+        let with = live.days(arguments.days, arguments.nights).await?;
+        println!("{:32} {:>8.3} x a day without rates", "live: days with rates", with / without);
+    }
     let split = market.last.keys().next().context("a symbol")?.clone();
     live.day("day with a split", "bench", &split).await?;
     live.corrections(arguments.corrections, &key).await?;
@@ -73,8 +80,8 @@ fn memory(projector: &Daemon) {
 
 impl Live<'_> {
     /// Adds `count` days one after the other, and prints the median and 99th percentile of their times. If `nights` is
-    /// true, vacuums the database after each day.
-    async fn days(&mut self, count: u32, nights: bool) -> Result<()> {
+    /// true, vacuums the database after each day. Returns the median in seconds.
+    async fn days(&mut self, count: u32, nights: bool) -> Result<f64> {
         let (mut seconds, before) = (Vec::new(), database_bytes(self.app).await?);
         for number in 1..=count as usize {
             seconds.push(self.day(&format!("day {number}"), "bench", "").await?);
@@ -104,6 +111,19 @@ impl Live<'_> {
             half / of_all,
             most / of_all
         );
+        Ok(half)
+    }
+
+    /// Loads the exchange rates of all days so far. Each further day then has rates too.
+    async fn history_of_rates(&mut self, file: &Path) -> Result<()> {
+        let text = fs::read_to_string(file)?;
+        let newest = text.lines().last().and_then(|line| line.split_once(',')).context("a rate")?.0;
+        self.rates = text.lines().filter(|line| line.starts_with(newest)).map(str::to_owned).collect();
+        let started = Instant::now();
+        self.load(&file.display().to_string(), "rates").await?;
+        self.day("  and the day after them", "bench", "").await?;
+        let (seconds, count) = (started.elapsed().as_secs_f64(), text.lines().count() - 1);
+        println!("{:32} {seconds:>8.2} s for {count} rates", "live: a history of rates");
         Ok(())
     }
 
@@ -118,6 +138,10 @@ impl Live<'_> {
         let lines: Vec<String> = self.market.last.values().map(|line| on_day(line, &day)).collect();
         let prices = format!("symbol,date,open,high,low,close,volume\n{}\n", lines.join("\n"));
         fs::write(folder.join("prices.csv"), prices)?;
+        if !self.rates.is_empty() {
+            let lines: Vec<String> = self.rates.iter().map(|line| with_date(line, &day)).collect();
+            fs::write(folder.join("fx.csv"), format!("date,base,quote,rate\n{}\n", lines.join("\n")))?;
+        }
         if !split.is_empty() {
             fs::write(folder.join("splits.csv"), format!("symbol,ex_date,from,to\n{split},{day},1,2\n"))?;
         }
@@ -247,6 +271,12 @@ fn on_day(line: &str, day: &str) -> String {
     let mut fields: Vec<&str> = line.split(',').collect();
     fields[1] = day;
     fields.join(",")
+}
+
+/// A line of `fx.csv` with another date.
+fn with_date(line: &str, day: &str) -> String {
+    let (_, rate) = line.split_once(',').unwrap_or_default();
+    format!("{day},{rate}")
 }
 
 fn with_other_volume(line: &str, number: usize) -> String {

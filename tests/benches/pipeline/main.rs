@@ -91,6 +91,11 @@ async fn main() -> Result<()> {
     let (symbols, years) = (arguments.symbols, arguments.years);
     generate_market(&folder, &format!("--symbols {symbols} --years {years} --seed 7 --until {until}"))?;
     let market = read(&folder, arguments.rows)?;
+    // The rates are loaded later, so that days without and with rates can be compared.
+    let rates = app.folder().join("fx.csv");
+    if folder.join("fx.csv").exists() {
+        fs::rename(folder.join("fx.csv"), &rates)?;
+    }
     println!("market: {} symbols, {} bars", arguments.symbols, market.bars);
 
     let copied = copy_as_rows(&app, &market.rows).await?;
@@ -117,7 +122,7 @@ async fn main() -> Result<()> {
     for generation in ["2", "3"] {
         app.projector(&["drop", generation]).await?.success()?;
     }
-    live::live(&app, &arguments, &market, &folder, until).await
+    live::live(&app, &arguments, &market, [&folder, &rates], until).await
 }
 
 /// Reads the price files and counts their bars. Of all bars, the result contains only the first `rows` bars and the

@@ -116,7 +116,7 @@ async fn load_both_rates(
 ) -> anyhow::Result<[Arc<ExchangeRates>; 2]> {
     let is_touched = views.touched.records.iter().any(|key| key.kind == Kind::Fx);
     if !is_touched && policies[0] == policies[1] {
-        let rates = Arc::new(load_rates(views.transaction, policies[0]).await?);
+        let rates = Arc::new(load_rates(views.transaction, None, policies[0]).await?);
         return Ok([Arc::clone(&rates), rates]);
     }
     let mut rates = [Arc::default(), Arc::default()];

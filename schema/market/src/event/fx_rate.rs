@@ -30,6 +30,13 @@ impl FxRate {
         Self { symbol, base: base.into(), quote: quote.into(), date, rate }
     }
 
+    /// Base, quote and year of a key of exchange rates; `None` for another symbol.
+    pub fn parse_key(symbol: &str) -> Option<(&str, &str, i32)> {
+        let (pair, year) = symbol.split_once(':')?;
+        let (base, quote) = pair.split_at_checked(3)?;
+        Some((base, quote, year.parse().ok()?))
+    }
+
     /// True if a symbol of stored facts is the key of exchange rates.
     pub fn is_key(symbol: &str) -> bool {
         symbol.contains(':')
