@@ -248,6 +248,7 @@ async fn commands_tools_and_pages_accept_an_address() -> Result<()> {
     }
     let page = reader.get("/s/VUSA").await?;
     assert!(page.text.contains("3 listings") && page.text.contains("href=\"/s/VUSD\""), "{}", page.text);
+    assert!(page.text.contains(">London Stock Exchange</abbr> · USD"), "{}", page.text);
     let file = reader.get("/s/US1912161007/dividends.csv").await?;
     assert_eq!(file.text, reader.get("/s/COLA/dividends.csv").await?.text);
     Ok(())

@@ -76,9 +76,8 @@ pub(crate) fn render_listings(listings: &[Value]) -> Markup {
                 @let symbol = str_of(&listing["symbol"]);
                 li {
                     a href={ "/s/" (encode(symbol)) } { (symbol) }
-                    @for field in ["exchange", "currency"] {
-                        @if let Some(word) = listing[field].as_str() { " · " (word) }
-                    }
+                    @if let Some(mic) = listing["exchange"].as_str() { " · " abbr title=(mic) { (exchange_name(mic)) } }
+                    @if let Some(currency) = listing["currency"].as_str() { " · " (currency) }
                 }
             }
         }
