@@ -32,6 +32,11 @@ async fn the_screener_shows_the_apis_rows_in_its_order() -> Result<()> {
     }
     assert!(!expected.is_empty());
     assert_eq!(values_after(&shown, "<tbody>"), expected);
+    assert!(
+        shown.has("Market values are in USD.") && shown.has(">Minimum market value, USD<"),
+        "{}",
+        shown.text
+    );
     assert!(shown.has("sort=dividend_yield.asc"), "the order turns round: {}", shown.text);
     assert!(shown.has("aria-sort=\"descending\""), "{}", shown.text);
     assert!(page(&world, "/screener?preset=kings").await?.has("No security passes all filters"));

@@ -36,6 +36,8 @@ async fn build(calls: ApiCalls, choice: ScreenChoice) -> MarketResult<PageConten
         Err(MarketError::Refused(mistake)) => (serde_json::Value::Null, Some(to_sentence(&mistake))),
         Err(error) => return Err(error),
     };
+    let sectors = calls.json("/v1/sectors?fields=currency").await?;
+    let currency = str_of(&sectors["data"][0]["currency"]);
     let (rows, meta) = (rows_of(&answer["data"]), &answer["meta"]);
     let csv = choice.address().replacen("/screener?", "/screener.csv?", 1);
     let next = str_of(&meta["next_cursor"]);
@@ -43,7 +45,7 @@ async fn build(calls: ApiCalls, choice: ScreenChoice) -> MarketResult<PageConten
         |heading: SortHeading<'_>| heading.render(choice.order(), |sort| choice.sorted_by(sort).address());
     let found = html! {
         @if rows.is_empty() { p { "No security passes all filters." } }
-        @else { (render_table(rows, true, heading)) }
+        @else { (render_table(rows, true, currency, heading)) }
         @if !next.is_empty() { p { a.button.second.small href=(choice.at(next).address()) { "Next page" } } }
     };
     let title = format_count(meta["total"].as_i64().unwrap_or_default(), "security", "securities");
@@ -52,7 +54,7 @@ async fn build(calls: ApiCalls, choice: ScreenChoice) -> MarketResult<PageConten
         (presets(&choice))
         (error_message(mistake.as_deref()))
         (chips(&choice))
-        (filters(&choice, &meta["facets"], mistake.is_some()))
+        (filters(&choice, &meta["facets"], currency, mistake.is_some()))
         @if mistake.is_none() { (Block { id: "found", title: &title, call: &call, csv: &csv, body: found }.render()) }
     };
     Ok(PageContent {
@@ -89,7 +91,8 @@ fn chips(choice: &ScreenChoice) -> Markup {
 }
 
 /// Renders the form with all filters. `facets` has the number of securities by value of each list.
-fn filters(choice: &ScreenChoice, facets: &Value, is_open: bool) -> Markup {
+/// Market values are in `currency`.
+fn filters(choice: &ScreenChoice, facets: &Value, currency: &str, is_open: bool) -> Markup {
     html! {
         details open[is_open] { summary { "Filters" }
             form action="/screener" method="get" {
@@ -98,7 +101,7 @@ fn filters(choice: &ScreenChoice, facets: &Value, is_open: bool) -> Markup {
                 div.fields {
                     @for (name, title, _) in LISTS { (render_select(name, title, choice.filter(name), &options(name, &facets[name]))) }
                     @for (name, title, _) in NUMBERS {
-                        div.field { label for=(name) { (title) } input id=(name) name=(name) inputmode="decimal" value=(choice.filter(name)); }
+                        div.field { label for=(name) { (title) @if name == "min_market_cap" && !currency.is_empty() { ", " (currency) } } input id=(name) name=(name) inputmode="decimal" value=(choice.filter(name)); }
                     }
                 }
                 p.actions { button.small type="submit" { "Show" } a.button.small.second href="/screener" { "Clear" } }
@@ -139,10 +142,11 @@ const COLUMNS: [(&str, &str, Option<&str>, Unit<'static>); 7] = [
     ("market_cap", "Market value", Some("Cap"), Unit::Large),
 ];
 
-/// Renders the rows. `heading` renders the header cell of a column.
+/// Renders the rows. `currency` is the currency of the market values; `heading` renders the header cell of a column.
 pub(crate) fn render_table(
     rows: &[Value],
     has_sector: bool,
+    currency: &str,
     heading: impl Fn(SortHeading<'_>) -> Markup,
 ) -> Markup {
     let head = html! {
@@ -150,7 +154,10 @@ pub(crate) fn render_table(
         @if has_sector { th scope="col" { "Sector" } }
         @for (field, title, ..) in COLUMNS { (heading(SortHeading { field, title, is_number: true })) }
     };
-    list_table("Table: securities", &head, html! { @for row in rows { (render_row(row, has_sector)) } })
+    html! {
+        (list_table("Table: securities", &head, html! { @for row in rows { (render_row(row, has_sector)) } }))
+        @if !currency.is_empty() { p.hint { "Market values are in " (currency) "." } }
+    }
 }
 
 fn render_row(row: &Value, has_sector: bool) -> Markup {

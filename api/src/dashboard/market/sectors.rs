@@ -76,7 +76,7 @@ async fn one(calls: ApiCalls, sector: String) -> MarketResult<PageContent> {
         p { a href="/sectors" { "← All sectors" } }
         h1 { (name) }
         (Block { id: "sector", title: "Figures", call: &call, csv: "", body: figures }.render())
-        (Block { id: "payers", title: "Top payers", call: &call, csv: "", body: render_table(payers, false, heading) }.render())
+        (Block { id: "payers", title: "Top payers", call: &call, csv: "", body: render_table(payers, false, str_of(&data["currency"]), heading) }.render())
         p { a href=(screener) { "Screen this sector" } }
     };
     Ok(content(format!("Dividends of {name}"), format!("/sectors/{}", encode(str_of(&data["slug"]))), body))
