@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use crate::undo::load;
 
-const TODAY: &str = "2024-06-28";
+pub(crate) const TODAY: &str = "2024-06-28";
 /// A fund that pays dollars and trades in pounds, and a company that pays and trades in dollars.
-const MARKET: [(&str, &str); 4] = [
+pub(crate) const MARKET: [(&str, &str); 4] = [
     (
         "securities.csv",
         "symbol,name,type,currency,sector\nUSDF,Dollar fund,etf,GBP,\nKO,Coca-Cola,stock,USD,Consumer Staples\n",

@@ -8,7 +8,7 @@ use harness::{BrowserOptions, Screen, accessibility_rules};
 use super::{PASSWORD, Stage};
 
 const WHO: &str = "person@example.com";
-const PUBLIC: [(&str, &str); 23] = [
+const PUBLIC: [(&str, &str); 26] = [
     ("landing", "/"),
     ("plans", "/plans"),
     ("sign-up", "/sign-up"),
@@ -18,6 +18,7 @@ const PUBLIC: [(&str, &str); 23] = [
     ("not-found", "/nowhere"),
     ("security", "/s/COLA"),
     ("security-ten-years", "/s/COLA?range=10y&prices=raw"),
+    ("security-currency", "/s/COLA?with=BRK.B&currency=EUR"),
     ("fund", "/s/FUND"),
     ("held-by-fund", "/s/BRK.B"),
     ("why", "/s/COLA/why/dividend_yield"),
@@ -25,12 +26,14 @@ const PUBLIC: [(&str, &str); 23] = [
     ("calendar", "/calendar?from=2024-09-20&symbols=COLA"),
     ("calendar-week", "/calendar?days=pay&span=week&from=2024-12-30"),
     ("calendar-month", "/calendar"),
+    ("calendar-currency", "/calendar?currency=EUR"),
     ("screener", "/screener?preset=all&min_yield=x"),
     ("screener-rows", "/screener?preset=all"),
     ("sectors", "/sectors"),
     ("sector", "/sectors/consumer-staples"),
     ("quality", "/quality"),
     ("income", "/income"),
+    ("income-currency", "/income?holdings=COLA:120:6000,BRK.B:10&currency=EUR"),
     ("income-sums", "/income?holdings=COLA:120:6000,BRK.B:10,NOPE:3"),
 ];
 const OWN: [(&str, &str); 9] = [

@@ -245,6 +245,14 @@ pub(crate) fn with_parameter(target: &str, parameter: &str) -> String {
     format!("{target}{separator}{parameter}")
 }
 
+/// Appends the parameter `currency` to a path, unless the currency is empty.
+pub(crate) fn in_currency(target: &str, currency: &str) -> String {
+    match currency {
+        "" => target.to_owned(),
+        currency => with_parameter(target, &format!("currency={}", encode(currency))),
+    }
+}
+
 /// Percent-encodes a text as a path segment or parameter value.
 pub(crate) fn encode(text: &str) -> String {
     utf8_percent_encode(text, ENCODED).to_string()

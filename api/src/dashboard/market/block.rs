@@ -87,20 +87,42 @@ pub(crate) fn render_listings(listings: &[Value]) -> Markup {
 /// Option of a list: its value, and the text that the reader sees.
 pub(crate) type ListOption = (String, String);
 
-/// Renders a list of which one option can be chosen. An empty value chooses nothing. A chosen value that is not an option
-/// is added.
-pub(crate) fn render_select(name: &str, title: &str, chosen: &str, options: &[ListOption]) -> Markup {
+/// Renders a list of which one option can be chosen. The first option has the text `default` and an empty value. A chosen
+/// value that is not an option is added.
+pub(crate) fn render_select(
+    name: &str,
+    title: &str,
+    chosen: &str,
+    default: &str,
+    options: &[ListOption],
+) -> Markup {
     let is_known = chosen.is_empty() || options.iter().any(|(value, _)| value == chosen);
     html! {
         div.field {
             label for=(name) { (title) }
             select id=(name) name=(name) {
-                option value="" { "All" }
+                option value="" { (default) }
                 @if !is_known { option value=(chosen) selected { (chosen) } }
                 @for (value, text) in options { option value=(value) selected[value == chosen] { (text) } }
             }
         }
     }
+}
+
+/// Currencies that a reader can choose from a list. A link may have any other currency.
+const CURRENCIES: [&str; 10] = ["USD", "EUR", "JPY", "GBP", "CNY", "AUD", "CAD", "CHF", "HKD", "SGD"];
+/// Maximum length of the parameter `currency`, in characters. The API rejects a text that is not a currency.
+const LONGEST_CURRENCY: usize = 16;
+
+/// Currency in the text of the parameter `currency`; empty if the amounts are shown as declared.
+pub(crate) fn read_currency(text: &str) -> String {
+    text.trim().to_uppercase().chars().take(LONGEST_CURRENCY).collect()
+}
+
+/// Renders the list of currencies to which amounts can be converted.
+pub(crate) fn render_currencies(chosen: &str) -> Markup {
+    let options = CURRENCIES.map(|code| (code.to_owned(), code.to_owned()));
+    render_select("currency", "Currency", chosen, "As declared", &options)
 }
 
 /// Heading of a column by which a list can be sorted.

@@ -11,11 +11,15 @@ use serde_json::Value;
 use crate::auth::tier::years_before;
 use crate::dashboard::form::Form;
 use crate::dashboard::market::api_calls::{ApiCalls, MarketResult, encode, with_parameter};
-use crate::dashboard::market::block::{Block, Choice, ListOption, render_choices, render_select};
+use crate::dashboard::market::block::{
+    Block, Choice, ListOption, read_currency, render_choices, render_currencies, render_select,
+};
 use crate::dashboard::market::calendar_events::Calendar;
 use crate::dashboard::market::page::PageContent;
 use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::values::{Unit, digits, humanize, render_value, rows_of, str_of};
+use crate::dashboard::market::values::{
+    Unit, digits, humanize, render_converted, render_value, rows_of, str_of,
+};
 use crate::dashboard::view::layout::Section;
 
 pub(crate) async fn show_calendar(reader: MarketReader) -> Response {
@@ -126,14 +130,15 @@ fn choices(choice: &CalendarChoice) -> Markup {
 
 fn filters(choice: &CalendarChoice, sectors: &[ListOption]) -> Markup {
     html! {
-        details open[!choice.filters.is_empty()] { summary { "Filter" }
+        details open[!choice.filters.is_empty()] { summary { "Filter and currency" }
             form.fields action="/calendar" method="get" {
                 input type="hidden" name="days" value=(choice.kind);
                 input type="hidden" name="span" value=(if choice.is_week { "week" } else { "month" });
                 input type="hidden" name="from" value=(choice.first);
                 div.field { label for="symbols" { "Symbols" } input id="symbols" name="symbols" value=(choice.filter("symbols")) placeholder="KO,PEP"; }
-                (render_select("sector", "Sector", choice.filter("sector"), sectors))
+                (render_select("sector", "Sector", choice.filter("sector"), "All", sectors))
                 div.field { label for="min_yield" { "Minimum yield, %" } input id="min_yield" name="min_yield" inputmode="decimal" value=(choice.filter("min_yield")); }
+                (render_currencies(choice.filter("currency")))
                 p.actions { button.small type="submit" { "Show" } a.button.small.second href="/calendar" { "Clear" } }
             }
         }
@@ -200,7 +205,7 @@ fn render_event(event: &Value) -> Markup {
             span.amount {
                 @if is_estimate { abbr title="estimated from earlier payments" { "est." } " " }
                 @if event["amount"].is_null() { (humanize(str_of(&event["type"]))) " " (str_of(&event["text"])) }
-                @else { (render_value(&event["amount"], Unit::PerShare(str_of(&event["currency"])))) }
+                @else { (render_converted(&event["amount"], str_of(&event["currency"]), event.get("converted"), Unit::PerShare)) }
             } " "
             span.name title=(str_of(&event["name"])) { (str_of(&event["name"])) } " "
             span.yield { (render_value(&event["dividend_yield"], Unit::Percent)) }
@@ -230,7 +235,9 @@ pub(crate) const KINDS: [(&str, &str, &str, &str); 3] = [
     ("splits", "Splits", "/v1/splits/calendar", ""),
 ];
 /// Names of the filter parameters, the same on the page and in the API.
-const FILTERS: [&str; 3] = ["symbols", "sector", "min_yield"];
+const FILTERS: [&str; 4] = ["symbols", "sector", "min_yield", CURRENCY];
+/// Filter that splits do not have.
+const CURRENCY: &str = "currency";
 /// Maximum length of a filter's value, in characters.
 const LONGEST: usize = 1_300;
 
@@ -257,7 +264,10 @@ impl CalendarChoice {
         let asked = parameters.text("from").parse().unwrap_or(today);
         let first = begin(asked.clamp(floor, today + Days::new(366)), is_week);
         let filters = FILTERS.into_iter().filter_map(|name| {
-            let value: String = parameters.text(name).chars().take(LONGEST).collect();
+            let value: String = match name {
+                CURRENCY => read_currency(parameters.text(CURRENCY)),
+                name => parameters.text(name).chars().take(LONGEST).collect(),
+            };
             (!value.is_empty()).then_some((name, value))
         });
         Self { kind: kind.0, is_week, first: first.max(floor), floor, today, filters: filters.collect() }
@@ -307,19 +317,20 @@ impl CalendarChoice {
     /// Path and query of the page.
     pub(crate) fn address(&self) -> String {
         let span = if self.is_week { "week" } else { "month" };
-        let filters: String = self.filters_query();
+        let filters = self.filters_query(true);
         format!("/calendar?days={}&span={span}&from={}{filters}", self.kind, self.first)
     }
 
     /// Path and query of the API call that returns the rows of the page.
     pub(crate) fn call(&self) -> String {
         let (.., path, more) = KINDS.into_iter().find(|(name, ..)| *name == self.kind).unwrap_or(KINDS[0]);
-        let (first, last, filters) = (self.first, self.last(), self.filters_query());
+        let (first, last, filters) = (self.first, self.last(), self.filters_query(self.kind != "splits"));
         format!("{path}?start_date={first}&end_date={last}{filters}{more}&limit=500")
     }
 
-    fn filters_query(&self) -> String {
-        self.filters.iter().map(|(name, value)| format!("&{name}={}", encode(value))).collect()
+    fn filters_query(&self, has_currency: bool) -> String {
+        let filters = self.filters.iter().filter(|(name, _)| has_currency || *name != CURRENCY);
+        filters.map(|(name, value)| format!("&{name}={}", encode(value))).collect()
     }
 
     /// Value of a filter; empty if it is not set.

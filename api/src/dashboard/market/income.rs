@@ -8,18 +8,19 @@ use axum::http::header;
 use axum::response::{Redirect, Response};
 use chrono::NaiveDate;
 use maud::{Markup, html};
-use rust_decimal::Decimal;
+use rust_decimal::{Decimal, RoundingStrategy};
 use serde_json::Value;
 
 use crate::app::state::App;
 use crate::dashboard::form::Form;
-use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode};
-use crate::dashboard::market::block::Block;
+use crate::dashboard::market::api_calls::{ApiCalls, MarketError, MarketResult, encode, in_currency};
+use crate::dashboard::market::block::{Block, read_currency, render_currencies};
 use crate::dashboard::market::calendar_events::{Calendar, income_call};
 use crate::dashboard::market::page::{PageContent, as_file};
 use crate::dashboard::market::reader::MarketReader;
-use crate::dashboard::market::values::{Unit, digits, render_value, rows_of, str_of};
+use crate::dashboard::market::values::{Unit, digits, render_converted, render_value, rows_of, str_of};
 use crate::dashboard::view::layout::{Number, Section, Text, data_table, error_message, stacked_table};
+use crate::dashboard::view::numbers::format_count;
 use crate::dashboard::view::plot::{Bar, BarChart};
 use portfolio_text::PortfolioText;
 pub(crate) use portfolio_text::read_holdings;
@@ -28,71 +29,76 @@ const TITLE: &str = "My income";
 
 /// Responds with the form, or with the income of the holdings in the query.
 pub(crate) async fn show_form(reader: MarketReader) -> Response {
-    let holdings = reader.parameters().text("holdings").to_owned();
+    let parameters = reader.parameters();
+    let (holdings, currency) =
+        (parameters.text("holdings").to_owned(), read_currency(parameters.text("currency")));
     if holdings.is_empty() {
-        return reader.respond("/income".to_owned(), async |_| Ok(content(form("", None)))).await;
+        let address = in_currency("/income", &currency);
+        return reader.respond(address, async |_| Ok(content(form("", &currency, None)))).await;
     }
-    respond_income(&reader, PortfolioText { holdings, ..PortfolioText::default() }).await
+    respond_income(&reader, PortfolioText { holdings, ..PortfolioText::default() }, &currency).await
 }
 
 /// Responds with the income of the submitted holdings.
 pub(crate) async fn show_income(reader: MarketReader, request: Request) -> Response {
     match read_portfolio(request, &reader.app).await {
-        Ok(text) => respond_income(&reader, PortfolioText::read(&text)).await,
+        Ok((text, currency)) => respond_income(&reader, PortfolioText::read(&text), &currency).await,
         Err(error) => reader.respond_error(error).await,
     }
 }
 
 /// Responds with the dividend events of the submitted holdings, as an iCalendar file.
 pub(crate) async fn show_calendar(reader: MarketReader, body: Bytes) -> Response {
-    let calendar = Calendar::Income { holdings: &holdings_of(&body), edits: 0 };
+    let form = read_form(&body);
+    let calendar = Calendar::Income { holdings: form.text("holdings"), edits: 0 };
     match calendar.respond(&reader.app, &reader.calls(), &reader.origin, None).await {
         Ok(file) => as_file(file, "income.ics"),
         Err(error) => reader.respond_error(error).await,
     }
 }
 
-/// Reads the field `holdings` of a submitted form.
-fn holdings_of(body: &Bytes) -> String {
-    Form::from_query(&String::from_utf8_lossy(body)).text("holdings").to_owned()
+fn read_form(body: &Bytes) -> Form {
+    Form::from_query(&String::from_utf8_lossy(body))
 }
 
 /// Responds with the payments of the submitted holdings, as CSV.
 pub(crate) async fn show_csv(reader: MarketReader, body: Bytes) -> Response {
-    let call = income_call(&holdings_of(&body));
-    reader.respond_csv(&call, "income.csv", "the holdings cannot be read").await
+    let form = read_form(&body);
+    let call = in_currency(&income_call(form.text("holdings")), &read_currency(form.text("currency")));
+    reader.respond_csv(&call, "income.csv", "the holdings or the currency cannot be read").await
 }
 
 pub(crate) async fn redirect_to_form() -> Redirect {
     Redirect::to("/income")
 }
 
-async fn respond_income(reader: &MarketReader, portfolio: PortfolioText) -> Response {
+async fn respond_income(reader: &MarketReader, portfolio: PortfolioText, currency: &str) -> Response {
     let portfolio = &portfolio;
-    reader.respond_once(|calls| build(calls, portfolio, reader)).await
+    reader.respond_once(|calls| build(calls, portfolio, currency, reader)).await
 }
 
 async fn build(
     calls: ApiCalls,
     portfolio: &PortfolioText,
+    currency: &str,
     reader: &MarketReader,
 ) -> MarketResult<PageContent> {
     let entered = portfolio.holdings.replace(',', "\n").replace(':', " ");
     if portfolio.holdings.is_empty() {
         let mistake = "No line has a symbol and a number of shares.";
-        return Ok(content(html! { (form("", Some(mistake))) (unread(portfolio)) }));
+        return Ok(content(html! { (form("", currency, Some(mistake))) (unread(portfolio)) }));
     }
-    let call = income_call(&portfolio.holdings);
+    let call = in_currency(&income_call(&portfolio.holdings), currency);
     match calls.json(&call).await {
         Ok(answer) => Ok(content(html! {
             h1 { (TITLE) }
             (unread(portfolio))
             (render_income(&answer["data"], &call))
-            (keep(&portfolio.holdings, &entered, reader))
-            details { summary { "Change the holdings" } (render_form(&entered)) }
+            (keep(&portfolio.holdings, &entered, currency, reader))
+            details { summary { "Change the holdings or the currency" } (render_form(&entered, currency)) }
         })),
         Err(MarketError::Refused(mistake) | MarketError::Ambiguous(mistake, _)) => {
-            Ok(content(form(&entered, Some(&mistake))))
+            Ok(content(form(&entered, currency, Some(&mistake))))
         }
         Err(error) => Err(error),
     }
@@ -109,17 +115,17 @@ fn content(body: Markup) -> PageContent {
     }
 }
 
-fn form(entered: &str, mistake: Option<&str>) -> Markup {
+fn form(entered: &str, currency: &str, mistake: Option<&str>) -> Markup {
     html! {
         h1 { (TITLE) }
         p.lead { "Enter your shares to see their dividends of twelve months: declared payments, and estimates from earlier payments." }
         (error_message(mistake))
-        section.panel aria-label="Holdings" { (render_form(entered)) }
+        section.panel aria-label="Holdings" { (render_form(entered, currency)) }
     }
 }
 
 /// Renders buttons that download the income as files. Account holders also get a form that saves the holdings.
-fn keep(holdings: &str, entered: &str, reader: &MarketReader) -> Markup {
+fn keep(holdings: &str, entered: &str, currency: &str, reader: &MarketReader) -> Markup {
     html! {
         section.panel aria-labelledby="keep" {
             h2 id="keep" { "Save or download" }
@@ -127,6 +133,7 @@ fn keep(holdings: &str, entered: &str, reader: &MarketReader) -> Markup {
                 @for (path, title) in [("/income.csv", "Payments as CSV"), ("/income.ics", "Payments as iCalendar")] {
                     form method="post" action=(path) {
                         input type="hidden" name="holdings" value=(holdings);
+                        @if !currency.is_empty() { input type="hidden" name="currency" value=(currency); }
                         button.second.small type="submit" { (title) }
                     }
                 }
@@ -148,7 +155,7 @@ fn keep(holdings: &str, entered: &str, reader: &MarketReader) -> Markup {
     }
 }
 
-fn render_form(entered: &str) -> Markup {
+fn render_form(entered: &str, currency: &str) -> Markup {
     html! {
         form method="post" action="/income" enctype="multipart/form-data" {
             label for="text" { "One holding per line: symbol and number of shares" }
@@ -156,6 +163,7 @@ fn render_form(entered: &str) -> Markup {
             p.hint id="shape" { "An optional third value is the purchase cost of all shares. The positions of a broker as CSV work too: paste them, or choose the file." }
             label for="file" { "File, instead of the lines above" }
             input id="file" type="file" name="file" accept=".csv,.txt,.tsv,text/csv,text/plain";
+            (render_currencies(currency))
             p.actions { button type="submit" { "Show the income" } }
             p.hint { "At most 100 holdings. The service neither stores nor logs them." }
         }
@@ -175,25 +183,30 @@ fn unread(portfolio: &PortfolioText) -> Markup {
     }
 }
 
-/// Reads the submitted text: the file if it is not empty, otherwise the text field.
-async fn read_portfolio(request: Request, app: &App) -> MarketResult<String> {
+/// Reads the submitted text and currency. The text is the file if it is not empty, otherwise the text field.
+async fn read_portfolio(request: Request, app: &App) -> MarketResult<(String, String)> {
     let kind =
         request.headers().get(header::CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let refused = |error: String| MarketError::Refused(error);
     if !kind.starts_with("multipart/form-data") {
         let body = Bytes::from_request(request, app).await.map_err(|error| refused(error.body_text()))?;
-        return Ok(Form::from_query(&String::from_utf8_lossy(&body)).text("text").to_owned());
+        let form = read_form(&body);
+        return Ok((form.text("text").to_owned(), read_currency(form.text("currency"))));
     }
     let form = Multipart::from_request(request, app).await;
     let mut form = form.map_err(|error| refused(error.body_text()))?;
-    let (mut text, mut file) = (String::new(), String::new());
+    let (mut text, mut file, mut currency) = (String::new(), String::new(), String::new());
     while let Some(field) = form.next_field().await.map_err(|error| refused(error.body_text()))? {
-        let is_file = field.name() == Some("file");
+        let part = match field.name() {
+            Some("file") => &mut file,
+            Some("currency") => &mut currency,
+            _ => &mut text,
+        };
         let bytes = field.bytes().await.map_err(|error| refused(error.body_text()))?;
-        let part = if is_file { &mut file } else { &mut text };
         *part = String::from_utf8_lossy(&bytes).into_owned();
     }
-    Ok(if file.trim().is_empty() { text } else { file })
+    let text = if file.trim().is_empty() { text } else { file };
+    Ok((text, read_currency(&currency)))
 }
 
 /// Reason codes in the field `gaps` of the API, each with the sentence for the page. The page prints the symbol before
@@ -232,28 +245,59 @@ fn reason(word: &str) -> &str {
 fn sums(data: &Value) -> Markup {
     html! {
         p { "From " (render_value(&data["from"], Unit::Date)) " to " (render_value(&data["until"], Unit::Date)) ". All shares are assumed to be owned during the whole period." }
-        @for total in rows_of(&data["totals"]) {
-            @let money = Unit::Money(str_of(&total["currency"]));
-            dl.facts {
-                div { dt { "Income" } dd data-sum="income" { (render_value(&total["income"], money)) } dd.hint { (render_value(&total["payments"], Unit::Plain)) " payments" } }
-                div { dt { "Confirmed" } dd data-sum="confirmed" { (render_value(&total["confirmed"], money)) } dd.hint { "declared or paid" } }
-                div { dt { "Estimated" } dd data-sum="estimated" { (render_value(&total["estimated"], money)) } dd.hint { "from earlier payments" } }
-                div { dt { "Value" } dd data-sum="value" { (render_value(&total["value"], money)) } dd.hint { "yield " (render_value(&total["yield"], Unit::Percent)) } }
-                div { dt { "Growth" } dd data-sum="growth_5y" { (render_value(&total["growth_5y"], Unit::Percent)) } dd.hint { "a year over 5 years" } }
-                @if !total["cost"].is_null() {
-                    div { dt { "Yield on cost" } dd data-sum="yield_on_cost" { (render_value(&total["yield_on_cost"], Unit::Percent)) } dd.hint { "of " (render_value(&total["cost"], money)) } }
-                }
+        @match data.get("converted") {
+            None => { @for total in rows_of(&data["totals"]) { (total_facts(total)) } },
+            Some(converted) => {
+                (unconverted(converted))
+                (total_facts(&converted["total"]))
+                details { summary { "As declared" } @for total in rows_of(&data["totals"]) { (total_facts(total)) } }
+            },
+        }
+    }
+}
+
+/// Numbers of amounts that the sums in the chosen currency leave out.
+fn unconverted(converted: &Value) -> Markup {
+    let currency = str_of(&converted["total"]["currency"]);
+    let count = |field: &str, one, many| {
+        let count = converted[field].as_i64().filter(|count| *count > 0)?;
+        Some(format_count(count, one, many))
+    };
+    let counts = [
+        count("unconverted", "payment", "payments"),
+        count("unconverted_values", "value of a holding", "values of holdings"),
+    ];
+    let counts: Vec<String> = counts.into_iter().flatten().collect();
+    html! {
+        @if !counts.is_empty() { p.notice { "The sums leave out " (counts.join(" and ")) ", because no exchange rate to " (currency) " is known." } }
+    }
+}
+
+/// Renders the sums of one currency.
+fn total_facts(total: &Value) -> Markup {
+    let money = Unit::Money(str_of(&total["currency"]));
+    html! {
+        dl.facts {
+            div { dt { "Income" } dd data-sum="income" { (render_value(&total["income"], money)) } dd.hint { (render_value(&total["payments"], Unit::Plain)) " payments" } }
+            div { dt { "Confirmed" } dd data-sum="confirmed" { (render_value(&total["confirmed"], money)) } dd.hint { "declared or paid" } }
+            div { dt { "Estimated" } dd data-sum="estimated" { (render_value(&total["estimated"], money)) } dd.hint { "from earlier payments" } }
+            div { dt { "Value" } dd data-sum="value" { (render_value(&total["value"], money)) } dd.hint { "yield " (render_value(&total["yield"], Unit::Percent)) } }
+            div { dt { "Growth" } dd data-sum="growth_5y" { (render_value(&total["growth_5y"], Unit::Percent)) } dd.hint { "a year over 5 years" } }
+            @if !total["cost"].is_null() {
+                div { dt { "Yield on cost" } dd data-sum="yield_on_cost" { (render_value(&total["yield_on_cost"], Unit::Percent)) } dd.hint { "of " (render_value(&total["cost"], money)) } }
             }
         }
     }
 }
 
 fn months(data: &Value) -> Markup {
-    let months = rows_of(&data["months"]);
+    let months = rows_of(data.get("converted").map_or(&data["months"], |converted| &converted["months"]));
     let mut currencies: Vec<&str> = months.iter().map(|month| str_of(&month["currency"])).collect();
     currencies.dedup();
     html! {
-        @if months.is_empty() { p { "No payment is declared or expected in these months." } }
+        @if months.is_empty() {
+            p { (if data["payments"][0].is_null() { "No payment is declared or expected in these months." } else { "No payment has an exchange rate." }) }
+        }
         @for currency in currencies {
             @let rows: Vec<&Value> = months.iter().filter(|month| str_of(&month["currency"]) == currency).collect();
             @let bars: Vec<Bar> = rows.iter().map(|month| bar(month)).collect();
@@ -274,11 +318,14 @@ fn month_name(value: &Value, format: &str) -> String {
     str_of(value).parse::<NaiveDate>().map(|day| day.format(format).to_string()).unwrap_or_default()
 }
 
+/// Bar of a month, in cents: a converted amount has more decimal places than a reader needs.
 fn bar(month: &Value) -> Bar {
-    let amount = |name: &str| -> Decimal {
-        digits(&month[name]).and_then(|digits| digits.parse().ok()).unwrap_or_default()
+    let amount = |name: &str| {
+        let exact: Decimal = digits(&month[name]).and_then(|digits| digits.parse().ok()).unwrap_or_default();
+        exact.round_dp_with_strategy(2, RoundingStrategy::MidpointAwayFromZero)
     };
-    Bar { label: month_name(&month["month"], "%b"), solid: amount("confirmed"), light: amount("estimated") }
+    let solid = amount("confirmed");
+    Bar { label: month_name(&month["month"], "%b"), solid, light: amount("income") - solid }
 }
 
 fn by_holding(data: &Value) -> Markup {
@@ -311,7 +358,7 @@ fn payments(data: &Value) -> Markup {
                         td data-label="Holding" { (str_of(&row["symbol"])) }
                         td data-label="Ex-date" { (render_value(&row["ex_date"], Unit::Date)) }
                         td.number data-label="A share" { (render_value(&row["amount"], Unit::PerShare(currency))) }
-                        td.number data-label="Income" { (render_value(&row["income"], Unit::Money(currency))) }
+                        td.number data-label="Income" { (render_converted(&row["income"], currency, row.get("converted"), Unit::Money)) }
                         td data-label="Status" { (str_of(&row["amount_status"])) }
                     }
                 }

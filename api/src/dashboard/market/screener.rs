@@ -99,7 +99,7 @@ fn filters(choice: &ScreenChoice, facets: &Value, currency: &str, is_open: bool)
                 input type="hidden" name="preset" value=(choice.preset);
                 input type="hidden" name="sort" value=(choice.sort);
                 div.fields {
-                    @for (name, title, _) in LISTS { (render_select(name, title, choice.filter(name), &options(name, &facets[name]))) }
+                    @for (name, title, _) in LISTS { (render_select(name, title, choice.filter(name), "All", &options(name, &facets[name]))) }
                     @for (name, title, _) in NUMBERS {
                         div.field { label for=(name) { (title) @if name == "min_market_cap" && !currency.is_empty() { ", " (currency) } } input id=(name) name=(name) inputmode="decimal" value=(choice.filter(name)); }
                     }
@@ -139,7 +139,7 @@ const COLUMNS: [(&str, &str, Option<&str>, Unit<'static>); 7] = [
     ("growth_5y", "Growth, 5 y", None, Unit::Percent),
     ("increase_streak_years", "Streak, years", Some("Streak"), Unit::Plain),
     ("pe_ratio", "P/E", None, Unit::Ratio),
-    ("market_cap", "Market value", Some("Cap"), Unit::Large),
+    ("market_cap", "Market value", Some("Cap"), Unit::Large("")),
 ];
 
 /// Renders the rows. `currency` is the currency of the market values; `heading` renders the header cell of a column.

@@ -23,8 +23,8 @@ pub(crate) enum Unit<'a> {
     Money(&'a str),
     /// Amount a share in a currency, with up to [`SHARE_PLACES`] decimal places.
     PerShare(&'a str),
-    /// Large number, for example a market value: two decimal places and T, B or M.
-    Large,
+    /// Large amount in a currency, like [`Unit::Money`], for example a market value: two decimal places and T, B or M.
+    Large(&'a str),
     /// Ratio, with two decimal places.
     Ratio,
     Years,
@@ -43,7 +43,7 @@ impl Unit<'_> {
             Unit::Percent | Unit::Ratio => format_decimal(number, 2, 2),
             Unit::Money(_) => format_amount(number, 2),
             Unit::PerShare(_) => format_amount(number, SHARE_PLACES),
-            Unit::Large => format_large(number),
+            Unit::Large(_) => format_large(number),
             Unit::Years | Unit::Plain | Unit::Date => format_decimal(number, 0, SHARE_PLACES),
         }
     }
@@ -52,11 +52,13 @@ impl Unit<'_> {
     fn suffix(self, digits: &str) -> String {
         match self {
             Unit::Percent => "%".to_owned(),
-            Unit::Money("") | Unit::PerShare("") => String::new(),
-            Unit::Money(currency) | Unit::PerShare(currency) => format!(" {currency}"),
+            Unit::Money("") | Unit::PerShare("") | Unit::Large("") => String::new(),
+            Unit::Money(currency) | Unit::PerShare(currency) | Unit::Large(currency) => {
+                format!(" {currency}")
+            }
             Unit::Years if digits == "1" => " year".to_owned(),
             Unit::Years => " years".to_owned(),
-            Unit::Large | Unit::Ratio | Unit::Plain | Unit::Date => String::new(),
+            Unit::Ratio | Unit::Plain | Unit::Date => String::new(),
         }
     }
 }
@@ -89,6 +91,32 @@ pub(crate) fn format_value(value: &Value, unit: Unit<'_>) -> Option<String> {
 
 /// Renders a value with its unit. Null becomes a dash. A rounded number has the exact digits as its tooltip.
 pub(crate) fn render_value(value: &Value, unit: Unit<'_>) -> Markup {
+    render_described(value, unit, None)
+}
+
+/// Renders an amount in the currency that the reader chose. The tooltip has the original amount, and the rate with its
+/// source and day. `converted` is null without an exchange rate, and `None` if the reader chose no currency.
+pub(crate) fn render_converted<'a>(
+    amount: &'a Value,
+    currency: &'a str,
+    converted: Option<&'a Value>,
+    unit: fn(&'a str) -> Unit<'a>,
+) -> Markup {
+    let original = render_value(amount, unit(currency));
+    let Some(converted) = converted.filter(|_| !amount.is_null()) else { return original };
+    if converted.is_null() {
+        let hint = format!("no exchange rate of {currency} is known");
+        return html! { (original) " " span.tag.off title=(hint) { "no rate" } };
+    }
+    // Without a source, the amount is in the chosen currency, and the rate is 1.
+    let Some(source) = converted["rate_source"].as_str() else { return original };
+    let (amount, rate) = (digits(amount).unwrap_or_default(), digits(&converted["rate"]).unwrap_or_default());
+    let described = format!("{amount} {currency} × {rate} ({source} {})", str_of(&converted["rate_date"]));
+    render_described(&converted["amount"], unit(str_of(&converted["currency"])), Some(described))
+}
+
+/// Renders a value with its unit. Without a description, a rounded number has its exact digits as tooltip.
+fn render_described(value: &Value, unit: Unit<'_>, description: Option<String>) -> Markup {
     let word = match value {
         Value::Bool(true) => Some("yes".to_owned()),
         Value::Bool(false) => Some("no".to_owned()),
@@ -100,9 +128,9 @@ pub(crate) fn render_value(value: &Value, unit: Unit<'_>) -> Markup {
     }
     let number: Option<Decimal> = word.parse().ok();
     let shown = number.map_or_else(|| humanize(&word), |number| unit.format(number));
-    let is_rounded = number.is_some() && shown != word;
+    let title = description.or_else(|| (number.is_some() && shown != word).then(|| word.clone()));
     html! {
-        data value=(word) title=[is_rounded.then_some(&word)] { (shown) (padding(unit, &shown)) } (unit.suffix(&word))
+        data value=(word) title=[title] { (shown) (padding(unit, &shown)) } (unit.suffix(&word))
     }
 }
 

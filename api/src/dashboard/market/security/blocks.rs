@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::dashboard::market::api_calls::encode;
 use crate::dashboard::market::values::{
-    Unit, describe_flag, digits, humanize, render_value, rows_of, str_of,
+    Unit, describe_flag, digits, humanize, render_converted, render_value, rows_of, str_of,
 };
 use crate::dashboard::view::layout::{Number, Text, data_table, stacked_table};
 use crate::dashboard::view::plot::{Bar, BarChart};
@@ -78,13 +78,15 @@ pub(crate) fn render_folded(rows: &[Value], others: &str, table: impl Fn(&[Value
 }
 
 fn table(rows: &[Value]) -> Markup {
-    html! {
-        (stacked_table("Table: payments", &[Text("Ex-date"), Text("Payment"), Number("Amount"), Number("Change"), Number("Yield at ex-date"), Text("Status")], html! { @for row in rows { (render_row(row)) } }))
-    }
+    let is_converted = rows.iter().any(|row| row.get("converted").is_some());
+    let mut headings = vec![Text("Ex-date"), Text("Payment"), Number("Amount")];
+    headings.extend(is_converted.then_some(Number("Declared")));
+    headings.extend([Number("Change"), Number("Yield at ex-date"), Text("Status")]);
+    stacked_table("Table: payments", &headings, html! { @for row in rows { (render_row(row)) } })
 }
 
 fn render_row(row: &Value) -> Markup {
-    let kind = str_of(&row["type"]);
+    let (kind, currency, converted) = (str_of(&row["type"]), str_of(&row["currency"]), row.get("converted"));
     let status = match str_of(&row["status"]) {
         "projected" => "estimated",
         status => status,
@@ -93,7 +95,8 @@ fn render_row(row: &Value) -> Markup {
         tr {
             th scope="row" { (render_value(&row["ex_date"], Unit::Date)) }
             td data-label="paid" { (render_value(&row["payment_date"], Unit::Date)) }
-            td.number { (render_value(&row["amount"], Unit::PerShare(str_of(&row["currency"])))) }
+            td.number { (render_converted(&row["amount"], currency, converted, Unit::PerShare)) }
+            @if converted.is_some() { td.number data-label="declared" { (render_value(&row["amount"], Unit::PerShare(currency))) } }
             td.number { (change(&row["change_percent"])) }
             td.number data-label="Yield" { (render_value(&row["yield_at_ex"], Unit::Percent)) }
             td { span.tag.off[status == "estimated"] { (status) } @if kind != "regular" { " " span.tag.off { (humanize(kind)) } } }

@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::figures::Figure;
 use super::prices::PriceChoice;
-use crate::dashboard::market::api_calls::{ApiCalls, MarketResult, encode};
+use crate::dashboard::market::api_calls::{ApiCalls, MarketResult, encode, in_currency};
 use crate::dashboard::market::chart::PriceLine;
-use crate::dashboard::market::values::{Unit, render_value, rows_of, str_of};
+use crate::dashboard::market::values::{Unit, render_converted, render_value, rows_of, str_of};
 use crate::dashboard::view::layout::{Heading, Number, Text, data_table};
 
 /// Compared figures of the metrics. The titles and units are those of the page's figures.
@@ -34,11 +34,8 @@ pub(crate) struct Comparison {
 
 /// API call for the figures of the security and the compared securities.
 pub(crate) fn compare_call(symbol: &str, choice: &PriceChoice) -> String {
-    format!(
-        "/v1/compare?symbols={},{}&sections=quote,metrics",
-        encode(symbol),
-        encode(&choice.compared.join(","))
-    )
+    let symbols = format!("{},{}", encode(symbol), encode(&choice.compared.join(",")));
+    in_currency(&format!("/v1/compare?symbols={symbols}&sections=quote,metrics"), &choice.currency)
 }
 
 impl Comparison {
@@ -70,20 +67,27 @@ impl Comparison {
         let line = |name: &str, title: &str, render: &dyn Fn(&Value) -> Markup| {
             html! { tr { th scope="row" { (title) } @for row in rows { td.number.best[best(name, row)] { (render(row)) } } } }
         };
-        let quoted = |name: &'static str, unit: fn(&Value) -> Unit<'_>| {
-            move |row: &Value| render_value(&row["quote"][name], unit(&row["quote"]))
-        };
+        let ratio = |row: &Value| render_value(&row["quote"]["pe_ratio"], Unit::Ratio);
+        let price = |row: &Value| render_amount(row, "quote", "price", Unit::Money);
+        let market_cap = |row: &Value| render_amount(row, "quote", "market_cap", Unit::Large);
         html! {
             @for missing in rows_of(&self.answer["meta"]["missing"]) { p.notice { (str_of(missing)) " is not a known symbol." } }
             (data_table("Table: comparison", &headings, html! {
-                (line("price", "Price", &quoted("price", |quote| Unit::Money(str_of(&quote["currency"])))))
+                (line("price", "Price", &price))
                 @for figure in FIGURES.iter().filter_map(|name| Figure::find(name)) {
-                    (line(figure.name, figure.title, &|row| figure.render(&row["metrics"])))
+                    @if figure.is_amount() { (line(figure.name, figure.title, &|row| render_amount(row, "metrics", figure.name, Unit::PerShare))) }
+                    @else { (line(figure.name, figure.title, &|row| figure.render(&row["metrics"]))) }
                 }
-                (line("pe_ratio", "P/E", &quoted("pe_ratio", |_| Unit::Ratio)))
-                (line("market_cap", "Market value", &quoted("market_cap", |_| Unit::Large)))
+                (line("pe_ratio", "P/E", &ratio))
+                (line("market_cap", "Market value", &market_cap))
             }))
             p.hint { "The best value of a figure is bold." }
         }
     }
+}
+
+/// Renders an amount of a compared security, in the currency that the reader chose.
+fn render_amount<'a>(row: &'a Value, section: &str, name: &str, unit: fn(&'a str) -> Unit<'a>) -> Markup {
+    let of_section = &row[section];
+    render_converted(&of_section[name], str_of(&of_section["currency"]), row["converted"].get(name), unit)
 }

@@ -47,6 +47,10 @@ impl Figure {
         FIGURES.iter().find(|figure| figure.name == name)
     }
 
+    pub(crate) fn is_amount(&self) -> bool {
+        self.kind == "amount"
+    }
+
     /// Renders the value with its unit.
     pub(crate) fn render(&self, metrics: &Value) -> Markup {
         let unit = match self.kind {

@@ -1,4 +1,4 @@
-//! Price chart of the page of a security: chosen range, adjustment and compared securities.
+//! Price chart of the page of a security: chosen range, adjustment, compared securities and currency.
 
 use chrono::NaiveDate;
 use market::symbol::Symbol;
@@ -6,8 +6,8 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use crate::dashboard::form::Form;
-use crate::dashboard::market::api_calls::encode;
-use crate::dashboard::market::block::{Choice, render_choices};
+use crate::dashboard::market::api_calls::{encode, in_currency};
+use crate::dashboard::market::block::{Choice, read_currency, render_choices};
 use crate::dashboard::market::chart::{Close, PriceChart, PriceLine};
 use crate::dashboard::market::values::{Unit, format_value, str_of};
 
@@ -25,7 +25,7 @@ const MOST_COMPARED: usize = 4;
 /// Maximum length of the parameter `with`, in characters.
 const MOST_TEXT: usize = 120;
 
-/// Chosen range and adjustment of the price chart, and the compared securities.
+/// Chosen range and adjustment of the price chart, the compared securities, and the currency of dividends.
 #[derive(Debug, Clone)]
 pub(crate) struct PriceChoice {
     pub(crate) range: &'static str,
@@ -34,6 +34,8 @@ pub(crate) struct PriceChoice {
     pub(crate) title: &'static str,
     /// Symbols of the compared securities, as the reader wrote them.
     pub(crate) compared: Vec<String>,
+    /// Currency to which dividends and compared amounts are converted; empty if they are shown as declared.
+    pub(crate) currency: String,
 }
 
 impl PriceChoice {
@@ -53,18 +55,26 @@ impl PriceChoice {
                 compared.push(symbol.to_owned());
             }
         }
-        Self { range, adjustment, title, compared }
+        Self { range, adjustment, title, compared, currency: read_currency(parameters.text("currency")) }
     }
 
     /// Query of the page for this choice.
     pub(crate) fn query(&self) -> String {
-        let Self { range, adjustment, compared, .. } = self;
+        let Self { range, adjustment, compared, currency, .. } = self;
         let with = if compared.is_empty() {
             String::new()
         } else {
             format!("&with={}", encode(&compared.join(",")))
         };
-        format!("?range={range}&prices={adjustment}{with}")
+        in_currency(&format!("?range={range}&prices={adjustment}{with}"), currency)
+    }
+
+    /// Fields of a form that keep the range and the adjustment.
+    pub(crate) fn hidden_fields(&self) -> Markup {
+        html! {
+            input type="hidden" name="range" value=(self.range);
+            input type="hidden" name="prices" value=(self.adjustment);
+        }
     }
 
     /// API call for the closing prices of the chart. For the range `max`, it requests weekly prices, so that they fit
@@ -137,8 +147,8 @@ impl PriceBlock<'_> {
 fn compare_form(symbol: &str, choice: &PriceChoice) -> Markup {
     html! {
         form.compare action={ "/s/" (encode(symbol)) "#prices" } method="get" {
-            input type="hidden" name="range" value=(choice.range);
-            input type="hidden" name="prices" value=(choice.adjustment);
+            (choice.hidden_fields())
+            @if !choice.currency.is_empty() { input type="hidden" name="currency" value=(choice.currency); }
             label for="with" { "Compare with up to " (MOST_COMPARED) " symbols" }
             input id="with" name="with" maxlength=(MOST_TEXT) value=(choice.compared.join(", ")) placeholder="PEP, MCD" autocapitalize="characters" autocomplete="off" spellcheck="false";
             button.second type="submit" { "Compare" }
