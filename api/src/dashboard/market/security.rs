@@ -41,9 +41,6 @@ struct Answers {
     quote: Value,
     metrics: Value,
     dividends: Value,
-    /// Newest dividends, with the amounts in the currency that the reader chose; `None` without such a currency, or if the
-    /// plan does not include it.
-    converted: Option<Value>,
     splits: Value,
     /// Funds that hold the security.
     holders: Value,
@@ -87,13 +84,11 @@ pub(crate) async fn show_security(
 
 async fn read(calls: &ApiCalls, symbol: &str, choice: &PriceChoice) -> MarketResult<Answers> {
     let data = |block: SecurityBlock| calls.data::<Value>(block.call(symbol, choice));
-    let original = PriceChoice { currency: String::new(), ..choice.clone() };
-    let (profile, quote, metrics, dividends, converted, splits, holders, closes, compared) = try_join!(
+    let (profile, quote, metrics, dividends, splits, holders, closes, compared) = try_join!(
         data(SecurityBlock::Profile),
         data(SecurityBlock::Quote),
         data(SecurityBlock::Metrics),
-        calls.data::<Value>(SecurityBlock::Dividends.call(symbol, &original)),
-        read_converted(calls, symbol, choice),
+        data(SecurityBlock::Dividends),
         data(SecurityBlock::Splits),
         data(SecurityBlock::EtfHolders),
         calls.data(SecurityBlock::Prices.call(symbol, choice)),
@@ -103,27 +98,13 @@ async fn read(calls: &ApiCalls, symbol: &str, choice: &PriceChoice) -> MarketRes
         "etf" => Some(data(SecurityBlock::Holdings).await?),
         _ => None,
     };
-    Ok(Answers { profile, quote, metrics, dividends, converted, splits, holders, holdings, closes, compared })
-}
-
-async fn read_converted(calls: &ApiCalls, symbol: &str, choice: &PriceChoice) -> MarketResult<Option<Value>> {
-    if choice.currency.is_empty() {
-        return Ok(None);
-    }
-    match calls.data(SecurityBlock::Dividends.call(symbol, choice)).await {
-        Ok(rows) => Ok(Some(rows)),
-        Err(MarketError::NotInPlan(_)) => Ok(None),
-        Err(error) => Err(error),
-    }
+    Ok(Answers { profile, quote, metrics, dividends, splits, holders, holdings, closes, compared })
 }
 
 fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, (depth, tier): (i32, Tier)) -> PageContent {
     let name = str_of(&answers.profile["name"]);
     let call = |block: SecurityBlock| block.call(symbol, choice);
     let file = |block: SecurityBlock| format!("/s/{}/{block}.csv", encode(symbol));
-    // Without converted dividends, the block shows the declared ones.
-    let currency = answers.converted.as_ref().map(|_| choice.currency.clone()).unwrap_or_default();
-    let shown = PriceChoice { currency, ..choice.clone() };
     let price_block = PriceBlock {
         symbol,
         currency: str_of(&answers.profile["currency"]),
@@ -142,7 +123,7 @@ fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, (depth, tier):
             (Block { id: "comparison", title: "Comparison", call: &compare_call(symbol, choice), csv: "", body: compared.render() }.render())
         }
         (Block { id: "years", title: "Dividends by year", call: &call(SecurityBlock::Years), csv: &file(SecurityBlock::Years), body: render_years(&answers.metrics) }.render())
-        (Block { id: "dividends", title: "Dividends", call: &SecurityBlock::Dividends.call(symbol, &shown), csv: &in_currency(&file(SecurityBlock::Dividends), &shown.currency), body: dividends(answers, symbol, choice) }.render())
+        (Block { id: "dividends", title: "Dividends", call: &call(SecurityBlock::Dividends), csv: &in_currency(&file(SecurityBlock::Dividends), &choice.currency), body: dividends(answers, symbol, choice) }.render())
         (Block { id: "figures", title: "Figures", call: &call(SecurityBlock::Metrics), csv: &file(SecurityBlock::Metrics), body: render_figures(symbol, &answers.metrics, tier >= EXPLAIN_TIER) }.render())
         @if let Some(holdings) = &answers.holdings {
             (Block { id: "holdings", title: "Largest holdings", call: &call(SecurityBlock::Holdings), csv: &file(SecurityBlock::Holdings), body: holdings_table(rows_of(holdings)) }.render())
@@ -166,7 +147,6 @@ fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, (depth, tier):
 
 /// Renders the dividends, with a form that converts them to another currency.
 fn dividends(answers: &Answers, symbol: &str, choice: &PriceChoice) -> Markup {
-    let rows = answers.converted.as_ref().unwrap_or(&answers.dividends);
     html! {
         form.compare action={ "/s/" (encode(symbol)) "#dividends" } method="get" {
             (choice.hidden_fields())
@@ -174,10 +154,7 @@ fn dividends(answers: &Answers, symbol: &str, choice: &PriceChoice) -> Markup {
             (render_currencies(&choice.currency))
             button.second type="submit" { "Convert" }
         }
-        @if answers.converted.is_none() && !choice.currency.is_empty() {
-            p.hint { "Amounts in another currency are part of a " a href="/plans" { "higher plan" } "." }
-        }
-        (render_rows(rows_of(rows)))
+        (render_rows(rows_of(&answers.dividends)))
     }
 }
 
@@ -334,11 +311,8 @@ impl SecurityBlock {
             Self::Quote => format!("/v1/stocks/{id}/quote"),
             Self::Metrics => format!("/v1/stocks/{id}/metrics"),
             Self::Years => format!("/v1/stocks/{id}/metrics?fields=annual_totals"),
-            Self::Dividends if choice.currency.is_empty() => {
-                format!("/v1/dividends/history?symbols={id}&include_projected=true&limit=1000")
-            }
             Self::Dividends => {
-                let call = format!("/v1/stocks/{id}/dividends?include_projected=true&limit=100");
+                let call = format!("/v1/dividends/history?symbols={id}&include_projected=true&limit=1000");
                 in_currency(&call, &choice.currency)
             }
             Self::Splits => format!("/v1/stocks/{id}/splits?limit=200"),

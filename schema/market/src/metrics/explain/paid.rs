@@ -280,7 +280,7 @@ fn converted(computed: &ComputedMetrics<'_>, dividend: &'static str, amount: Opt
     };
     if dividend != FORWARD && has_rates {
         let counts = if dividend == TTM { DividendClass::is_regular } else { DividendClass::in_ttm_total };
-        return dated_text!("{}: {} / {} x 100", dividend, priced_terms(computed, counts), close);
+        return dated_text!("{}: ({}) / {} x 100", dividend, priced_terms(computed, counts), close);
     }
     let (units, twice) = (dated_text!("{} per {}", undated(priced), undated(paid)), !has_rates);
     let rate = match (rate, computed.income.forward_rate) {
