@@ -58,17 +58,16 @@ async fn a_security_has_its_dividends_in_the_chosen_currency() -> Result<()> {
         ],
     );
     let sheet = show(&api, "/s/USDF/dividends.csv?currency=EUR").await?;
-    let call = "/v1/stocks/USDF/dividends?include_projected=true&limit=100&currency=EUR&format=csv";
+    let call = "/v1/dividends/history?symbols=USDF&include_projected=true&limit=1000&currency=EUR&format=csv";
     assert_eq!(sheet.text, api.get(call, Some(&key)).await?.text());
 
     check(&show(&api, "/s/KO?currency=EUR").await?, &[NO_RATE, "value=\"0.485\""]);
     let original = show(&api, "/s/USDF").await?;
     assert!(!original.has("Declared") && !original.has("currency="), "{}", original.text);
-    // The lowest plan does not include the call of the converted dividends.
+    // Every plan has it.
     let free = app.api_serve_with(&[("PAGES", "public")]).await?;
     let page = show(&free, "/s/USDF?currency=EUR").await?;
-    check(&page, &["higher plan", "value=\"0.5\"", "href=\"/s/USDF/dividends.csv\""]);
-    assert!(!page.has(TOOLTIP), "{}", page.text);
+    check(&page, &[TOOLTIP]);
     Ok(())
 }
 
