@@ -43,7 +43,7 @@ async fn the_document_tells_the_truth_about_parameters_and_fields() -> Result<()
     let world = World::start().await?;
     let document = document(&world).await?;
     assert!(document["openapi"].as_str().is_some_and(|version| version.starts_with("3.1")));
-    assert_eq!(paths(&document).len(), 36, "{:?}", paths(&document));
+    assert_eq!(paths(&document).len(), 38, "{:?}", paths(&document));
     for path in paths(&document) {
         let operation = &document["paths"][&path]["get"];
         let parameters = operation["parameters"].as_array().into_iter().flatten();

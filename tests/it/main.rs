@@ -35,6 +35,7 @@ mod failover;
 mod faults;
 mod feed_to_answer;
 mod fetch;
+mod figures_over_time;
 mod filters;
 mod frozen_servers;
 mod generated;

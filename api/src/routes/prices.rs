@@ -4,12 +4,14 @@
 //! years of prices are the largest response.
 
 pub(crate) mod fx;
+pub(crate) mod growth;
 pub(crate) mod history;
 pub(crate) mod market;
 
 use std::slice;
 use std::sync::{Arc, LazyLock};
 
+use ::market::day::{date_of, day_number};
 use ::market::decimal::ExactDecimal;
 use ::market::metrics::{AdjustmentFactor, DerivedRows};
 use ::market::price::{
@@ -17,6 +19,7 @@ use ::market::price::{
     RowLabels, SessionRange,
 };
 use ::market::row::JsonColumn;
+use chrono::NaiveDate;
 use codec::bars::PackedBars;
 use serde::Serialize;
 use tokio_postgres::Row;
@@ -120,6 +123,12 @@ pub(super) struct SecurityPrices {
 }
 
 impl SecurityPrices {
+    /// First session on or after a day.
+    pub(super) fn first_day(&self, start: NaiveDate) -> Option<NaiveDate> {
+        let first = self.bars.day.partition_point(|day| *day < day_number(start));
+        self.bars.day.get(first).copied().map(date_of)
+    }
+
     /// Appends one row for each period. `exchange` is an encoded value, for rows with the column `exchange`.
     pub(super) fn encode(
         &self,

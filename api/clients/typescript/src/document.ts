@@ -696,6 +696,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/stocks/{symbol}/growth": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Growth of an amount
+         * @description Value of an amount that was invested in a security, by period and oldest first. Splits are applied, and dividends
+         *     are reinvested at the close of their ex-date, as in the total return. Numbers of shares have fractions.
+         */
+        get: operations["stocks_by_symbol_growth"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/stocks/{symbol}/metrics": {
         parameters: {
             query?: never;
@@ -710,6 +731,27 @@ export interface paths {
          *     columns `year`, `amount` and `complete` replace `annual_totals`. The other fields are repeated in each row.
          */
         get: operations["stocks_by_symbol_metrics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/v1/stocks/{symbol}/metrics/history": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Dividend metrics by period
+         * @description Figures as of the last session of each month, quarter or year, oldest first, as in the metrics with `as_of`. They
+         *     are computed from the data that is known now.
+         */
+        get: operations["stocks_by_symbol_metrics_history"];
         put?: never;
         post?: never;
         delete?: never;
@@ -1876,6 +1918,53 @@ export interface components {
          * @enum {string}
          */
         GapReason: "unknown_symbol" | "dividends_unknown" | "not_estimated" | "no_payment_date" | "delisted" | "no_price" | "currency_mismatch";
+        /** @description Growth of an amount. */
+        GrowthAnswer: {
+            /** @description One row for each period, oldest first. */
+            data: components["schemas"]["GrowthRow"][];
+            /** @description Data version, security and currency. */
+            meta: components["schemas"]["GrowthMeta"];
+        };
+        /** @description Metadata of the growth of an amount. */
+        GrowthMeta: components["schemas"]["ListMeta"] & {
+            /** @description ISO 4217 currency of prices and amounts. */
+            currency?: string | null;
+            /**
+             * Format: date
+             * @description Session at whose close the amount is invested; null without a session.
+             */
+            started?: string | null;
+            /** @description Canonical ticker. */
+            symbol: string;
+        };
+        /** @description Investment at the end of a period. */
+        GrowthRow: {
+            /**
+             * Format: decimal
+             * @description Mean return per year since the start, percent. Null in the first year, and with contributions.
+             */
+            annualized_return: Decimal | null;
+            /**
+             * Format: date
+             * @description Last session of the period.
+             */
+            date: string;
+            /** @description Sum of the dividends received so far. */
+            dividends: components["schemas"]["Exact"];
+            /**
+             * Format: decimal
+             * @description Gain: value over `invested`, percent.
+             */
+            gain_percent: Decimal | null;
+            /** @description Sum of the amount and the contributions so far. */
+            invested: components["schemas"]["Exact"];
+            /** @description Raw close of the session. */
+            price: components["schemas"]["Exact"];
+            /** @description Number of shares, rounded to 10 decimal places at each purchase. */
+            shares: components["schemas"]["Exact"];
+            /** @description Value of the shares, plus the dividends that were not reinvested. */
+            value: components["schemas"]["Exact"];
+        };
         /** @description Health of the service. */
         Health: {
             /** @description Status of each component. */
@@ -2277,6 +2366,13 @@ export interface components {
         List_FxRow: {
             /** @description The rows of the page, in order. */
             data: components["schemas"]["FxRow"][];
+            /** @description Size, next cursor, data version and warnings of the page. */
+            meta: components["schemas"]["ListMeta"];
+        };
+        /** @description Response with a page of a list. */
+        List_MetricsPoint: {
+            /** @description The rows of the page, in order. */
+            data: components["schemas"]["MetricsPoint"][];
             /** @description Size, next cursor, data version and warnings of the page. */
             meta: components["schemas"]["ListMeta"];
         };
@@ -2741,6 +2837,14 @@ export interface components {
         MetricsAnswer: components["schemas"]["Metrics"] & {
             /** @description Formulas of the figures, and the records from which the figures are computed. Omitted without `explain=true`. */
             explanation?: components["schemas"]["Explanation"] | null;
+        };
+        /** @description Metrics at the end of a period, as known at the data version of the response. */
+        MetricsPoint: components["schemas"]["Metrics"] & {
+            /**
+             * Format: date
+             * @description Last session of the period.
+             */
+            date: string;
         };
         /** @description Security that a client may have meant. */
         NearSymbol: {
@@ -8553,6 +8657,124 @@ export interface operations {
             503: components["responses"]["503"];
         };
     };
+    stocks_by_symbol_growth: {
+        parameters: {
+            query?: {
+                /**
+                 * @description Amount that is invested at the start, in the currency of the prices. Default: 10000.
+                 * @example 0.25
+                 */
+                amount?: Decimal;
+                /**
+                 * @description Amount that is invested at the first session of each later period. Default: 0.
+                 * @example 80
+                 */
+                contribution?: Decimal;
+                /**
+                 * @description `meta.data_version` of an earlier response, for example `g3.184467`. The response has the data of this version. For the same request, tier
+                 *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
+                 *     if this program cannot derive it any more.
+                 *     Conflicts with `known_at`.
+                 */
+                data_version?: string;
+                /** @description Last day. Default: the newest session. */
+                end_date?: string;
+                /**
+                 * @description Length of a period. Default: monthly.
+                 * @example weekly
+                 */
+                interval?: "weekly" | "monthly" | "quarterly" | "yearly";
+                /**
+                 * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
+                 *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
+                 *     a day before the tier's history.
+                 *     Conflicts with `data_version`.
+                 */
+                known_at?: string;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
+                 */
+                min_version?: string;
+                /**
+                 * @description True if dividends buy shares at the close of their ex-date, false if they stay as cash.
+                 * @example true
+                 */
+                reinvest?: boolean;
+                /**
+                 * @description Day of the investment: the first session on or after it counts. Default: first day of the tier's history. A
+                 *     request for an earlier day gets a 403.
+                 */
+                start_date?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
+                 * @example SPY
+                 */
+                symbol: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Growth by period */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GrowthAnswer"];
+                };
+            };
+            /** @description The client's copy is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            405: components["responses"]["405"];
+            410: components["responses"]["410"];
+            412: components["responses"]["412"];
+            429: components["responses"]["429"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
     stocks_by_symbol_metrics: {
         parameters: {
             query?: {
@@ -8619,6 +8841,106 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Single_MetricsAnswer"];
+                };
+            };
+            /** @description The client's copy is current. */
+            304: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            405: components["responses"]["405"];
+            410: components["responses"]["410"];
+            412: components["responses"]["412"];
+            429: components["responses"]["429"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
+        };
+    };
+    stocks_by_symbol_metrics_history: {
+        parameters: {
+            query?: {
+                /**
+                 * @description `meta.data_version` of an earlier response, for example `g3.184467`. The response has the data of this version. For the same request, tier
+                 *     and current day, it has the same bytes as the earlier response. Status 412 if this version was never served, 410
+                 *     if this program cannot derive it any more.
+                 *     Conflicts with `known_at`.
+                 */
+                data_version?: string;
+                /** @description Last day. Default: the newest session. */
+                end_date?: string;
+                /**
+                 * @description Interval between two points. Default: month.
+                 * @example month
+                 */
+                interval?: "month" | "quarter" | "year";
+                /**
+                 * @description Instant (RFC 3339) or day. The response has only the data that the service had at this instant. A day means its
+                 *     end in New York. With `as_of`, the response shows the day `as_of`, from the data of this instant. Status 403 for
+                 *     a day before the tier's history.
+                 *     Conflicts with `data_version`.
+                 */
+                known_at?: string;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
+                 */
+                min_version?: string;
+                /** @description First day. Default: first day of the tier's history. A request for an earlier day gets a 403. */
+                start_date?: string;
+            };
+            header?: never;
+            path: {
+                /**
+                 * @description Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or identifier: US1912161007,
+                 *     isin:US1912161007, figi:BBG000BMX289, cusip:191216100. @XNYS selects the listing of a market: KO@XNYS.
+                 * @example SPY
+                 */
+                symbol: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Metrics by period */
+            200: {
+                headers: {
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    Link: components["headers"]["Link"];
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["List_MetricsPoint"];
                 };
             };
             /** @description The client's copy is current. */

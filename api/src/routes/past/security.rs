@@ -111,6 +111,25 @@ pub(crate) async fn explain_past_security(
     .await
 }
 
+/// Derives the metrics of the first symbol of the query on several market dates. Returns `None` if the symbol is unknown.
+/// Beta is unknown on all dates but the newest.
+pub(crate) async fn derive_metrics_on(
+    generation: &ServedGeneration,
+    mut query: PastQuery,
+    days: Vec<NaiveDate>,
+) -> Result<Option<Vec<Metrics>>, ApiError> {
+    query.symbols = lookup::to_plain_symbols(generation, query.symbols).await?;
+    derive(generation, query, move |derivation, symbols| {
+        let found = symbols.first().map(|spellings| derivation.find(spellings)).transpose()?.flatten();
+        let Some(FoundSecurity { history, .. }) = found else { return Ok(None) };
+        let metrics = |day: &NaiveDate| {
+            Ok::<_, ApiError>(metrics::derive(&history, &derivation.context(*day)?).metrics)
+        };
+        days.iter().map(metrics).collect::<Result<Vec<_>, _>>().map(Some)
+    })
+    .await
+}
+
 /// Loads the facts that a query needs. Then calls the function `derive` with these facts on a low-priority thread.
 async fn derive<T: Send + 'static>(
     generation: &ServedGeneration,

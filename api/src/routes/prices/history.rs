@@ -21,7 +21,7 @@ use crate::parameters::{
 };
 use crate::read::past_securities::PriceColumns;
 use crate::read::past_version::PastVersion;
-use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
+use crate::read::{QueryError, ServedGeneration, lookup};
 use crate::render::envelope::{Depth, ListMeta};
 use crate::render::rows;
 use crate::routes::endpoint;
@@ -200,24 +200,28 @@ async fn render(context: HandlerContext<PricesParameters>) -> Result<RenderedBod
             changed_at,
         ))
     };
+    let live = async {
+        let found =
+            find_served_prices(&context.generation, &asked.symbol, [Some(start), asked.end_date]).await?;
+        Ok::<_, ApiError>((found.0.version, found))
+    };
     let knowledge = context.parameters.knowledge.as_ref();
-    let (_, (series, factors_changed_at)) =
-        context.read_as_known(knowledge, find_served(&context, start), past).await?;
+    let (_, (series, factors_changed_at)) = context.read_as_known(knowledge, live, past).await?;
     page(&context, &series, start, factors_changed_at)
 }
 
-/// Reads the prices of the current version, and the time at which their adjustment factors last changed.
-async fn find_served(
-    context: &HandlerContext<PricesParameters>,
-    start: NaiveDate,
-) -> Result<(DataVersion, (SecurityPrices, Option<DateTime<Utc>>)), ApiError> {
-    let last = context.parameters.end_date.map_or(i32::MAX, |end| end.year());
-    let candidates = &context.parameters.symbol.candidates;
-    let rows = lookup::run_query(&context.generation, PRICES, &[candidates, &start.year(), &last]).await?;
-    let row = lookup::first_row(&context.generation, &rows)?;
-    let series = SecurityPrices::from_row(row)?
-        .ok_or_else(|| lookup::unknown_symbol_error(&context.parameters.symbol))?;
-    Ok((series.version, (series, row.try_get("factors_changed_at")?)))
+/// Reads the prices of the current version in the calendar years of two days, and the time at which their adjustment
+/// factors last changed. `None` is no limit.
+pub(super) async fn find_served_prices(
+    generation: &ServedGeneration,
+    symbol: &RequestedSymbol,
+    [start, end]: [Option<NaiveDate>; 2],
+) -> Result<(SecurityPrices, Option<DateTime<Utc>>), ApiError> {
+    let (first, last) = (start.map_or(i32::MIN, |day| day.year()), end.map_or(i32::MAX, |day| day.year()));
+    let rows = lookup::run_query(generation, PRICES, &[&symbol.candidates, &first, &last]).await?;
+    let row = lookup::first_row(generation, &rows)?;
+    let series = SecurityPrices::from_row(row)?.ok_or_else(|| lookup::unknown_symbol_error(symbol))?;
+    Ok((series, row.try_get("factors_changed_at")?))
 }
 
 /// Finds the time of the last change of the adjustment factors, up to and including the version `past`. Returns `None`

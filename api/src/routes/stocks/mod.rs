@@ -4,6 +4,7 @@ pub(crate) mod etf_holders;
 pub(crate) mod events;
 pub(crate) mod list;
 pub(crate) mod metrics;
+pub(crate) mod metrics_history;
 pub(crate) mod records;
 pub(crate) mod revisions;
 pub(crate) mod snapshot;

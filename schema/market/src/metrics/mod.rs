@@ -53,6 +53,7 @@ pub use explain::{
     explain, explain_session,
 };
 pub use prices::adjustment::AdjustmentFactor;
+pub use prices::growth_of_amount::{GrowthPoint, Investment, annualized_return, growth_of_amount};
 pub use prices::risk::MonthlyReturns;
 pub use prices::total_return::{CloseSeries, total_return};
 pub use rows::DerivedRows;

@@ -1096,6 +1096,76 @@ class FxRow(Struct, frozen=True, kw_only=True):
     """Name of the feed of the rate. If two rates of different feeds were used, both names."""
 
 
+class GrowthAnswer(ListAnswer, frozen=True, kw_only=True):
+    """Growth of an amount."""
+
+    data: list[GrowthRow]
+    """One row for each period, oldest first."""
+    meta: GrowthMeta
+    """Data version, security and currency."""
+
+
+class GrowthMeta(Struct, frozen=True, kw_only=True):
+    """Metadata of the growth of an amount."""
+
+    as_of: dt.date | None = None
+    """As-of date of the market: the newest session in the data."""
+    count: int
+    """Number of rows on this page."""
+    data_version: str
+    """Version of the data, for example g3.184467: generation 3 of the tables, with the log up to
+    message 184467. If an earlier version with other data has the same two numbers, the version has
+    a third number, for example g3.184467.92. The parameter `data_version` accepts this value."""
+    depth: Depth | None = None
+    """Start of the returned history, set by the tier. Omitted if the request names a start date, and
+    for responses without a history."""
+    has_more: bool
+    """True if another page follows."""
+    known_at: dt.datetime | None = None
+    """Instant in the parameter `known_at`. Omitted if the request does not have this parameter."""
+    limit: int
+    """Maximum number of rows on a page."""
+    missing: list[str] | None = field(default_factory=list)
+    """Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter."""
+    next_cursor: str | None = None
+    """Cursor of the next page; null on the last page."""
+    sync_from: str | None = None
+    """Value for the parameter `updated_since`. A later request with this value returns the changes
+    since this response. All pages of a list have the same value. Omitted if the endpoint does not
+    support `updated_since`, and for a short time while the service switches to rebuilt data."""
+    today: dt.date | None = None
+    """Current day in New York. Omitted if the response does not depend on the current day."""
+    warnings: list[Warning]
+    """Warnings about the response."""
+    currency: str | None = None
+    """ISO 4217 currency of prices and amounts."""
+    started: dt.date | None = None
+    """Session at whose close the amount is invested; null without a session."""
+    symbol: str
+    """Canonical ticker."""
+
+
+class GrowthRow(Struct, frozen=True, kw_only=True):
+    """Investment at the end of a period."""
+
+    date: dt.date
+    """Last session of the period."""
+    price: Decimal
+    """Raw close of the session."""
+    shares: Decimal
+    """Number of shares, rounded to 10 decimal places at each purchase."""
+    invested: Decimal
+    """Sum of the amount and the contributions so far."""
+    dividends: Decimal
+    """Sum of the dividends received so far."""
+    value: Decimal
+    """Value of the shares, plus the dividends that were not reinvested."""
+    gain_percent: Decimal | None = None
+    """Gain: value over `invested`, percent."""
+    annualized_return: Decimal | None = None
+    """Mean return per year since the start, percent. Null in the first year, and with contributions."""
+
+
 class Health(Struct, frozen=True, kw_only=True):
     """Health of the service."""
 
@@ -1545,6 +1615,15 @@ class ListFxRow(ListAnswer, frozen=True, kw_only=True):
     """Response with a page of a list."""
 
     data: list[FxRow]
+    """The rows of the page, in order."""
+    meta: ListMeta
+    """Size, next cursor, data version and warnings of the page."""
+
+
+class ListMetricsPoint(ListAnswer, frozen=True, kw_only=True):
+    """Response with a page of a list."""
+
+    data: list[MetricsPoint]
     """The rows of the page, in order."""
     meta: ListMeta
     """Size, next cursor, data version and warnings of the page."""
@@ -2105,6 +2184,212 @@ class MetricsAnswer(Struct, frozen=True, kw_only=True):
     explanation: Explanation | None = None
     """Formulas of the figures, and the records from which the figures are computed. Omitted without
     `explain=true`."""
+
+
+class MetricsPoint(Struct, frozen=True, kw_only=True):
+    """Metrics at the end of a period, as known at the data version of the response."""
+
+    date: dt.date
+    """Last session of the period."""
+    price: Decimal | None = None
+    """Latest close in `price_currency`, adjusted for splits after its session, but not for dividends."""
+    dps_ttm: Decimal | None = None
+    """Sum of the regular dividends per share with an ex-date in the last 12 months (R7)."""
+    dps_ttm_total: Decimal | None = None
+    """Sum of the regular and special dividends per share with an ex-date in the last 12 months.
+    Distributions of capital gains are included."""
+    dps_forward: Decimal | None = None
+    """Forward (indicated) dividends of the next 12 months (R8); null for funds, irregular payers and
+    delisted securities."""
+    dividend_yield: Decimal | None = None
+    """Headline yield, percent: the forward yield if a forward dividend exists, otherwise the trailing
+    yield (R9)."""
+    yield_ttm: Decimal | None = None
+    """Trailing yield: dps_ttm / price, percent."""
+    yield_ttm_total: Decimal | None = None
+    """Trailing yield with specials: dps_ttm_total / price, percent."""
+    yield_forward: Decimal | None = None
+    """Forward yield: dps_forward / price, percent."""
+    yield_5y_avg: Decimal | None = None
+    """Mean of the trailing (TTM) yields at the month ends of the last five years, percent."""
+    yield_5y_high: Decimal | None = None
+    """Highest trailing (TTM) yield at a month end of the last five years, percent."""
+    yield_5y_low: Decimal | None = None
+    """Lowest trailing (TTM) yield at a month end of the last five years, percent."""
+    ttm_payment_count: int
+    """Number of regular ex-dates in the last 12 months."""
+    payments_per_year: int | None = None
+    """Payments a year; null if irregular, none or unknown."""
+    payout_ratio: Decimal | None = None
+    """Regular dividends over diluted earnings per share, both TTM, percent (R17). For real estate,
+    funds from operations replace earnings."""
+    fcf_payout_ratio: Decimal | None = None
+    """Dividends paid, divided by free cash flow, percent (R17)."""
+    dividend_cover: Decimal | None = None
+    """Dividend cover: earnings over dividends, a ratio."""
+    growth_1y: Decimal | None = None
+    """Dividend growth of the last complete year over the previous year, percent (R13)."""
+    growth_3y: Decimal | None = None
+    """Compound growth over 3 years, percent a year."""
+    growth_5y: Decimal | None = None
+    """Compound growth over 5 years, percent a year."""
+    growth_10y: Decimal | None = None
+    """Compound growth over 10 years, percent a year."""
+    increase_streak_years: int
+    """Increase streak: consecutive years of dividend increases (R14)."""
+    payment_streak_years: int
+    """Payment streak: consecutive years with a regular payment in the data. It can be shorter than an
+    increase streak that includes years entered by an operator (`streak_seeded`)."""
+    streak_started: int | None = None
+    """First year of the increase streak; null without an increase. Also null if the year begins before
+    the history of the caller's subscription tier."""
+    latest_increase_percent: Decimal | None = None
+    """Size of the newest increase of the regular amount per payment, percent."""
+    cuts_10y: int
+    """Number of cuts of the regular amount per payment in the last ten years."""
+    payment_count: int
+    """Number of known regular ex-dates up to the as-of date."""
+    chowder_number: Decimal | None = None
+    """Chowder number: forward yield plus five-year growth, percentage points (R16)."""
+    total_return_1y: Decimal | None = None
+    """Total return of one year, percent (R12)."""
+    total_return_5y: Decimal | None = None
+    """Total return of five years, percent, not annualised (R12)."""
+    volatility_1y: Decimal | None = None
+    """Annualised volatility of 252 daily returns, percent (R23)."""
+    dividend_status: str
+    """Dividend status of the security (R6).
+
+    One of: active, non_payer, suspended, lapsed, unknown.
+    """
+    yield_basis: str | None = None
+    """Basis of the headline yield: forward or trailing dividends.
+
+    One of: forward, ttm.
+    """
+    frequency: str
+    """Payment frequency (R5).
+
+    One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
+    semi_annual, annual, irregular, none, unknown.
+    """
+    safety: str | None = None
+    """Safety label (R18).
+
+    One of: safe, borderline, unsafe.
+    """
+    flags: list[str] = field(default_factory=list)
+    """Warning about the data behind a security's metrics. The metrics can also have flags that are not
+    in this list: each withdrawn record adds a flag of the form `cancelled:` followed by the id of
+    the record. - `amount_basis_suspect`: The amounts before a split were probably adjusted for the
+    split twice. Growth across the split is null, and the streak starts after the split (R37). -
+    `amount_held`: The newest regular amount is quarantined until the next amount confirms or
+    refutes it (R28). - `annual_total_scaled`: The payments of a year with a changed frequency or
+    payment date do not cover twelve months. The annual total is their sum, converted to twelve
+    months (R34). - `amount_dip`: A regular amount is below both the previous and the next amount.
+    Growth and streak are computed as if the amount were the smaller of the previous and the next
+    amount (R34). - `boundary_shift`: A payment near the turn of the year is added to the annual
+    total of the year before or after the calendar year of its payment date, or of its ex-date if
+    most payments have no payment date (R34). - `conflicting_duplicate`: Rows of the same payment or
+    split have different amounts or ratios. The amount or ratio of the newest row is used. Or a
+    price file has two closes of one day; the first close is used (R29). - `converted`: A yield used
+    an exchange rate, because dividends and prices are in different currencies (R42). -
+    `currency_changed`: The company changed the currency of its dividends. Growth across the change
+    is null, and the increase streak begins there (R43). - `currency_mismatch`: The same as
+    `fx_missing`, its former name (R4). - `declared_after_ex`: A dividend was declared after its ex-
+    date. Figures include the dividend from the ex-date on, not only from the declaration date on
+    (R39). - `dividends_missing`: The adjusted closes of a price file show dividends that are
+    missing from the data (R38). - `duplicate_collapsed`: Rows of the same payment or split were
+    merged into one row. The response with `explain=true` lists the dropped rows (R29). -
+    `ex_date_derived`: A dividend has no ex-date in the feed. The ex-date was derived from the
+    record date (R1). - `ex_date_unexpected`: The vendor's ex-date differs from the ex-date that
+    follows from the record date (R1). - `factor_skipped`: Prices are not adjusted for a
+    distribution, because its amount is at least as large as the close before its ex-date, or
+    because it is in another currency (R11). - `frequency_conflict`: The vendor states a payment
+    frequency that does not fit the ex-dates. The frequency inferred from the ex-dates is used
+    instead (R5). - `fx_missing`: A figure is null, because dividends and prices are in different
+    currencies and no exchange rate is known (R44). - `inferred_special`: A dividend declared as
+    regular is treated as special, wholly or in part (R34). - `latest_amount_unusual`: The latest
+    regular amount is at least 3 times the median of the amounts before it. The forward dividend
+    uses the previous payment until the next payment confirms the latest amount (R8). -
+    `near_duplicate`: Two rows with ex-dates a few days apart are one payment, so one row was
+    dropped (R34). - `no_dividend_feed`: No data source of the security includes dividends, so the
+    security's dividends are unknown (R38). - `no_prev_close`: Prices are not adjusted for a
+    distribution, because no close before its ex-date is known (R11). - `overdue`: The expected ex-
+    date passed without a declaration (R19). - `payment_gap`: A payment is missing in a year that
+    growth or streak figures use (R34). - `payment_translated`: A payment has rows in two
+    currencies; the row in the currency of the prices is used (R39). - `price_jump_without_split`:
+    The price moved by a usual split ratio, for example 2, but no known split or distribution
+    explains the move (R30). - `price_level_break`: A price rose or fell by a factor of more than 3
+    and did not return. No known event explains it (R36). - `provisional`: The security has no
+    reference record, so its name and type are unknown. Only its symbol is known, from other data. -
+    `special_by_price`: A regular amount is far above the usual one, but a price fall or adjusted
+    closes confirm it. The amount is treated as special, wholly or in part (R28). -
+    `spin_off_review`: The increase streak spans a spin-off, which neither extends nor ends the
+    streak (R14, R35). - `split_not_in_price`: The price contradicts a split: the price did not
+    move, or moved in another session or by another factor (R36). - `streak_seeded`: The increase
+    streak includes years entered by an operator. The payment streak includes only years in the data
+    (R14). - `ttm_incomplete`: The data cover only a part of the trailing year (R7). -
+    `ttm_payment_count_unusual`: The number of payments in the trailing year does not fit the
+    payment frequency (R7). - `unknown_type`: A distribution of unknown type is treated as regular
+    (R3). - `yield_suspect`: The headline yield is above 25 % (R18)."""
+    annual_totals: list[AnnualTotal] = field(default_factory=list)
+    """Regular dividends of each year, adjusted for splits. The caller's subscription tier limits how
+    far back the history goes. Years that begin before this limit are left out."""
+    as_of: dt.date
+    """Market date of the metrics."""
+    beta_5y: Decimal | None = None
+    """Beta against the benchmark, from 60 monthly returns (R23)."""
+    chowder_pass: bool | None = None
+    """True if the Chowder number reaches the threshold for the security's yield and sector."""
+    currency: str
+    """ISO 4217 currency of the dividends and of all figures computed from them."""
+    first_payment_date: dt.date | None = None
+    """First known regular ex-date. Null if there is none, and if the date is before the history of the
+    caller's subscription tier."""
+    forward_basis: str
+    """Payment from which `dps_forward` is computed; `none` if no payment is used.
+
+    One of: declared, last_times_frequency, none.
+    """
+    is_dividend_aristocrat: bool
+    """True if the security meets the rules for an S&P Dividend Aristocrat (R15)."""
+    is_dividend_king: bool
+    """True for a Dividend King: an increase streak of 50 years or more."""
+    last_cut_date: dt.date | None = None
+    """Ex-date of the newest cut of the regular amount per payment. Null without a cut, and if the date
+    is before the history of the caller's subscription tier."""
+    latest_increase_date: dt.date | None = None
+    """Ex-date of the newest increase of the regular amount per payment. Null without an increase, and
+    if the date is before the history of the caller's subscription tier."""
+    method_version: str
+    """Version of the rules, followed by the parameters that differ from their defaults."""
+    next: NextDividend | None = None
+    """The next ex-dividend date (R19)."""
+    price_currency: str
+    """ISO 4217 currency of `price`. If the dividends have another currency, all yields are null
+    (`currency_mismatch`)."""
+    price_date: dt.date | None = None
+    """Session of the latest close."""
+    quarantined: list[Quarantined] = field(default_factory=list)
+    """Rows excluded from the figures (quarantined), with the reason. The caller's subscription tier
+    limits how far back the history goes. Rows from before this limit are left out."""
+    streak_at_risk: bool
+    """True if the forward dividend is below the total of the last complete year."""
+    streak_lower_bound: bool
+    """True if the streak may be longer than the data show."""
+    symbol: str
+    """Canonical ticker."""
+    tier: str | None = None
+    """Tier of the increase streak: champion 25+, contender 10-24, challenger 5-9 years.
+
+    One of: champion, contender, challenger.
+    """
+    ttm_complete: bool
+    """True if the data cover the last 12 months. False if the listing or the data began within these
+    months; trailing figures are then not scaled up to a full year."""
+    yield_trap_risk: bool | None = None
+    """True if the yield is probably a trap (R18)."""
 
 
 class NearSymbol(Struct, frozen=True, kw_only=True):

@@ -31,6 +31,7 @@ Include = Literal["company", "pricing", "dividends", "coverage"]
 StocksBySymbolDividendsSort = Literal["ex_date.asc", "ex_date.desc", "payment_date.asc", "payment_date.desc", "amount.asc", "amount.desc"]
 StocksBySymbolEtfHoldersSort = Literal["weight.asc", "weight.desc", "etf_symbol.asc", "etf_symbol.desc"]
 StocksBySymbolEventsType = Literal["rename", "merger", "delisting", "split", "spin_off", "rights", "class_distribution", "special_dividend"]
+StocksBySymbolGrowthInterval = Literal["weekly", "monthly", "quarterly", "yearly"]
 
 
 class Operations(Asker):
@@ -3397,6 +3398,72 @@ class Operations(Asker):
             "min_version": min_version,
         }, m.SingleFundamentalsRow)
 
+    def stocks_by_symbol_growth(
+        self,
+        symbol: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        amount: Decimal | int | str | None = None,
+        contribution: Decimal | int | str | None = None,
+        interval: StocksBySymbolGrowthInterval | None = None,
+        reinvest: bool | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.GrowthAnswer:
+        """Growth of an amount.
+
+        Value of an amount that was invested in a security, by period and oldest first. Splits are
+        applied, and dividends are reinvested at the close of their ex-date, as in the total return.
+        Numbers of shares have fractions.
+
+        Args:
+            symbol: Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or
+                identifier: US1912161007, isin:US1912161007, figi:BBG000BMX289, cusip:191216100.
+                @XNYS selects the listing of a market: KO@XNYS.
+            start_date: Day of the investment: the first session on or after it counts. Default:
+                first day of the tier's history. A request for an earlier day gets a 403.
+            end_date: Last day. Default: the newest session.
+            amount: Amount that is invested at the start, in the currency of the prices. Default:
+                10000.
+            contribution: Amount that is invested at the first session of each later period.
+                Default: 0.
+            interval: Length of a period. Default: monthly. One of: weekly, monthly, quarterly,
+                yearly.
+            reinvest: True if dividends buy shares at the close of their ex-date, false if they stay
+                as cash. Default: true.
+            data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
+                response has the data of this version. For the same request, tier and current day,
+                it has the same bytes as the earlier response. Status 412 if this version was never
+                served, 410 if this program cannot derive it any more. Conflicts with `known_at`.
+            known_at: Instant (RFC 3339) or day. The response has only the data that the service had
+                at this instant. A day means its end in New York. With `as_of`, the response shows
+                the day `as_of`, from the data of this instant. Status 403 for a day before the
+                tier's history. Conflicts with `data_version`.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            Growth by period, in `data`.
+
+        Example:
+            >>> client.stocks_by_symbol_growth("SPY").data
+        """
+        return self._ask(path("/v1/stocks/{symbol}/growth", symbol=symbol), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "amount": amount,
+            "contribution": contribution,
+            "interval": interval,
+            "reinvest": reinvest,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.GrowthAnswer)
+
     def stocks_by_symbol_metrics(
         self,
         symbol: str,
@@ -3450,6 +3517,58 @@ class Operations(Asker):
             "known_at": known_at,
             "min_version": min_version,
         }, m.SingleMetricsAnswer)
+
+    def stocks_by_symbol_metrics_history(
+        self,
+        symbol: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        interval: Literal["month", "quarter", "year"] | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListMetricsPoint:
+        """Dividend metrics by period.
+
+        Figures as of the last session of each month, quarter or year, oldest first, as in the
+        metrics with `as_of`. They are computed from the data that is known now.
+
+        Args:
+            symbol: Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or
+                identifier: US1912161007, isin:US1912161007, figi:BBG000BMX289, cusip:191216100.
+                @XNYS selects the listing of a market: KO@XNYS.
+            start_date: First day. Default: first day of the tier's history. A request for an
+                earlier day gets a 403.
+            end_date: Last day. Default: the newest session.
+            interval: Interval between two points. Default: month.
+            data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
+                response has the data of this version. For the same request, tier and current day,
+                it has the same bytes as the earlier response. Status 412 if this version was never
+                served, 410 if this program cannot derive it any more. Conflicts with `known_at`.
+            known_at: Instant (RFC 3339) or day. The response has only the data that the service had
+                at this instant. A day means its end in New York. With `as_of`, the response shows
+                the day `as_of`, from the data of this instant. Status 403 for a day before the
+                tier's history. Conflicts with `data_version`.
+            min_version: Oldest accepted data version: `meta.data_version` of an earlier response.
+                The header `If-Min-Version` has the same effect. Status 412 if no such data exists.
+                The version in a cursor, `updated_since` or `If-None-Match` is preferred too, but
+                older data gives no error.
+
+        Returns:
+            Metrics by period, in `data`.
+
+        Example:
+            >>> client.stocks_by_symbol_metrics_history("SPY").data
+        """
+        return self._ask(path("/v1/stocks/{symbol}/metrics/history", symbol=symbol), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "interval": interval,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListMetricsPoint)
 
     def stocks_by_symbol_quote(
         self,
@@ -5918,6 +6037,36 @@ class AsyncOperations(AsyncAsker):
             "min_version": min_version,
         }, m.SingleFundamentalsRow)
 
+    async def stocks_by_symbol_growth(
+        self,
+        symbol: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        amount: Decimal | int | str | None = None,
+        contribution: Decimal | int | str | None = None,
+        interval: StocksBySymbolGrowthInterval | None = None,
+        reinvest: bool | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.GrowthAnswer:
+        """Growth of an amount.
+
+        The parameters are those of `Operations.stocks_by_symbol_growth`.
+        """
+        return await self._ask(path("/v1/stocks/{symbol}/growth", symbol=symbol), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "amount": amount,
+            "contribution": contribution,
+            "interval": interval,
+            "reinvest": reinvest,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.GrowthAnswer)
+
     async def stocks_by_symbol_metrics(
         self,
         symbol: str,
@@ -5939,6 +6088,30 @@ class AsyncOperations(AsyncAsker):
             "known_at": known_at,
             "min_version": min_version,
         }, m.SingleMetricsAnswer)
+
+    async def stocks_by_symbol_metrics_history(
+        self,
+        symbol: str,
+        *,
+        start_date: date | str | None = None,
+        end_date: date | str | None = None,
+        interval: Literal["month", "quarter", "year"] | None = None,
+        data_version: str | None = None,
+        known_at: date | str | None = None,
+        min_version: str | None = None,
+    ) -> m.ListMetricsPoint:
+        """Dividend metrics by period.
+
+        The parameters are those of `Operations.stocks_by_symbol_metrics_history`.
+        """
+        return await self._ask(path("/v1/stocks/{symbol}/metrics/history", symbol=symbol), {
+            "start_date": start_date,
+            "end_date": end_date,
+            "interval": interval,
+            "data_version": data_version,
+            "known_at": known_at,
+            "min_version": min_version,
+        }, m.ListMetricsPoint)
 
     async def stocks_by_symbol_quote(
         self,

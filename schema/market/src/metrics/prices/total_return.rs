@@ -53,7 +53,7 @@ pub fn total_return(closes: &CloseSeries<'_>, from: usize, to: usize) -> Option<
 
 impl CloseSeries<'_> {
     /// Index of the session at which a distribution is reinvested: the first session on or after its ex-date.
-    fn session(&self, day: &AdjustmentFactor) -> usize {
+    pub(super) fn session(&self, day: &AdjustmentFactor) -> usize {
         position_on_or_after(self.days, day_number(day.ex_date))
     }
 }
