@@ -11,7 +11,6 @@ pub(crate) mod market;
 use std::slice;
 use std::sync::{Arc, LazyLock};
 
-use ::market::day::{date_of, day_number};
 use ::market::decimal::ExactDecimal;
 use ::market::metrics::{AdjustmentFactor, DerivedRows};
 use ::market::price::{
@@ -19,7 +18,6 @@ use ::market::price::{
     RowLabels, SessionRange,
 };
 use ::market::row::JsonColumn;
-use chrono::NaiveDate;
 use codec::bars::PackedBars;
 use serde::Serialize;
 use tokio_postgres::Row;
@@ -123,12 +121,6 @@ pub(super) struct SecurityPrices {
 }
 
 impl SecurityPrices {
-    /// First session on or after a day.
-    pub(super) fn first_day(&self, start: NaiveDate) -> Option<NaiveDate> {
-        let first = self.bars.day.partition_point(|day| *day < day_number(start));
-        self.bars.day.get(first).copied().map(date_of)
-    }
-
     /// Appends one row for each period. `exchange` is an encoded value, for rows with the column `exchange`.
     pub(super) fn encode(
         &self,

@@ -78,6 +78,22 @@ async fn ten_years_of_prices_are_a_small_drawing_with_its_peaks() -> Result<()> 
 }
 
 #[tokio::test]
+async fn an_amount_and_the_yield_are_shown_over_time() -> Result<()> {
+    let world = World::start_with(&PUBLIC).await?;
+    let shown = page(&world, "/s/COLA").await?;
+    let growth = shown.between("id=\"growth\"", "</section>")?;
+    let call = growth.split("GET ").nth(1).and_then(|rest| rest.split('<').next()).context("a call")?;
+    let rows = world.json(&format!("{call}&decimals=string")).await?["data"].clone();
+    let last = rows.as_array().and_then(|rows| rows.last()).context("a row")?;
+    let value = last["value"].as_str().context("a value")?;
+    assert_eq!(values_after(&shown, "id=\"grown\"").first(), Some(&value));
+    let by_quarter = shown.between("id=\"by-quarter\"", "</section>")?;
+    assert!(by_quarter.contains("/v1/stocks/COLA/metrics/history?interval=quarter"), "{by_quarter}");
+    assert!(by_quarter.contains("aria-label=\"Dividend yield from"), "{by_quarter}");
+    Ok(())
+}
+
+#[tokio::test]
 async fn every_figure_says_why() -> Result<()> {
     let world = World::start_with(&PUBLIC).await?;
     let shown = page(&world, "/s/COLA").await?;

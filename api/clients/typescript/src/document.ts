@@ -705,7 +705,7 @@ export interface paths {
         };
         /**
          * Growth of an amount
-         * @description Value of an amount that was invested in a security, by period and oldest first. Splits are applied, and dividends
+         * @description Value of an amount that was invested in a security, at the start and by period, oldest first. Splits are applied, and dividends
          *     are reinvested at the close of their ex-date, as in the total return. Numbers of shares have fractions.
          */
         get: operations["stocks_by_symbol_growth"];
@@ -1920,7 +1920,7 @@ export interface components {
         GapReason: "unknown_symbol" | "dividends_unknown" | "not_estimated" | "no_payment_date" | "delisted" | "no_price" | "currency_mismatch";
         /** @description Growth of an amount. */
         GrowthAnswer: {
-            /** @description One row for each period, oldest first. */
+            /** @description A row for the first session, and one for each period, oldest first. */
             data: components["schemas"]["GrowthRow"][];
             /** @description Data version, security and currency. */
             meta: components["schemas"]["GrowthMeta"];
@@ -1929,15 +1929,10 @@ export interface components {
         GrowthMeta: components["schemas"]["ListMeta"] & {
             /** @description ISO 4217 currency of prices and amounts. */
             currency?: string | null;
-            /**
-             * Format: date
-             * @description Session at whose close the amount is invested; null without a session.
-             */
-            started?: string | null;
             /** @description Canonical ticker. */
             symbol: string;
         };
-        /** @description Investment at the end of a period. */
+        /** @description Investment at its first session or at the end of a period. */
         GrowthRow: {
             /**
              * Format: decimal
@@ -1946,7 +1941,7 @@ export interface components {
             annualized_return: Decimal | null;
             /**
              * Format: date
-             * @description Last session of the period.
+             * @description First session, or last session of the period.
              */
             date: string;
             /** @description Sum of the dividends received so far. */

@@ -33,8 +33,8 @@ const MOST_LABELS: usize = 32;
 /// Closing price of a day or week, as `/v1/prices/{symbol}` returns it.
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(crate) struct Close {
-    date: NaiveDate,
-    close: ExactDecimal,
+    pub(crate) date: NaiveDate,
+    pub(crate) close: ExactDecimal,
 }
 
 /// Closes of one security, oldest first.

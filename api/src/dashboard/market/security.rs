@@ -3,6 +3,7 @@
 mod blocks;
 mod comparison;
 pub(crate) mod figures;
+mod over_time;
 mod prices;
 
 use axum::extract::Path;
@@ -33,6 +34,7 @@ use blocks::{
 };
 use comparison::{Comparison, compare_call};
 use figures::render_figures;
+use over_time::{render_figures_by_quarter, render_growth};
 use prices::{PriceBlock, PriceChoice};
 
 /// API responses from which the page is rendered.
@@ -47,6 +49,10 @@ struct Answers {
     /// Holdings of a fund; `None` if the security is not a fund.
     holdings: Option<Value>,
     closes: Vec<Close>,
+    /// Growth of an amount, with and without reinvested dividends.
+    growth: [Value; 2],
+    /// Figures by quarter.
+    by_quarter: Value,
     /// Compared securities; `None` if the reader compares nothing.
     compared: Option<Comparison>,
 }
@@ -59,7 +65,7 @@ pub(crate) async fn show_security(
         return reader.respond_error(MarketError::not_found("Nothing is at this address")).await;
     };
     let (depth, tier) = (reader.depth_years(), reader.tier);
-    let choice = PriceChoice::read(&reader.parameters(), depth);
+    let choice = PriceChoice::read(&reader.parameters(), reader.app.today(), depth);
     let target = format!("/s/{}{}", encode(&symbol), choice.query());
     let reader = &reader;
     reader
@@ -84,21 +90,39 @@ pub(crate) async fn show_security(
 
 async fn read(calls: &ApiCalls, symbol: &str, choice: &PriceChoice) -> MarketResult<Answers> {
     let data = |block: SecurityBlock| calls.data::<Value>(block.call(symbol, choice));
-    let (profile, quote, metrics, dividends, splits, holders, closes, compared) = try_join!(
-        data(SecurityBlock::Profile),
-        data(SecurityBlock::Quote),
-        data(SecurityBlock::Metrics),
-        data(SecurityBlock::Dividends),
-        data(SecurityBlock::Splits),
-        data(SecurityBlock::EtfHolders),
-        calls.data(SecurityBlock::Prices.call(symbol, choice)),
-        Comparison::read(calls, symbol, choice),
-    )?;
+    let cash = format!("{}&reinvest=false", SecurityBlock::Growth.call(symbol, choice));
+    let (profile, quote, metrics, dividends, splits, holders, closes, compared, reinvested, cash, by_quarter) =
+        try_join!(
+            data(SecurityBlock::Profile),
+            data(SecurityBlock::Quote),
+            data(SecurityBlock::Metrics),
+            data(SecurityBlock::Dividends),
+            data(SecurityBlock::Splits),
+            data(SecurityBlock::EtfHolders),
+            calls.data(SecurityBlock::Prices.call(symbol, choice)),
+            Comparison::read(calls, symbol, choice),
+            data(SecurityBlock::Growth),
+            calls.data::<Value>(cash),
+            data(SecurityBlock::ByQuarter),
+        )?;
     let holdings = match str_of(&profile["type"]) {
         "etf" => Some(data(SecurityBlock::Holdings).await?),
         _ => None,
     };
-    Ok(Answers { profile, quote, metrics, dividends, splits, holders, holdings, closes, compared })
+    let growth = [reinvested, cash];
+    Ok(Answers {
+        profile,
+        quote,
+        metrics,
+        dividends,
+        splits,
+        holders,
+        holdings,
+        closes,
+        growth,
+        by_quarter,
+        compared,
+    })
 }
 
 fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, (depth, tier): (i32, Tier)) -> PageContent {
@@ -115,6 +139,9 @@ fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, (depth, tier):
         dividends: rows_of(&answers.dividends),
         splits: rows_of(&answers.splits),
     };
+    let [reinvested, cash] = &answers.growth;
+    let growth = render_growth(reinvested, cash, str_of(&answers.profile["currency"]));
+    let by_quarter = render_figures_by_quarter(&answers.by_quarter, &answers.metrics["yield_5y_avg"]);
     let body = html! {
         (heading(answers, symbol, name))
         (Block { id: "summary", title: "At a glance", call: &call(SecurityBlock::Profile), csv: &file(SecurityBlock::Profile), body: summary(answers) }.render())
@@ -122,7 +149,13 @@ fn content(answers: &Answers, symbol: &str, choice: &PriceChoice, (depth, tier):
         @if let Some(compared) = &answers.compared {
             (Block { id: "comparison", title: "Comparison", call: &compare_call(symbol, choice), csv: "", body: compared.render() }.render())
         }
+        @if let Some(growth) = &growth {
+            (Block { id: "growth", title: "Growth of 10,000", call: &call(SecurityBlock::Growth), csv: &file(SecurityBlock::Growth), body: growth.clone() }.render())
+        }
         (Block { id: "years", title: "Dividends by year", call: &call(SecurityBlock::Years), csv: &file(SecurityBlock::Years), body: render_years(&answers.metrics) }.render())
+        @if let Some(by_quarter) = &by_quarter {
+            (Block { id: "by-quarter", title: "Yield and payout ratio", call: &call(SecurityBlock::ByQuarter), csv: &file(SecurityBlock::ByQuarter), body: by_quarter.clone() }.render())
+        }
         (Block { id: "dividends", title: "Dividends", call: &call(SecurityBlock::Dividends), csv: &in_currency(&file(SecurityBlock::Dividends), &choice.currency), body: dividends(answers, symbol, choice) }.render())
         (Block { id: "figures", title: "Figures", call: &call(SecurityBlock::Metrics), csv: &file(SecurityBlock::Metrics), body: render_figures(symbol, &answers.metrics, tier >= EXPLAIN_TIER) }.render())
         @if let Some(holdings) = &answers.holdings {
@@ -274,7 +307,7 @@ async fn read_csv(
     let nothing = || MarketError::not_found("Nothing is at this address");
     let Path((symbol, file)) = path.map_err(|_| nothing())?;
     let name = file.strip_suffix(".csv").ok_or_else(nothing)?;
-    let choice = PriceChoice::read(&reader.parameters(), reader.depth_years());
+    let choice = PriceChoice::read(&reader.parameters(), reader.app.today(), reader.depth_years());
     let block: SecurityBlock = name.parse().map_err(|_| nothing())?;
     let calls = reader.calls();
     // Check that the symbol exists: some calls respond with an empty list for an unknown symbol.
@@ -298,7 +331,8 @@ text_enum! {
     /// Block of the page of a security. The text of a variant is the name of the block's CSV file, without extension.
     pub enum SecurityBlock {
         Profile = "profile", Quote = "quote", Metrics = "metrics", Years = "years", Dividends = "dividends", Splits = "splits",
-        Holdings = "holdings", EtfHolders = "etf-holders", Prices = "prices",
+        Holdings = "holdings", EtfHolders = "etf-holders", Prices = "prices", Growth = "growth",
+        ByQuarter = "by-quarter",
     }
 }
 
@@ -319,6 +353,14 @@ impl SecurityBlock {
             Self::Holdings => format!("/v1/etfs/{id}/holdings?limit=25"),
             Self::EtfHolders => format!("/v1/stocks/{id}/etf-holders?limit=25"),
             Self::Prices => choice.prices_call(symbol),
+            Self::Growth => format!("/v1/stocks/{id}/growth?start_date={}", choice.since),
+            Self::ByQuarter => {
+                let fields = "dividend_yield,payout_ratio";
+                format!(
+                    "/v1/stocks/{id}/metrics/history?interval=quarter&fields={fields}&start_date={}",
+                    choice.since
+                )
+            }
         }
     }
 }

@@ -27,9 +27,9 @@ use crate::routes::endpoint;
 const INTERVALS: &[Interval] = &[Interval::Weekly, Interval::Monthly, Interval::Quarterly, Interval::Yearly];
 
 table_row! {
-    /// Investment at the end of a period.
+    /// Investment at its first session or at the end of a period.
     pub struct GrowthRow {
-        /// Last session of the period.
+        /// First session, or last session of the period.
         "date" date: NaiveDate,
         /// Raw close of the session.
         "price" price: ExactDecimal,
@@ -51,7 +51,7 @@ table_row! {
 /// Growth of an amount.
 #[derive(Debug, Serialize, ToSchema)]
 pub(crate) struct GrowthAnswer {
-    /// One row for each period, oldest first.
+    /// A row for the first session, and one for each period, oldest first.
     data: Vec<GrowthRow>,
     /// Data version, security and currency.
     meta: GrowthMeta,
@@ -66,8 +66,6 @@ pub(crate) struct GrowthMeta {
     symbol: String,
     /// ISO 4217 currency of prices and amounts.
     currency: Option<String>,
-    /// Session at whose close the amount is invested; null without a session.
-    started: Option<NaiveDate>,
 }
 
 parameters! {
@@ -97,7 +95,7 @@ parameters! {
 endpoint! {
     /// Growth of an amount
     ///
-    /// Value of an amount that was invested in a security, by period and oldest first. Splits are applied, and dividends
+    /// Value of an amount that was invested in a security, at the start and by period, oldest first. Splits are applied, and dividends
     /// are reinvested at the close of their ex-date, as in the total return. Numbers of shares have fractions.
     get "/v1/stocks/{symbol}/growth", tag "Stocks", returns "Growth by period",
     growth(Access<Free, GrowthParameters>) -> GrowthAnswer { respond(render) }
@@ -126,9 +124,8 @@ async fn render(context: HandlerContext<GrowthParameters>) -> Result<RenderedBod
     }
     let rows = grown.unwrap_or_default();
     (list.count, list.limit) = (rows.len(), i64::try_from(rows.len()).unwrap_or(i64::MAX));
-    let started = series.first_day(start).filter(|_| !rows.is_empty());
     let SecurityPrices { symbol, currency, .. } = series;
-    let meta = GrowthMeta { list, symbol, currency, started };
+    let meta = GrowthMeta { list, symbol, currency };
     Ok(RenderedBody { body: rows::render_list(&asked.output, &rows, &meta)?, version, next_cursor: None })
 }
 
@@ -151,7 +148,7 @@ fn grow(asked: &GrowthParameters, series: &SecurityPrices, start: NaiveDate) -> 
         let gain = value.checked_sub(invested).and_then(|gain| gain.checked_mul(Decimal::ONE_HUNDRED));
         GrowthRow {
             date,
-            price: ExactDecimal(close(session)),
+            price: ExactDecimal(close(session).normalize()),
             shares: ExactDecimal(shares.normalize()),
             invested: invested.into(),
             dividends: ExactDecimal::amount(dividends),

@@ -1100,7 +1100,7 @@ class GrowthAnswer(ListAnswer, frozen=True, kw_only=True):
     """Growth of an amount."""
 
     data: list[GrowthRow]
-    """One row for each period, oldest first."""
+    """A row for the first session, and one for each period, oldest first."""
     meta: GrowthMeta
     """Data version, security and currency."""
 
@@ -1139,17 +1139,15 @@ class GrowthMeta(Struct, frozen=True, kw_only=True):
     """Warnings about the response."""
     currency: str | None = None
     """ISO 4217 currency of prices and amounts."""
-    started: dt.date | None = None
-    """Session at whose close the amount is invested; null without a session."""
     symbol: str
     """Canonical ticker."""
 
 
 class GrowthRow(Struct, frozen=True, kw_only=True):
-    """Investment at the end of a period."""
+    """Investment at its first session or at the end of a period."""
 
     date: dt.date
-    """Last session of the period."""
+    """First session, or last session of the period."""
     price: Decimal
     """Raw close of the session."""
     shares: Decimal

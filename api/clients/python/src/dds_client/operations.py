@@ -3414,9 +3414,9 @@ class Operations(Asker):
     ) -> m.GrowthAnswer:
         """Growth of an amount.
 
-        Value of an amount that was invested in a security, by period and oldest first. Splits are
-        applied, and dividends are reinvested at the close of their ex-date, as in the total return.
-        Numbers of shares have fractions.
+        Value of an amount that was invested in a security, at the start and by period, oldest
+        first. Splits are applied, and dividends are reinvested at the close of their ex-date, as in
+        the total return. Numbers of shares have fractions.
 
         Args:
             symbol: Ticker symbol in any common spelling (BRK.B, BRK-B, brk.b, BRK%2FB), or

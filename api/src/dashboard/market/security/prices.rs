@@ -5,6 +5,7 @@ use market::symbol::Symbol;
 use maud::{Markup, html};
 use serde_json::Value;
 
+use crate::auth::tier::years_before;
 use crate::dashboard::form::Form;
 use crate::dashboard::market::api_calls::{encode, in_currency};
 use crate::dashboard::market::block::{Choice, read_currency, render_choices};
@@ -20,6 +21,8 @@ const ADJUSTMENTS: [(&str, &str); 3] =
 /// Default range, if the reader may see 5 years of history. Otherwise the default is `1y`, or `max` if the reader may
 /// see less than one year.
 const FIRST_RANGE: &str = "5y";
+/// Maximum number of years of the figures over time.
+const YEARS_OF_FIGURES: i32 = 10;
 /// Maximum number of securities with which a security is compared.
 const MOST_COMPARED: usize = 4;
 /// Maximum length of the parameter `with`, in characters.
@@ -36,11 +39,13 @@ pub(crate) struct PriceChoice {
     pub(crate) compared: Vec<String>,
     /// Currency to which dividends and compared amounts are converted; empty if they are shown as declared.
     pub(crate) currency: String,
+    /// First day of the figures over time.
+    pub(crate) since: NaiveDate,
 }
 
 impl PriceChoice {
     /// Reads the choice from the query. An unknown range, or one beyond the reader's history, becomes the default.
-    pub(crate) fn read(parameters: &Form, depth_years: i32) -> Self {
+    pub(crate) fn read(parameters: &Form, today: NaiveDate, depth_years: i32) -> Self {
         let included = RANGES.iter().filter(|(.., years)| *years <= depth_years).map(|(range, ..)| *range);
         let included: Vec<&str> = included.collect();
         let named = |wanted: &str| included.iter().copied().find(|range| *range == wanted);
@@ -55,7 +60,9 @@ impl PriceChoice {
                 compared.push(symbol.to_owned());
             }
         }
-        Self { range, adjustment, title, compared, currency: read_currency(parameters.text("currency")) }
+        let since = years_before(today, depth_years.min(YEARS_OF_FIGURES));
+        let currency = read_currency(parameters.text("currency"));
+        Self { range, adjustment, title, compared, currency, since }
     }
 
     /// Query of the page for this choice.

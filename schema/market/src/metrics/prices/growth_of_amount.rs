@@ -29,10 +29,10 @@ pub struct Investment {
     pub reinvest: bool,
 }
 
-/// Investment at the end of a period.
+/// Investment at the first session or at the end of a period.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GrowthPoint {
-    /// Index of the last session of the period.
+    /// Index of the session.
     pub session: usize,
     /// Number of shares.
     pub shares: Decimal,
@@ -44,7 +44,7 @@ pub struct GrowthPoint {
     pub value: Decimal,
 }
 
-/// Investment at the end of each period. `None` if a distribution is in another currency without a rate, or if a result
+/// Investment at the first session and at the end of each period. `None` if a distribution is in another currency without a rate, or if a result
 /// overflows.
 pub fn growth_of_amount(
     closes: &CloseSeries<'_>,
@@ -56,7 +56,7 @@ pub fn growth_of_amount(
     let next_event = closes.factors.partition_point(|day| day.ex_date <= start);
     let mut holding = Holding::new(closes, investment.reinvest, next_event);
     holding.buy(investment.amount, first)?;
-    let mut points = Vec::new();
+    let mut points = vec![holding.point(first)?];
     for (number, period) in periods.iter().enumerate() {
         holding.pass_until(period.start)?;
         if number > 0 {
@@ -64,7 +64,9 @@ pub fn growth_of_amount(
         }
         let last = period.end.checked_sub(1)?;
         holding.pass_until(last)?;
-        points.push(holding.point(last)?);
+        if last > first {
+            points.push(holding.point(last)?);
+        }
     }
     Some(points)
 }
@@ -191,6 +193,7 @@ mod tests {
         assert_eq!(
             grow(investment, &factors).unwrap(),
             [
+                [dec!(10), dec!(1000), dec!(0), dec!(1000)],
                 [dec!(10), dec!(1000), dec!(0), dec!(980)],
                 // 20 shares receive 40, which buys one share at 40.
                 [dec!(21), dec!(1000), dec!(40), dec!(840)],
@@ -200,6 +203,7 @@ mod tests {
         assert_eq!(
             grow(cash, &factors).unwrap(),
             [
+                [dec!(10), dec!(1000), dec!(0), dec!(1000)],
                 [dec!(10), dec!(1000), dec!(0), dec!(980)],
                 [dec!(20), dec!(1000), dec!(40), dec!(840)],
                 [dec!(20), dec!(1000), dec!(40), dec!(1240)],
@@ -217,6 +221,7 @@ mod tests {
         assert_eq!(
             grow(investment, &factors).unwrap(),
             [
+                [dec!(10), dec!(1000), dec!(0), dec!(1000)],
                 [dec!(10), dec!(1000), dec!(0), dec!(980)],
                 [dec!(13), dec!(1100), dec!(50), dec!(520)],
                 [dec!(14.6666666667), dec!(1200), dec!(50), dec!(880.000000002)],
