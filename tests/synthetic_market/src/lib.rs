@@ -2,7 +2,6 @@
 //!
 //! Invariant: the same arguments always give the same bytes. The code therefore uses neither floats nor unordered maps.
 
-mod adjusted_prices;
 mod csv_row;
 mod distributions;
 mod exchange_rates;

@@ -1,6 +1,8 @@
 //! Writer of the generated market. Threads generate blocks of securities in parallel, each block with its own price
 //! file. Rows of all other kinds are written in block order.
 
+mod adjusted_prices;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -12,7 +14,6 @@ use anyhow::{Context, ensure};
 use indicatif::ProgressBar;
 use market::event::SecurityType;
 
-use super::adjusted_prices::with_adjusted_close;
 use super::exchange_rates::RATE_COLUMNS;
 use super::planted_faults::{FaultKind, FaultyRows};
 use super::price_walk::BarFault;
@@ -21,6 +22,7 @@ use super::security_shape::shape_of;
 use super::share_changes::ShareChanges;
 use super::synthetic_market::SyntheticMarket;
 use super::{distributions, funds, planted_faults, price_walk, regular_ex_dates, security_rows};
+use adjusted_prices::with_adjusted_close;
 
 const SECURITIES: &str = "securities.csv";
 const RATES: &str = "fx.csv";

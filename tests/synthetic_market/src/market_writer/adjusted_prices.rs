@@ -1,8 +1,8 @@
 //! Price file with an adjusted close, for a security whose dividend rows are missing. Its dividends can be detected
 //! only by the adjusted close.
 
-use super::csv_row::push_micros;
-use super::distributions::SyntheticDistribution;
+use crate::csv_row::push_micros;
+use crate::distributions::SyntheticDistribution;
 
 /// Header of the file, in the usual layout of chart data.
 const COLUMNS: &str = "Date,Open,High,Low,Close,Adj Close,Volume";
