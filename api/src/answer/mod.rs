@@ -4,9 +4,11 @@
 
 pub(crate) mod access;
 mod context;
+mod request_body;
 mod response;
 mod streamed;
 
+use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use futures::FutureExt;
 use futures::future::{LocalBoxFuture, ready};
@@ -15,6 +17,7 @@ use crate::error::ApiError;
 use crate::parameters::Parameters;
 pub(crate) use access::{Access, Free, InternalRequest, Professional, RequiredTier, Starter, quota_exceeded};
 pub(crate) use context::{HandlerContext, RenderedBody, SelectedPage, render_page};
+pub(crate) use request_body::{RequestBody, read_body};
 use response::prepare_handler;
 pub(crate) use response::private_response;
 pub(crate) use streamed::{BodyWriter, FinishedBody, ResponseWriter};
@@ -43,6 +46,24 @@ impl<G: RequiredTier, P: Parameters> Access<G, P> {
         }
         let rendered = asked.respond_buffered(Box::pin(render(context)));
         rendered.inspect(move |_| drop(in_progress)).boxed().right_future()
+    }
+
+    /// Reads the body of the request, and responds with the body that `render` returns.
+    pub(crate) async fn respond_to_body<F>(
+        self,
+        request: Request,
+        render: impl FnOnce(HandlerContext<P>, RequestBody) -> F + Send + 'static,
+    ) -> Response
+    where
+        F: Future<Output = Result<RenderedBody, ApiError>> + 'static,
+    {
+        match RequestBody::read(request, self.app.settings.request_timeout).await {
+            Ok(body) => {
+                let write = async |context, outlet| write_rendered(outlet, render(context, body).await?);
+                self.respond_streaming(write).await
+            }
+            Err(error) => error.into_response(),
+        }
     }
 
     /// Responds with the body that `write` produces. JSON above 1 MiB is streamed (sent while it is rendered) if the

@@ -17,7 +17,7 @@ use crate::auth::AccountId;
 use crate::error::{ApiError, SymbolKind};
 use crate::parameters::{Parameters, ResponseFormat};
 use crate::read::{DataVersion, ServedGeneration, lookup};
-use crate::render::cache::{CacheKey, CachedResponse};
+use crate::render::cache::{CacheKey, CachedResponse, ResponseCache};
 
 /// Request that needs a response body, because its `If-None-Match` is absent or does not match.
 #[derive(Debug)]
@@ -35,6 +35,8 @@ pub(super) struct PendingResponse {
 pub(super) struct CacheHandle {
     pub(super) key: CacheKey,
     if_none_match: Option<HeaderValue>,
+    /// True if the response must not be stored, neither here nor by the client.
+    is_private: bool,
 }
 
 #[expect(clippy::result_large_err, reason = "a response is handed on once, and not by way of the heap")]
@@ -60,7 +62,7 @@ pub(super) fn prepare_handler<G: RequiredTier, P: Parameters>(
     let generation = generation.map_err(|error| ApiError::from(error).into_response())?;
     let version = generation.version();
     let key = CacheKey { version, today, format, tier: P::TIER_MATTERS.then_some(tier), target };
-    if if_none_match.is_some() {
+    if if_none_match.is_some() && !P::IS_PRIVATE {
         let etag = key.etag(&version);
         if matches_etag(if_none_match.as_ref(), &etag, false) {
             generation.record_returned_version(version);
@@ -70,7 +72,7 @@ pub(super) fn prepare_handler<G: RequiredTier, P: Parameters>(
     // Only JSON is streamed, because a truncated CSV looks complete. The `Link` header of a CSV is another obstacle: it
     // is known only after the last row, but must be sent before the body.
     let accepts_streaming = detects_truncation && format == ResponseFormat::Json;
-    let handle = CacheHandle { key, if_none_match };
+    let handle = CacheHandle { key, if_none_match, is_private: P::IS_PRIVATE };
     let asked = PendingResponse {
         handle,
         app: app.clone(),
@@ -106,6 +108,9 @@ impl PendingResponse {
 
     /// Looks up the response in the cache.
     pub(super) fn cached_response(&self) -> Option<Response> {
+        if self.handle.is_private {
+            return None;
+        }
         self.app.response_cache.get(&self.handle.key).map(|kept| self.handle.respond_cached(&kept))
     }
 }
@@ -129,6 +134,13 @@ impl CacheHandle {
         next_page_link(&self.key.target, cursor)
     }
 
+    /// Caches a response, unless it must not be stored.
+    pub(super) fn insert_into(&self, cache: &ResponseCache, answer: CachedResponse) {
+        if !self.is_private {
+            cache.insert(self.key.clone(), answer);
+        }
+    }
+
     /// Response with a complete body, or 304 if the client's copy is current.
     pub(super) fn respond_cached(&self, answer: &CachedResponse) -> Response {
         self.respond(&answer.etag, answer.link.as_ref(), || answer.body.clone().into())
@@ -141,10 +153,13 @@ impl CacheHandle {
         link: Option<&HeaderValue>,
         body: impl FnOnce() -> Body,
     ) -> Response {
+        if self.is_private {
+            return ok_response(body(), self.key.format, None, link);
+        }
         if matches_etag(self.if_none_match.as_ref(), etag, true) {
             return not_modified(etag);
         }
-        ok_response(body(), self.key.format, etag, link)
+        ok_response(body(), self.key.format, Some(etag), link)
     }
 }
 
@@ -209,18 +224,17 @@ fn not_modified(etag: &HeaderValue) -> Response {
     response
 }
 
-/// Response 200 with this body.
+/// Response 200 with this body. Without an entity tag, it must not be stored.
 fn ok_response(
     body: Body,
     format: ResponseFormat,
-    etag: &HeaderValue,
+    etag: Option<&HeaderValue>,
     link: Option<&HeaderValue>,
 ) -> Response {
     let length = body.size_hint().exact();
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.reserve(HEADERS);
-    headers.insert(header::ETAG, etag.clone());
     // A streamed body has no known length.
     if let Some(length) = length {
         headers.insert(header::CONTENT_LENGTH, length.into());
@@ -230,7 +244,10 @@ fn ok_response(
         ResponseFormat::Csv => CSV,
     };
     headers.insert(header::CONTENT_TYPE, content_type);
-    headers.insert(header::CACHE_CONTROL, MAX_AGE);
+    if let Some(etag) = etag {
+        headers.insert(header::ETAG, etag.clone());
+        headers.insert(header::CACHE_CONTROL, MAX_AGE);
+    }
     if let Some(link) = link {
         headers.insert(header::LINK, link.clone());
     }

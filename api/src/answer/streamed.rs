@@ -77,7 +77,7 @@ pub(super) async fn respond(asked: PendingResponse, write: WriteHandler) -> Resu
         explain_unknown_symbol(&app, &generation, written).await?;
     generation.record_returned_version(version);
     let answer = handle.to_cached(short, &version, next_cursor.as_deref());
-    app.response_cache.insert(handle.key.clone(), answer.clone());
+    handle.insert_into(&app.response_cache, answer.clone());
     Ok(handle.respond(&answer.etag, answer.link.as_ref(), || guarded(answer.body.into())))
 }
 

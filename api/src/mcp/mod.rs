@@ -17,7 +17,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
-use futures::{FutureExt, StreamExt};
+use futures::FutureExt;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ClientJsonRpcMessage, ContentBlock,
     Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
@@ -30,7 +30,7 @@ use rmcp::{ErrorData, RoleServer, ServerHandler};
 use tower::ServiceExt;
 
 use crate::admission::RequestContext;
-use crate::answer::{Access, Free};
+use crate::answer::{Access, Free, read_body};
 use crate::app::state::App;
 use crate::connection::request_id::{self, RequestId, current_request_id};
 use crate::error::ApiError;
@@ -42,9 +42,6 @@ use tool_result::ToolResult;
 pub(crate) const PATH: &str = "/mcp";
 /// Maximum size of a message, in bytes.
 const MAX_MESSAGE_BYTES: usize = 64 * 1024;
-/// Maximum number of bytes that are read from an oversized body. The bytes are discarded. They are read because a
-/// client that is still sending its body would not read the error response.
-const MAX_DISCARDED_BYTES: usize = 1024 * 1024;
 
 type Service = StreamableHttpService<McpServer, NeverSessionManager>;
 
@@ -105,32 +102,11 @@ fn check_origin(app: &App, headers: &HeaderMap) -> Result<(), ApiError> {
 
 /// Reads the body as one protocol message. A JSON-RPC batch (an array of messages) is refused.
 async fn read_message(app: &App, body: Body) -> Result<Vec<u8>, ApiError> {
-    let body = tokio::time::timeout(app.settings.request_timeout, read(body)).await;
-    let body = body.map_err(|_| refused(StatusCode::REQUEST_TIMEOUT, "The body took too long"))??;
+    let body = read_body(body, MAX_MESSAGE_BYTES, app.settings.request_timeout).await?;
     serde_json::from_slice::<ClientJsonRpcMessage>(&body).map_err(|_| {
         refused(StatusCode::BAD_REQUEST, "The body is not one JSON-RPC message of the protocol")
     })?;
     Ok(body)
-}
-
-/// Reads a body of at most [`MAX_MESSAGE_BYTES`].
-async fn read(body: Body) -> Result<Vec<u8>, ApiError> {
-    let (mut pieces, mut bytes, mut length) = (body.into_data_stream(), Vec::new(), 0);
-    while let Some(piece) = pieces.next().await {
-        let piece = piece.map_err(|_| refused(StatusCode::BAD_REQUEST, "The body ended early"))?;
-        length += piece.len();
-        if length > MAX_DISCARDED_BYTES {
-            break;
-        }
-        if length <= MAX_MESSAGE_BYTES {
-            bytes.extend_from_slice(&piece);
-        }
-    }
-    if length > MAX_MESSAGE_BYTES {
-        let message = format!("The body is larger than {MAX_MESSAGE_BYTES} bytes");
-        return Err(refused(StatusCode::PAYLOAD_TOO_LARGE, &message));
-    }
-    Ok(bytes)
 }
 
 fn refused(status: StatusCode, message: &str) -> ApiError {

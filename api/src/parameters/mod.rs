@@ -20,7 +20,7 @@ pub(crate) use holdings::{Holding, HoldingList, parse_holdings};
 pub(crate) use output::Output;
 pub(crate) use page::{Direction, Page, PageOptions, SortValue, Sortable};
 pub(crate) use parameter_set::{DocumentedParameters, Parameters, UnroutedParameters, parameters};
-pub(crate) use reader::{ParameterError, ParameterErrors, ParameterReader};
+pub(crate) use reader::{ParameterError, ParameterErrors, ParameterReader, parse_date};
 pub(crate) use request_properties::{MIN_VERSION_HEADER, MinVersion, RequestProperties, ResponseFormat};
 pub(crate) use symbols::{RequestedSymbol, SymbolList, to_columns};
 pub(crate) use sync_point::{ChangeKind, JournalPlace, Knowledge, RowKey, SyncPoint};

@@ -25,6 +25,8 @@ pub(crate) trait Parameters: Sized + Send + Sync + 'static {
     const TIER_MATTERS: bool = false;
     /// True if every response is expensive. Otherwise, only responses with many rows or earlier data are expensive.
     const IS_COSTLY: bool = false;
+    /// True if neither the request nor the response may be stored. Such a response is not cached, and has no entity tag.
+    const IS_PRIVATE: bool = false;
     /// False for requests that match no endpoint. Such a request does not count against the quota, and its parameters
     /// are not checked.
     const ROUTED: bool = true;

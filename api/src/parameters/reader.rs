@@ -302,7 +302,7 @@ fn strings<T: Display>(words: &[T]) -> Vec<String> {
 }
 
 /// Parses a day in the form `YYYY-MM-DD` only.
-pub(super) fn parse_date(text: &str) -> Option<NaiveDate> {
+pub(crate) fn parse_date(text: &str) -> Option<NaiveDate> {
     let is_shaped = |(i, b): (usize, u8)| if matches!(i, 4 | 7) { b == b'-' } else { b.is_ascii_digit() };
     let shaped = text.len() == 10 && text.bytes().enumerate().all(is_shaped);
     let date: Option<NaiveDate> = text.parse().ok().filter(|_| shaped);

@@ -32,7 +32,7 @@ impl RequestedSymbol {
     }
 
     /// Parses one item of a list; `None` if it is not 1 to [`MAX_LENGTH`] printable ASCII characters.
-    pub(super) fn parse_item(parameter: &'static str, item: &str) -> Result<Option<Self>, AddressError> {
+    pub(crate) fn parse_item(parameter: &'static str, item: &str) -> Result<Option<Self>, AddressError> {
         let is_item =
             !item.is_empty() && item.len() <= MAX_LENGTH && item.bytes().all(|b| matches!(b, b' '..=b'~'));
         is_item.then(|| Self::parse(parameter, item)).transpose()

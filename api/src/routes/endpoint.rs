@@ -30,6 +30,29 @@ macro_rules! endpoint {
             access.$respond($render)
         }
     };
+    (
+        $(#[$about:meta])+
+        post $path:tt, tag $tag:tt, reads $request:ty, returns $description:tt,
+        $name:ident(Access<$tier:ty, $parameters:ty>) -> $body:ty { $respond:ident($render:expr) }
+    ) => {
+        $(#[$about])+
+        #[utoipa::path(
+            post, path = $path, tag = $tag, security(("bearer" = []), ("api_key" = [])),
+            params(crate::parameters::DocumentedParameters<$parameters>),
+            request_body(content(($request = "application/json"), (String = "text/csv"))),
+            responses(
+                (status = 200, description = $description, body = $body),
+                crate::routes::BodyErrorResponses,
+                crate::routes::ErrorResponses
+            )
+        )]
+        pub(crate) fn $name(
+            access: crate::answer::Access<$tier, $parameters>,
+            request: axum::extract::Request,
+        ) -> impl Future<Output = axum::response::Response> {
+            access.$respond(request, $render)
+        }
+    };
 }
 
 pub(crate) use endpoint;
@@ -159,6 +182,21 @@ pub(crate) struct QuotaUsage {
     percentage: ExactDecimal,
 }
 
+/// Error responses of an endpoint that reads a body.
+#[derive(IntoResponses)]
+#[expect(dead_code, reason = "documents ApiError")]
+pub(crate) enum BodyErrorResponses {
+    /// The body took too long.
+    #[response(status = 408)]
+    Timeout(ErrorBody),
+    /// The body is larger than 1 MiB.
+    #[response(status = 413)]
+    TooLarge(ErrorBody),
+    /// The Content-Type is neither application/json nor text/csv.
+    #[response(status = 415)]
+    UnsupportedMediaType(ErrorBody),
+}
+
 /// Error responses of every endpoint.
 #[derive(IntoResponses)]
 #[expect(dead_code, reason = "documents ApiError")]
@@ -175,7 +213,7 @@ pub(crate) enum ErrorResponses {
     /// The requested resource does not exist.
     #[response(status = 404)]
     NotFound(NotFoundBody),
-    /// The method is not allowed. GET and HEAD are allowed.
+    /// The method is not allowed. The header Allow has the allowed methods.
     #[response(status = 405)]
     MethodNotAllowed(ErrorBody),
     /// The rate limit or the monthly quota is used up, or the account has too many open change streams.

@@ -20,4 +20,4 @@ pub(crate) mod sectors;
 pub(crate) mod split_calendar;
 pub(crate) mod stocks;
 
-pub(crate) use endpoint::{ErrorResponses, endpoint};
+pub(crate) use endpoint::{BodyErrorResponses, ErrorResponses, endpoint};

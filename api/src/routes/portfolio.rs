@@ -2,7 +2,14 @@
 
 mod converted_income;
 mod position;
+pub(crate) mod received;
+mod received_payment;
+mod received_totals;
+mod share_count;
+mod tax;
 mod totals;
+mod transactions;
+mod yield_on_cost;
 
 use std::sync::LazyLock;
 

@@ -74,6 +74,7 @@ fn documented() -> OpenApiRouter<App> {
         .routes(routes!(sectors::list))
         .routes(routes!(sectors::detail))
         .routes(routes!(portfolio::income))
+        .routes(routes!(portfolio::received::dividends))
         .routes(routes!(changes::changes))
         .routes(routes!(bulk::quotes))
         .routes(routes!(bulk::metrics))
@@ -149,7 +150,8 @@ async fn unrouted(State(app): State<App>, uri: Uri, request: Request) -> Respons
 
 async fn method_not_allowed(State(app): State<App>, uri: Uri, request: Request) -> ApiError {
     let refused = check_access(&app, uri.path(), request).await.err();
-    let allow = if uri.path() == mcp::PATH { "POST" } else { "GET, HEAD" };
+    let is_post = [mcp::PATH, portfolio::received::PATH].contains(&uri.path());
+    let allow = if is_post { "POST" } else { "GET, HEAD" };
     refused.unwrap_or(ApiError::MethodNotAllowed { allow })
 }
 

@@ -137,11 +137,18 @@ fn key_panel(viewer: Viewer<'_>, secret: Option<&str>, message: Option<&str>) ->
     }
 }
 
-/// Endpoints with the same OpenAPI tag. `operations` has the path and the OpenAPI operation of each endpoint.
+/// OpenAPI operation of an endpoint.
+struct Operation<'a> {
+    path: &'a str,
+    method: &'a str,
+    description: &'a Value,
+}
+
+/// Endpoints with the same OpenAPI tag.
 struct EndpointGroup<'a> {
     tag: &'a str,
     meaning: &'a str,
-    operations: Vec<(&'a str, &'a Value)>,
+    operations: Vec<Operation<'a>>,
 }
 
 impl EndpointGroup<'_> {
@@ -158,8 +165,8 @@ fn groups(document: &Value) -> Vec<EndpointGroup<'_>> {
     tags.map(|tag| {
         let name = text(tag, "name");
         let of_tag = paths.into_iter().flatten().filter_map(|(path, item)| {
-            let operation = &item["get"];
-            (operation["tags"][0] == name).then_some((path.as_str(), operation))
+            let (method, description) = item.as_object()?.iter().next()?;
+            (description["tags"][0] == name).then_some(Operation { path, method, description })
         });
         EndpointGroup { tag: name, meaning: text(tag, "description"), operations: of_tag.collect() }
     })
@@ -180,13 +187,14 @@ fn endpoints(document: &Value) -> Markup {
             section.tag-group aria-labelledby=(group.id()) {
                 h2 id=(group.id()) { (group.tag) }
                 p.muted { (group.meaning) }
-                @for (path, operation) in group.operations { (endpoint(document, path, operation)) }
+                @for operation in group.operations { (endpoint(document, &operation)) }
             }
         }
     }
 }
 
-fn endpoint(document: &Value, path: &str, operation: &Value) -> Markup {
+fn endpoint(document: &Value, operation: &Operation<'_>) -> Markup {
+    let Operation { path, method, description: operation } = operation;
     let id = text(operation, "operationId");
     let parameters: Vec<&Value> = operation["parameters"].as_array().into_iter().flatten().collect();
     let (needed, optional): (Vec<&Value>, Vec<&Value>) =
@@ -194,10 +202,10 @@ fn endpoint(document: &Value, path: &str, operation: &Value) -> Markup {
     let success = &operation["responses"]["200"]["content"]["application/json"];
     html! {
         details.endpoint id=(id) {
-            summary { span.verb { "GET" } " " code { (path) } " " span.title { (text(operation, "summary")) } }
+            summary { span.verb { (method.to_uppercase()) } " " code { (path) } " " span.title { (text(operation, "summary")) } }
             div.content {
                 (markdown::render_paragraphs(text(operation, "description")))
-                form.call data-path=(path) data-open[path == "/v1/health"] {
+                form.call data-path=(path) data-open[*path == "/v1/health"] {
                     @for parameter in &needed { (render_parameter_field(path, id, parameter, true)) }
                     @if !optional.is_empty() {
                         details.optional {

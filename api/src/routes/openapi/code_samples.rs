@@ -31,14 +31,15 @@ pub(super) fn code_samples(path: &str, operation: &Value) -> Value {
         query.push(("limit", &five));
     }
     let id = operation["operationId"].as_str().unwrap_or_default();
+    let body = operation.pointer("/requestBody/content/application~1json/example");
     json!([
-        { "lang": "Shell", "label": "curl", "source": curl(path, &places, &query) },
-        { "lang": "Python", "label": "Python", "source": python(id, &places, &query) },
-        { "lang": "TypeScript", "label": "TypeScript", "source": typescript(path, &places, &query) },
+        { "lang": "Shell", "label": "curl", "source": curl(path, &places, &query, body) },
+        { "lang": "Python", "label": "Python", "source": python(id, &places, &query, body) },
+        { "lang": "TypeScript", "label": "TypeScript", "source": typescript(path, &places, &query, body) },
     ])
 }
 
-fn curl(path: &str, places: &Values<'_>, query: &Values<'_>) -> String {
+fn curl(path: &str, places: &Values<'_>, query: &Values<'_>, body: Option<&Value>) -> String {
     let mut target = path.to_owned();
     for (name, value) in places {
         target = target.replace(&format!("{{{name}}}"), &plain(value));
@@ -48,17 +49,21 @@ fn curl(path: &str, places: &Values<'_>, query: &Values<'_>) -> String {
         target = format!("{target}?{}", pairs.join("&"));
     }
     let key = if path == "/v1/health" { "" } else { "-H \"Authorization: Bearer $DDS_API_KEY\" " };
-    format!("curl -s {key}\"$DDS_API_URL{target}\"")
+    let data = body.map(|body| format!("-H \"Content-Type: application/json\" -d '{body}' "));
+    format!("curl -s {key}{}\"$DDS_API_URL{target}\"", data.unwrap_or_default())
 }
 
-fn python(id: &str, places: &Values<'_>, query: &Values<'_>) -> String {
+fn python(id: &str, places: &Values<'_>, query: &Values<'_>, body: Option<&Value>) -> String {
     let literal = |value: &Value| match value {
         Value::Bool(true) => "True".to_owned(),
         Value::Bool(false) => "False".to_owned(),
         other => spaced(other),
     };
     let named = query.iter().map(|(name, value)| format!("{name}={}", literal(value)));
-    let arguments: Vec<String> = places.iter().map(|(_, value)| literal(value)).chain(named).collect();
+    // The body has one member, which is the first argument. Its texts and numbers are equal in JSON and Python.
+    let members = body.and_then(Value::as_object).into_iter().flat_map(|body| body.values());
+    let first = members.chain(places.iter().map(|(_, value)| *value)).map(literal);
+    let arguments: Vec<String> = first.chain(named).collect();
     let call = format!("client.{id}({})", arguments.join(", "));
     let body = match id {
         "changes" => format!("for change in {call}:\n        print(change.action, change.row)"),
@@ -67,13 +72,18 @@ fn python(id: &str, places: &Values<'_>, query: &Values<'_>) -> String {
     format!("from dds_client import Client\n\nwith Client() as client:\n    {body}\n")
 }
 
-fn typescript(path: &str, places: &Values<'_>, query: &Values<'_>) -> String {
+fn typescript(path: &str, places: &Values<'_>, query: &Values<'_>, body: Option<&Value>) -> String {
     let object = |values: &Values<'_>| {
         let members: Vec<String> =
             values.iter().map(|(name, value)| format!("{name}: {}", spaced(value))).collect();
         format!("{{ {} }}", members.join(", "))
     };
-    let body = if path == "/v1/changes" {
+    let call = if let Some(body) = body {
+        format!(
+            "const {{ data }} = await client.post({}, {{ body: {body} }});\nconsole.log(data);",
+            json!(path)
+        )
+    } else if path == "/v1/changes" {
         format!(
             "for await (const change of client.changes({})) {{\n  console.log(change.change, change.row);\n}}",
             object(query)
@@ -88,7 +98,7 @@ fn typescript(path: &str, places: &Values<'_>, query: &Values<'_>) -> String {
         };
         format!("const {{ data }} = await client.get({}{params});\nconsole.log(data);", json!(path))
     };
-    format!("import {{ Client }} from \"dds-client\";\n\nconst client = new Client();\n{body}\n")
+    format!("import {{ Client }} from \"dds-client\";\n\nconst client = new Client();\n{call}\n")
 }
 
 /// JSON with a space after each comma of a list.

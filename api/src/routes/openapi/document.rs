@@ -83,8 +83,19 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
     let parts: Value = serde_json::from_str(PARTS)?;
     let (mut bodies, mut refusals) = (Vec::new(), Map::new());
     for (path, item) in document["paths"].as_object_mut().into_iter().flatten() {
-        item["get"]["operationId"] = operation_id(path).into();
-        let parameters = item["get"].get_mut("parameters").and_then(Value::as_array_mut);
+        let Some((method, operation)) = item.as_object_mut().and_then(|item| item.iter_mut().next()) else {
+            continue;
+        };
+        operation["operationId"] = operation_id(path).into();
+        let is_get = method == "get";
+        if let Some(example) = parts["request_examples"].get(path) {
+            for (media_type, content) in
+                operation["requestBody"]["content"].as_object_mut().into_iter().flatten()
+            {
+                content["example"] = example[media_type].clone();
+            }
+        }
+        let parameters = operation.get_mut("parameters").and_then(Value::as_array_mut);
         let mut has_earlier_versions = false;
         for parameter in parameters.into_iter().flatten() {
             let name = parameter["name"].as_str().unwrap_or_default();
@@ -94,8 +105,8 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
                 parameter["example"] = example;
             }
         }
-        item["get"]["x-codeSamples"] = code_samples(path, &item["get"]);
-        let responses = &mut item["get"]["responses"];
+        operation["x-codeSamples"] = code_samples(path, operation);
+        let responses = &mut operation["responses"];
         if let Some(example) = examples.get(path) {
             responses["200"]["content"]["application/json"]["example"] = example["answer"].clone();
         }
@@ -108,12 +119,13 @@ pub(crate) fn complete_document(document: &utoipa::openapi::OpenApi) -> Result<V
         if keyed && !is_stream {
             bodies.push(responses["200"]["content"]["application/json"]["schema"].clone());
             responses["200"]["content"]["text/csv"] = parts["csv"].clone();
-            for status in ["304", "412"].into_iter().chain(has_earlier_versions.then_some("410")) {
+            let of_get = is_get.then_some("304").into_iter().chain(has_earlier_versions.then_some("410"));
+            for status in of_get.chain(["412"]) {
                 responses[status] = parts["responses"][status].clone();
             }
         }
         for (status, response) in responses.as_object_mut().into_iter().flatten() {
-            response["headers"] = headers(status, keyed, is_stream);
+            response["headers"] = headers(status, keyed, is_stream, is_get);
             if keyed && status.starts_with(['4', '5']) {
                 response["content"]["application/json"]["examples"] = error_bodies(status).into();
                 let shared = json!({ "$ref": format!("#/components/responses/{status}") });
@@ -222,11 +234,11 @@ fn reference_row_schemas(schemas: &mut Value) {
 }
 
 /// Headers of a response with this status, as references to `components/headers`. `keyed` is true if the endpoint needs
-/// an API key.
-fn headers(status: &str, keyed: bool, is_stream: bool) -> Value {
+/// an API key. Only a GET that is no stream may be stored by the client.
+fn headers(status: &str, keyed: bool, is_stream: bool, is_get: bool) -> Value {
     let quota: &[&str] = &["X-Quota-Limit", "X-Quota-Remaining", "X-Quota-Reset"];
     let own: &[&str] = match status {
-        "200" if is_stream => &[],
+        "200" if is_stream || !is_get => &[],
         "200" if keyed => &["ETag", "Cache-Control", "Link"],
         "304" => &["ETag", "Cache-Control"],
         "401" => &["WWW-Authenticate"],

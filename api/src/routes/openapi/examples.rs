@@ -2,6 +2,7 @@
 //!
 //! Invariant: the code that builds real error responses also builds the example error bodies.
 
+use axum::http::StatusCode;
 use chrono::NaiveDate;
 use futures::FutureExt;
 use serde_json::{Map, Value, json};
@@ -76,6 +77,14 @@ fn errors(status: &str) -> Vec<ApiError> {
             }],
         }],
         "405" => vec![ApiError::MethodNotAllowed { allow: "GET, HEAD" }],
+        "408" => vec![ApiError::refused(StatusCode::REQUEST_TIMEOUT, "The body took too long")],
+        "413" => {
+            vec![ApiError::refused(StatusCode::PAYLOAD_TOO_LARGE, "The body is larger than 1048576 bytes")]
+        }
+        "415" => {
+            let message = "The Content-Type is neither application/json nor text/csv";
+            vec![ApiError::refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)]
+        }
         "410" => vec![ApiError::VersionGone {
             version: "g2.184467".to_owned(),
             method: "1".to_owned(),

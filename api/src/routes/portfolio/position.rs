@@ -14,7 +14,7 @@ use crate::parameters::{Holding, HoldingList};
 use crate::read::{DataVersion, QueryError, ServedGeneration, lookup};
 use crate::routes::conversion::Converted;
 
-const HOLDINGS: &str = include_str!("../../../queries/portfolio/holdings.sql");
+pub(super) const HOLDINGS: &str = include_str!("../../../queries/portfolio/holdings.sql");
 
 text_enum! {
     /// Reason for missing income or a missing figure.
@@ -49,6 +49,12 @@ pub(crate) struct IncomeGap {
 impl IncomeGap {
     pub(super) fn unknown(symbol: &str) -> Self {
         Self { symbol: symbol.to_owned(), reason: GapReason::UnknownSymbol }
+    }
+
+    /// Gap of an active security whose dividends are unknown; `None` for any other security.
+    pub(super) fn of_unknown_dividends(stock: &StockRow) -> Option<Self> {
+        let is_unknown = stock.is_active && stock.pays_dividend.is_none();
+        is_unknown.then(|| Self { symbol: stock.symbol.clone(), reason: GapReason::DividendsUnknown })
     }
 }
 

@@ -1,0 +1,71 @@
+//! Body of a request, with a limit on its size.
+
+use std::time::Duration;
+
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::{HeaderMap, StatusCode, header};
+use futures::StreamExt;
+
+use crate::error::ApiError;
+use crate::parameters::ResponseFormat;
+
+/// Maximum size of a body with data, in bytes.
+pub(crate) const MAX_BODY_BYTES: usize = 1024 * 1024;
+/// Maximum number of bytes that are read from an oversized body. The bytes are discarded. They are read because a
+/// client that is still sending its body would not read the error response.
+const MAX_DISCARDED_BYTES: usize = 2 * 1024 * 1024;
+
+/// Body of a request with data, as JSON or CSV. Its text may be confidential, so it has no debug output.
+pub(crate) struct RequestBody {
+    pub(crate) format: ResponseFormat,
+    pub(crate) text: String,
+}
+
+impl RequestBody {
+    /// Reads the body of a request.
+    pub(super) async fn read(request: Request, timeout: Duration) -> Result<Self, ApiError> {
+        let format = format_of(request.headers()).ok_or_else(|| {
+            let message = "The Content-Type is neither application/json nor text/csv";
+            ApiError::refused(StatusCode::UNSUPPORTED_MEDIA_TYPE, message)
+        })?;
+        let body = read_body(request.into_body(), MAX_BODY_BYTES, timeout).await?;
+        let text = String::from_utf8(body)
+            .map_err(|_| ApiError::refused(StatusCode::BAD_REQUEST, "The body is not UTF-8"))?;
+        Ok(Self { format, text })
+    }
+}
+
+fn format_of(headers: &HeaderMap) -> Option<ResponseFormat> {
+    let media_type = headers.get(header::CONTENT_TYPE)?.to_str().ok()?.split(';').next()?.trim();
+    match media_type.to_ascii_lowercase().as_str() {
+        "application/json" => Some(ResponseFormat::Json),
+        "text/csv" => Some(ResponseFormat::Csv),
+        _ => None,
+    }
+}
+
+/// Reads a body of at most `max_bytes`.
+pub(crate) async fn read_body(body: Body, max_bytes: usize, timeout: Duration) -> Result<Vec<u8>, ApiError> {
+    let late = |_| ApiError::refused(StatusCode::REQUEST_TIMEOUT, "The body took too long");
+    tokio::time::timeout(timeout, read_limited(body, max_bytes)).await.map_err(late)?
+}
+
+async fn read_limited(body: Body, max_bytes: usize) -> Result<Vec<u8>, ApiError> {
+    let (mut pieces, mut bytes, mut length) = (body.into_data_stream(), Vec::new(), 0);
+    while let Some(piece) = pieces.next().await {
+        let piece = piece.map_err(|_| ApiError::refused(StatusCode::BAD_REQUEST, "The body ended early"))?;
+        length += piece.len();
+        if length > MAX_DISCARDED_BYTES {
+            break;
+        }
+        if length <= max_bytes {
+            bytes.extend_from_slice(&piece);
+        }
+    }
+    if length > max_bytes {
+        let message = format!("The body is larger than {max_bytes} bytes");
+        return Err(ApiError::refused(StatusCode::PAYLOAD_TOO_LARGE, message));
+    }
+    Ok(bytes)
+}

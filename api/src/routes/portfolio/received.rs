@@ -1,0 +1,341 @@
+//! `POST /v1/portfolio/dividends`: dividends that an owner received and will receive, from the owner's transactions.
+//!
+//! Invariant: the request is not stored, logged or cached. Only its symbols and dates are sent to the database.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::LazyLock;
+
+use chrono::{Months, NaiveDate};
+use market::event::DividendType;
+use market::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
+use market::row::{DividendRow, SplitRow, SplitType, StockRow, TableRow};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::position::{HOLDINGS, IncomeGap};
+use super::received_payment::{ConvertibleReceived, ReceivedDividend, SecurityEvents};
+use super::received_totals::{ReceivedConverted, ReceivedTotals};
+use super::share_count::AccountSecurity;
+use super::tax::TaxRates;
+use super::transactions::{Transaction, TransactionList, Transactions, body_error, parse_transactions};
+use super::yield_on_cost::{first_of_twelve_months, set_yields_on_cost};
+use crate::answer::{Free, HandlerContext, RenderedBody, RequestBody};
+use crate::error::ApiError;
+use crate::parameters::{Output, ParameterErrors, parameters};
+use crate::read::{DataVersion, lookup};
+use crate::render::envelope::{ListMeta, Warning};
+use crate::render::rows;
+use crate::routes::conversion::{Conversion, ConvertibleColumns, payment_rate};
+use crate::routes::endpoint;
+
+pub(crate) const PATH: &str = "/v1/portfolio/dividends";
+const RECEIVED: &str = include_str!("../../../queries/portfolio/received.sql");
+const SPLITS: &str = include_str!("../../../queries/portfolio/splits.sql");
+/// Maximum number of payments of a response.
+const MAX_PAYMENTS: usize = 100_000;
+static COLUMNS: LazyLock<ConvertibleColumns> =
+    LazyLock::new(|| ConvertibleColumns::of(ReceivedDividend::COLUMNS));
+
+parameters! {
+    /// Parameters of received dividends.
+    pub(crate) struct ReceivedParameters by reader {
+        /// First payment date; without a payment date, the ex-date counts. Default: the first transaction, but not
+        /// before the first day of the tier's history. A request for an earlier day gets a 403.
+        start_date: Option<NaiveDate> = reader.read_day_of_history("start_date"),
+        /// Last payment date. Default: twelve months ahead.
+        end_date: Option<NaiveDate> = reader.read_end_date(start_date),
+        /// Share basis of the quantities. `trade_date` (default): as traded; later splits change the number of shares.
+        /// `today`: adjusted for all splits until today.
+        quantity_basis: Option<&'static str> = reader.read_word("quantity_basis", &["trade_date", "today"]),
+        /// Accepts sales of more shares than an account has. Dividends on shares sold short are negative.
+        short: bool = reader.read_bool_or("short", false),
+        /// Tax rates in percent by the security's country of domicile, comma-separated: `US:15,CH:35,*:0`. `*` is the
+        /// rate for all other countries. Each payment then has `tax` and `net`.
+        tax: Option<TaxRates> = reader.read_tax_rates(),
+        currency: Option<String> = reader.read_target_currency(),
+        output: Output = reader.read_convertible_output(&COLUMNS, currency.as_ref()),
+    }
+
+    const IS_COSTLY: bool = true;
+    const IS_PRIVATE: bool = true;
+}
+
+/// Dividends that an owner received and will receive.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReceivedDividends {
+    /// Payments by payment date.
+    data: Vec<ConvertibleReceived>,
+    /// Sums, unknown symbols, data version and warnings of the response.
+    meta: ReceivedMeta,
+}
+
+/// Sums, unknown symbols, data version and warnings of received dividends.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReceivedMeta {
+    #[serde(flatten)]
+    list: ListMeta,
+    /// Reasons why payments are missing, by symbol.
+    gaps: Vec<IncomeGap>,
+    /// Sums of the payments.
+    totals: ReceivedTotals,
+}
+
+endpoint! {
+    /// Dividends received
+    ///
+    /// Dividends that an owner received and will receive, from purchases and sales. The quantity of a payment is the
+    /// sum of the transactions before the ex-date, carried through splits. Projected payments are included and marked.
+    /// Nothing of the request is stored. The body is JSON, or CSV with the columns of a transaction, at most 1 MiB.
+    post "/v1/portfolio/dividends", tag "Portfolio", reads TransactionList, returns "The payments",
+    dividends(Access<Free, ReceivedParameters>) -> ReceivedDividends { respond_to_body(render_dividends) }
+}
+
+async fn render_dividends(
+    context: HandlerContext<ReceivedParameters>,
+    body: RequestBody,
+) -> Result<RenderedBody, ApiError> {
+    let (asked, today) = (&context.parameters, context.today);
+    let transactions = parse_transactions(&body)?;
+    drop(body);
+    let resolved = lookup::resolve_symbols(&context.generation, &transactions.symbols).await?;
+    let first = transactions.list.iter().map(|transaction| transaction.date).min().unwrap_or(today);
+    let window = Window {
+        start: asked.start_date.unwrap_or_else(|| first.max(context.first_day_of_tier_history())),
+        end: asked.end_date.unwrap_or_else(|| today.checked_add_months(Months::new(12)).unwrap_or(today)),
+    };
+    let unknown = transactions.symbols.0.iter().zip(&resolved).filter(|(_, found)| found.is_none());
+    let missing: Vec<String> = unknown.map(|(symbol, _)| symbol.text.clone()).collect();
+    let basis = (asked.quantity_basis == Some("today")).then_some(today);
+    let owned = group_by_account(transactions, &resolved, basis);
+    let loaded = load_events(&context, &owned, &window).await?;
+    if !asked.short {
+        require_shares(&owned, &loaded.events)?;
+    }
+
+    let mut all = Vec::new();
+    for one in &owned {
+        let Some(events) = loaded.events.get(&one.symbol) else { continue };
+        let payments =
+            events.payments_to(one).ok_or_else(|| refused(TRANSACTIONS, "has too large amounts"))?;
+        all.extend(payments);
+        if all.len() > MAX_PAYMENTS {
+            return Err(too_many_payments());
+        }
+    }
+    all.sort_by(|one, other| sort_key(one).cmp(&sort_key(other)));
+    let payments: Vec<&ReceivedDividend> =
+        all.iter().filter(|payment| window.includes(payment.day())).collect();
+    let mut totals = ReceivedTotals::of(payments.iter().copied());
+    set_yields_on_cost(&mut totals.symbols, &all, &owned, &loaded.events, today);
+    let (rows, converted) = convert(&context, &loaded.version, &payments).await?;
+    totals.converted = converted;
+
+    let mut gaps: Vec<IncomeGap> = missing.iter().map(|symbol| IncomeGap::unknown(symbol)).collect();
+    gaps.extend(loaded.gaps);
+    let mut list = ListMeta::new(&loaded.version, rows.len(), limit(), None);
+    list.set_missing(missing);
+    list.warnings.iter_mut().for_each(|warning| warning.param = Some(TRANSACTIONS));
+    list.warnings.extend(spin_off_warnings(&owned, &loaded.events, &window));
+    list.warnings.extend(loaded.tax_warning);
+    list.set_depth(context.depth_without(asked.start_date), today);
+    let body = rows::render_list(&asked.output, &rows, &ReceivedMeta { list, gaps, totals })?;
+    Ok(RenderedBody { body, version: loaded.version, next_cursor: None })
+}
+
+/// Name of the list of transactions in errors and warnings.
+const TRANSACTIONS: &str = "transactions";
+
+fn limit() -> i64 {
+    i64::try_from(MAX_PAYMENTS).unwrap_or(i64::MAX)
+}
+
+fn refused(param: &str, error: &str) -> ApiError {
+    ParameterErrors::Parameters(vec![body_error(param, error)]).into()
+}
+
+fn too_many_payments() -> ApiError {
+    refused("start_date", &format!("gives more than {MAX_PAYMENTS} payments; request a shorter range"))
+}
+
+/// Payment dates of a response.
+struct Window {
+    start: NaiveDate,
+    end: NaiveDate,
+}
+
+impl Window {
+    fn includes(&self, day: NaiveDate) -> bool {
+        (self.start..=self.end).contains(&day)
+    }
+}
+
+/// Transactions of each known security in each account.
+fn group_by_account(
+    transactions: Transactions,
+    resolved: &[Option<String>],
+    basis: Option<NaiveDate>,
+) -> Vec<AccountSecurity> {
+    let mut groups: BTreeMap<(String, Option<String>), Vec<Transaction>> = BTreeMap::new();
+    for transaction in transactions.list {
+        if let Some(Some(symbol)) = resolved.get(transaction.symbol) {
+            groups.entry((symbol.clone(), transaction.account.clone())).or_default().push(transaction);
+        }
+    }
+    let groups = groups.into_iter();
+    groups.map(|((symbol, account), list)| AccountSecurity::new(account, symbol, list, basis)).collect()
+}
+
+/// Fails if an account sells more shares than it has.
+fn require_shares(
+    owned: &[AccountSecurity],
+    events: &HashMap<String, SecurityEvents>,
+) -> Result<(), ApiError> {
+    let none = Splits::default();
+    let oversold = owned.iter().filter_map(|one| {
+        let sale = one.find_oversale(events.get(&one.symbol).map_or(&none, |events| &events.splits))?;
+        let error = "sells more shares than the account has; short=true accepts this";
+        Some(body_error(format!("{}.quantity", sale.place), error))
+    });
+    let errors: Vec<_> = oversold.collect();
+    if errors.is_empty() { Ok(()) } else { Err(ParameterErrors::Parameters(errors).into()) }
+}
+
+/// Dividends and splits of the securities, with their data version.
+struct LoadedEvents {
+    version: DataVersion,
+    events: HashMap<String, SecurityEvents>,
+    gaps: Vec<IncomeGap>,
+    /// Warning about the securities without a tax rate.
+    tax_warning: Option<Warning>,
+}
+
+/// Loads the dividends of the window and of the last twelve months, and all splits.
+async fn load_events(
+    context: &HandlerContext<ReceivedParameters>,
+    owned: &[AccountSecurity],
+    window: &Window,
+) -> Result<LoadedEvents, ApiError> {
+    let mut since: BTreeMap<&str, NaiveDate> = BTreeMap::new();
+    for one in owned {
+        let day = since.entry(&one.symbol).or_insert(NaiveDate::MAX);
+        *day = one.first_day().min(*day);
+    }
+    let symbols: Vec<String> = since.keys().map(|symbol| (*symbol).to_owned()).collect();
+    let days: Vec<NaiveDate> = since.into_values().collect();
+    let first = window.start.min(first_of_twelve_months(context.today));
+    let (last, most) = (window.end.max(context.today), limit() + 1);
+    let mut client = context.generation.client().await?;
+    let transaction = lookup::begin_snapshot(&mut client).await?;
+    let (version, stocks) =
+        lookup::find_by_symbol::<StockRow>(&context.generation, &transaction, HOLDINGS, &symbols).await?;
+    let statement = transaction.prepare_cached(RECEIVED).await?;
+    let dividends = transaction.query(&statement, &[&symbols, &days, &first, &last, &most]).await?;
+    let statement = transaction.prepare_cached(SPLITS).await?;
+    let splits = transaction.query(&statement, &[&symbols]).await?;
+    if dividends.len() > MAX_PAYMENTS {
+        return Err(too_many_payments());
+    }
+
+    let mut events: HashMap<String, SecurityEvents> = HashMap::new();
+    let mut untaxed = Vec::new();
+    for (symbol, stock) in &stocks {
+        let security = events.entry(symbol.clone()).or_default();
+        if let Some(tax) = &context.parameters.tax {
+            let rate = tax.rate(stock.country.as_deref());
+            untaxed.extend(rate.is_none().then_some(symbol));
+            security.tax_rate = Some(rate.unwrap_or_default());
+        }
+    }
+    let mut split_events: HashMap<String, Vec<SplitEvent>> = HashMap::new();
+    for split in lookup::rows_with_symbol::<SplitRow>(&splits)? {
+        if split.r#type == SplitType::SpinOff {
+            events.entry(split.symbol.clone()).or_default().spin_offs.push(split.ex_date);
+        }
+        let ratio = Ratio { from: split.from_shares.0, to: split.to_shares.0 };
+        let is_price_only = split.r#type.is_price_only();
+        let event = SplitEvent { ex_date: split.ex_date, ratio, is_price_only };
+        split_events.entry(split.symbol).or_default().push(event);
+    }
+    for (symbol, splits) in split_events {
+        events.entry(symbol).or_default().splits = Splits::new(splits);
+    }
+    for dividend in lookup::rows_with_symbol::<DividendRow>(&dividends)? {
+        let security = events.entry(dividend.symbol.clone()).or_default();
+        match dividend.r#type {
+            DividendType::SpinOff => security.spin_offs.push(dividend.ex_date),
+            _ => security.dividends.push(dividend),
+        }
+    }
+    for security in events.values_mut() {
+        security.spin_offs.sort_unstable();
+        security.spin_offs.dedup();
+    }
+    untaxed.sort();
+    let tax_warning = untaxed.first().map(|first| Warning {
+        code: "no_tax_rate",
+        message: format!(
+            "{} securities have no tax rate, for example {first}; their tax is 0",
+            untaxed.len()
+        ),
+        param: Some("tax"),
+    });
+    let mut gaps: Vec<IncomeGap> = Vec::new();
+    for symbol in &symbols {
+        gaps.extend(stocks.get(symbol).and_then(IncomeGap::of_unknown_dividends));
+    }
+    Ok(LoadedEvents { version, events, gaps, tax_warning })
+}
+
+/// Order of the payments: by payment date, symbol, ex-date, type, id and account.
+fn sort_key(payment: &ReceivedDividend) -> impl Ord + '_ {
+    let ReceivedDividend { symbol, ex_date, r#type, id, account, .. } = payment;
+    (payment.day(), symbol, *ex_date, r#type.as_str(), id, account)
+}
+
+/// Payments of the response with their amounts in the requested currency, and the sums of these amounts.
+async fn convert(
+    context: &HandlerContext<ReceivedParameters>,
+    version: &DataVersion,
+    payments: &[&ReceivedDividend],
+) -> Result<(Vec<ConvertibleReceived>, Option<ReceivedConverted>), ApiError> {
+    let Some(currency) = &context.parameters.currency else {
+        let original = |payment: &&ReceivedDividend| ConvertibleReceived {
+            payment: (*payment).clone(),
+            converted: None,
+        };
+        return Ok((payments.iter().map(original).collect(), None));
+    };
+    let amounts: BTreeSet<_> =
+        payments.iter().map(|payment| payment_rate(&payment.currency, payment.ex_date)).collect();
+    let amounts: Vec<_> = amounts.into_iter().collect();
+    let conversion = Conversion::load(&context.generation, version, Some(currency), &amounts).await?;
+    let (mut rows, mut converted) = (Vec::new(), Vec::new());
+    for payment in payments {
+        converted.extend(payment.convert(&conversion));
+        let amount = conversion.convert_payment(payment.gross.0, &payment.currency, payment.ex_date);
+        rows.push(ConvertibleReceived { payment: (*payment).clone(), converted: Some(amount) });
+    }
+    let total = ReceivedConverted::of(conversion.currency(), &converted, rows.len() - converted.len());
+    Ok((rows, Some(total)))
+}
+
+/// Warnings about spin-offs to an owner, whose shares are not among the transactions.
+fn spin_off_warnings(
+    owned: &[AccountSecurity],
+    events: &HashMap<String, SecurityEvents>,
+    window: &Window,
+) -> Vec<Warning> {
+    let mut found = BTreeSet::new();
+    for one in owned {
+        let days = events.get(&one.symbol).into_iter().flat_map(|events| events.spin_offs_to(one));
+        found.extend(days.filter(|day| window.includes(*day)).map(|day| (day, &one.symbol)));
+    }
+    let warning = |(day, symbol)| Warning {
+        code: "spin_off",
+        message: format!(
+            "{symbol} had a spin-off on {day}; add the received shares as a transaction to get their dividends"
+        ),
+        param: Some(TRANSACTIONS),
+    };
+    found.into_iter().map(warning).collect()
+}

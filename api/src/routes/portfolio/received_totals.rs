@@ -1,0 +1,181 @@
+//! Sums of received dividends by currency, month, year, account and symbol. Two currencies are never added.
+
+use std::collections::BTreeMap;
+
+use chrono::{Datelike, NaiveDate};
+use market::decimal::ExactDecimal;
+use market::row::DividendStatus;
+use rust_decimal::Decimal;
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::received_payment::ReceivedDividend;
+
+/// Sums of payments in one currency.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReceivedSum {
+    /// ISO 4217 currency.
+    currency: String,
+    /// Sum of gross amounts.
+    gross: ExactDecimal,
+    /// Sum of taxes; null without the parameter `tax`.
+    tax: Option<ExactDecimal>,
+    /// gross - tax; null without the parameter `tax`.
+    net: Option<ExactDecimal>,
+    /// Part of gross from projected payments.
+    projected: ExactDecimal,
+    /// Number of payments.
+    payments: usize,
+}
+
+/// Sums of one month in one currency.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReceivedMonth {
+    /// First day of the month.
+    month: NaiveDate,
+    #[serde(flatten)]
+    sum: ReceivedSum,
+}
+
+/// Sums of one calendar year in one currency.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReceivedYear {
+    /// Calendar year.
+    year: i32,
+    #[serde(flatten)]
+    sum: ReceivedSum,
+}
+
+/// Sums of one account in one currency.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReceivedAccount {
+    /// Account; null for transactions without an account.
+    account: Option<String>,
+    #[serde(flatten)]
+    sum: ReceivedSum,
+}
+
+/// Sums of one security in one currency.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReceivedSymbol {
+    /// Canonical ticker.
+    pub(super) symbol: String,
+    /// Gross amount of the last twelve months as percent of the average cost of the shares that remain today. Null if a
+    /// remaining share has no price in the currency of the dividends, or if no share remains.
+    pub(super) yield_on_cost: Option<ExactDecimal>,
+    #[serde(flatten)]
+    sum: ReceivedSum,
+}
+
+impl ReceivedSymbol {
+    pub(super) fn currency(&self) -> &str {
+        &self.sum.currency
+    }
+}
+
+/// Sums of all payments in the requested currency.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReceivedConverted {
+    #[serde(flatten)]
+    sum: ReceivedSum,
+    /// Number of payments without an exchange rate. They are left out of the sums.
+    unconverted: usize,
+}
+
+/// Sums of the payments of a response.
+#[derive(Debug, Serialize, ToSchema)]
+pub(crate) struct ReceivedTotals {
+    /// Sums by currency.
+    currencies: Vec<ReceivedSum>,
+    /// Sums by month and currency. Months without a payment are left out.
+    months: Vec<ReceivedMonth>,
+    /// Sums by calendar year and currency.
+    years: Vec<ReceivedYear>,
+    /// Sums by account and currency.
+    accounts: Vec<ReceivedAccount>,
+    /// Sums by symbol and currency.
+    pub(super) symbols: Vec<ReceivedSymbol>,
+    /// Sums in the requested currency. Omitted without the parameter `currency`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) converted: Option<ReceivedConverted>,
+}
+
+impl ReceivedTotals {
+    pub(super) fn of<'a>(payments: impl Iterator<Item = &'a ReceivedDividend> + Clone) -> Self {
+        let by_currency = group(payments.clone(), |_| ());
+        let by_month = group(payments.clone(), |payment| first_of_month(payment.day()));
+        let by_year = group(payments.clone(), |payment| payment.day().year());
+        let by_account = group(payments.clone(), |payment| payment.account.clone());
+        let by_symbol = group(payments, |payment| payment.symbol.clone());
+        Self {
+            currencies: by_currency.map(|((), sum)| sum).collect(),
+            months: by_month.map(|(month, sum)| ReceivedMonth { month, sum }).collect(),
+            years: by_year.map(|(year, sum)| ReceivedYear { year, sum }).collect(),
+            accounts: by_account.map(|(account, sum)| ReceivedAccount { account, sum }).collect(),
+            symbols: by_symbol
+                .map(|(symbol, sum)| ReceivedSymbol { symbol, yield_on_cost: None, sum })
+                .collect(),
+            converted: None,
+        }
+    }
+}
+
+impl ReceivedConverted {
+    /// Sums of payments that are in the requested currency.
+    pub(super) fn of(currency: &str, payments: &[ReceivedDividend], unconverted: usize) -> Self {
+        let mut sum = ReceivedSum::zero(currency);
+        payments.iter().for_each(|payment| sum.add(payment));
+        Self { sum, unconverted }
+    }
+}
+
+impl ReceivedSum {
+    fn zero(currency: &str) -> Self {
+        let zero = ExactDecimal::default();
+        Self {
+            currency: currency.to_owned(),
+            gross: zero,
+            tax: None,
+            net: None,
+            projected: zero,
+            payments: 0,
+        }
+    }
+
+    fn add(&mut self, payment: &ReceivedDividend) {
+        let plus = |sum: ExactDecimal, added: ExactDecimal| ExactDecimal::from(sum.0 + added.0);
+        self.gross = plus(self.gross, payment.gross);
+        self.tax = payment.tax.map(|tax| plus(self.tax.unwrap_or_default(), tax)).or(self.tax);
+        self.net = payment.net.map(|net| plus(self.net.unwrap_or_default(), net)).or(self.net);
+        if payment.status == DividendStatus::Projected {
+            self.projected = plus(self.projected, payment.gross);
+        }
+        self.payments += 1;
+    }
+}
+
+/// Sums of payments with the same key and currency, in ascending order.
+fn group<'a, K: Ord>(
+    payments: impl Iterator<Item = &'a ReceivedDividend>,
+    key: impl Fn(&ReceivedDividend) -> K,
+) -> impl Iterator<Item = (K, ReceivedSum)> {
+    let mut sums: BTreeMap<(K, &str), ReceivedSum> = BTreeMap::new();
+    for payment in payments {
+        let currency = payment.currency.as_str();
+        let sum = sums.entry((key(payment), currency)).or_insert_with(|| ReceivedSum::zero(currency));
+        sum.add(payment);
+    }
+    sums.into_iter().map(|((key, _), sum)| (key, sum))
+}
+
+fn first_of_month(day: NaiveDate) -> NaiveDate {
+    day.with_day(1).unwrap_or(day)
+}
+
+/// Gross amounts by symbol and currency.
+pub(super) fn gross_by_symbol<'a>(
+    payments: impl Iterator<Item = &'a ReceivedDividend>,
+) -> BTreeMap<(String, String), Decimal> {
+    let sums = group(payments, |payment| payment.symbol.clone());
+    sums.map(|(symbol, sum)| ((symbol, sum.currency), sum.gross.0)).collect()
+}
