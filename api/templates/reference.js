@@ -72,12 +72,19 @@ async function call(form) {
     return;
   }
   const address = addressOf(form);
+  const body = form.querySelector("[data-in=body]")?.value;
+  const data = body === undefined ? "" : ` \\\n  -H "Content-Type: application/json" -d '${body.replaceAll("'", "'\\''")}'`;
   result.querySelector(".command").textContent =
-    `curl -s '${address.replaceAll("'", "%27")}'` + (needsKey ? ` \\\n  -H "Authorization: Bearer $DDS_API_KEY"` : "");
+    `curl -s '${address.replaceAll("'", "%27")}'` + (needsKey ? ` \\\n  -H "Authorization: Bearer $DDS_API_KEY"` : "") + data;
   outcome.textContent = "Waiting for the answer…";
   const started = performance.now();
   try {
-    const answer = await fetch(address, { headers: needsKey ? { Authorization: `Bearer ${key}` } : {}, credentials: "omit", cache: "no-store" });
+    const headers = {
+      ...(needsKey && { Authorization: `Bearer ${key}` }),
+      ...(data && { "Content-Type": "application/json" }),
+    };
+    const method = data ? "POST" : "GET";
+    const answer = await fetch(address, { method, body, headers, credentials: "omit", cache: "no-store" });
     const text = await answer.text();
     const took = Math.round(performance.now() - started);
     const isJson = (answer.headers.get("content-type") ?? "").includes("json");

@@ -14,7 +14,8 @@ LABELS = {"python": "Python", "ts": "TypeScript", "sh": "curl"}
 document, language, folder = Path(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
 text = document.read_text()
 if document.suffix == ".json":
-    samples = [sample for item in json.loads(text)["paths"].values() for sample in item["get"]["x-codeSamples"]]
+    operations = [one for item in json.loads(text)["paths"].values() for one in item.values()]
+    samples = [sample for operation in operations for sample in operation["x-codeSamples"]]
     blocks = [sample["source"] for sample in samples if sample["label"] == LABELS[language]]
 else:
     blocks = re.findall(rf"^```{language}\n(.*?)^```", text, flags=re.M | re.S)

@@ -33,9 +33,62 @@ async fn document(world: &World) -> Result<Value> {
     reply.json()
 }
 
+/// Paths with a GET, except the health check.
 fn paths(document: &Value) -> Vec<String> {
-    let paths = document["paths"].as_object().into_iter().flatten().map(|(path, _)| path.clone());
-    paths.filter(|path| path != "/v1/health").collect()
+    let paths = document["paths"].as_object().into_iter().flatten();
+    let gets = paths.filter(|(path, item)| *path != "/v1/health" && item.get("get").is_some());
+    gets.map(|(path, _)| path.clone()).collect()
+}
+
+/// Request body of a path from the example in the document; `None` for a path with a GET.
+pub(crate) fn example_body(document: &Value, path: &str) -> Option<Vec<u8>> {
+    let example = document["paths"][path].pointer("/post/requestBody/content/application~1json/example")?;
+    Some(example.to_string().into_bytes())
+}
+
+#[tokio::test]
+async fn a_post_is_documented_and_stored_nowhere() -> Result<()> {
+    let world = World::start().await?;
+    let document = document(&world).await?;
+    let posts: Vec<&String> = document["paths"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(path, item)| item.get("post").map(|_| path))
+        .collect();
+    assert_eq!(posts, ["/v1/portfolio/dividends"]);
+    for path in posts {
+        let operation = &document["paths"][path]["post"];
+        let body = example_body(&document, path).unwrap_or_default();
+        let send = async |query: &str, key: &str| {
+            let headers = [("x-api-key", key.to_owned()), ("content-type", "application/json".to_owned())];
+            world.api.send_body(Method::POST, &format!("{path}?{query}"), &headers, body.clone()).await
+        };
+        let refused = send("nonsense=1", &world.professional).await?.json()?;
+        check(&refused, json!({ "code": "INVALID_PARAMETER", "param": "nonsense" }));
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        let documented: BTreeSet<&str> = parameters.filter_map(|one| one["name"].as_str()).collect();
+        let accepted = refused["allowed"].as_array().into_iter().flatten().filter_map(Value::as_str);
+        assert_eq!(documented, accepted.collect(), "{path}");
+        for status in
+            ["200", "400", "401", "403", "405", "408", "412", "413", "415", "429", "431", "500", "503"]
+        {
+            assert!(!operation["responses"][status].is_null(), "{path} documents no {status}");
+        }
+        assert!(operation["responses"]["304"].is_null(), "{path}");
+        for query in ["", "format=csv"] {
+            let reply = send(query, &world.professional).await?;
+            let headers = ["cache-control", "etag"].map(|name| reply.header(name));
+            assert_eq!((reply.status.as_u16(), headers), (200, [Some("no-store"), None]), "{query}");
+        }
+        assert_eq!(send("", "dds_live_wrong").await?.status, 401);
+        for method in ["GET", "HEAD", "PUT", "PATCH", "DELETE", "OPTIONS"] {
+            let key = [("x-api-key", world.professional.clone())];
+            let other = world.api.send(Method::from_bytes(method.as_bytes())?, path, &key).await?;
+            assert_eq!((other.status.as_u16(), other.header("allow")), (405, Some("POST")), "{method}");
+        }
+    }
+    Ok(())
 }
 
 #[tokio::test]

@@ -4,9 +4,11 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
+use harness::Reply;
+use reqwest::Method;
 use serde_json::{Map, Value, json};
 
-use crate::api_contract::{filled, needed};
+use crate::api_contract::{example_body, filled, needed};
 use crate::generated::Generated;
 
 /// Pairs of a path and the lowest tier that may call it. The test fails if a path is missing here or in the document.
@@ -45,6 +47,7 @@ const TIERS: &[(&str, &str)] = &[
     ("/v1/sectors", "free"),
     ("/v1/sectors/{sector}", "free"),
     ("/v1/portfolio/income", "free"),
+    ("/v1/portfolio/dividends", "free"),
     ("/v1/changes", "free"),
     ("/v1/bulk/quotes", "professional"),
     ("/v1/bulk/metrics", "professional"),
@@ -90,6 +93,7 @@ fn example_request(path: &str) -> String {
         "/v1/stocks/{symbol}/metrics/history" => "interval=quarter&start_date=2024-01-02",
         "/v1/stocks/{symbol}/growth" => "interval=yearly&start_date=2023-01-03",
         "/v1/portfolio/income" => "holdings=SILABA:120:5000,NOPE:1",
+        "/v1/portfolio/dividends" => "start_date=2024-01-01",
         "/v1/screener/dividend-growth" => "min_growth_5y=5&limit=2",
         "/v1/sectors/{sector}" => "limit=1",
         "/v1/dividends/calendar" | "/v1/dividends/payment-dates" | "/v1/dividends/ex-dates" => {
@@ -136,9 +140,36 @@ fn row_paths(document: &Value) -> Vec<String> {
         .collect()
 }
 
+/// The only operation of a path.
+fn operation<'a>(document: &'a Value, path: &str) -> &'a Value {
+    let operations = document["paths"][path].as_object().into_iter().flat_map(Map::values);
+    operations.last().unwrap_or(&Value::Null)
+}
+
+/// Sends a request to a path: a GET, or a POST with the example in the document.
+async fn call(
+    world: &Generated,
+    document: &Value,
+    path: &str,
+    request: &str,
+    key: Option<&str>,
+) -> Result<Reply> {
+    let Some(body) = example_body(document, path) else { return world.api.get(request, key).await };
+    let mut headers = vec![("content-type", "application/json".to_owned())];
+    headers.extend(key.map(|key| ("x-api-key", key.to_owned())));
+    world.api.send_body(Method::POST, request, &headers, body).await
+}
+
+/// Body of a successful response to a path.
+async fn answer(world: &Generated, document: &Value, path: &str, request: &str) -> Result<Vec<u8>> {
+    let reply = call(world, document, path, request, Some(&world.key)).await?;
+    anyhow::ensure!(reply.status == 200, "{request}: {} {}", reply.status, reply.text());
+    Ok(reply.body)
+}
+
 fn schema(document: &Value, path: &str) -> Result<jsonschema::Validator> {
     let mut schema =
-        document["paths"][path]["get"]["responses"]["200"]["content"]["application/json"]["schema"].clone();
+        operation(document, path)["responses"]["200"]["content"]["application/json"]["schema"].clone();
     schema["components"] = document["components"].clone();
     Ok(jsonschema::options().should_validate_formats(true).build(&schema)?)
 }
@@ -161,10 +192,10 @@ async fn every_path_is_gated_as_the_interface_says() -> Result<()> {
             filled(path).replace("COLA", "SPY").replace("FUND", "SPY"),
             needed(path).replace("COLA", "SPY")
         );
-        let without = world.api.get(&url, None).await?.status.as_u16();
+        let without = call(&world, &document, path, &url, None).await?.status.as_u16();
         assert_eq!(without, if *least == "none" { 200 } else { 401 }, "{url} without a key");
         for (tier, key) in &keys {
-            let status = world.api.get(&url, Some(key)).await?.status.as_u16();
+            let status = call(&world, &document, path, &url, Some(key)).await?.status.as_u16();
             assert_eq!(status, if rank(tier) >= rank(least) { 200 } else { 403 }, "{url} as {tier}");
         }
     }
@@ -180,8 +211,8 @@ async fn the_document_and_its_examples_are_the_committed_ones() -> Result<()> {
     let mut examples = Map::new();
     for path in row_paths(&document) {
         let request = example_request(&path);
-        let answer: Value = serde_json::from_slice(&world.body(&request).await?)?;
-        examples.insert(path.clone(), json!({ "request": request, "answer": timeless(answer) }));
+        let recorded: Value = serde_json::from_slice(&answer(&world, &document, &path, &request).await?)?;
+        examples.insert(path.clone(), json!({ "request": request, "answer": timeless(recorded) }));
     }
     let both = [hold("examples.json", &examples.into()), hold("openapi.json", &document)];
     both.into_iter().collect::<Result<Vec<()>>>().map(drop)
@@ -201,7 +232,8 @@ async fn answers_fit_their_schemas_in_every_form() -> Result<()> {
         let extras = ["", "decimals=string", &first, IN_DOLLARS];
         let is_convertible = properties.iter().any(|name| name == "converted");
         for extra in &extras[..if is_convertible { 4 } else { 3 }] {
-            let body: Value = serde_json::from_slice(&world.body(&with(&request, extra)).await?)?;
+            let body: Value =
+                serde_json::from_slice(&answer(&world, &document, &path, &with(&request, extra)).await?)?;
             let wrong: Vec<String> = schema
                 .iter_errors(&body)
                 .map(|error| format!("{}: {error}", error.instance_path()))
@@ -237,7 +269,7 @@ const IN_DOLLARS: &str = "currency=USD";
 
 /// Values that the parameter `fields` of a path accepts.
 fn fields(document: &Value, path: &str) -> Vec<String> {
-    let parameters = document["paths"][path]["get"]["parameters"].as_array().into_iter().flatten();
+    let parameters = operation(document, path)["parameters"].as_array().into_iter().flatten();
     let fields = parameters.filter(|parameter| parameter["name"] == "fields");
     let names =
         fields.flat_map(|parameter| parameter["schema"]["items"]["enum"].as_array().into_iter().flatten());
@@ -264,7 +296,7 @@ async fn csv_has_the_cells_of_the_json() -> Result<()> {
         if fields(&document, &path).iter().any(|name| name == "converted") {
             request = with(&request, IN_DOLLARS);
         }
-        let body: Value = serde_json::from_slice(&world.body(&request).await?)?;
+        let body: Value = serde_json::from_slice(&answer(&world, &document, &path, &request).await?)?;
         let rows = match &body["data"] {
             Value::Array(symbols) if path == "/v1/bulk/dividends" => dividends(symbols),
             Value::Array(rows) => rows.clone(),
@@ -273,7 +305,7 @@ async fn csv_has_the_cells_of_the_json() -> Result<()> {
             }
             one => vec![one.clone()],
         };
-        let sheet = world.body(&with(&request, "format=csv")).await?;
+        let sheet = answer(&world, &document, &path, &with(&request, "format=csv")).await?;
         let mut sheet = csv::Reader::from_reader(sheet.as_slice());
         let header = sheet.headers()?.clone();
         let lines: Vec<csv::StringRecord> = sheet.records().collect::<Result<_, _>>()?;
@@ -320,7 +352,8 @@ async fn every_field_is_described() -> Result<()> {
         }
     }
     assert!(silent.is_empty(), "fields without a description: {silent:?}");
-    let operations = document["paths"].as_object().into_iter().flatten().map(|(_, item)| &item["get"]);
+    let paths = paths(&document);
+    let operations = paths.iter().map(|path| operation(&document, path));
     let mut ids: Vec<&str> = operations.filter_map(|operation| operation["operationId"].as_str()).collect();
     ids.sort_unstable();
     ids.dedup();

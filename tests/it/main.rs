@@ -78,6 +78,7 @@ mod pull;
 mod quarantine;
 mod query_plans;
 mod random_histories;
+mod received_dividends;
 mod records;
 mod reference_projection;
 mod reject_repair;

@@ -165,8 +165,8 @@ def operations() -> str:
     """One method an operation, twice: for the client that waits and for the one that is awaited."""
     head = [
         HEAD.format("What can be asked for: one method an operation, and one that walks the pages of a list."),
-        "from __future__ import annotations\n\nfrom collections.abc import Sequence\nfrom datetime import date\n",
-        "from decimal import Decimal\nfrom typing import Literal\n\n",
+        "from __future__ import annotations\n\nfrom collections.abc import Mapping, Sequence\nfrom datetime import date\n",
+        "from decimal import Decimal\nfrom typing import Any, Literal\n\n",
         "from . import models as m\nfrom .pages import AsyncPages, Pages\n",
         "from .request import AsyncAsker, Asker, path\n\n",
     ]
@@ -196,10 +196,24 @@ class Words:
 def every_operation() -> list[dict[str, Any]]:
     # A stream has no typed answer; changes.py reads it.
     return [
-        {"path": route, "parameters": [], **item["get"]}
+        {"path": route, "parameters": [], **operation}
         for route, item in sorted(DOCUMENT["paths"].items())
-        if "application/json" in item["get"]["responses"]["200"]["content"]
+        for operation in item.values()
+        if "application/json" in operation["responses"]["200"]["content"]
     ]
+
+
+def body_of(operation: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The members of the body. Each is an argument of the method."""
+    if "requestBody" not in operation:
+        return {}
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    return {name: member for name, (member, _) in members(followed(schema)).items()}
+
+
+def body_type(member: dict[str, Any]) -> str:
+    """A list of rows: as a class, or as a dict with the same names."""
+    return f"Sequence[m.{class_name(reference(member['items']) or '')} | Mapping[str, Any]]"
 
 
 def keywords_of(operation: dict[str, Any]) -> list[dict[str, Any]]:
@@ -226,7 +240,8 @@ def asked_type(schema: dict[str, Any], words: Callable[[list[str]], str]) -> str
 def method(operation: dict[str, Any], words: Words, prefix: str) -> str:
     name, answer = operation["operationId"], answer_of(operation)
     route = f'path("{operation["path"]}"'
-    required: list[str] = []
+    body = body_of(operation)
+    required = [f"{member}: {body_type(schema)}" for member, schema in body.items()]
     optional: list[str] = []
     query: list[str] = []
     for one in keywords_of(operation):
@@ -244,6 +259,8 @@ def method(operation: dict[str, Any], words: Words, prefix: str) -> str:
     wait, verb = ("async ", "await ") if prefix else ("", "")
     signature = listed(["self", *required, *(["*"] if optional else []), *optional], "(", ")", INDENT)
     call = f"{route}), {listed(query, '{', '}', INDENT * 2)}, {kind}"
+    if body:
+        call += ", {" + ", ".join(f'"{member}": {member}' for member in body) + "}"
     text = (
         f"\n    {wait}def {name}{signature} -> {kind}:\n"
         + (noted(operation, f"Operations.{name}") if prefix else explained(operation))
@@ -280,8 +297,10 @@ def explained(operation: dict[str, Any]) -> str:
     """The docstring of a method: its meaning, parameters, answer and an example."""
     meaning = f"{operation['summary']}.\n\n{operation.get('description', '')}".strip()
     parts = [filled(meaning, INDENT * 2).replace(INDENT * 2, f'{INDENT * 2}"""', 1)]
-    if keywords := keywords_of(operation):
-        arguments = [filled(f"{one['name']}: {meaning_of(one)}", INDENT * 3, INDENT * 4) for one in keywords]
+    meanings = {name: member["description"] for name, member in body_of(operation).items()}
+    meanings |= {one["name"]: meaning_of(one) for one in keywords_of(operation)}
+    if meanings:
+        arguments = [filled(f"{name}: {meaning}", INDENT * 3, INDENT * 4) for name, meaning in meanings.items()]
         parts.append("\n".join([f"{INDENT * 2}Args:", *arguments]))
     answer = f"{operation['responses']['200']['description']}, in `data`."
     if is_paged(operation):

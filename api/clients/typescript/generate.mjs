@@ -19,10 +19,11 @@ export type Decimal = string;
 `;
 
 const document = JSON.parse(readFileSync(new URL("../../openapi.json", import.meta.url), "utf8"));
-for (const { get } of Object.values(document.paths)) {
-  get.parameters = (get.parameters ?? []).filter(({ name }) => !FORM.includes(name));
-  const { content } = get.responses["200"];
+for (const operation of Object.values(document.paths).flatMap(Object.values)) {
+  operation.parameters = (operation.parameters ?? []).filter(({ name }) => !FORM.includes(name));
+  const { content } = operation.responses["200"];
   delete content["text/csv"];
+  delete operation.requestBody?.content["text/csv"];
   // A stream has no typed answer; changes.ts reads it.
   delete content["application/json"]?.example;
 }

@@ -133,8 +133,9 @@ def test_every_operation_is_reachable(client: Client, document: dict[str, Any]) 
     for path, item in document["paths"].items():
         if path == STREAM:
             continue
-        name = item["get"]["operationId"]
-        answer = getattr(client, name)(**arguments(client, item["get"].get("parameters", [])))
+        [operation] = item.values()
+        name = operation["operationId"]
+        answer = getattr(client, name)(**arguments(client, operation))
         assert not floats(answer), name
         assert answer.data is not None, name
 
@@ -144,8 +145,8 @@ async def ask_everything(paths: dict[str, Any], client: Client) -> None:
         for path, item in paths.items():
             if path == STREAM:
                 continue
-            name = item["get"]["operationId"]
-            given = arguments(client, item["get"].get("parameters", []))
+            [operation] = item.values()
+            name, given = operation["operationId"], arguments(client, operation)
             answer, expected = await getattr(awaited, name)(**given), getattr(client, name)(**given)
             assert path == "/v1/health" or answer == expected, name
 
@@ -154,14 +155,18 @@ def test_every_operation_is_reachable_awaited(client: Client, document: dict[str
     asyncio.run(ask_everything(document["paths"], client))
 
 
-def arguments(client: Client, parameters: list[dict[str, Any]]) -> dict[str, Any]:
+def arguments(client: Client, operation: dict[str, Any]) -> dict[str, Any]:
     """What a call cannot do without."""
     sector = client.sectors(limit=1).data[0].slug
     known = {"symbol": "SPY", "symbols": ["SPY"], "q": "SPY", "sector": sector, "holdings": ["SPY:120"]}
     known |= {"base": "EUR", "quote": "USD"}
     # A list of symbols may be left out only by whoever asks for changes.
+    parameters = operation.get("parameters", [])
     needed = [one["name"] for one in parameters if one.get("required") or one["name"] == "symbols"]
-    return {name: known[name] for name in needed}
+    body: dict[str, Any] = {}
+    if "requestBody" in operation:
+        body = operation["requestBody"]["content"]["application/json"]["example"]
+    return body | {name: known[name] for name in needed}
 
 
 def floats(value: Any) -> bool:
@@ -208,7 +213,7 @@ def test_a_data_frame_is_indexed_by_day(client: Client) -> None:
 
 def test_every_method_explains_its_parameters(document: dict[str, Any]) -> None:
     for item in document["paths"].values():
-        operation = item["get"]
+        [operation] = item.values()
         if operation["operationId"] == "changes":
             continue
         meaning = getattr(Client, operation["operationId"]).__doc__

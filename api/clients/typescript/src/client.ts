@@ -7,15 +7,24 @@ import { PATIENT, type Retry } from "./retry.js";
 import { Transport } from "./transport.js";
 import { VERSION } from "./version.js";
 
+interface InJson {
+  responses: { 200: { content: { "application/json": unknown } } };
+}
+
 /** A path of the service with an answer in JSON, as the OpenAPI document writes it. */
-export type Path = {
-  [P in keyof paths]: paths[P]["get"]["responses"][200]["content"] extends { "application/json": unknown } ? P : never;
-}[keyof paths];
+export type Path = { [P in keyof paths]: paths[P] extends { get: InJson } ? P : never }[keyof paths];
+/** A path that reads a body. */
+export type PostPath = { [P in keyof paths]: paths[P] extends { post: InJson } ? P : never }[keyof paths];
 /** The parameters of a path: `{ params: { path: {…}, query: {…} } }`. */
 export type Options<P extends Path> = FetchOptions<paths[P]["get"]>;
 /** The answer of a path. */
 export type Answer<P extends Path> =
   paths[P]["get"]["responses"][200]["content"] extends { "application/json": infer Body } ? Body : never;
+/** The body and the parameters of a path that reads a body: `{ body: {…}, params: { query: {…} } }`. */
+export type PostOptions<P extends PostPath> = FetchOptions<paths[P]["post"]>;
+/** The answer of a path that reads a body. */
+export type PostAnswer<P extends PostPath> =
+  paths[P]["post"]["responses"][200]["content"] extends { "application/json": infer Body } ? Body : never;
 /** The paths whose answers come in pages. */
 export type ListPath = { [P in Path]: Answer<P> extends Page ? P : never }[Path];
 /** A row of a list. */
@@ -70,6 +79,12 @@ export class Client {
   /** The answer of a path. Throws a `DdsError`. */
   async get<P extends Path>(path: P, ...[options]: MaybeOptions<P>): Promise<Answer<P>> {
     return parse((await this.#get(path, options)) as string) as Answer<P>;
+  }
+
+  /** The answer of a path that reads a body. Throws a `DdsError`. */
+  async post<P extends PostPath>(path: P, options: PostOptions<P>): Promise<PostAnswer<P>> {
+    const ask = this.#http.POST as (path: PostPath, options: object) => Promise<{ data?: unknown }>;
+    return parse((await ask(path, { ...options, parseAs: "text" })).data as string) as PostAnswer<P>;
   }
 
   /** Any path with any query: what `get` leaves out, like `fields`. */

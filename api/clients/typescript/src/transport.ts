@@ -22,8 +22,10 @@ export class Transport {
   fetch = async (asked: Request): Promise<Response> => {
     const url = new URL(asked.url);
     url.searchParams.set("decimals", "string");
+    const { method, headers } = asked;
+    const body = method === "POST" ? await asked.text() : null;
     for (let attempt = 1; ; attempt++) {
-      const outcome = await this.#attempt(url.href, asked.headers);
+      const outcome = await this.#attempt(url.href, { method, headers, body });
       if (typeof outcome === "string") return new Response(outcome);
       // The service lost its newest data, for example in a restore.
       if (outcome instanceof VersionNotServed && this.#newest.forget()) continue;
@@ -35,14 +37,14 @@ export class Transport {
   };
 
   /** The text of a success, or what may pass by waiting. An answer that broke off is not asked for again unasked. */
-  async #attempt(url: string, asked: Headers): Promise<string | Refused | Unreachable> {
+  async #attempt(url: string, asked: RequestInit): Promise<string | Refused | Unreachable> {
     const kept = this.#kept.find(url);
-    const headers = new Headers(asked);
+    const headers = new Headers(asked.headers);
     if (kept) headers.set("if-none-match", kept.etag);
     if (this.#newest.version) headers.set("if-min-version", this.#newest.version);
     let response: Response;
     try {
-      response = await fetch(url, { headers, signal: AbortSignal.timeout(this.timeout * 1000) });
+      response = await fetch(url, { ...asked, headers, signal: AbortSignal.timeout(this.timeout * 1000) });
     } catch (cause) {
       return new Unreachable(`no answer: ${reason(cause)}`, { cause });
     }

@@ -206,6 +206,12 @@ fn endpoint(document: &Value, operation: &Operation<'_>) -> Markup {
             div.content {
                 (markdown::render_paragraphs(text(operation, "description")))
                 form.call data-path=(path) data-open[*path == "/v1/health"] {
+                    @if let Some(example) = operation.pointer("/requestBody/content/application~1json/example") {
+                        div.field {
+                            label for={ (id) "-body" } { "Body " span.tag { "required" } }
+                            textarea id={ (id) "-body" } data-in="body" rows="8" spellcheck="false" { (serde_json::to_string_pretty(example).unwrap_or_default()) }
+                        }
+                    }
                     @for parameter in &needed { (render_parameter_field(path, id, parameter, true)) }
                     @if !optional.is_empty() {
                         details.optional {

@@ -48,7 +48,7 @@ const ALWAYS: [&str; 4] = ["X-Request-Id", "X-RateLimit-Limit", "X-RateLimit-Rem
         (name = "Search", description = "Securities by symbol, ISIN or name"),
         (name = "Compare", description = "Securities side by side"),
         (name = "Sectors", description = "Statistics by sector"),
-        (name = "Portfolio", description = "Expected income of given holdings"),
+        (name = "Portfolio", description = "Expected income of given holdings, and dividends received"),
         (name = "Changes", description = "Changes of served rows, as they happen"),
         (name = "Bulk", description = "Many symbols in one call (Professional)"),
     ),

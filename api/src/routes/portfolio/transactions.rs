@@ -165,7 +165,7 @@ fn csv_lines(text: &str) -> Result<Vec<Line>, ParameterError> {
     let mut lines = Vec::new();
     for record in reader.into_records() {
         let record = record.map_err(unreadable)?;
-        let number = record.position().map_or(0, csv::Position::line);
+        let number = record.position().map_or(0, |start| line_number(text, start));
         let mut line = Line { place: format!("line {number}"), cells: BTreeMap::new(), errors: vec![] };
         for (column, cell) in header.iter().zip(&record) {
             line.add_cell(column, cell);
@@ -177,6 +177,13 @@ fn csv_lines(text: &str) -> Result<Vec<Line>, ParameterError> {
         lines.push(line);
     }
     Ok(lines)
+}
+
+/// Number of the line with a record. The reader's position is that of the line breaks before the record.
+fn line_number(text: &str, start: &csv::Position) -> u64 {
+    let start_byte = usize::try_from(start.byte()).unwrap_or(text.len());
+    let breaks = text.bytes().skip(start_byte).take_while(|byte| matches!(byte, b'\r' | b'\n'));
+    start.line() + breaks.filter(|byte| *byte == b'\n').map(|_| 1).sum::<u64>()
 }
 
 impl Line {
@@ -202,7 +209,8 @@ impl Line {
 
     /// Value of a required column.
     fn require<T>(&mut self, column: &str, parse: impl Fn(&str) -> Result<T, String>) -> Option<T> {
-        if !self.cells.contains_key(column) {
+        let has_error = self.errors.iter().any(|error| error.param.ends_with(&format!(".{column}")));
+        if !has_error && !self.cells.contains_key(column) {
             self.add_error(column, "is required");
         }
         self.read(column, parse)

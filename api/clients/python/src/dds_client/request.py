@@ -14,13 +14,17 @@ Answer = TypeVar("Answer")
 class Asker(Protocol):
     """Asks and waits."""
 
-    def _ask(self, path: str, query: Mapping[str, Any], kind: type[Answer]) -> Answer: ...
+    def _ask(
+        self, path: str, query: Mapping[str, Any], kind: type[Answer], body: Mapping[str, Any] | None = None
+    ) -> Answer: ...
 
 
 class AsyncAsker(Protocol):
     """Asks and is awaited."""
 
-    async def _ask(self, path: str, query: Mapping[str, Any], kind: type[Answer]) -> Answer: ...
+    async def _ask(
+        self, path: str, query: Mapping[str, Any], kind: type[Answer], body: Mapping[str, Any] | None = None
+    ) -> Answer: ...
 
 
 def path(template: str, **places: str) -> str:
