@@ -324,6 +324,28 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/v1/portfolio/dividends": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Dividends received
+         * @description Dividends that an owner received and will receive, from purchases and sales. The quantity of a payment is the
+         *     sum of the transactions before the ex-date, carried through splits. Projected payments are included and marked.
+         *     Nothing of the request is stored. The body is JSON, or CSV with the columns of a transaction, at most 1 MiB.
+         */
+        post: operations["portfolio_dividends"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/v1/portfolio/income": {
         parameters: {
             query?: never;
@@ -1132,6 +1154,11 @@ export interface components {
         /** @description Payment of one dividend to one holding, with its income in the requested currency. */
         ConvertiblePayment: components["schemas"]["IncomePayment"] & {
             /** @description Income in the requested currency; null without an exchange rate. Omitted without the parameter `currency`. */
+            converted?: components["schemas"]["Converted"] | null;
+        };
+        /** @description Payment of one dividend to one account, with its gross amount in the requested currency. */
+        ConvertibleReceived: components["schemas"]["ReceivedDividend"] & {
+            /** @description Gross amount in the requested currency; null without an exchange rate. Omitted without the parameter `currency`. */
             converted?: components["schemas"]["Converted"] | null;
         };
         /** @description Weight of one country in a fund. */
@@ -3318,6 +3345,134 @@ export interface components {
          * @enum {string}
          */
         QuoteSource: "eod";
+        /** @description Sums of one account in one currency. */
+        ReceivedAccount: components["schemas"]["ReceivedSum"] & {
+            /** @description Account; null for transactions without an account. */
+            account: string | null;
+        };
+        /** @description Sums of all payments in the requested currency. */
+        ReceivedConverted: components["schemas"]["ReceivedSum"] & {
+            /** @description Number of payments without an exchange rate. They are left out of the sums. */
+            unconverted: number;
+        };
+        /** @description Payment of one dividend to one account. */
+        ReceivedDividend: {
+            /** @description Account of the transactions; null without an account. */
+            account: string | null;
+            /** @description Amount per share as declared; an estimate for projected payments. */
+            amount: components["schemas"]["Exact"];
+            /** @description ISO 4217 currency of amount, gross, tax and net. */
+            currency: string;
+            /**
+             * Format: date
+             * @description First day on which a buyer does not receive the dividend.
+             */
+            ex_date: string;
+            /** @description quantity x amount. */
+            gross: components["schemas"]["Exact"];
+            /** @description Id of the dividend record; null for projected payments. */
+            id: string | null;
+            /**
+             * Format: decimal
+             * @description gross - tax; null without the parameter `tax`.
+             */
+            net: Decimal | null;
+            /**
+             * Format: date
+             * @description Payment date; an estimate for projected payments.
+             */
+            payment_date: string | null;
+            /** @description Number of shares before the ex-date, on the share basis of the ex-date. Negative for shares sold short. */
+            quantity: components["schemas"]["Exact"];
+            /** @description Status of the dividend on the market's as-of date. */
+            status: components["schemas"]["DividendStatus"];
+            /** @description Canonical ticker. */
+            symbol: string;
+            /**
+             * Format: decimal
+             * @description Tax at the rates of the request; null without the parameter `tax`.
+             */
+            tax: Decimal | null;
+            /** @description Dividend type as declared. */
+            type: components["schemas"]["DividendType"];
+        };
+        /** @description Dividends that an owner received and will receive. */
+        ReceivedDividends: {
+            /** @description Payments by payment date. */
+            data: components["schemas"]["ConvertibleReceived"][];
+            /** @description Sums, unknown symbols, data version and warnings of the response. */
+            meta: components["schemas"]["ReceivedMeta"];
+        };
+        /** @description Sums, unknown symbols, data version and warnings of received dividends. */
+        ReceivedMeta: components["schemas"]["ListMeta"] & {
+            /** @description Reasons why payments are missing, by symbol. */
+            gaps: components["schemas"]["IncomeGap"][];
+            /** @description Sums of the payments. */
+            totals: components["schemas"]["ReceivedTotals"];
+        };
+        /** @description Sums of one month in one currency. */
+        ReceivedMonth: components["schemas"]["ReceivedSum"] & {
+            /**
+             * Format: date
+             * @description First day of the month.
+             */
+            month: string;
+        };
+        /** @description Sums of payments in one currency. */
+        ReceivedSum: {
+            /** @description ISO 4217 currency. */
+            currency: string;
+            /** @description Sum of gross amounts. */
+            gross: components["schemas"]["Exact"];
+            /**
+             * Format: decimal
+             * @description gross - tax; null without the parameter `tax`.
+             */
+            net?: Decimal | null;
+            /** @description Number of payments. */
+            payments: number;
+            /** @description Part of gross from projected payments. */
+            projected: components["schemas"]["Exact"];
+            /**
+             * Format: decimal
+             * @description Sum of taxes; null without the parameter `tax`.
+             */
+            tax?: Decimal | null;
+        };
+        /** @description Sums of one security in one currency. */
+        ReceivedSymbol: components["schemas"]["ReceivedSum"] & {
+            /** @description Canonical ticker. */
+            symbol: string;
+            /**
+             * Format: decimal
+             * @description Gross amount of the last twelve months as percent of the average cost of the shares that remain today. Null if a
+             *     remaining share has no price in the currency of the dividends, or if no share remains.
+             */
+            yield_on_cost?: Decimal | null;
+        };
+        /** @description Sums of the payments of a response. */
+        ReceivedTotals: {
+            /** @description Sums by account and currency. */
+            accounts: components["schemas"]["ReceivedAccount"][];
+            /** @description Sums in the requested currency. Omitted without the parameter `currency`. */
+            converted?: components["schemas"]["ReceivedConverted"] | null;
+            /** @description Sums by currency. */
+            currencies: components["schemas"]["ReceivedSum"][];
+            /** @description Sums by month and currency. Months without a payment are left out. */
+            months: components["schemas"]["ReceivedMonth"][];
+            /** @description Sums by symbol and currency. */
+            symbols: components["schemas"]["ReceivedSymbol"][];
+            /** @description Sums by calendar year and currency. */
+            years: components["schemas"]["ReceivedYear"][];
+        };
+        /** @description Sums of one calendar year in one currency. */
+        ReceivedYear: components["schemas"]["ReceivedSum"] & {
+            /**
+             * Format: int32
+             * @description Calendar year.
+             */
+            year: number;
+        };
         /**
          * @description Kind of the revised value.
          *     - `dividend`: Dividend record.
@@ -4040,6 +4195,32 @@ export interface components {
          * @enum {string}
          */
         Tier: "free" | "starter" | "premium" | "professional";
+        /** @description Purchase or sale of shares. CSV has the same columns. */
+        Transaction: {
+            /** @description Account, at most 64 characters. Each account has its own payments. Default: no account. */
+            account?: string | null;
+            /** @description Currency of the price. Default: the currency of the dividends. */
+            currency?: string | null;
+            /**
+             * Format: date
+             * @description Trade date. A purchase before the ex-date receives the dividend, a purchase on the ex-date does not.
+             */
+            date: string;
+            /**
+             * Format: decimal
+             * @description Price per share, on the same share basis as the quantity.
+             */
+            price?: Decimal | null;
+            /** @description Number of shares, with up to ten decimal places; negative for a sale. */
+            quantity: components["schemas"]["Exact"];
+            /** @description Symbol or identifier, as everywhere in this service. A former symbol is accepted. */
+            symbol: string;
+        };
+        /** @description Purchases and sales of an owner. */
+        TransactionList: {
+            /** @description Purchases and sales in any order, at least one. */
+            transactions: components["schemas"]["Transaction"][];
+        };
         /**
          * @description Decision of an operator about a quarantined row.
          *     - `release`: The row is correct and is used in the figures.
@@ -4128,10 +4309,23 @@ export interface components {
                 "application/json": components["schemas"]["NotFoundBody"];
             };
         };
-        /** @description The method is not allowed. GET and HEAD are allowed. */
+        /** @description The method is not allowed. The header Allow has the allowed methods. */
         405: {
             headers: {
                 Allow: components["headers"]["Allow"];
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
+        /** @description The body took too long. */
+        408: {
+            headers: {
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
                 "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
                 "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
@@ -4166,6 +4360,32 @@ export interface components {
         };
         /** @description No data of the requested min_version exists. */
         412: {
+            headers: {
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
+        /** @description The body is larger than 1 MiB. */
+        413: {
+            headers: {
+                "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                "X-Request-Id": components["headers"]["X-Request-Id"];
+                [name: string]: unknown;
+            };
+            content: {
+                "application/json": components["schemas"]["ErrorBody"];
+            };
+        };
+        /** @description The Content-Type is neither application/json nor text/csv. */
+        415: {
             headers: {
                 "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
                 "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
@@ -5924,6 +6144,112 @@ export interface operations {
                     "application/json": components["schemas"]["HealthAnswer"];
                 };
             };
+        };
+    };
+    portfolio_dividends: {
+        parameters: {
+            query?: {
+                /**
+                 * @description ISO 4217 currency. Each amount then has `converted`: the amount in this currency, with the exchange rate, its day
+                 *     and its source. The original amounts stay.
+                 * @example USD
+                 */
+                currency?: string;
+                /** @description Last payment date. Default: twelve months ahead. */
+                end_date?: string;
+                /**
+                 * @description Oldest accepted data version: `meta.data_version` of an earlier response. The header `If-Min-Version` has the same
+                 *     effect. Status 412 if no such data exists. The version in a cursor, `updated_since` or `If-None-Match` is preferred
+                 *     too, but older data gives no error.
+                 */
+                min_version?: string;
+                /**
+                 * @description Share basis of the quantities. `trade_date` (default): as traded; later splits change the number of shares.
+                 *     `today`: adjusted for all splits until today.
+                 * @example trade_date
+                 */
+                quantity_basis?: "trade_date" | "today";
+                /**
+                 * @description Accepts sales of more shares than an account has. Dividends on shares sold short are negative.
+                 * @example false
+                 */
+                short?: boolean;
+                /**
+                 * @description First payment date; without a payment date, the ex-date counts. Default: the first transaction, but not
+                 *     before the first day of the tier's history. A request for an earlier day gets a 403.
+                 */
+                start_date?: string;
+                /**
+                 * @description Tax rates in percent by the security's country of domicile, comma-separated: `US:15,CH:35,*:0`. `*` is the
+                 *     rate for all other countries. Each payment then has `tax` and `net`.
+                 */
+                tax?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "transactions": [
+                 *         {
+                 *           "account": "ira",
+                 *           "currency": "USD",
+                 *           "date": "2021-03-01",
+                 *           "price": "50",
+                 *           "quantity": "100",
+                 *           "symbol": "SPY"
+                 *         },
+                 *         {
+                 *           "account": "ira",
+                 *           "date": "2023-09-01",
+                 *           "quantity": "-25.5",
+                 *           "symbol": "SPY"
+                 *         }
+                 *       ]
+                 *     }
+                 */
+                "application/json": components["schemas"]["TransactionList"];
+            };
+        };
+        responses: {
+            /** @description The payments */
+            200: {
+                headers: {
+                    "X-Quota-Limit": components["headers"]["X-Quota-Limit"];
+                    "X-Quota-Remaining": components["headers"]["X-Quota-Remaining"];
+                    "X-Quota-Reset": components["headers"]["X-Quota-Reset"];
+                    "X-RateLimit-Limit": components["headers"]["X-RateLimit-Limit"];
+                    "X-RateLimit-Remaining": components["headers"]["X-RateLimit-Remaining"];
+                    "X-RateLimit-Reset": components["headers"]["X-RateLimit-Reset"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReceivedDividends"];
+                };
+            };
+            400: components["responses"]["400"];
+            401: components["responses"]["401"];
+            403: components["responses"]["403"];
+            404: components["responses"]["404"];
+            405: components["responses"]["405"];
+            408: components["responses"]["408"];
+            412: components["responses"]["412"];
+            413: components["responses"]["413"];
+            415: components["responses"]["415"];
+            429: components["responses"]["429"];
+            /** @description The request head is longer than 96 KiB. The response has no body. */
+            431: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            500: components["responses"]["500"];
+            503: components["responses"]["503"];
         };
     };
     portfolio_income: {

@@ -487,6 +487,48 @@ class ConvertiblePayment(Struct, frozen=True, kw_only=True):
     `currency`."""
 
 
+class ConvertibleReceived(Struct, frozen=True, kw_only=True):
+    """Payment of one dividend to one account, with its gross amount in the requested currency."""
+
+    account: str | None = None
+    """Account of the transactions; null without an account."""
+    symbol: str
+    """Canonical ticker."""
+    ex_date: dt.date
+    """First day on which a buyer does not receive the dividend."""
+    payment_date: dt.date | None = None
+    """Payment date; an estimate for projected payments."""
+    quantity: Decimal
+    """Number of shares before the ex-date, on the share basis of the ex-date. Negative for shares sold
+    short."""
+    amount: Decimal
+    """Amount per share as declared; an estimate for projected payments."""
+    gross: Decimal
+    """quantity x amount."""
+    currency: str
+    """ISO 4217 currency of amount, gross, tax and net."""
+    type: str
+    """Dividend type as declared.
+
+    One of: regular, special, supplemental, irregular, return_of_capital, capital_gain,
+    capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
+    """
+    status: str
+    """Status of the dividend on the market's as-of date.
+
+    One of: declared, paid, cancelled, projected.
+    """
+    id: str | None = None
+    """Id of the dividend record; null for projected payments."""
+    tax: Decimal | None = None
+    """Tax at the rates of the request; null without the parameter `tax`."""
+    net: Decimal | None = None
+    """gross - tax; null without the parameter `tax`."""
+    converted: Converted | None = None
+    """Gross amount in the requested currency; null without an exchange rate. Omitted without the
+    parameter `currency`."""
+
+
 class CountryWeight(Struct, frozen=True, kw_only=True):
     """Weight of one country in a fund."""
 
@@ -2765,6 +2807,225 @@ class Quote(Struct, frozen=True, kw_only=True):
     """Time at which a feed reported the newest data used for the row."""
 
 
+class ReceivedAccount(Struct, frozen=True, kw_only=True):
+    """Sums of one account in one currency."""
+
+    currency: str
+    """ISO 4217 currency."""
+    gross: Decimal
+    """Sum of gross amounts."""
+    net: Decimal | None = None
+    """gross - tax; null without the parameter `tax`."""
+    payments: int
+    """Number of payments."""
+    projected: Decimal
+    """Part of gross from projected payments."""
+    tax: Decimal | None = None
+    """Sum of taxes; null without the parameter `tax`."""
+    account: str | None = None
+    """Account; null for transactions without an account."""
+
+
+class ReceivedConverted(Struct, frozen=True, kw_only=True):
+    """Sums of all payments in the requested currency."""
+
+    currency: str
+    """ISO 4217 currency."""
+    gross: Decimal
+    """Sum of gross amounts."""
+    net: Decimal | None = None
+    """gross - tax; null without the parameter `tax`."""
+    payments: int
+    """Number of payments."""
+    projected: Decimal
+    """Part of gross from projected payments."""
+    tax: Decimal | None = None
+    """Sum of taxes; null without the parameter `tax`."""
+    unconverted: int
+    """Number of payments without an exchange rate. They are left out of the sums."""
+
+
+class ReceivedDividend(Struct, frozen=True, kw_only=True):
+    """Payment of one dividend to one account."""
+
+    account: str | None = None
+    """Account of the transactions; null without an account."""
+    amount: Decimal
+    """Amount per share as declared; an estimate for projected payments."""
+    currency: str
+    """ISO 4217 currency of amount, gross, tax and net."""
+    ex_date: dt.date
+    """First day on which a buyer does not receive the dividend."""
+    gross: Decimal
+    """quantity x amount."""
+    id: str | None = None
+    """Id of the dividend record; null for projected payments."""
+    net: Decimal | None = None
+    """gross - tax; null without the parameter `tax`."""
+    payment_date: dt.date | None = None
+    """Payment date; an estimate for projected payments."""
+    quantity: Decimal
+    """Number of shares before the ex-date, on the share basis of the ex-date. Negative for shares sold
+    short."""
+    status: str
+    """Status of the dividend on the market's as-of date.
+
+    One of: declared, paid, cancelled, projected.
+    """
+    symbol: str
+    """Canonical ticker."""
+    tax: Decimal | None = None
+    """Tax at the rates of the request; null without the parameter `tax`."""
+    type: str
+    """Dividend type as declared.
+
+    One of: regular, special, supplemental, irregular, return_of_capital, capital_gain,
+    capital_gain_long, capital_gain_short, stock, spin_off, liquidation, unknown.
+    """
+
+
+class ReceivedDividends(ListAnswer, frozen=True, kw_only=True):
+    """Dividends that an owner received and will receive."""
+
+    data: list[ConvertibleReceived]
+    """Payments by payment date."""
+    meta: ReceivedMeta
+    """Sums, unknown symbols, data version and warnings of the response."""
+
+
+class ReceivedMeta(Struct, frozen=True, kw_only=True):
+    """Sums, unknown symbols, data version and warnings of received dividends."""
+
+    as_of: dt.date | None = None
+    """As-of date of the market: the newest session in the data."""
+    count: int
+    """Number of rows on this page."""
+    data_version: str
+    """Version of the data, for example g3.184467: generation 3 of the tables, with the log up to
+    message 184467. If an earlier version with other data has the same two numbers, the version has
+    a third number, for example g3.184467.92. The parameter `data_version` accepts this value."""
+    depth: Depth | None = None
+    """Start of the returned history, set by the tier. Omitted if the request names a start date, and
+    for responses without a history."""
+    has_more: bool
+    """True if another page follows."""
+    known_at: dt.datetime | None = None
+    """Instant in the parameter `known_at`. Omitted if the request does not have this parameter."""
+    limit: int
+    """Maximum number of rows on a page."""
+    missing: list[str] | None = field(default_factory=list)
+    """Requested symbols that are unknown. Omitted if the endpoint has no `symbols` parameter."""
+    next_cursor: str | None = None
+    """Cursor of the next page; null on the last page."""
+    sync_from: str | None = None
+    """Value for the parameter `updated_since`. A later request with this value returns the changes
+    since this response. All pages of a list have the same value. Omitted if the endpoint does not
+    support `updated_since`, and for a short time while the service switches to rebuilt data."""
+    today: dt.date | None = None
+    """Current day in New York. Omitted if the response does not depend on the current day."""
+    warnings: list[Warning]
+    """Warnings about the response."""
+    gaps: list[IncomeGap]
+    """Reasons why payments are missing, by symbol."""
+    totals: ReceivedTotals
+    """Sums of the payments."""
+
+
+class ReceivedMonth(Struct, frozen=True, kw_only=True):
+    """Sums of one month in one currency."""
+
+    currency: str
+    """ISO 4217 currency."""
+    gross: Decimal
+    """Sum of gross amounts."""
+    net: Decimal | None = None
+    """gross - tax; null without the parameter `tax`."""
+    payments: int
+    """Number of payments."""
+    projected: Decimal
+    """Part of gross from projected payments."""
+    tax: Decimal | None = None
+    """Sum of taxes; null without the parameter `tax`."""
+    month: dt.date
+    """First day of the month."""
+
+
+class ReceivedSum(Struct, frozen=True, kw_only=True):
+    """Sums of payments in one currency."""
+
+    currency: str
+    """ISO 4217 currency."""
+    gross: Decimal
+    """Sum of gross amounts."""
+    net: Decimal | None = None
+    """gross - tax; null without the parameter `tax`."""
+    payments: int
+    """Number of payments."""
+    projected: Decimal
+    """Part of gross from projected payments."""
+    tax: Decimal | None = None
+    """Sum of taxes; null without the parameter `tax`."""
+
+
+class ReceivedSymbol(Struct, frozen=True, kw_only=True):
+    """Sums of one security in one currency."""
+
+    currency: str
+    """ISO 4217 currency."""
+    gross: Decimal
+    """Sum of gross amounts."""
+    net: Decimal | None = None
+    """gross - tax; null without the parameter `tax`."""
+    payments: int
+    """Number of payments."""
+    projected: Decimal
+    """Part of gross from projected payments."""
+    tax: Decimal | None = None
+    """Sum of taxes; null without the parameter `tax`."""
+    symbol: str
+    """Canonical ticker."""
+    yield_on_cost: Decimal | None = None
+    """Gross amount of the last twelve months as percent of the average cost of the shares that remain
+    today. Null if a remaining share has no price in the currency of the dividends, or if no share
+    remains."""
+
+
+class ReceivedTotals(Struct, frozen=True, kw_only=True):
+    """Sums of the payments of a response."""
+
+    accounts: list[ReceivedAccount]
+    """Sums by account and currency."""
+    converted: ReceivedConverted | None = None
+    """Sums in the requested currency. Omitted without the parameter `currency`."""
+    currencies: list[ReceivedSum]
+    """Sums by currency."""
+    months: list[ReceivedMonth]
+    """Sums by month and currency. Months without a payment are left out."""
+    symbols: list[ReceivedSymbol]
+    """Sums by symbol and currency."""
+    years: list[ReceivedYear]
+    """Sums by calendar year and currency."""
+
+
+class ReceivedYear(Struct, frozen=True, kw_only=True):
+    """Sums of one calendar year in one currency."""
+
+    currency: str
+    """ISO 4217 currency."""
+    gross: Decimal
+    """Sum of gross amounts."""
+    net: Decimal | None = None
+    """gross - tax; null without the parameter `tax`."""
+    payments: int
+    """Number of payments."""
+    projected: Decimal
+    """Part of gross from projected payments."""
+    tax: Decimal | None = None
+    """Sum of taxes; null without the parameter `tax`."""
+    year: int
+    """Calendar year."""
+
+
 class Revision(Struct, frozen=True, kw_only=True):
     """Change of a value that was already published in responses. It is caused by new data, a changed
     rule parameter or a changed source policy."""
@@ -3615,6 +3876,31 @@ class SymbolDividends(Struct, frozen=True, kw_only=True):
     """`start_date` of a request for the older dividends; null if there are none."""
     end_date: dt.date | None = None
     """`end_date` of a request for the older dividends; null if there are none."""
+
+
+class Transaction(Struct, frozen=True, kw_only=True):
+    """Purchase or sale of shares. CSV has the same columns."""
+
+    account: str | None = None
+    """Account, at most 64 characters. Each account has its own payments. Default: no account."""
+    currency: str | None = None
+    """Currency of the price. Default: the currency of the dividends."""
+    date: dt.date
+    """Trade date. A purchase before the ex-date receives the dividend, a purchase on the ex-date does
+    not."""
+    price: Decimal | None = None
+    """Price per share, on the same share basis as the quantity."""
+    quantity: Decimal
+    """Number of shares, with up to ten decimal places; negative for a sale."""
+    symbol: str
+    """Symbol or identifier, as everywhere in this service. A former symbol is accepted."""
+
+
+class TransactionList(Struct, frozen=True, kw_only=True):
+    """Purchases and sales of an owner."""
+
+    transactions: list[Transaction]
+    """Purchases and sales in any order, at least one."""
 
 
 class Warning(Struct, frozen=True, kw_only=True):
