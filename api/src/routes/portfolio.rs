@@ -5,6 +5,7 @@ mod position;
 pub(crate) mod received;
 mod received_payment;
 mod received_totals;
+mod security_events;
 mod share_count;
 mod tax;
 mod totals;

@@ -6,15 +6,15 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::LazyLock;
 
 use chrono::{Months, NaiveDate};
-use market::event::DividendType;
-use market::metrics::prices::adjustment::{Ratio, SplitEvent, Splits};
-use market::row::{DividendRow, SplitRow, SplitType, StockRow, TableRow};
+use market::metrics::prices::adjustment::Splits;
+use market::row::TableRow;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::position::{HOLDINGS, IncomeGap};
-use super::received_payment::{ConvertibleReceived, ReceivedDividend, SecurityEvents};
+use super::position::IncomeGap;
+use super::received_payment::{ConvertibleReceived, ReceivedDividend};
 use super::received_totals::{ReceivedConverted, ReceivedTotals};
+use super::security_events::{SecurityEvents, load_events};
 use super::share_count::AccountSecurity;
 use super::tax::TaxRates;
 use super::transactions::{Transaction, TransactionList, Transactions, body_error, parse_transactions};
@@ -29,8 +29,6 @@ use crate::routes::conversion::{Conversion, ConvertibleColumns, payment_rate};
 use crate::routes::endpoint;
 
 pub(crate) const PATH: &str = "/v1/portfolio/dividends";
-const RECEIVED: &str = include_str!("../../../queries/portfolio/received.sql");
-const SPLITS: &str = include_str!("../../../queries/portfolio/splits.sql");
 /// Maximum number of payments of a response.
 const MAX_PAYMENTS: usize = 100_000;
 static COLUMNS: LazyLock<ConvertibleColumns> =
@@ -107,7 +105,11 @@ async fn render_dividends(
     let missing: Vec<String> = unknown.map(|(symbol, _)| symbol.text.clone()).collect();
     let basis = (asked.quantity_basis == Some("today")).then_some(today);
     let owned = group_by_account(transactions, &resolved, basis);
-    let loaded = load_events(&context, &owned, &window).await?;
+    let days = [window.start.min(first_of_twelve_months(today)), window.end.max(today)];
+    let loaded = load_events(&context.generation, &owned, days, limit() + 1, asked.tax.as_ref()).await?;
+    if loaded.row_count > MAX_PAYMENTS {
+        return Err(too_many_payments());
+    }
     if !asked.short {
         require_shares(&owned, &loaded.events)?;
     }
@@ -198,92 +200,6 @@ fn require_shares(
     });
     let errors: Vec<_> = oversold.collect();
     if errors.is_empty() { Ok(()) } else { Err(ParameterErrors::Parameters(errors).into()) }
-}
-
-/// Dividends and splits of the securities, with their data version.
-struct LoadedEvents {
-    version: DataVersion,
-    events: HashMap<String, SecurityEvents>,
-    gaps: Vec<IncomeGap>,
-    /// Warning about the securities without a tax rate.
-    tax_warning: Option<Warning>,
-}
-
-/// Loads the dividends of the window and of the last twelve months, and all splits.
-async fn load_events(
-    context: &HandlerContext<ReceivedParameters>,
-    owned: &[AccountSecurity],
-    window: &Window,
-) -> Result<LoadedEvents, ApiError> {
-    let mut since: BTreeMap<&str, NaiveDate> = BTreeMap::new();
-    for one in owned {
-        let day = since.entry(&one.symbol).or_insert(NaiveDate::MAX);
-        *day = one.first_day().min(*day);
-    }
-    let symbols: Vec<String> = since.keys().map(|symbol| (*symbol).to_owned()).collect();
-    let days: Vec<NaiveDate> = since.into_values().collect();
-    let first = window.start.min(first_of_twelve_months(context.today));
-    let (last, most) = (window.end.max(context.today), limit() + 1);
-    let mut client = context.generation.client().await?;
-    let transaction = lookup::begin_snapshot(&mut client).await?;
-    let (version, stocks) =
-        lookup::find_by_symbol::<StockRow>(&context.generation, &transaction, HOLDINGS, &symbols).await?;
-    let statement = transaction.prepare_cached(RECEIVED).await?;
-    let dividends = transaction.query(&statement, &[&symbols, &days, &first, &last, &most]).await?;
-    let statement = transaction.prepare_cached(SPLITS).await?;
-    let splits = transaction.query(&statement, &[&symbols]).await?;
-    if dividends.len() > MAX_PAYMENTS {
-        return Err(too_many_payments());
-    }
-
-    let mut events: HashMap<String, SecurityEvents> = HashMap::new();
-    let mut untaxed = Vec::new();
-    for (symbol, stock) in &stocks {
-        let security = events.entry(symbol.clone()).or_default();
-        if let Some(tax) = &context.parameters.tax {
-            let rate = tax.rate(stock.country.as_deref());
-            untaxed.extend(rate.is_none().then_some(symbol));
-            security.tax_rate = Some(rate.unwrap_or_default());
-        }
-    }
-    let mut split_events: HashMap<String, Vec<SplitEvent>> = HashMap::new();
-    for split in lookup::rows_with_symbol::<SplitRow>(&splits)? {
-        if split.r#type == SplitType::SpinOff {
-            events.entry(split.symbol.clone()).or_default().spin_offs.push(split.ex_date);
-        }
-        let ratio = Ratio { from: split.from_shares.0, to: split.to_shares.0 };
-        let is_price_only = split.r#type.is_price_only();
-        let event = SplitEvent { ex_date: split.ex_date, ratio, is_price_only };
-        split_events.entry(split.symbol).or_default().push(event);
-    }
-    for (symbol, splits) in split_events {
-        events.entry(symbol).or_default().splits = Splits::new(splits);
-    }
-    for dividend in lookup::rows_with_symbol::<DividendRow>(&dividends)? {
-        let security = events.entry(dividend.symbol.clone()).or_default();
-        match dividend.r#type {
-            DividendType::SpinOff => security.spin_offs.push(dividend.ex_date),
-            _ => security.dividends.push(dividend),
-        }
-    }
-    for security in events.values_mut() {
-        security.spin_offs.sort_unstable();
-        security.spin_offs.dedup();
-    }
-    untaxed.sort();
-    let tax_warning = untaxed.first().map(|first| Warning {
-        code: "no_tax_rate",
-        message: format!(
-            "{} securities have no tax rate, for example {first}; their tax is 0",
-            untaxed.len()
-        ),
-        param: Some("tax"),
-    });
-    let mut gaps: Vec<IncomeGap> = Vec::new();
-    for symbol in &symbols {
-        gaps.extend(stocks.get(symbol).and_then(IncomeGap::of_unknown_dividends));
-    }
-    Ok(LoadedEvents { version, events, gaps, tax_warning })
 }
 
 /// Order of the payments: by payment date, symbol, ex-date, type, id and account.

@@ -3,13 +3,13 @@
 use chrono::NaiveDate;
 use market::decimal::ExactDecimal;
 use market::event::DividendType;
-use market::metrics::prices::adjustment::Splits;
-use market::row::{DividendRow, DividendStatus};
+use market::row::DividendStatus;
 use market::table_row;
 use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::security_events::SecurityEvents;
 use super::share_count::AccountSecurity;
 use super::tax::tax_on;
 use crate::routes::conversion::{Conversion, Converted};
@@ -58,18 +58,6 @@ pub(crate) struct ConvertibleReceived {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<Converted>)]
     pub(super) converted: Option<Option<Converted>>,
-}
-
-/// Dividends and splits of a security.
-#[derive(Debug, Default)]
-pub(super) struct SecurityEvents {
-    /// Cash dividends by ex-date.
-    pub(super) dividends: Vec<DividendRow>,
-    pub(super) splits: Splits,
-    /// Ex-dates of spin-offs in ascending order.
-    pub(super) spin_offs: Vec<NaiveDate>,
-    /// Tax rate in percent; `None` without tax.
-    pub(super) tax_rate: Option<Decimal>,
 }
 
 impl SecurityEvents {

@@ -7,8 +7,9 @@ use market::row::DividendStatus;
 use rust_decimal::Decimal;
 
 use super::position::percent_of;
-use super::received_payment::{ReceivedDividend, SecurityEvents};
+use super::received_payment::ReceivedDividend;
 use super::received_totals::{ReceivedSymbol, gross_by_symbol};
+use super::security_events::SecurityEvents;
 use super::share_count::AccountSecurity;
 
 /// First day of the twelve months that end on a day.
