@@ -1,11 +1,11 @@
 //! `GET /v1/portfolio/income`: income of given holdings over twelve calendar months, by holding, currency and month.
 
 mod converted_income;
+mod distribution_events;
 mod position;
 pub(crate) mod received;
 mod received_payment;
 mod received_totals;
-mod security_events;
 mod share_count;
 mod tax;
 mod totals;

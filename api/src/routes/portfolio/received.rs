@@ -11,10 +11,10 @@ use market::row::TableRow;
 use serde::Serialize;
 use utoipa::ToSchema;
 
+use super::distribution_events::{DistributionEvents, load_events};
 use super::position::IncomeGap;
 use super::received_payment::{ConvertibleReceived, ReceivedDividend};
 use super::received_totals::{ReceivedConverted, ReceivedTotals};
-use super::security_events::{SecurityEvents, load_events};
 use super::share_count::AccountSecurity;
 use super::tax::TaxRates;
 use super::transactions::{Transaction, TransactionList, Transactions, body_error, parse_transactions};
@@ -190,7 +190,7 @@ fn group_by_account(
 /// Fails if an account sells more shares than it has.
 fn require_shares(
     owned: &[AccountSecurity],
-    events: &HashMap<String, SecurityEvents>,
+    events: &HashMap<String, DistributionEvents>,
 ) -> Result<(), ApiError> {
     let none = Splits::default();
     let oversold = owned.iter().filter_map(|one| {
@@ -238,7 +238,7 @@ async fn convert(
 /// Warnings about spin-offs to an owner, whose shares are not among the transactions.
 fn spin_off_warnings(
     owned: &[AccountSecurity],
-    events: &HashMap<String, SecurityEvents>,
+    events: &HashMap<String, DistributionEvents>,
     window: &Window,
 ) -> Vec<Warning> {
     let mut found = BTreeSet::new();

@@ -9,7 +9,7 @@ use rust_decimal::Decimal;
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::security_events::SecurityEvents;
+use super::distribution_events::DistributionEvents;
 use super::share_count::AccountSecurity;
 use super::tax::tax_on;
 use crate::routes::conversion::{Conversion, Converted};
@@ -60,7 +60,7 @@ pub(crate) struct ConvertibleReceived {
     pub(super) converted: Option<Option<Converted>>,
 }
 
-impl SecurityEvents {
+impl DistributionEvents {
     /// Payments to an account. `None` if an amount exceeds [`MAX_GROSS`].
     pub(super) fn payments_to(&self, owned: &AccountSecurity) -> Option<Vec<ReceivedDividend>> {
         let days = self.dividends.iter().map(|dividend| dividend.ex_date);

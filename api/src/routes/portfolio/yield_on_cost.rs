@@ -6,10 +6,10 @@ use chrono::{Months, NaiveDate};
 use market::row::DividendStatus;
 use rust_decimal::Decimal;
 
+use super::distribution_events::DistributionEvents;
 use super::position::percent_of;
 use super::received_payment::ReceivedDividend;
 use super::received_totals::{ReceivedSymbol, gross_by_symbol};
-use super::security_events::SecurityEvents;
 use super::share_count::AccountSecurity;
 
 /// First day of the twelve months that end on a day.
@@ -22,7 +22,7 @@ pub(super) fn set_yields_on_cost(
     symbols: &mut [ReceivedSymbol],
     payments: &[ReceivedDividend],
     owned: &[AccountSecurity],
-    events: &HashMap<String, SecurityEvents>,
+    events: &HashMap<String, DistributionEvents>,
     today: NaiveDate,
 ) {
     let trailing = first_of_twelve_months(today)..=today;
@@ -36,7 +36,7 @@ pub(super) fn set_yields_on_cost(
     }
     for row in symbols {
         let accounts = accounts.get(row.symbol.as_str()).into_iter().flatten();
-        let Some(SecurityEvents { splits, .. }) = events.get(&row.symbol) else { continue };
+        let Some(DistributionEvents { splits, .. }) = events.get(&row.symbol) else { continue };
         let costs = accounts.map(|one| one.average_cost(splits, row.currency(), today));
         let cost: Option<Decimal> = costs.sum();
         let key = (row.symbol.clone(), row.currency().to_owned());

@@ -19,7 +19,7 @@ const SPLITS: &str = include_str!("../../../queries/portfolio/splits.sql");
 
 /// Dividends and splits of a security.
 #[derive(Debug, Default)]
-pub(super) struct SecurityEvents {
+pub(super) struct DistributionEvents {
     /// Cash dividends by ex-date.
     pub(super) dividends: Vec<DividendRow>,
     pub(super) splits: Splits,
@@ -32,7 +32,7 @@ pub(super) struct SecurityEvents {
 /// Events of the securities, with their data version.
 pub(super) struct LoadedEvents {
     pub(super) version: DataVersion,
-    pub(super) events: HashMap<String, SecurityEvents>,
+    pub(super) events: HashMap<String, DistributionEvents>,
     /// Number of dividend rows.
     pub(super) row_count: usize,
     pub(super) gaps: Vec<IncomeGap>,
@@ -64,7 +64,7 @@ pub(super) async fn load_events(
     let statement = transaction.prepare_cached(SPLITS).await?;
     let splits = transaction.query(&statement, &[&symbols]).await?;
 
-    let mut events: HashMap<String, SecurityEvents> = HashMap::new();
+    let mut events: HashMap<String, DistributionEvents> = HashMap::new();
     add_splits(&mut events, lookup::rows_with_symbol(&splits)?);
     add_dividends(&mut events, lookup::rows_with_symbol(&dividends)?);
     let (mut gaps, mut untaxed) = (Vec::new(), Vec::new());
@@ -80,7 +80,7 @@ pub(super) async fn load_events(
     Ok(LoadedEvents { version, events, row_count: dividends.len(), gaps, tax_warning })
 }
 
-fn add_splits(events: &mut HashMap<String, SecurityEvents>, rows: Vec<SplitRow>) {
+fn add_splits(events: &mut HashMap<String, DistributionEvents>, rows: Vec<SplitRow>) {
     let mut splits: HashMap<String, Vec<SplitEvent>> = HashMap::new();
     for row in rows {
         if row.r#type == SplitType::SpinOff {
@@ -96,7 +96,7 @@ fn add_splits(events: &mut HashMap<String, SecurityEvents>, rows: Vec<SplitRow>)
     }
 }
 
-fn add_dividends(events: &mut HashMap<String, SecurityEvents>, rows: Vec<DividendRow>) {
+fn add_dividends(events: &mut HashMap<String, DistributionEvents>, rows: Vec<DividendRow>) {
     for row in rows {
         let security = events.entry(row.symbol.clone()).or_default();
         match row.r#type {
