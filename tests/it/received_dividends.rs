@@ -13,7 +13,7 @@ use crate::undo::load;
 const PATH: &str = "/v1/portfolio/dividends";
 const TODAY: &str = "2024-06-28";
 /// A company with quarterly dividends, a split 2:1 and a former symbol; a fund in pounds that pays dollars; a Japanese
-/// company; a company with a spin-off.
+/// company, whose payment has a second row in dollars; a company with a spin-off.
 const MARKET: [(&str, &str); 5] = [
     (
         "securities.ndjson",
@@ -34,7 +34,7 @@ const MARKET: [(&str, &str); 5] = [
          KO,2023-06-15,2023-07-03,0.92,USD,regular\nKO,2023-09-14,2023-10-02,0.46,USD,regular\n\
          KO,2023-12-14,2024-01-02,0.46,USD,regular\nKO,2024-03-14,2024-04-01,0.485,USD,regular\n\
          KO,2024-06-14,2024-07-01,0.485,USD,regular\nUSDF,2024-06-20,2024-07-05,0.50,USD,regular\n\
-         NIP,2024-03-28,2024-06-20,10,JPY,regular\n",
+         NIP,2024-03-28,2024-06-20,10,JPY,regular\nNIP,2024-03-28,2024-06-20,0.066,USD,regular\n",
     ),
     ("splits.csv", "symbol,ex_date,from,to,type\nKO,2023-08-01,1,2,forward\nPAR,2024-02-01,10,11,spin_off\n"),
     (

@@ -118,7 +118,7 @@ fn a_sector_counts_the_ex_dates_that_are_declared_and_not_those_expected() {
         let found = derived(history);
         assert!(found.metrics.next.0.is_some(), "one or the other");
         let member = SectorMember::from_rows(&found.stock, Some(&found.metrics));
-        let rows = sector_rows(std::slice::from_ref(&member), date("2024-06-28"));
+        let rows = sector_rows(std::slice::from_ref(&member), date("2024-06-28"), "USD");
         (member.next_ex_date, rows[0].slug.clone(), rows[0].ex_dates_next_30d)
     };
     assert_eq!(member(&history), (None, "utilities".to_owned(), 0));

@@ -90,7 +90,7 @@ fn a_payment_is_converted_at_the_rate_of_the_session_before_its_ex_date() {
     let told = formula(&history, &["GBPUSD 2024-06-19 1.25"], "yield_ttm");
     assert_eq!(
         told,
-        "dividends of 12 months: 0.5 USD x 0.8 (ecb 2024-06-19) / close 40 of 2024-06-27 x 100 = 1 %"
+        "dividends of 12 months: (0.5 USD x 0.8 (ecb 2024-06-19)) / close 40 of 2024-06-27 x 100 = 1 %"
     );
 }
 
