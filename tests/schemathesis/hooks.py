@@ -42,8 +42,12 @@ NAMES = {
 # What conflicts with a request for changes.
 FILTERS = (
     "known_at", "data_version", "start_date", "end_date", "type", "status", "include_projected", "sort",
-    "declared_from", "declared_to", "record_from", "record_to",
+    "declared_from", "declared_to", "record_from", "record_to", "currency",
 )
+RECEIVED = "/v1/portfolio/dividends"
+# Purchases of a security that is known. What a transaction may have is the business of the project's own tests.
+TRANSACTIONS = {"transactions": [{"account": "a", "symbol": "SPY", "date": "2019-01-02", "quantity": "10.5"}]}
+TRANSACTIONS_CSV = "account,symbol,date,quantity\na,SPY,2019-01-02,10.5\n"
 
 
 @schemathesis.hook
@@ -51,6 +55,8 @@ def map_case(context, case):
     if case.meta and case.meta.generation.mode == GenerationMode.POSITIVE:
         case.query = case.query or {}
         make_valid(case.path, case.query)
+        if case.path == RECEIVED:
+            case.body = TRANSACTIONS if case.media_type == "application/json" else TRANSACTIONS_CSV
     return case
 
 
@@ -150,6 +156,12 @@ def keep_relations(path, query):
             query["symbols"] = "SPY"
     if "sort" in query:
         query["sort"] = first_of_each_key(query["sort"])
+    if "tax" in query:
+        query["tax"] = "US:15,*:0"
+    if path.endswith("/metrics/history") and "start_date" in query:
+        # At most 600 points.
+        query["start_date"] = max(query["start_date"], "2000-01-01")
+        order(query, "start_date", "end_date", str)
     if path.endswith("/metrics") and "as_of" in query:
         query["as_of"] = min(query["as_of"], LATEST)
     if path in ("/v1/dividends/calendar", "/v1/dividends/ex-dates", "/v1/dividends/payment-dates"):

@@ -34,6 +34,16 @@ impl ParameterReader<'_> {
         of_json: &'static [&'static str],
         of_csv: &'static [&'static str],
     ) -> Output {
+        self.read_limited_output(of_json, of_csv, MAX_FIELDS)
+    }
+
+    /// Reads the same parameters as [`Self::read_output_with_csv`]. `fields` may have at most `most` names.
+    pub(crate) fn read_limited_output(
+        &mut self,
+        of_json: &'static [&'static str],
+        of_csv: &'static [&'static str],
+        most: usize,
+    ) -> Output {
         let format = self.read_word("format", &["json", "csv"]);
         self.describe(
             "format",
@@ -51,29 +61,32 @@ impl ParameterReader<'_> {
         };
         self.properties.format = format;
         let columns = if format == ResponseFormat::Csv { of_csv } else { of_json };
-        let fields = self.read_fields(columns, of_csv);
+        let fields = self.read_fields(columns, of_csv, most);
         self.read_min_version();
         self.read_version_headers();
         Output { format, text_decimals, columns, fields }
     }
 
-    /// Reads `fields`, whose names must be in `columns`. The OpenAPI document also lists `others`, which are valid only
+    /// Reads `fields`, at most `most` names, which must be in `columns`. The OpenAPI document also lists `others`, which are valid only
     /// in CSV.
     fn read_fields(
         &mut self,
         columns: &'static [&'static str],
         others: &'static [&'static str],
+        most: usize,
     ) -> Option<Vec<&'static str>> {
         let schema = || {
             let others = others.iter().filter(|other| !columns.contains(other));
             let all: Vec<&str> = columns.iter().chain(others).copied().collect();
-            json!({ "type": "array", "minItems": 1, "maxItems": MAX_FIELDS, "items": { "type": "string", "enum": all } })
+            json!({ "type": "array", "minItems": 1, "maxItems": most, "items": { "type": "string", "enum": all } })
         };
         let text = self.read_value("fields", schema);
         self.describe("fields", "Names of the fields to return, comma-separated. Default: all.");
         let text = text?;
         let names: Vec<&str> = text.split(',').map(str::trim).collect();
-        self.require(names.len() <= MAX_FIELDS, "fields", "has more than 50 names");
+        if names.len() > most {
+            self.add_error("fields", format!("has more than {most} names"), None);
+        }
         for name in &names {
             if !columns.contains(name) {
                 let name: String = name.chars().take(64).collect();

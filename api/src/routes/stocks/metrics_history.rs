@@ -137,14 +137,13 @@ fn read_interval(
 
 /// Reads the output options. The day is always part of a point.
 fn read_output(reader: &mut ParameterReader<'_>) -> Output {
-    let mut output = reader.read_output(&COLUMNS);
+    let mut output = reader.read_limited_output(&COLUMNS, &COLUMNS, MAX_FIGURES);
     reader.describe(
         "fields",
         "Names of at most 12 figures, comma-separated. Default: dividend_yield, payout_ratio, dps_ttm.",
     );
     let chosen = output.fields.unwrap_or_else(|| DEFAULT_FIGURES.to_vec());
     let figures: Vec<&str> = chosen.into_iter().filter(|field| *field != DATE).collect();
-    reader.require(figures.len() <= MAX_FIGURES, "fields", "has more than 12 figures");
     output.fields = Some([&[DATE], figures.as_slice()].concat());
     output
 }
