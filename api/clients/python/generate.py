@@ -60,9 +60,10 @@ def models() -> str:
         "import datetime as dt\nfrom decimal import Decimal\nfrom typing import Any\n\n",
         "from msgspec import Struct, field\n\nfrom .frame import ListAnswer\n",
     ]
+    partial_rows = {reference(row_of(answer_of(one))) for one in every_operation() if default_fields(one)}
     for name, schema in SCHEMAS.items():
         if members(schema):
-            parts.append(model(name, schema, orders.get(name, [])))
+            parts.append(model(name, schema, orders.get(name, []), name in partial_rows))
     return "".join(parts)
 
 
@@ -75,6 +76,12 @@ def field_orders() -> dict[str, list[str]]:
             if row and parameter["name"] == "fields":
                 orders[row] = parameter["schema"]["items"]["enum"]
     return orders
+
+
+def default_fields(operation: dict[str, Any]) -> list[str]:
+    """The fields that an operation returns by default, if these are not all."""
+    fields = (one["schema"] for one in operation["parameters"] if one["name"] == "fields")
+    return next((schema.get("default", []) for schema in fields), [])
 
 
 def members(schema: dict[str, Any]) -> dict[str, tuple[dict[str, Any], bool]]:
@@ -95,14 +102,18 @@ def is_object(schema: dict[str, Any]) -> bool:
     return "$ref" in schema and bool(members(followed(schema)))
 
 
-def model(name: str, schema: dict[str, Any], order: list[str]) -> str:
+def model(name: str, schema: dict[str, Any], order: list[str], is_partial: bool) -> str:
+    """A struct. A partial row has always only its first field, and no field that `fields` does not know."""
     found = members(schema)
     is_list = "meta" in found and found["data"][0].get("type") == "array"
     base = "ListAnswer" if is_list else "Struct"
     lines = [f"\n\nclass {class_name(name)}({base}, frozen=True, kw_only=True):"]
     lines.append(docstring(schema.get("description", ""), INDENT) + "\n")
     for key in sorted(found, key=lambda key: order.index(key) if key in order else len(order)):
+        if is_partial and key not in order:
+            continue
         member, always = found[key]
+        always = always and not (is_partial and key != order[0])
         kind, attribute = python_type(member), snake(key)
         optional = kind.endswith("| None") or not always
         if optional and kind.startswith("list["):
@@ -222,7 +233,8 @@ def keywords_of(operation: dict[str, Any]) -> list[dict[str, Any]]:
     def place(one: dict[str, Any]) -> int:
         return -1 if one["required"] else LAST.index(one["name"]) + 1 if one["name"] in LAST else 0
 
-    return sorted((one for one in operation["parameters"] if one["name"] not in FORM), key=place)
+    left_out = FORM - {"fields"} if default_fields(operation) else FORM
+    return sorted((one for one in operation["parameters"] if one["name"] not in left_out), key=place)
 
 
 def asked_type(schema: dict[str, Any], words: Callable[[list[str]], str]) -> str:

@@ -216,10 +216,15 @@ impl<'a> ParameterReader<'a> {
     /// Reads a boolean; returns `default` if absent.
     pub(crate) fn read_bool_or(&mut self, name: &'static str, default: bool) -> bool {
         let value = self.read_bool(name);
-        if let Some(spec) = self.recorded_spec(name) {
-            spec.schema["default"] = default.into();
-        }
+        self.document_default(name, default.into());
         value.unwrap_or(default)
+    }
+
+    /// Documents the default of a parameter.
+    pub(crate) fn document_default(&mut self, name: &str, default: Value) {
+        if let Some(spec) = self.recorded_spec(name) {
+            spec.schema["default"] = default;
+        }
     }
 
     /// Reads a boolean by its name or by its older name `alias`. A request with both names is an error.

@@ -142,6 +142,7 @@ fn read_output(reader: &mut ParameterReader<'_>) -> Output {
         "fields",
         "Names of at most 12 figures, comma-separated. Default: dividend_yield, payout_ratio, dps_ttm.",
     );
+    reader.document_default("fields", DEFAULT_FIGURES.as_slice().into());
     let chosen = output.fields.unwrap_or_else(|| DEFAULT_FIGURES.to_vec());
     let figures: Vec<&str> = chosen.into_iter().filter(|field| *field != DATE).collect();
     output.fields = Some([&[DATE], figures.as_slice()].concat());

@@ -2256,7 +2256,7 @@ class MetricsPoint(Struct, frozen=True, kw_only=True):
     """Highest trailing (TTM) yield at a month end of the last five years, percent."""
     yield_5y_low: Decimal | None = None
     """Lowest trailing (TTM) yield at a month end of the last five years, percent."""
-    ttm_payment_count: int
+    ttm_payment_count: int | None = None
     """Number of regular ex-dates in the last 12 months."""
     payments_per_year: int | None = None
     """Payments a year; null if irregular, none or unknown."""
@@ -2275,9 +2275,9 @@ class MetricsPoint(Struct, frozen=True, kw_only=True):
     """Compound growth over 5 years, percent a year."""
     growth_10y: Decimal | None = None
     """Compound growth over 10 years, percent a year."""
-    increase_streak_years: int
+    increase_streak_years: int | None = None
     """Increase streak: consecutive years of dividend increases (R14)."""
-    payment_streak_years: int
+    payment_streak_years: int | None = None
     """Payment streak: consecutive years with a regular payment in the data. It can be shorter than an
     increase streak that includes years entered by an operator (`streak_seeded`)."""
     streak_started: int | None = None
@@ -2285,9 +2285,9 @@ class MetricsPoint(Struct, frozen=True, kw_only=True):
     the history of the caller's subscription tier."""
     latest_increase_percent: Decimal | None = None
     """Size of the newest increase of the regular amount per payment, percent."""
-    cuts_10y: int
+    cuts_10y: int | None = None
     """Number of cuts of the regular amount per payment in the last ten years."""
-    payment_count: int
+    payment_count: int | None = None
     """Number of known regular ex-dates up to the as-of date."""
     chowder_number: Decimal | None = None
     """Chowder number: forward yield plus five-year growth, percentage points (R16)."""
@@ -2297,7 +2297,7 @@ class MetricsPoint(Struct, frozen=True, kw_only=True):
     """Total return of five years, percent, not annualised (R12)."""
     volatility_1y: Decimal | None = None
     """Annualised volatility of 252 daily returns, percent (R23)."""
-    dividend_status: str
+    dividend_status: str | None = None
     """Dividend status of the security (R6).
 
     One of: active, non_payer, suspended, lapsed, unknown.
@@ -2307,7 +2307,7 @@ class MetricsPoint(Struct, frozen=True, kw_only=True):
 
     One of: forward, ttm.
     """
-    frequency: str
+    frequency: str | None = None
     """Payment frequency (R5).
 
     One of: weekly, biweekly, semi_monthly, four_weekly, monthly, bimonthly, quarterly, triannual,
@@ -2373,63 +2373,6 @@ class MetricsPoint(Struct, frozen=True, kw_only=True):
     `ttm_payment_count_unusual`: The number of payments in the trailing year does not fit the
     payment frequency (R7). - `unknown_type`: A distribution of unknown type is treated as regular
     (R3). - `yield_suspect`: The headline yield is above 25 % (R18)."""
-    annual_totals: list[AnnualTotal] = field(default_factory=list)
-    """Regular dividends of each year, adjusted for splits. The caller's subscription tier limits how
-    far back the history goes. Years that begin before this limit are left out."""
-    as_of: dt.date
-    """Market date of the metrics."""
-    beta_5y: Decimal | None = None
-    """Beta against the benchmark, from 60 monthly returns (R23)."""
-    chowder_pass: bool | None = None
-    """True if the Chowder number reaches the threshold for the security's yield and sector."""
-    currency: str
-    """ISO 4217 currency of the dividends and of all figures computed from them."""
-    first_payment_date: dt.date | None = None
-    """First known regular ex-date. Null if there is none, and if the date is before the history of the
-    caller's subscription tier."""
-    forward_basis: str
-    """Payment from which `dps_forward` is computed; `none` if no payment is used.
-
-    One of: declared, last_times_frequency, none.
-    """
-    is_dividend_aristocrat: bool
-    """True if the security meets the rules for an S&P Dividend Aristocrat (R15)."""
-    is_dividend_king: bool
-    """True for a Dividend King: an increase streak of 50 years or more."""
-    last_cut_date: dt.date | None = None
-    """Ex-date of the newest cut of the regular amount per payment. Null without a cut, and if the date
-    is before the history of the caller's subscription tier."""
-    latest_increase_date: dt.date | None = None
-    """Ex-date of the newest increase of the regular amount per payment. Null without an increase, and
-    if the date is before the history of the caller's subscription tier."""
-    method_version: str
-    """Version of the rules, followed by the parameters that differ from their defaults."""
-    next: NextDividend | None = None
-    """The next ex-dividend date (R19)."""
-    price_currency: str
-    """ISO 4217 currency of `price`. If the dividends have another currency, all yields are null
-    (`currency_mismatch`)."""
-    price_date: dt.date | None = None
-    """Session of the latest close."""
-    quarantined: list[Quarantined] = field(default_factory=list)
-    """Rows excluded from the figures (quarantined), with the reason. The caller's subscription tier
-    limits how far back the history goes. Rows from before this limit are left out."""
-    streak_at_risk: bool
-    """True if the forward dividend is below the total of the last complete year."""
-    streak_lower_bound: bool
-    """True if the streak may be longer than the data show."""
-    symbol: str
-    """Canonical ticker."""
-    tier: str | None = None
-    """Tier of the increase streak: champion 25+, contender 10-24, challenger 5-9 years.
-
-    One of: champion, contender, challenger.
-    """
-    ttm_complete: bool
-    """True if the data cover the last 12 months. False if the listing or the data began within these
-    months; trailing figures are then not scaled up to a full year."""
-    yield_trap_risk: bool | None = None
-    """True if the yield is probably a trap (R18)."""
 
 
 class NearSymbol(Struct, frozen=True, kw_only=True):

@@ -32,6 +32,7 @@ StocksBySymbolDividendsSort = Literal["ex_date.asc", "ex_date.desc", "payment_da
 StocksBySymbolEtfHoldersSort = Literal["weight.asc", "weight.desc", "etf_symbol.asc", "etf_symbol.desc"]
 StocksBySymbolEventsType = Literal["rename", "merger", "delisting", "split", "spin_off", "rights", "class_distribution", "special_dividend"]
 StocksBySymbolGrowthInterval = Literal["weekly", "monthly", "quarterly", "yearly"]
+Fields = Literal["date", "price", "dps_ttm", "dps_ttm_total", "dps_forward", "dividend_yield", "yield_ttm", "yield_ttm_total", "yield_forward", "yield_5y_avg", "yield_5y_high", "yield_5y_low", "ttm_payment_count", "payments_per_year", "payout_ratio", "fcf_payout_ratio", "dividend_cover", "growth_1y", "growth_3y", "growth_5y", "growth_10y", "increase_streak_years", "payment_streak_years", "streak_started", "latest_increase_percent", "cuts_10y", "payment_count", "chowder_number", "total_return_1y", "total_return_5y", "volatility_1y", "dividend_status", "yield_basis", "frequency", "safety", "flags"]
 
 
 class Operations(Asker):
@@ -3580,6 +3581,7 @@ class Operations(Asker):
         start_date: date | str | None = None,
         end_date: date | str | None = None,
         interval: Literal["month", "quarter", "year"] | None = None,
+        fields: str | Sequence[Fields] | None = None,
         data_version: str | None = None,
         known_at: date | str | None = None,
         min_version: str | None = None,
@@ -3597,6 +3599,15 @@ class Operations(Asker):
                 earlier day gets a 403.
             end_date: Last day. Default: the newest session.
             interval: Interval between two points. Default: month.
+            fields: Names of at most 12 figures, comma-separated. Default: dividend_yield,
+                payout_ratio, dps_ttm. One of: date, price, dps_ttm, dps_ttm_total, dps_forward,
+                dividend_yield, yield_ttm, yield_ttm_total, yield_forward, yield_5y_avg,
+                yield_5y_high, yield_5y_low, ttm_payment_count, payments_per_year, payout_ratio,
+                fcf_payout_ratio, dividend_cover, growth_1y, growth_3y, growth_5y, growth_10y,
+                increase_streak_years, payment_streak_years, streak_started,
+                latest_increase_percent, cuts_10y, payment_count, chowder_number, total_return_1y,
+                total_return_5y, volatility_1y, dividend_status, yield_basis, frequency, safety,
+                flags.
             data_version: `meta.data_version` of an earlier response, for example `g3.184467`. The
                 response has the data of this version. For the same request, tier and current day,
                 it has the same bytes as the earlier response. Status 412 if this version was never
@@ -3620,6 +3631,7 @@ class Operations(Asker):
             "start_date": start_date,
             "end_date": end_date,
             "interval": interval,
+            "fields": fields,
             "data_version": data_version,
             "known_at": known_at,
             "min_version": min_version,
@@ -6177,6 +6189,7 @@ class AsyncOperations(AsyncAsker):
         start_date: date | str | None = None,
         end_date: date | str | None = None,
         interval: Literal["month", "quarter", "year"] | None = None,
+        fields: str | Sequence[Fields] | None = None,
         data_version: str | None = None,
         known_at: date | str | None = None,
         min_version: str | None = None,
@@ -6189,6 +6202,7 @@ class AsyncOperations(AsyncAsker):
             "start_date": start_date,
             "end_date": end_date,
             "interval": interval,
+            "fields": fields,
             "data_version": data_version,
             "known_at": known_at,
             "min_version": min_version,
