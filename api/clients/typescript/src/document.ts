@@ -5103,7 +5103,7 @@ export interface operations {
                 /**
                  * @description Minimum cash amount per share, in `currency` at the newest exchange rate. Without `currency`, in the reporting
                  *     currency: US dollars, unless the operator chose another one.
-                 * @example 0.25
+                 * @example 1
                  */
                 min_amount?: Decimal;
                 /**
@@ -5247,7 +5247,7 @@ export interface operations {
                 /**
                  * @description Minimum cash amount per share, in `currency` at the newest exchange rate. Without `currency`, in the reporting
                  *     currency: US dollars, unless the operator chose another one.
-                 * @example 0.25
+                 * @example 1
                  */
                 min_amount?: Decimal;
                 /**
@@ -5565,7 +5565,7 @@ export interface operations {
                 /**
                  * @description Minimum cash amount per share, in `currency` at the newest exchange rate. Without `currency`, in the reporting
                  *     currency: US dollars, unless the operator chose another one.
-                 * @example 0.25
+                 * @example 1
                  */
                 min_amount?: Decimal;
                 /**
@@ -8983,7 +8983,7 @@ export interface operations {
             query?: {
                 /**
                  * @description Amount that is invested at the start, in the currency of the prices. Default: 10000.
-                 * @example 0.25
+                 * @example 1
                  */
                 amount?: Decimal;
                 /**
